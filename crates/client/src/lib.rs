@@ -1,0 +1,1 @@
+//! The way through the door: connect or start, call, subscribe, attach.

@@ -1,0 +1,1 @@
+//! The body around the engine: tasks, screens, holders, the door.

@@ -1,0 +1,1 @@
+//! The one decider: commands and facts in, effects out; pure.

@@ -1,0 +1,82 @@
+//! Little-endian primitives for the wire: write into a `Vec`, read from a slice. Every reader is total: any input gives
+//! a value or an error, never a panic and never an allocation larger than the input.
+
+use crate::wire::WireError;
+
+/// What is left to decode of one body.
+pub(crate) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Cursor { rest: bytes }
+    }
+
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], WireError> {
+        let (head, tail) = self.rest.split_at_checked(count).ok_or(WireError::Truncated)?;
+        self.rest = tail;
+        Ok(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let (head, tail) = self.rest.split_first_chunk().ok_or(WireError::Truncated)?;
+        self.rest = tail;
+        Ok(*head)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, WireError> {
+        Ok(u8::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, WireError> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, WireError> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, WireError> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn i32(&mut self) -> Result<i32, WireError> {
+        Ok(i32::from_le_bytes(self.array()?))
+    }
+
+    /// Bytes with their length before them.
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], WireError> {
+        let length = self.u32()?;
+        self.take(usize::try_from(length).map_err(|_| WireError::Truncated)?)
+    }
+
+    /// A number of elements, each of which takes at least `least` bytes: a count that cannot be true is refused before
+    /// anything is reserved for it.
+    pub(crate) fn count(&mut self, least: usize) -> Result<usize, WireError> {
+        let count = usize::try_from(self.u32()?).map_err(|_| WireError::Truncated)?;
+        if count.saturating_mul(least) > self.rest.len() {
+            return Err(WireError::Truncated);
+        }
+        Ok(count)
+    }
+
+    /// Everything that is left.
+    pub(crate) fn remainder(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+}
+
+/// Appends `bytes` with their length before them.
+///
+/// Lengths beyond `u32` cannot occur: frames are refused at 16 MiB long before.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a count of elements.
+pub(crate) fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+}

@@ -1,0 +1,8 @@
+//! The holder's body as an executable of its own, for the integration tests only. It refuses nothing and decides
+//! nothing: `qd hold` runs the same function.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    holder::hold()
+}

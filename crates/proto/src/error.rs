@@ -1,0 +1,121 @@
+//! How a request fails: a code a program can act on, a sentence for a person, and the next step.
+//!
+//! Owns the closed list of codes. Refuses free-form errors on the wire.
+
+use serde::{Deserialize, Serialize};
+
+/// What went wrong, by what the caller can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// No such process, line or run.
+    NotFound,
+    /// A field of the request is wrong; the message names it.
+    InvalidArgs,
+    /// The name or state it would need is taken.
+    Conflict,
+    /// The caller may not do this to that target.
+    Denied,
+    /// The caller could not be identified.
+    Unauthorized,
+    /// The time given has passed.
+    Timeout,
+    /// The process has no live child to do this with.
+    NotRunning,
+    /// The child could not be started; `cause` says why.
+    SpawnFailed,
+    /// The task belongs to another workspace.
+    WorkspaceMismatch,
+    /// No such task.
+    TaskNotFound,
+    /// The working directory is not there.
+    WorkdirGone,
+    /// Quarterdeck is ending and takes no new work.
+    ShuttingDown,
+    /// Only part of the input was taken; the message says how much.
+    Partial,
+    /// A limit of Quarterdeck or of the system was reached; the message names it.
+    Limit,
+    /// The bytes on the socket were not a frame of this protocol.
+    Protocol,
+    /// The peer speaks another protocol version.
+    Version,
+    /// The disk is full.
+    NoSpace,
+    /// Our own fault.
+    Internal,
+    /// A code this build does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What lies beneath [`ErrorCode::SpawnFailed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// This system cannot do it.
+    UnsupportedOs,
+    /// The program is not there.
+    NotFound,
+    /// The program may not be executed.
+    Permission,
+    /// Descriptors, processes, memory or terminals ran out.
+    Limit,
+    /// Anything else the system said.
+    Other,
+}
+
+/// A failed request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What went wrong.
+    pub code: ErrorCode,
+    /// In one sentence, lower case, naming the thing.
+    pub message: String,
+    /// The next step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What lies beneath a failed spawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+}
+
+impl Failure {
+    /// A failure with no hint yet.
+    #[must_use]
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, cause: None }
+    }
+
+    /// The same failure with the next step.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same failure with what lies beneath it.
+    #[must_use]
+    pub fn cause(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+
+    /// A wrong field.
+    #[must_use]
+    pub fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
+        Self::new(ErrorCode::InvalidArgs, format!("{field}: {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_from_the_future_is_unknown_not_a_parse_error() {
+        let failure: Failure = serde_json::from_str(r#"{"code":"teapot","message":"m","extra":1}"#).unwrap();
+        assert_eq!(failure.code, ErrorCode::Unknown);
+    }
+}

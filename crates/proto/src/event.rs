@@ -1,0 +1,90 @@
+//! What is announced without being asked each time.
+//!
+//! Owns events (about the crew, with a revision) and notices (about one connection's own stream).
+//! Refuses carrying the truth alone: events are hints, the snapshot is the truth, and a client that fell behind is
+//! told to resync.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Exit, ProcessId, ProcessView, RunNumber, Size};
+
+/// An event with its place in the order of all events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// Grows by one with each event.
+    pub revision: u64,
+    /// What happened.
+    pub what: Event,
+}
+
+/// Something happened in the crew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// A process appeared or something about it changed.
+    Changed(Box<ProcessView>),
+    /// A run is over and its last byte has been logged.
+    Exited {
+        /// Which process.
+        id: ProcessId,
+        /// Which run.
+        run: RunNumber,
+        /// How.
+        exit: Exit,
+        /// The log's end.
+        final_offset: u64,
+    },
+    /// An entry was removed; its id means nothing from here on.
+    Removed {
+        /// Which.
+        id: ProcessId,
+    },
+    /// Everything that belonged to a closed process is gone: no descendant lives.
+    Done {
+        /// Which.
+        id: ProcessId,
+    },
+    /// Events were skipped because this client was slow: ask for the list again.
+    Resync {},
+}
+
+/// Something about this connection's own stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// Bytes between these offsets will not come: they were overwritten, or skipped for a repaint.
+    Gap {
+        /// Which stream.
+        stream: u32,
+        /// First byte that does not come.
+        from: u64,
+        /// First byte after it.
+        to: u64,
+    },
+    /// The terminal has another size now.
+    Resized {
+        /// Which stream.
+        stream: u32,
+        /// The new size.
+        size: Size,
+        /// Whether the viewer's terminal has exactly that size, so bytes come as they are; otherwise the screen is
+        /// composed for the viewer.
+        fits: bool,
+    },
+    /// The run is over; every byte of it was sent before this.
+    Exit {
+        /// Which stream.
+        stream: u32,
+        /// How.
+        exit: Exit,
+        /// The log's end.
+        offset: u64,
+    },
+    /// Nothing more comes on this stream.
+    End {
+        /// Which stream.
+        stream: u32,
+        /// Why: `exited`, `closed`, `taken_over`, `complete`, `shutdown`.
+        reason: String,
+    },
+}

@@ -1,0 +1,296 @@
+//! How bytes travel on the socket: JSON lines for control, binary frames for the data plane.
+//!
+//! Owns encoding and decoding. Refuses reading or writing sockets, and refuses dying of garbage: a bad line or a bad
+//! header is one error, then the decoder finds the next line feed and goes on.
+//!
+//! A frame that begins with byte 0x01 is binary: marker (2), kind (1), check (1), stream (4), offset (8), length (4),
+//! bytes; little-endian. Everything else is a line of JSON that ends in a line feed.
+
+/// Longest control line, its line feed not counted.
+pub const MAX_LINE: usize = 4 << 20; // 4 MiB
+/// Longest payload of one binary frame.
+pub const MAX_DATA: usize = 1 << 20; // 1 MiB
+/// Bytes before the payload of a binary frame.
+pub const HEADER: usize = 20;
+
+const MARKER: [u8; 2] = [0x01, b'Q'];
+
+/// What a binary frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataKind {
+    /// Log bytes that begin at the frame's offset, exactly as the child wrote them.
+    Output,
+    /// A drawing of the screen as it was at the frame's offset; replaces all that was drawn before.
+    Repaint,
+    /// Bytes for the child's terminal.
+    Input,
+}
+
+impl DataKind {
+    fn code(self) -> u8 {
+        match self {
+            Self::Output => 1,
+            Self::Repaint => 2,
+            Self::Input => 3,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Output),
+            2 => Some(Self::Repaint),
+            3 => Some(Self::Input),
+            _ => None,
+        }
+    }
+}
+
+/// One decoded frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A control line without its line feed.
+    Line(Vec<u8>),
+    /// A binary frame.
+    Data(Data),
+}
+
+/// A binary frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// What it carries.
+    pub kind: DataKind,
+    /// Which of the connection's streams it belongs to.
+    pub stream: u32,
+    /// The absolute offset of its first byte, for output and repaints.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The bytes were not a frame; the decoder skips to the next line feed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A line without end.
+    #[error("a line may have at most {MAX_LINE} bytes")]
+    LineTooLong,
+    /// A binary header that no client of this protocol writes.
+    #[error("not a frame of this protocol: bad binary header")]
+    BadHeader,
+}
+
+/// The header of a binary frame; the payload of `length` bytes follows it on the wire.
+#[must_use]
+pub fn data_header(kind: DataKind, stream: u32, offset: u64, length: u32) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..2].copy_from_slice(&MARKER);
+    header[2] = kind.code();
+    header[4..8].copy_from_slice(&stream.to_le_bytes());
+    header[8..16].copy_from_slice(&offset.to_le_bytes());
+    header[16..20].copy_from_slice(&length.to_le_bytes());
+    header[3] = check(&header);
+    header
+}
+
+/// Appends binary frames for `bytes`, as many as [`MAX_DATA`] needs; none for no bytes.
+pub fn encode_data(out: &mut Vec<u8>, kind: DataKind, stream: u32, offset: u64, bytes: &[u8]) {
+    let mut at = offset;
+    for piece in bytes.chunks(MAX_DATA) {
+        let length = u32::try_from(piece.len()).expect("a piece is at most MAX_DATA");
+        out.extend_from_slice(&data_header(kind, stream, at, length));
+        out.extend_from_slice(piece);
+        at += u64::from(length);
+    }
+}
+
+/// One byte over the rest of the header: garbage is recognised before its "length" swallows what follows.
+fn check(header: &[u8; HEADER]) -> u8 {
+    let sum = header.iter().enumerate().filter(|(place, _)| *place != 3);
+    sum.fold(0xa5, |sum: u8, (_, byte)| sum.rotate_left(1) ^ byte)
+}
+
+/// Turns a stream of bytes into frames. Memory is bounded by one frame of the largest size plus one read.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` already handed out.
+    taken: usize,
+    /// Bytes of the current line already searched for its end, so that a slow line is not searched twice.
+    searched: usize,
+    /// Skipping to the next line feed after an error.
+    is_lost: bool,
+}
+
+impl Decoder {
+    /// Adds bytes as they came from the socket.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.taken > 0 && (self.taken == self.buffer.len() || self.taken >= MAX_DATA) {
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Bytes that were pushed and not yet handed out, for whoever takes the connection over.
+    #[must_use]
+    pub fn pending(&self) -> &[u8] {
+        &self.buffer[self.taken..]
+    }
+
+    /// The next whole frame, an error once per bad stretch, or nothing yet.
+    pub fn next_frame(&mut self) -> Option<Result<Frame, FrameError>> {
+        if self.is_lost && !self.skip_line() {
+            return None;
+        }
+        match *self.pending().first()? {
+            byte if byte == MARKER[0] => self.next_data(),
+            _ => self.next_line(),
+        }
+    }
+
+    /// Drops bytes up to and with the next line feed; whether there was one.
+    fn skip_line(&mut self) -> bool {
+        let end = self.pending().iter().position(|byte| *byte == b'\n');
+        self.take(end.map_or(self.pending().len(), |end| end + 1));
+        self.is_lost = end.is_none();
+        !self.is_lost
+    }
+
+    fn next_line(&mut self) -> Option<Result<Frame, FrameError>> {
+        let fresh = self.searched.min(self.pending().len());
+        let end = self.pending()[fresh..].iter().position(|byte| *byte == b'\n').map(|end| end + fresh);
+        match end {
+            Some(end) if end <= MAX_LINE => {
+                let line = self.pending()[..end].to_vec();
+                self.take(end + 1);
+                Some(Ok(Frame::Line(line)))
+            }
+            None if self.pending().len() <= MAX_LINE => {
+                self.searched = self.pending().len();
+                None
+            }
+            _ => Some(Err(self.lose(FrameError::LineTooLong))),
+        }
+    }
+
+    fn next_data(&mut self) -> Option<Result<Frame, FrameError>> {
+        let pending = self.pending();
+        if pending.len() > 1 && pending[1] != MARKER[1] {
+            return Some(Err(self.lose(FrameError::BadHeader)));
+        }
+        let header: [u8; HEADER] = pending.get(..HEADER)?.try_into().ok()?;
+        let length = u32::from_le_bytes([header[16], header[17], header[18], header[19]]) as usize;
+        let kind = DataKind::from_code(header[2]).filter(|_| header[3] == check(&header) && length <= MAX_DATA);
+        let Some(kind) = kind else { return Some(Err(self.lose(FrameError::BadHeader))) };
+        let bytes = pending.get(HEADER..HEADER + length)?.to_vec();
+        self.take(HEADER + length);
+        let stream = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
+        let offset = u64::from_le_bytes(std::array::from_fn(|place| header[8 + place]));
+        Some(Ok(Frame::Data(Data { kind, stream, offset, bytes })))
+    }
+
+    fn lose(&mut self, error: FrameError) -> FrameError {
+        self.is_lost = true;
+        error
+    }
+
+    fn take(&mut self, count: usize) {
+        self.taken += count;
+        self.searched = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(decoder: &mut Decoder) -> Vec<Result<Frame, FrameError>> {
+        std::iter::from_fn(|| decoder.next_frame()).collect()
+    }
+
+    fn line(text: &str) -> Result<Frame, FrameError> {
+        Ok(Frame::Line(text.as_bytes().to_vec()))
+    }
+
+    #[test]
+    fn lines_and_data_interleave() {
+        let mut bytes = b"{\"a\":1}\n".to_vec();
+        encode_data(&mut bytes, DataKind::Output, 3, 77, b"\n\x01Q\n");
+        bytes.extend_from_slice(b"{}\n");
+        let mut decoder = Decoder::default();
+        decoder.push(&bytes);
+        let data = Data { kind: DataKind::Output, stream: 3, offset: 77, bytes: b"\n\x01Q\n".to_vec() };
+        assert_eq!(all(&mut decoder), [line("{\"a\":1}"), Ok(Frame::Data(data)), line("{}")]);
+    }
+
+    #[test]
+    fn e8_after_a_bad_header_the_next_line_works() {
+        let mut decoder = Decoder::default();
+        decoder.push(b"\x01garbage that is no header at all\n{}\n");
+        assert_eq!(all(&mut decoder), [Err(FrameError::BadHeader), line("{}")]);
+    }
+
+    #[test]
+    fn e8_an_endless_line_is_one_error_and_bounded_memory() {
+        let mut decoder = Decoder::default();
+        let mut errors = 0;
+        for _ in 0..64 {
+            decoder.push(&vec![b'x'; 1 << 20]);
+            errors += all(&mut decoder).iter().filter(|frame| frame.is_err()).count();
+            assert!(decoder.buffer.capacity() < 4 * MAX_LINE, "{}", decoder.buffer.capacity());
+        }
+        decoder.push(b"\n{}\n");
+        assert_eq!((errors, all(&mut decoder)), (1, vec![line("{}")]));
+    }
+
+    #[test]
+    fn a_frame_longer_than_allowed_is_split() {
+        let bytes = vec![7u8; MAX_DATA + 5];
+        let mut wire = Vec::new();
+        encode_data(&mut wire, DataKind::Input, 1, 0, &bytes);
+        let mut decoder = Decoder::default();
+        decoder.push(&wire);
+        let lengths: Vec<_> = all(&mut decoder)
+            .into_iter()
+            .map(|frame| match frame {
+                Ok(Frame::Data(data)) => (data.offset, data.bytes.len()),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(lengths, [(0, MAX_DATA), (MAX_DATA as u64, 5)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_of_the_wire_gives_the_same_frames(
+            payloads in prop::collection::vec((any::<u32>(), any::<u64>(), prop::collection::vec(any::<u8>(), 1..300)), 1..8),
+            cut in 1usize..64,
+        ) {
+            let mut wire = Vec::new();
+            for (stream, offset, bytes) in &payloads {
+                encode_data(&mut wire, DataKind::Output, *stream, *offset, bytes);
+                wire.extend_from_slice(b"{}\n");
+            }
+            let mut decoder = Decoder::default();
+            let mut frames = Vec::new();
+            for piece in wire.chunks(cut) {
+                decoder.push(piece);
+                frames.extend(all(&mut decoder));
+            }
+            prop_assert_eq!(frames.len(), payloads.len() * 2);
+            for (pair, (stream, offset, bytes)) in frames.chunks(2).zip(payloads) {
+                let data = Data { kind: DataKind::Output, stream, offset, bytes };
+                prop_assert_eq!(&pair[0], &Ok(Frame::Data(data)));
+            }
+        }
+
+        #[test]
+        fn garbage_then_a_line_feed_never_hides_the_next_line(garbage in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut decoder = Decoder::default();
+            decoder.push(&garbage);
+            decoder.push(b"\n\n{\"id\":1}\n");
+            let frames = all(&mut decoder);
+            prop_assert_eq!(frames.last(), Some(&line("{\"id\":1}")));
+        }
+    }
+}

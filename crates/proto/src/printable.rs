@@ -1,0 +1,55 @@
+//! Text that may be drawn or logged: control and direction characters made visible.
+//!
+//! Owns the one rule for it. Refuses being skipped: titles, argv, paths and error causes pass through here
+//! before they reach a terminal, so a child cannot drive our own screen through its strings.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A text made safe to draw: C0, C1 and bidirectional or zero-width controls are shown as escapes.
+pub struct Printable<'a>(pub &'a str);
+
+impl<'a> Printable<'a> {
+    /// The safe text; borrowed when nothing had to change.
+    #[must_use]
+    pub fn to_text(&self) -> Cow<'a, str> {
+        if self.0.chars().any(must_be_shown) { Cow::Owned(self.to_string()) } else { Cow::Borrowed(self.0) }
+    }
+}
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            if must_be_shown(c) {
+                write!(f, "{}", c.escape_unicode())?;
+            } else {
+                fmt::Write::write_char(f, c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Characters that move a cursor, change a mode or reorder what a person reads.
+fn must_be_shown(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{61c}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c7_no_control_character_survives() {
+        let hostile = "\u{1b}]0;x\u{7}\u{1b}[2J\u{9b}31m\u{202e}abc\r\n\u{7f}";
+        let shown = Printable(hostile).to_string();
+        assert!(!shown.chars().any(must_be_shown), "{shown:?}");
+        assert!(shown.contains("abc"));
+    }
+
+    #[test]
+    fn ordinary_text_is_borrowed_unchanged() {
+        assert!(matches!(Printable("größe ✓ 日本").to_text(), Cow::Borrowed("größe ✓ 日本")));
+    }
+}

@@ -1,0 +1,270 @@
+//! What is known of one process, in the words of the CLI's stable JSON.
+//!
+//! Owns kinds, statuses, sizes and exits. Refuses deciding any of them: the engine does.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Name, ProcessId, RunNumber};
+
+/// What a process is made from, which decides what happens after its child exits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A vendor CLI with our server and hooks wired in; the entry stays and can be resumed.
+    Agent,
+    /// A preset or free argv; the entry stays and can be started again.
+    #[default]
+    Command,
+    /// A shell or any argv bound to a directory; the entry goes when its child exits.
+    Terminal,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Agent => "agent",
+            Self::Command => "command",
+            Self::Terminal => "terminal",
+        })
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "agent" => Ok(Self::Agent),
+            "command" => Ok(Self::Command),
+            "terminal" => Ok(Self::Terminal),
+            other => Err(format!("a kind is agent, command or terminal, not {}", crate::Printable(other))),
+        }
+    }
+}
+
+/// Where a process is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Its holder is being started.
+    Starting,
+    /// Its child runs.
+    Running,
+    /// It was told to end and has not yet.
+    Stopping,
+    /// Its child ended; see [`Exit`].
+    Exited,
+    /// Its child could not be started.
+    Failed,
+    /// It crashed too often and waits for a person.
+    Parked,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Exited => "exited",
+            Self::Failed => "failed",
+            Self::Parked => "parked",
+        })
+    }
+}
+
+/// Who types. A lease, not a lock: it follows the last writer, and humans win.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// A person.
+    #[default]
+    User,
+    /// A program: another process of the crew.
+    Orchestrator,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Orchestrator => "orchestrator",
+        })
+    }
+}
+
+/// Why a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitReason {
+    /// The child ended by itself.
+    Exited,
+    /// A signal ended the child, ours or another's.
+    Signalled,
+    /// Somebody closed the process.
+    Closed,
+    /// Nobody and nothing used it for the configured time.
+    IdleTimeout,
+    /// Quarterdeck was told to end everything.
+    Shutdown,
+    /// The holder vanished and took the run with it.
+    Lost,
+}
+
+impl fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exited => "exited",
+            Self::Signalled => "signalled",
+            Self::Closed => "closed",
+            Self::IdleTimeout => "idle_timeout",
+            Self::Shutdown => "shutdown",
+            Self::Lost => "lost",
+        })
+    }
+}
+
+/// How a run ended: a code or a signal, never both; neither only when it was `lost`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// The exit code, when the child chose one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal, when one ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Why.
+    pub reason: ExitReason,
+}
+
+impl Exit {
+    /// The exit status a shell would show: the code, or 128 + signal.
+    #[must_use]
+    pub fn shell_code(&self) -> u8 {
+        let code = self.code.or(self.signal.map(|signal| 128 + signal)).unwrap_or(1);
+        u8::try_from(code.rem_euclid(256)).unwrap_or(u8::MAX)
+    }
+}
+
+/// A terminal size. Any size parses; [`Size::clamped`] is applied at every entrance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Size {
+    /// Columns.
+    pub cols: u16,
+    /// Rows.
+    pub rows: u16,
+}
+
+impl Size {
+    /// What a process gets when nobody says otherwise.
+    pub const DEFAULT: Self = Self { cols: 80, rows: 24 };
+
+    /// The nearest size an emulator can hold: 2..=1000 columns (a wide character needs two), 1..=1000 rows.
+    #[must_use]
+    pub fn clamped(self) -> Self {
+        Self { cols: self.cols.clamp(2, 1000), rows: self.rows.clamp(1, 1000) }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.cols, self.rows)
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let usage = || "a size is COLSxROWS, for example 120x40".to_owned();
+        let (cols, rows) = text.split_once(['x', 'X']).ok_or_else(usage)?;
+        let number = |digits: &str| {
+            digits.parse::<u64>().map(|n| u16::try_from(n).unwrap_or(u16::MAX)).map_err(|_| usage())
+        };
+        Ok(Self { cols: number(cols)?, rows: number(rows)? })
+    }
+}
+
+/// Which bytes of a process's output can still be read, by absolute offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogSpan {
+    /// The oldest byte still there.
+    pub start: u64,
+    /// One past the newest.
+    pub end: u64,
+}
+
+/// One row of `qd ps --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProcessView {
+    /// Its id.
+    pub id: ProcessId,
+    /// Its name.
+    pub name: Name,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its status.
+    pub status: Status,
+    /// The pid of the run's child, while there is one.
+    pub pid: Option<i32>,
+    /// Which run this is.
+    pub run: RunNumber,
+    /// What an agent is doing; `null` for processes whose state nobody judges.
+    pub state: Option<String>,
+    /// The process that spawned it.
+    pub parent: Option<ProcessId>,
+    /// The task it works for.
+    pub task: Option<String>,
+    /// The access scope it belongs to.
+    pub workspace: String,
+    /// Who types.
+    pub owner: Owner,
+    /// Its terminal's size.
+    pub size: Size,
+    /// How many are attached.
+    pub viewers: u32,
+    /// How the last run ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Why it is `failed`, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The readable part of its output.
+    pub log: LogSpan,
+    /// What it runs.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub cwd: String,
+    /// The title its child set, made printable.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// When the run started, in milliseconds since the epoch.
+    pub started_at: u64,
+    /// When it last said or was told something, in milliseconds since the epoch.
+    pub active_at: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t2_sizes_are_clamped_each_dimension_on_its_own() {
+        let size = |cols, rows| Size { cols, rows }.clamped();
+        assert_eq!(size(0, 0), Size { cols: 2, rows: 1 });
+        assert_eq!(size(1, 50), Size { cols: 2, rows: 50 });
+        assert_eq!(size(65535, 65535), Size { cols: 1000, rows: 1000 });
+        assert_eq!("99999999x3".parse::<Size>().map(Size::clamped), Ok(Size { cols: 1000, rows: 3 }));
+    }
+
+    #[test]
+    fn an_exit_maps_to_what_a_shell_would_show() {
+        let exit = |code, signal| Exit { code, signal, reason: ExitReason::Exited }.shell_code();
+        assert_eq!(exit(Some(3), None), 3);
+        assert_eq!(exit(None, Some(9)), 137);
+        assert_eq!(exit(None, None), 1);
+    }
+}

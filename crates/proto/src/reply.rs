@@ -1,0 +1,281 @@
+//! What the door answers.
+//!
+//! Owns the shapes of success. Refuses meaning: each is the plain result of one verb of [`crate::request`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Announcement, Notice};
+use crate::process::LogSpan;
+use crate::request::ReadMode;
+use crate::{Exit, Failure, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
+
+/// One line from the daemon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerLine {
+    /// The answer to one call.
+    Reply(Answer),
+    /// Something happened; only after `subscribe`.
+    Event(Announcement),
+    /// Something about this connection's own stream; only after `attach` or `follow`.
+    Notice(Notice),
+}
+
+/// The answer to one call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The call's id; 0 when the call could not be read.
+    pub id: u64,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It worked.
+    Ok(Reply),
+    /// It did not.
+    Error(Failure),
+}
+
+impl From<Result<Reply, Failure>> for Outcome {
+    fn from(result: Result<Reply, Failure>) -> Self {
+        match result {
+            Ok(reply) => Self::Ok(reply),
+            Err(failure) => Self::Error(failure),
+        }
+    }
+}
+
+/// What a verb gives back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// To `hello`.
+    Welcome(Welcome),
+    /// To `status`.
+    Status(DaemonStatus),
+    /// To `spawn` and `restart`.
+    Spawned(Spawned),
+    /// To `list`.
+    Processes(Vec<ProcessView>),
+    /// To `read`.
+    Text(Text),
+    /// To `search`.
+    Matches(Matches),
+    /// To `wait`.
+    Waited(Waited),
+    /// To `write`.
+    Wrote(Wrote),
+    /// To `attach`: live frames follow.
+    Attached(Attached),
+    /// To `follow`: log frames follow.
+    Following(Following),
+    /// To `subscribe`: events follow.
+    Subscribed(Subscribed),
+    /// To `kill` once the run is over, and to `close` once the entry is gone.
+    Ended(Ended),
+    /// To verbs whose success says all.
+    Done(Done),
+}
+
+/// To `hello`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The protocol the daemon speaks.
+    pub protocol: u16,
+    /// The daemon's version.
+    pub version: String,
+    /// The daemon's pid.
+    pub pid: u32,
+    /// Whom the daemon takes the caller for: `human`, a process id, or `nobody`.
+    pub caller: String,
+}
+
+/// To `status`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    /// Always true: somebody answered.
+    pub running: bool,
+    /// The daemon's pid.
+    pub pid: u32,
+    /// The daemon's version.
+    pub version: String,
+    /// The protocol it speaks.
+    pub protocol: u16,
+    /// Entries it has.
+    pub processes: u32,
+    /// Attached clients it has.
+    pub viewers: u32,
+    /// Seconds since it started.
+    pub uptime_s: u64,
+    /// What a person should know: a disk that is full, a database that had to be put aside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// To `spawn` and `restart`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spawned {
+    /// Its id.
+    pub id: ProcessId,
+    /// Its name.
+    pub name: Name,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its status.
+    pub status: Status,
+    /// The child's pid.
+    pub pid: Option<i32>,
+    /// Which run.
+    pub run: RunNumber,
+}
+
+/// A cursor, counted from zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CursorView {
+    /// Column.
+    pub col: u16,
+    /// Row.
+    pub row: u16,
+    /// Whether it is shown.
+    pub visible: bool,
+}
+
+/// To `read`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Text {
+    /// Which text this is.
+    pub mode: ReadMode,
+    /// The text.
+    pub text: String,
+    /// The screen's version: it grows with every visible change.
+    pub version: u64,
+    /// The cursor.
+    pub cursor: CursorView,
+    /// The terminal's size.
+    pub size: Size,
+    /// Where the next read goes on: an offset (stream), a line id (history), the log's end (screen).
+    pub offset: u64,
+    /// Bytes (stream) or lines (history) before the oldest that are gone for good.
+    pub missed: u64,
+    /// Whether the limit cut something off.
+    pub truncated: bool,
+    /// Whether the alternate screen is shown.
+    pub alternate: bool,
+    /// The title the child set, made printable.
+    pub title: String,
+}
+
+/// One match.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Match {
+    /// The line's id.
+    pub line: u64,
+    /// First byte of the match in the line.
+    pub start: usize,
+    /// One past its last byte.
+    pub end: usize,
+    /// The whole line.
+    pub text: String,
+}
+
+/// To `search`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Matches {
+    /// In order of line ids.
+    pub matches: Vec<Match>,
+    /// Whether the limit cut some off.
+    pub truncated: bool,
+}
+
+/// One process that satisfied a wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Satisfied {
+    /// Which.
+    pub id: ProcessId,
+    /// Its name.
+    pub name: Name,
+    /// The line that matched, for patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// How it ended, for exits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// The log's end at that moment.
+    pub offset: u64,
+}
+
+/// To `wait`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waited {
+    /// Those that satisfied it: all of them, or the first.
+    pub satisfied: Vec<Satisfied>,
+}
+
+/// To `write`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wrote {
+    /// Bytes that reached the terminal.
+    pub written: u64,
+    /// Bytes there were, as encoded for the terminal.
+    pub of: u64,
+    /// Whether Enter was pressed and something visible followed; absent when it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<bool>,
+}
+
+/// To `attach`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attached {
+    /// Which process.
+    pub id: ProcessId,
+    /// Its name.
+    pub name: Name,
+    /// Which run.
+    pub run: RunNumber,
+    /// The terminal's size, which may not be the viewer's.
+    pub size: Size,
+    /// The stream number of the frames that follow.
+    pub stream: u32,
+}
+
+/// To `follow`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Following {
+    /// Which process.
+    pub id: ProcessId,
+    /// Which run.
+    pub run: RunNumber,
+    /// The stream number of the frames that follow.
+    pub stream: u32,
+    /// What is there now.
+    pub log: LogSpan,
+    /// The terminal's size, for recordings.
+    pub size: Size,
+}
+
+/// To `subscribe`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subscribed {
+    /// Events after this revision follow.
+    pub revision: u64,
+    /// The truth at that revision.
+    pub processes: Vec<ProcessView>,
+}
+
+/// To `kill` and `close`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Which process.
+    pub id: ProcessId,
+    /// How its run ended; absent when it never had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+}
+
+/// To verbs whose success says all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {}

@@ -1,0 +1,497 @@
+//! What may be asked through the door: one struct per verb, and the one place a line becomes a call.
+//!
+//! Owns the shapes and the limits on their text. Refuses judging them: whether a target exists or a caller may
+//! is the engine's business.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ErrorCode, Failure, Kind, Printable, Size};
+
+/// Deepest nesting of a request. Ours need six; more is an attack on somebody's stack.
+const MAX_DEPTH: usize = 64;
+
+/// One request with the number its answer will carry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Chosen by the client; unique among its unanswered calls.
+    pub id: u64,
+    /// What is asked.
+    pub request: Request,
+}
+
+/// Every verb of the door.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Opens a connection: who the client is and what it speaks. Must come first.
+    Hello(Hello),
+    /// How the daemon is. Answered before and after `hello`, whatever the version.
+    Status(Nothing),
+    /// Starts a process.
+    Spawn(Spawn),
+    /// All processes the caller may see.
+    List(Nothing),
+    /// Text of a screen, of its history or of its log.
+    Read(Read),
+    /// Matches in rendered history.
+    Search(Search),
+    /// Answers when something has happened.
+    Wait(Wait),
+    /// Types, pastes or presses keys.
+    Write(Write),
+    /// Sets a process's terminal size.
+    Resize(Resize),
+    /// Ends the run (or sends one signal); the entry stays.
+    Kill(Kill),
+    /// Ends the run and removes the entry.
+    Close(Close),
+    /// Starts a new run of the same argv, ending the old one first.
+    Restart(Restart),
+    /// Gives a process another name.
+    Rename(Rename),
+    /// Turns this connection into a viewer of one process.
+    Attach(Attach),
+    /// Changes what an attached viewer sees; only on an attached connection.
+    View(View),
+    /// Streams the log by offset on this connection.
+    Follow(Follow),
+    /// Streams events on this connection.
+    Subscribe(Nothing),
+    /// Ends the daemon; the holders stay unless told otherwise.
+    Shutdown(Shutdown),
+}
+
+impl Request {
+    /// The verb's word, for logs and errors.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Status(_) => "status",
+            Self::Spawn(_) => "spawn",
+            Self::List(_) => "list",
+            Self::Read(_) => "read",
+            Self::Search(_) => "search",
+            Self::Wait(_) => "wait",
+            Self::Write(_) => "write",
+            Self::Resize(_) => "resize",
+            Self::Kill(_) => "kill",
+            Self::Close(_) => "close",
+            Self::Restart(_) => "restart",
+            Self::Rename(_) => "rename",
+            Self::Attach(_) => "attach",
+            Self::View(_) => "view",
+            Self::Follow(_) => "follow",
+            Self::Subscribe(_) => "subscribe",
+            Self::Shutdown(_) => "shutdown",
+        }
+    }
+}
+
+/// A verb without arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nothing {}
+
+/// A process named by id or by name, as the caller typed it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Target(pub String);
+
+impl From<&str> for Target {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// Arguments of `hello`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocol the client speaks.
+    pub protocol: u16,
+    /// The client's name and version, for the log.
+    #[serde(default)]
+    pub client: String,
+}
+
+/// A size of which either half may be left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeWish {
+    /// Columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cols: Option<u32>,
+    /// Rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u32>,
+}
+
+impl SizeWish {
+    /// The clamped size, each missing half taken from `base`.
+    #[must_use]
+    pub fn or(self, base: Size) -> Size {
+        let narrow = |wish: Option<u32>, base: u16| wish.map_or(base, |n| u16::try_from(n).unwrap_or(u16::MAX));
+        Size { cols: narrow(self.cols, base.cols), rows: narrow(self.rows, base.rows) }.clamped()
+    }
+}
+
+impl From<Size> for SizeWish {
+    fn from(size: Size) -> Self {
+        Self { cols: Some(size.cols.into()), rows: Some(size.rows.into()) }
+    }
+}
+
+/// Arguments of `spawn`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spawn {
+    /// What it is made from.
+    #[serde(default)]
+    pub kind: Kind,
+    /// Its name; `<kind>-<n>` when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it runs; a terminal with none gets the user's shell.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// Where it runs; the task's directory, else the daemon's home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Its terminal's size; 80x24 where left out.
+    #[serde(default)]
+    pub size: SizeWish,
+    /// The environment to start from. Left out: the allow-listed part of the daemon's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_env: Option<BTreeMap<String, String>>,
+    /// Variables declared for this process.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The task it works for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The access scope; `local` when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// Start it again when it fails, with back-off; commands only.
+    #[serde(default)]
+    pub auto_restart: bool,
+    /// End it after this long without input, output or viewers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_ms: Option<u64>,
+}
+
+/// Which text is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadMode {
+    /// The visible grid.
+    #[default]
+    Screen,
+    /// Rendered lines by line id, scrollback included.
+    History,
+    /// The log by offset, as text made by the VT parser.
+    Stream,
+}
+
+/// Arguments of `read`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Read {
+    /// Of which process.
+    pub target: Target,
+    /// Which text.
+    #[serde(default)]
+    pub mode: ReadMode,
+    /// From this offset (stream) or line id (history). Left out: the newest that fit the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// At most this many bytes of text; 12,000 when left out, 65,536 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Join lines the terminal wrapped.
+    #[serde(default)]
+    pub join: bool,
+}
+
+/// Arguments of `search`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Search {
+    /// In which process.
+    pub target: Target,
+    /// A regular expression.
+    pub pattern: String,
+    /// At most this many matches; 100 when left out, 1,000 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// What a wait is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// A regular expression appears in what is printed or shown.
+    Pattern(String),
+    /// An agent reaches this state.
+    State(String),
+    /// The run is over.
+    Exit(Nothing),
+    /// Nothing was printed for this many milliseconds.
+    Silence(u64),
+}
+
+/// How many of the targets must satisfy a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantifier {
+    /// Every one.
+    #[default]
+    All,
+    /// The first.
+    Any,
+}
+
+/// Arguments of `wait`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    /// On which processes.
+    pub targets: Vec<Target>,
+    /// For what.
+    pub until: Until,
+    /// How many of them.
+    #[serde(default)]
+    pub quantifier: Quantifier,
+    /// For patterns: also look at output from this offset on. Left out: from now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// Give up after this long; left out: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What is typed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// Characters as if typed.
+    Text(String),
+    /// Characters as if pasted: bracketed when the child asked for it, control characters neutralised.
+    Paste(String),
+    /// Named keys, encoded by the child's current modes.
+    Keys(Vec<String>),
+    /// A paste too long for one line: it follows in [`crate::frame::DataKind::Input`] frames whose stream is this
+    /// call's id, ended by an empty one.
+    PasteStream(Nothing),
+}
+
+/// Arguments of `write`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Write {
+    /// To which process.
+    pub target: Target,
+    /// What.
+    pub input: Input,
+    /// Press Enter once the text has drained and the screen has settled.
+    #[serde(default)]
+    pub submit: bool,
+    /// Give up after this long and say how much was written; 10 s when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// Arguments of `resize`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resize {
+    /// Which process.
+    pub target: Target,
+    /// To what; a missing half stays.
+    pub size: SizeWish,
+}
+
+/// Arguments of `kill`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kill {
+    /// Which process.
+    pub target: Target,
+    /// One signal by number instead of ending the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// How long the tree may take to end by itself; 500 ms when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u32>,
+}
+
+/// Arguments of `close`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Close {
+    /// Which process.
+    pub target: Target,
+    /// Leave what the child put in the background running; only once the child itself is over.
+    #[serde(default)]
+    pub keep_background: bool,
+}
+
+/// Arguments of `restart`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restart {
+    /// Which process.
+    pub target: Target,
+}
+
+/// Arguments of `rename`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rename {
+    /// Which process.
+    pub target: Target,
+    /// Its new name.
+    pub name: String,
+}
+
+/// Whose size a process's terminal has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SizePolicy {
+    /// The viewer that typed last.
+    #[default]
+    Owner,
+    /// Nobody's: it stays as it is.
+    Fixed,
+    /// The smallest of all viewers.
+    Smallest,
+}
+
+/// Arguments of `attach`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attach {
+    /// Which process.
+    pub target: Target,
+    /// The viewer's own terminal size.
+    pub size: SizeWish,
+    /// Watch only: input frames are refused.
+    #[serde(default)]
+    pub read_only: bool,
+    /// Sets the process's size policy; left out: as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<SizePolicy>,
+    /// Detach every other viewer first.
+    #[serde(default)]
+    pub take_over: bool,
+}
+
+/// Arguments of `view`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    /// The viewer's terminal has this size now.
+    Size(SizeWish),
+    /// Paint the screen anew.
+    Repaint(Nothing),
+    /// Become the size owner without typing.
+    OwnSize(Nothing),
+}
+
+/// Arguments of `follow`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Follow {
+    /// Which process.
+    pub target: Target,
+    /// From this offset; left out: from the oldest byte there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// Go on until the run is over, instead of ending at what is there now.
+    #[serde(default)]
+    pub live: bool,
+}
+
+/// Arguments of `shutdown`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shutdown {
+    /// End every process too.
+    #[serde(default)]
+    pub kill: bool,
+}
+
+/// Reads one line as a call. The error carries the call's id when that much could be read, so that the client
+/// learns which of its calls was wrong.
+pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
+    let protocol = |message: String| Failure::new(ErrorCode::Protocol, message);
+    let Ok(text) = std::str::from_utf8(line) else {
+        return Err((0, protocol("the line is not UTF-8".to_owned())));
+    };
+    if depth(line) > MAX_DEPTH {
+        return Err((0, protocol(format!("the line nests deeper than {MAX_DEPTH}"))));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let whole: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        let Some(whole) = whole else {
+            return (0, protocol(format!("the line is not JSON: {}", Printable(&error.to_string()))));
+        };
+        let id = whole.get("id").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let why = error.to_string();
+        (id, Failure::new(ErrorCode::InvalidArgs, format!("request: {}", Printable(&why))))
+    })
+}
+
+/// How deep brackets nest outside strings; cheap, and run before any recursive parser sees the line.
+fn depth(line: &[u8]) -> usize {
+    let (mut deepest, mut current, mut in_string, mut escaped) = (0usize, 0usize, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                current += 1;
+                deepest = deepest.max(current);
+            }
+            b']' | b'}' if !in_string => current = current.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minimal_spawn_parses_with_every_default() {
+        let call = parse_call(br#"{"id":7,"request":{"spawn":{"argv":["true"]}}}"#).unwrap();
+        let Request::Spawn(spawn) = call.request else { panic!("not a spawn") };
+        assert_eq!((call.id, spawn.kind, spawn.size.or(Size::DEFAULT)), (7, Kind::Command, Size::DEFAULT));
+    }
+
+    #[test]
+    fn t2_each_missing_dimension_is_filled_on_its_own() {
+        let wish = SizeWish { cols: Some(0), rows: None };
+        assert_eq!(wish.or(Size::DEFAULT), Size { cols: 2, rows: 24 });
+        assert_eq!(SizeWish { cols: None, rows: Some(u32::MAX) }.or(Size::DEFAULT), Size { cols: 80, rows: 1000 });
+    }
+
+    #[test]
+    fn e8_a_bad_call_is_told_its_id_and_the_field() {
+        let (id, failure) = parse_call(br#"{"id":9,"request":{"kill":{"target":3}}}"#).unwrap_err();
+        assert_eq!((id, failure.code), (9, ErrorCode::InvalidArgs));
+        let (id, failure) = parse_call(br#"{"id":9,"request":{"kill":{}}}"#).unwrap_err();
+        assert_eq!(id, 9);
+        assert!(failure.message.contains("target"), "{}", failure.message);
+    }
+
+    #[test]
+    fn e8_deep_nesting_is_refused_before_any_parser_recurses() {
+        let deep = [b"[".repeat(10_000), b"]".repeat(10_000)].concat();
+        assert_eq!(parse_call(&deep).unwrap_err().1.code, ErrorCode::Protocol);
+        let brackets_in_text = format!(r#"{{"id":1,"request":{{"rename":{{"target":"{}","name":"x"}}}}}}"#, "[".repeat(200));
+        assert!(parse_call(brackets_in_text.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn e8_bytes_that_are_not_text_are_refused_in_words() {
+        for line in [&b"\xff\xfe"[..], b"garbage", b"", b"{", b"null", b"\x00\x00"] {
+            assert!(parse_call(line).is_err());
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_from_a_newer_client_is_tolerated() {
+        assert!(parse_call(br#"{"id":1,"request":{"list":{"colour":"blue"}},"trace":"x"}"#).is_ok());
+    }
+}

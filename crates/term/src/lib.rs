@@ -1,0 +1,1 @@
+//! Terminal memory: bytes in, screen out.

@@ -1,0 +1,54 @@
+//! `cargo xtask`: the project's own automation. Owns the meter (`tidy`), what a fresh machine needs (`setup`),
+//! the one command that checks everything (`test`), the fuzz smoke run and the benchmark. Refuses to link any
+//! crate of ours: it looks at the product from outside, as a user does, so nothing here can be shipped.
+
+#![expect(clippy::print_stdout, reason = "a terminal tool whose output is its purpose")]
+
+mod bench;
+mod fuzz;
+mod setup;
+mod step;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  tidy [--bless]                check the rules no compiler checks; --bless renews the protocol hash
+  setup                         install what tests and the bench need (idempotent)
+  test                          everything: setup, fmt, clippy, tidy, build, tests, docs, deny, fuzz smoke
+  fuzz [--seconds N] [TARGET]   run every fuzz target, or one, for a short while
+  bench [--quick] [--json] [--only ROW] [--contenders A,B]
+                                compare qd with a bare PTY and its peers, then judge each goal";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((command, rest)) = arguments.split_first() else {
+        println!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match dispatch(command, rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            println!("xtask {command}: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(command: &str, rest: &[String]) -> Result<(), String> {
+    match command {
+        "tidy" => tidy::command(rest),
+        "setup" => setup::command(rest),
+        "test" => test::command(rest),
+        "fuzz" => fuzz::command(rest),
+        "bench" => bench::command(rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => Err(format!("unknown command `{other}`\n\n{USAGE}")),
+    }
+}

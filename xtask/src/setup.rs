@@ -1,0 +1,147 @@
+//! `cargo xtask setup`: puts on this machine what the tests and the bench call. Owns the list of Debian packages
+//! and the pinned cargo tools. Installs only what is missing, so a second run costs nothing, and refuses to guess
+//! at privileges: without root it prints the command to run.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use crate::step;
+
+/// (program that must be on PATH, Debian package that brings it, who needs it).
+const NEEDED: &[(&str, &str, &str)] = &[
+    ("git", "git", "tidy"),
+    ("python3", "python3", "fake children in tests"),
+    ("zsh", "zsh", "shell tests"),
+    ("fish", "fish", "shell tests"),
+    ("tmux", "tmux", "bench and tests"),
+    ("setsid", "util-linux", "bench"),
+    ("c++", "g++", "the fuzzing runtime"),
+];
+
+/// Peers that only make the bench table longer; a distribution without them is no reason to fail.
+const WELCOME: &[(&str, &str)] = &[("dtach", "dtach"), ("abduco", "abduco"), ("screen", "screen")];
+
+/// Pinned so that the same tree is judged by the same rules on every machine.
+const DENY_VERSION: &str = "0.20.2";
+
+/// Installs what is missing and says what it did.
+pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
+    if let Some(extra) = arguments.first() {
+        return Err(format!("takes no arguments, got `{extra}`"));
+    }
+    debian_packages()?;
+    cargo_deny()
+}
+
+/// The `cargo-deny` to call: ours if `setup` built one, else the one on PATH.
+pub(crate) fn deny_program() -> PathBuf {
+    let ours = tools_dir().join("bin/cargo-deny");
+    if ours.is_file() { ours } else { PathBuf::from("cargo-deny") }
+}
+
+fn debian_packages() -> Result<(), String> {
+    let needed: Vec<&str> =
+        NEEDED.iter().filter(|(program, ..)| is_missing(program)).map(|(_, package, _)| *package).collect();
+    let welcome: Vec<&str> =
+        WELCOME.iter().filter(|(program, _)| is_missing(program)).map(|(_, package)| *package).collect();
+    if needed.is_empty() && welcome.is_empty() {
+        println!("setup: all programs present");
+        return Ok(());
+    }
+    if is_missing("apt-get") {
+        return without_apt(&needed, &welcome);
+    }
+    if !rustix::process::geteuid().is_root() {
+        return without_root(&needed, &welcome);
+    }
+    let refreshed = step::output(&mut apt(&["update"]));
+    if !needed.is_empty() {
+        refreshed?;
+        install(&needed)?;
+        println!("setup: installed {}", needed.join(" "));
+    }
+    // One by one: a package that this release does not carry must not take the others with it.
+    for package in welcome {
+        match install(&[package]) {
+            Ok(()) => println!("setup: installed {package}"),
+            Err(_) => println!("setup: {package} is not packaged here; the bench goes without it"),
+        }
+    }
+    Ok(())
+}
+
+fn install(packages: &[&str]) -> Result<(), String> {
+    let mut command = apt(&["install", "--yes", "--no-install-recommends"]);
+    step::output(command.args(packages)).map(|_| ())
+}
+
+fn apt(arguments: &[&str]) -> std::process::Command {
+    let mut command = step::command("apt-get");
+    command.arg("-qq").args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn without_apt(needed: &[&str], welcome: &[&str]) -> Result<(), String> {
+    if needed.is_empty() {
+        println!("setup: no apt-get here; the bench goes without {}", welcome.join(" "));
+        return Ok(());
+    }
+    Err(format!("no apt-get on this system; install these by hand: {}", needed.join(" ")))
+}
+
+fn without_root(needed: &[&str], welcome: &[&str]) -> Result<(), String> {
+    let all = [needed, welcome].concat().join(" ");
+    println!("setup: run this first: sudo apt-get update && sudo apt-get install {all}");
+    if needed.is_empty() {
+        return Ok(());
+    }
+    Err(format!("missing {} and no right to install them", needed.join(" ")))
+}
+
+fn is_missing(program: &str) -> bool {
+    step::find_program(program).is_none()
+}
+
+/// A tool built into the target directory belongs to this checkout alone and leaves with it.
+fn tools_dir() -> PathBuf {
+    step::target_dir().join("tools")
+}
+
+fn cargo_deny() -> Result<(), String> {
+    let wanted = format!("cargo-deny {DENY_VERSION}");
+    if version_of(&deny_program()).is_some_and(|version| version.trim() == wanted) {
+        println!("setup: {wanted} present");
+        return Ok(());
+    }
+    println!("setup: building {wanted} (once, a few minutes)");
+    let mut command = step::cargo(&["install", "--quiet", "--locked", "--debug", "--version", DENY_VERSION]);
+    command.args(["--no-default-features", "cargo-deny", "--root"]).arg(tools_dir());
+    // Its own build directory: the shared one would be rebuilt with other flags and back again.
+    step::run(command.env("CARGO_TARGET_DIR", tools_dir().join("build")))?;
+    // The build directory is several hundred megabytes and never used again.
+    let _unused = std::fs::remove_dir_all(tools_dir().join("build"));
+    Ok(())
+}
+
+fn version_of(program: &PathBuf) -> Option<String> {
+    let mut command = step::command(program);
+    step::output(command.arg("--version").stderr(Stdio::null())).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_does_not_exist_is_missing_and_a_shell_is_not() {
+        assert!(is_missing("no-such-program-anywhere"));
+        assert!(!is_missing("sh"));
+    }
+
+    #[test]
+    fn without_root_only_needed_packages_are_an_error() {
+        assert!(without_root(&[], &["dtach"]).is_ok());
+        let error = without_root(&["zsh"], &["dtach"]).unwrap_err();
+        assert!(error.contains("zsh") && !error.contains("dtach"));
+    }
+}
