@@ -43,7 +43,7 @@ pub(crate) fn smoke(seconds: u32, only: Option<&str>) -> Result<(), String> {
         return Err(format!("no fuzz target {}", only.unwrap_or("in fuzz/Cargo.toml")));
     }
     let triple = host_triple()?;
-    build(&triple)?;
+    build(&targets, &triple)?;
     for name in &targets {
         run(name, &triple, seconds)?;
     }
@@ -52,9 +52,9 @@ pub(crate) fn smoke(seconds: u32, only: Option<&str>) -> Result<(), String> {
 }
 
 /// Naming the target triple keeps the coverage flags away from build scripts and proc macros.
-fn build(triple: &str) -> Result<(), String> {
+fn build(targets: &[String], triple: &str) -> Result<(), String> {
     let mut command = step::cargo(&["build", "--release", "--quiet", "--manifest-path", "fuzz/Cargo.toml"]);
-    command.args(["--bins", "--target", triple]);
+    command.args(["--target", triple]).args(targets.iter().flat_map(|name| ["--bin", name]));
     step::run(command.env("RUSTFLAGS", COVERAGE_FLAGS).env("CARGO_TARGET_DIR", build_dir()))
 }
 
@@ -77,9 +77,13 @@ fn run(name: &str, triple: &str, seconds: u32) -> Result<(), String> {
     let said = String::from_utf8_lossy(&printed.stderr).into_owned();
     if !printed.status.success() {
         let kept = artifacts.display();
-        return Err(format!("fuzz target {name} found something ({}); input in {kept}\n{said}", printed.status));
+        return Err(format!(
+            "fuzz target {name} found something ({}); input in {kept}\n{said}",
+            printed.status
+        ));
     }
-    let inputs = executed(&said).ok_or_else(|| format!("fuzz target {name} did not say how much it ran:\n{said}"))?;
+    let inputs =
+        executed(&said).ok_or_else(|| format!("fuzz target {name} did not say how much it ran:\n{said}"))?;
     if inputs == 0 {
         return Err(format!("fuzz target {name} executed no input"));
     }

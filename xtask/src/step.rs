@@ -20,7 +20,8 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command.current_dir(root());
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"].iter().any(|p| name.starts_with(p)) {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"].iter().any(|p| name.starts_with(p))
+        {
             command.env_remove(name);
         }
     }
@@ -47,10 +48,8 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
 /// Runs to the end and hands back what it printed; anything but success is an error with its last words.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let shown = show(command);
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("cannot start `{shown}`: {error}"))?;
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| format!("cannot start `{shown}`: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

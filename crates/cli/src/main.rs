@@ -1,2 +1,23 @@
-//! Entry point.
-fn main() {}
+//! The binary `qd`: parse, one call, map the exit code. Refuses everything else; it lives in the verbs.
+
+mod args;
+mod commands;
+mod context;
+mod errors;
+mod output;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A holder is started once per run and must neither parse arguments nor load what it never uses.
+    if std::env::args_os().nth(1).is_some_and(|verb| verb == "hold") {
+        return holder::hold();
+    }
+    match args::parse() {
+        Ok(parsed) => {
+            let is_json = parsed.json;
+            commands::run(parsed).unwrap_or_else(|error| errors::report(&error, is_json))
+        }
+        Err(told) => told,
+    }
+}

@@ -1,1 +1,82 @@
-//! The body around the engine: tasks, screens, holders, the door.
+//! The body around the engine: one daemon per user, disposable at any moment.
+//!
+//! Owns the tasks, the socket, the screens and the links to holders. Refuses UI words and network sockets, and refuses
+//! being precious: crash, kill -9 and upgrade all end in [`adopt`], which is used every day.
+//!
+//! | task | owns | hears | says | when others are slow | ends when |
+//! |---|---|---|---|---|---|
+//! | desk (1, async) | `Engine`, tickets | bounded asks and facts, the alarm | effects, events with a revision | asks wait in their queue; facts are kept by the workers | `Effect::Stop` |
+//! | `screens-N` (2-4 threads) | rings, emulators, viewers, input | orders, rings, links, viewers | facts, frames | never waits | the process ends |
+//! | `store` (1 thread) | the database | bounded batches | acks | the desk waits: losing a record is worse | its queue closes |
+//! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the desk ends |
+//! | connection (1 per client, async) | its stream | frames | frames | lagging events become `resync`, log overruns become gaps | the peer closes |
+//!
+//! Reading order: `start` (becoming the only daemon), `adopt` (what an earlier one left), `desk` (the engine's shell),
+//! `effects`, `screens` (the data plane), `door` (the way in).
+
+mod adopt;
+mod alarm;
+mod caller;
+mod clock;
+mod desk;
+mod door;
+mod effects;
+mod launch;
+mod pattern;
+mod records;
+mod screens;
+mod start;
+
+use std::path::PathBuf;
+
+use proto::Places;
+
+pub use start::run;
+
+/// What a daemon is started with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where its things are.
+    pub places: Places,
+    /// It lives as long as its standard input, keeps nothing on disk, and ends every process when it ends.
+    pub ephemeral: bool,
+    /// The executable its holders are started from.
+    pub exe: PathBuf,
+}
+
+/// Why a daemon could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// A directory is not private or cannot be made.
+    #[error("{0}")]
+    Place(#[from] store::PrivateDirError),
+    /// The database cannot be used.
+    #[error("{0}")]
+    Store(#[from] store::StoreError),
+    /// Another daemon has the lock and does not answer.
+    #[error("another daemon holds {} and does not answer: end it (pid {pid}) or wait", lock.display())]
+    Held {
+        /// The lock file.
+        lock: PathBuf,
+        /// The pid written in it.
+        pid: String,
+    },
+    /// The program file has the set-user-id or set-group-id bit.
+    #[error("refusing to run with changed user or group id: remove the setuid bit from qd")]
+    Setuid,
+    /// The system said no.
+    #[error("{what}: {source}")]
+    System {
+        /// While doing what.
+        what: String,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+impl DaemonError {
+    fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+}

@@ -1,1 +1,215 @@
-//! The one decider: commands and facts in, effects out; pure.
+//! The one decider. Commands and facts go in, effects come out as data; the daemon carries them out.
+//!
+//! Owns every process's life: who may do what, what is running, what ends when, who waits for it.
+//! Refuses I/O, clocks, async, vendor names and raw bytes: time is an argument, randomness is a seed, and output
+//! arrives as facts about it.
+//!
+//! Reading order: [`input`] (what can happen), [`effect`] (what can be done about it), [`process`] (one entry),
+//! `command/` (one verb, one file: check, then apply), `lifecycle` (what facts do to an entry), `viewers`,
+//! `waits`, [`rights`].
+//!
+//! Invariants, re-checked after every [`Engine::handle`] in debug builds (`invariants`): names are unique, no parent
+//! cycle, every wait and every ending belongs to something alive, `restore(records)` equals the live state.
+
+mod backoff;
+mod command;
+mod environment;
+mod invariants;
+mod lifecycle;
+mod registry;
+mod viewers;
+mod waits;
+
+pub mod effect;
+pub mod input;
+pub mod process;
+pub mod record;
+pub mod rights;
+pub mod tasks;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto::{Event, ProcessId, ProcessView};
+
+pub use effect::{Answer, Effect, Located, StartRun};
+pub use input::{Caller, Command, Fact, Input, Moment, RunKey, Ticket, ViewerId, WaitId};
+pub use record::{ProcessRecord, Record};
+pub use rights::Verb;
+pub use tasks::{NoTasks, TaskLookup, TaskPlace};
+
+use process::Process;
+use waits::Wait;
+
+/// What a daemon decides once, when it builds its engine.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The allow-listed part of the daemon's own environment, for spawns that bring none.
+    pub base_env: BTreeMap<String, String>,
+    /// Where a process without a directory runs.
+    pub home: String,
+    /// What a terminal without argv runs.
+    pub shell: String,
+    /// Most entries at once; each costs a PTY, a holder and descriptors.
+    pub max_processes: usize,
+    /// Deepest chain of processes spawning processes.
+    pub max_depth: usize,
+    /// How long the children of a closed process may take to end by themselves.
+    pub grace_ms: u32,
+    /// How long the exit of a terminal stays readable after its entry is gone.
+    pub linger_ms: u64,
+    /// How long a holder may take to report its tree gone before it is swept from outside.
+    pub sweep_after_ms: u64,
+    /// Start of the engine's own random sequence (ids, run tokens).
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            base_env: BTreeMap::new(),
+            home: "/".to_owned(),
+            shell: "/bin/sh".to_owned(),
+            max_processes: 1000,
+            max_depth: 4,
+            grace_ms: 500,
+            linger_ms: 5_000,
+            sweep_after_ms: 4_000,
+            seed: 1,
+        }
+    }
+}
+
+/// The decider. One task owns it; everybody else sees effects, events and snapshots.
+pub struct Engine {
+    config: Config,
+    tasks: Box<dyn TaskLookup>,
+    processes: BTreeMap<ProcessId, Process>,
+    waits: BTreeMap<WaitId, Wait>,
+    next_wait: u64,
+    /// Callers of `shutdown --kill` that return when everything has ended.
+    shutdown: Option<Vec<Ticket>>,
+    /// Everything is to end: nothing starts again.
+    ends_all: bool,
+    /// Grows by one with each announced event.
+    revision: u64,
+    random: u64,
+    now: Moment,
+    effects: Vec<Effect>,
+    /// Entries touched by the current input: each is recorded and announced once, at its end.
+    touched: BTreeSet<ProcessId>,
+}
+
+impl Engine {
+    /// An engine with no processes.
+    #[must_use]
+    pub fn new(config: Config, tasks: Box<dyn TaskLookup>) -> Self {
+        let random = config.seed;
+        Self {
+            config,
+            tasks,
+            processes: BTreeMap::new(),
+            waits: BTreeMap::new(),
+            next_wait: 1,
+            shutdown: None,
+            ends_all: false,
+            revision: 0,
+            random,
+            now: Moment::default(),
+            effects: Vec::new(),
+            touched: BTreeSet::new(),
+        }
+    }
+
+    /// An engine that continues from what an earlier daemon recorded. Runs that were alive stay `starting` until
+    /// their holder is adopted or found lost.
+    #[must_use]
+    pub fn restore(config: Config, tasks: Box<dyn TaskLookup>, records: Vec<ProcessRecord>) -> Self {
+        let mut engine = Self::new(config, tasks);
+        for record in records {
+            let process = Process::from_record(record);
+            engine.processes.insert(process.id, process);
+        }
+        engine
+    }
+
+    /// Decides about one thing that happened. The returned effects are to be carried out in order.
+    pub fn handle(&mut self, now: Moment, input: Input) -> Vec<Effect> {
+        self.now = now;
+        match input {
+            Input::Command { caller, ticket, command } => self.command(caller, ticket, command),
+            Input::Fact { run, fact } => self.fact(run, fact),
+            Input::Adopted { record, pid, exit } => self.adopt(record, pid, exit),
+            Input::CallerGone { ticket } => self.forget_caller(ticket),
+            Input::DeadlinePassed => {}
+        }
+        self.pass_deadlines();
+        self.finish_shutdown();
+        self.flush_touched();
+        self.check_invariants();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When [`Input::DeadlinePassed`] is due, on the clock of [`Moment::uptime_ms`].
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        let processes = self.processes.values().filter_map(Process::next_deadline);
+        processes.chain(self.waits.values().filter_map(|wait| self.wait_deadline(wait))).min()
+    }
+
+    /// The truth at the current revision.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<ProcessView> {
+        self.processes.values().filter(|process| !process.is_departed()).map(Process::view).collect()
+    }
+
+    /// The number of the last announced event.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The runs whose holders should exist: what a starting daemon looks for.
+    #[must_use]
+    pub fn expected_runs(&self) -> Vec<(RunKey, String)> {
+        let expected = self.processes.values().filter(|process| process.has_holder);
+        expected.map(|process| (process.key(), process.run_token.clone())).collect()
+    }
+
+    fn reply(&mut self, ticket: Ticket, result: Result<Answer, proto::Failure>) {
+        self.effects.push(Effect::Reply { ticket, result: Box::new(result) });
+    }
+
+    fn announce(&mut self, event: Event) {
+        self.revision += 1;
+        self.effects.push(Effect::Announce(proto::event::Announcement { revision: self.revision, what: event }));
+    }
+
+    /// Marks an entry as changed; [`Engine::flush_touched`] records and announces it once.
+    fn touch(&mut self, id: ProcessId) {
+        self.touched.insert(id);
+    }
+
+    fn flush_touched(&mut self) {
+        for id in std::mem::take(&mut self.touched) {
+            let Some(process) = self.processes.get(&id) else { continue };
+            let (record, view) = (process.record(), process.view());
+            let is_departed = process.is_departed();
+            self.effects.push(Effect::Record(Record::Put(Box::new(record))));
+            if !is_departed {
+                self.announce(Event::Changed(Box::new(view)));
+            }
+        }
+    }
+
+    /// The next number of a SplitMix64 sequence: unguessable enough for ids, and the same in every replay.
+    fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests;

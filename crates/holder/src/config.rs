@@ -149,7 +149,8 @@ mod tests {
     use super::*;
 
     fn sample() -> RunConfig {
-        let mut config = RunConfig::new(vec!["sh".into(), "-c".into(), "true".into()], "/".into(), "/run/x".into());
+        let mut config =
+            RunConfig::new(vec!["sh".into(), "-c".into(), "true".into()], "/".into(), "/run/x".into());
         config.env = vec![("PATH".into(), "/bin".into()), ("EMPTY".into(), "".into())];
         config.umask = Some(0o022);
         config.meta = vec![0, 1, 255];

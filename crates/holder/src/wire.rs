@@ -2,9 +2,17 @@
 //! frozen: a type keeps its number and its body for ever, new things get new types, and an unknown type is skipped, so
 //! that a daemon can always adopt an older holder. Decoders are total. It refuses I/O.
 
+mod frames;
+mod hello;
+
 use std::fmt;
 
-use crate::codec::{Cursor, put_bytes};
+use crate::codec::Cursor;
+
+pub use frames::FrameBuffer;
+use frames::LENGTH_BYTES;
+pub(crate) use frames::{MAX_FRAME, frame, kind};
+pub use hello::HelloFields;
 
 /// The version that this build speaks; both sides announce theirs and neither refuses the other's.
 pub const WIRE_VERSION: u16 = 1;
@@ -18,35 +26,6 @@ pub const HANGUP: [u8; 11] = [7, 0, 0, 0, 0xff, b'h', b'a', b'n', b'g', b'u', b'
 
 /// Longest checkpoint blob.
 pub const MAX_CHECKPOINT: usize = 16 << 20;
-
-/// Longest frame of the largest kind (a HELLO reply with a checkpoint and a configuration's worth of meta).
-pub(crate) const MAX_FRAME: usize = MAX_CHECKPOINT + crate::config::MAX_CONFIG_BYTES + 4096;
-
-/// Longest frame of the other kinds, with room for the header.
-const MAX_ORDINARY_FRAME: usize = (1 << 20) + 64;
-
-/// Bytes before the type: the length.
-const LENGTH_BYTES: usize = 4;
-
-/// Frame types. Numbers are never reused.
-pub(crate) mod kind {
-    pub(crate) const CONFIG: u8 = 0x01;
-    pub(crate) const HELLO: u8 = 0x02;
-    pub(crate) const INPUT: u8 = 0x03;
-    pub(crate) const CANCEL_INPUT: u8 = 0x04;
-    pub(crate) const RESIZE: u8 = 0x05;
-    pub(crate) const SIGNAL: u8 = 0x06;
-    pub(crate) const KILL: u8 = 0x07;
-    pub(crate) const CHECKPOINT: u8 = 0x08;
-    pub(crate) const RESUME: u8 = 0x09;
-    pub(crate) const RELEASE: u8 = 0x0a;
-    pub(crate) const HELLO_REPLY: u8 = 0x81;
-    pub(crate) const LAUNCH_FAILED: u8 = 0x82;
-    pub(crate) const INPUT_DONE: u8 = 0x83;
-    pub(crate) const EXITED: u8 = 0x84;
-    pub(crate) const TREE_GONE: u8 = 0x85;
-    pub(crate) const HANGUP: u8 = 0xff;
-}
 
 /// Why bytes are not a frame or a body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -263,159 +242,6 @@ impl FromHolder {
             kind::TREE_GONE => FromHolder::TreeGone { survivors: cursor.u32()? },
             _ => return Ok(None),
         }))
-    }
-}
-
-/// The plain fields of the HELLO reply; ring, wake-up and master travel beside it as descriptors.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HelloFields {
-    /// The holder's [`WIRE_VERSION`].
-    pub wire_version: u16,
-    /// The holder's pid.
-    pub holder_pid: i32,
-    /// The leader's pid.
-    pub child_pid: i32,
-    /// The leader's start time, field 22 of its stat file.
-    pub child_start_time: u64,
-    /// Columns now.
-    pub cols: u16,
-    /// Rows now.
-    pub rows: u16,
-    /// Highest input id accepted so far.
-    pub last_input_id: u64,
-    /// How the run ended, if it has.
-    pub exited: Option<Exit>,
-    /// Size of the ring.
-    pub ring_bytes: u32,
-    /// What the configuration said.
-    pub meta: Vec<u8>,
-    /// Offset and length of the newest checkpoint; the blob itself is the rest of the frame.
-    pub checkpoint: Option<(u64, u32)>,
-}
-
-impl HelloFields {
-    /// The start of the reply frame; the checkpoint blob must follow it.
-    pub fn encode_head(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        body.extend_from_slice(&self.wire_version.to_le_bytes());
-        body.extend_from_slice(&self.holder_pid.to_le_bytes());
-        body.extend_from_slice(&self.child_pid.to_le_bytes());
-        body.extend_from_slice(&self.child_start_time.to_le_bytes());
-        body.extend_from_slice(&self.cols.to_le_bytes());
-        body.extend_from_slice(&self.rows.to_le_bytes());
-        body.extend_from_slice(&self.last_input_id.to_le_bytes());
-        match &self.exited {
-            None => body.push(0),
-            Some(exit) => {
-                body.push(1);
-                put_exit(&mut body, exit);
-            }
-        }
-        body.extend_from_slice(&self.ring_bytes.to_le_bytes());
-        put_bytes(&mut body, &self.meta);
-        body.push(u8::from(self.checkpoint.is_some()));
-        let (offset, length) = self.checkpoint.unwrap_or_default();
-        body.extend_from_slice(&offset.to_le_bytes());
-        body.extend_from_slice(&length.to_le_bytes());
-        let mut head = frame(kind::HELLO_REPLY, &[&body]);
-        let total = u32::try_from(body.len() + 1).unwrap_or(u32::MAX).saturating_add(length);
-        head[..LENGTH_BYTES].copy_from_slice(&total.to_le_bytes());
-        head
-    }
-
-    /// Reads the fields and the checkpoint blob of a reply's body.
-    pub fn decode(body: &[u8]) -> Result<(Self, &[u8]), WireError> {
-        let mut cursor = Cursor::new(body);
-        let mut fields = HelloFields {
-            wire_version: cursor.u16()?,
-            holder_pid: cursor.i32()?,
-            child_pid: cursor.i32()?,
-            child_start_time: cursor.u64()?,
-            cols: cursor.u16()?,
-            rows: cursor.u16()?,
-            last_input_id: cursor.u64()?,
-            exited: if cursor.u8()? == 0 { None } else { Some(take_exit(&mut cursor)?) },
-            ring_bytes: cursor.u32()?,
-            meta: cursor.bytes()?.to_vec(),
-            checkpoint: None,
-        };
-        let has_checkpoint = cursor.u8()? != 0;
-        let (offset, length) = (cursor.u64()?, cursor.u32()?);
-        if !has_checkpoint {
-            return Ok((fields, &[]));
-        }
-        fields.checkpoint = Some((offset, length));
-        let blob = cursor.take(usize::try_from(length).map_err(|_| WireError::Truncated)?)?;
-        Ok((fields, blob))
-    }
-}
-
-/// Bytes on their way to becoming frames.
-#[derive(Debug, Default)]
-pub struct FrameBuffer {
-    bytes: Vec<u8>,
-    taken: usize,
-}
-
-impl FrameBuffer {
-    /// Adds what was read.
-    pub fn extend(&mut self, bytes: &[u8]) {
-        if self.taken > 0 {
-            self.bytes.drain(..self.taken);
-            self.taken = 0;
-        }
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// The next whole frame's type and body; `None` when more bytes are needed. After an error the stream is lost.
-    pub fn next_frame(&mut self) -> Result<Option<(u8, &[u8])>, WireError> {
-        let rest = &self.bytes[self.taken..];
-        let Some((length, rest)) = rest.split_first_chunk::<LENGTH_BYTES>() else {
-            self.shrink_when_empty();
-            return Ok(None);
-        };
-        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        if length == 0 {
-            return Err(WireError::Truncated);
-        }
-        let Some(kind) = rest.first().copied() else { return Ok(None) };
-        if length > longest(kind) {
-            return Err(WireError::TooLong { length });
-        }
-        if rest.len() < length {
-            return Ok(None);
-        }
-        let body = self.taken + LENGTH_BYTES + 1;
-        self.taken += LENGTH_BYTES + length;
-        Ok(Some((kind, &self.bytes[body..self.taken])))
-    }
-
-    /// A checkpoint must not leave its megabytes behind in every holder.
-    fn shrink_when_empty(&mut self) {
-        if self.taken == self.bytes.len() {
-            self.taken = 0;
-            self.bytes.clear();
-            self.bytes.shrink_to(16 << 10);
-        }
-    }
-}
-
-/// One frame from its parts.
-pub(crate) fn frame(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
-    let length = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
-    let mut out = Vec::with_capacity(LENGTH_BYTES + length);
-    out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
-    out.push(kind);
-    parts.iter().for_each(|part| out.extend_from_slice(part));
-    out
-}
-
-fn longest(kind: u8) -> usize {
-    match kind {
-        kind::CHECKPOINT => MAX_CHECKPOINT + 64,
-        kind::CONFIG => crate::config::MAX_CONFIG_BYTES + 64,
-        kind::HELLO_REPLY => MAX_FRAME,
-        _ => MAX_ORDINARY_FRAME,
     }
 }
 

@@ -1,1 +1,37 @@
-//! Durable state in SQLite.
+//! Durable state: the only crate that writes it. Owns the database, small atomic files and private directories.
+//!
+//! Refuses: to know what a record means (documents are opaque text whose version is the caller's), to wait
+//! (every call is synchronous; the daemon gives the store its own thread), to overwrite a file it could not
+//! read, and to leave a file that anyone but its user may read.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `database` | [`Store`]: opening, checking, one transaction per call |
+//! | `schema` | tables, migrations by `user_version`, what a healthy file looks like |
+//! | `records` | [`Change`] and [`Contents`]: processes, runs, settings, events |
+//! | `audit` | [`AuditRow`] and the chain of hashes over them |
+//! | `aside` | where a corrupt file goes |
+//! | `atomic` | [`write_file_atomically`] |
+//! | `private_dir` | [`ensure_private_dir`] |
+//!
+//! What durable means here: a change that was acknowledged survives any death of the process, kill -9
+//! included. A power cut can undo the newest changes as a whole (the write-ahead log is synced at
+//! checkpoints, not at each commit) but never tears one or leaves the file unreadable.
+
+mod database;
+mod schema;
+
+mod audit;
+mod records;
+
+mod aside;
+mod atomic;
+mod error;
+mod private_dir;
+
+pub use atomic::write_file_atomically;
+pub use audit::{AuditCheck, AuditRow};
+pub use database::Store;
+pub use error::StoreError;
+pub use private_dir::{PrivateDirError, ensure_private_dir};
+pub use records::{Change, Contents, EVENT_LIMIT, EventRow};

@@ -1,1 +1,52 @@
-//! Terminal memory: bytes in, screen out.
+//! Terminal memory: bytes in, screen out. No I/O, no clock, no async, no knowledge of clients.
+//!
+//! [`Screen`] is the emulated terminal of one run. It is fed the bytes of the child and keeps the grid,
+//! the history, the modes, the title and the facts the stream carried; it answers terminal queries
+//! itself, so that a child hears exactly one answer however many viewers there are. The emulator behind
+//! it is exchangeable: no type of it leaves the `engine` module.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `scan` | where escape sequences begin and end; nothing reaches the engine in halves |
+//! | `engine` | the grid, through a foreign emulator; the only module that names it |
+//! | `osc`, `dcs`, `reply` | what strings mean and which constants answer queries |
+//! | `fact`, `status` | what the stream told about its program |
+//! | `screen`, `text`, `repaint`, `damage`, `checkpoint` | the public type and its views |
+//! | `keys`, `paste` | bytes towards the child |
+//! | `stream_text` | bytes to plain text without a grid |
+
+mod base64;
+mod cell;
+mod checkpoint;
+mod damage;
+mod dcs;
+mod engine;
+mod fact;
+mod keys;
+mod modes;
+mod osc;
+mod paste;
+mod pen;
+mod repaint;
+mod reply;
+mod scan;
+mod screen;
+mod size;
+mod status;
+mod stream_text;
+mod text;
+mod wire;
+
+pub use cell::{Attributes, Cell, CellText, Color, Style, Underline};
+pub use checkpoint::{Depth, RestoreError};
+pub use damage::Damage;
+pub use fact::{ClipboardTarget, Fact, NotificationSource, Progress, PromptMark};
+pub use keys::{Key, KeyCode, KeyError, Modifiers};
+pub use modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
+pub use paste::{PasteEncoder, encode_paste};
+pub use repaint::View;
+pub use screen::{Limits, Screen};
+pub use size::Size;
+pub use status::{ProgramState, StatusReport};
+pub use stream_text::TextStream;
+pub use text::{Line, LineId, Match, Wraps};

@@ -1,6 +1,7 @@
 //! Crate edges: who may depend on whom. Owns the table of docs/architecture.md as code; an edge that is not in it is
 //! a finding even when it compiles.
 
+use super::scan::has_word;
 use super::{File, Finding, Tree};
 
 /// (crate, crates of ours it may use). Dev-dependencies are free; `testkit` and `xtask` are free because they never
@@ -25,7 +26,26 @@ const FREE: &[&str] = &["testkit"];
 
 /// Every manifest of a crate in `crates/`.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    tree.files.iter().filter_map(|file| Some((file, crate_of(&file.path)?))).flat_map(check_manifest).collect()
+    tree.files
+        .iter()
+        .filter_map(|file| Some((file, crate_of(&file.path)?)))
+        .flat_map(check_manifest)
+        .collect()
+}
+
+const REASONS: &str = "docs/design/0002-dependencies.md";
+
+/// Every foreign crate of the root manifest has its reason on the page of dependencies.
+pub(crate) fn unexplained(tree: &Tree) -> Vec<Finding> {
+    let Some(manifest) = tree.find("Cargo.toml") else { return Vec::new() };
+    let page = tree.find(REASONS).map_or("", |file| file.text.as_str());
+    let told = |(line, name): (usize, String)| {
+        let is_explained =
+            is_ours(&name) || page.lines().any(|row| row.starts_with('|') && has_word(row, &name));
+        let advice = format!("say in {REASONS} why {name} is here and what was rejected");
+        (!is_explained).then(|| Finding::error("Cargo.toml", line, "dependency", advice))
+    };
+    normal_dependencies(&manifest.text).into_iter().filter_map(told).collect()
 }
 
 fn crate_of(path: &str) -> Option<&str> {
@@ -60,8 +80,7 @@ pub(crate) fn normal_dependencies(manifest: &str) -> Vec<(usize, String)> {
         if let Some(section) = line.strip_prefix('[') {
             let section = section.trim_end_matches(']');
             in_section = is_normal(section);
-            if let Some((parent, name)) = section.rsplit_once('.').filter(|(parent, _)| is_normal(parent)) {
-                debug_assert!(!parent.is_empty(), "a dependency table has a parent");
+            if let Some((_, name)) = section.rsplit_once('.').filter(|(parent, _)| is_normal(parent)) {
                 found.push((index + 1, name.trim_matches('"').to_owned()));
             }
         } else if in_section && !line.is_empty() && !line.starts_with('#') {

@@ -100,6 +100,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(patterns::paste_bracket_in_one_place(tree));
     findings.extend(size::check_exceptions(tree));
     findings.extend(edges::check(tree));
+    findings.extend(edges::unexplained(tree));
     findings.extend(reach::check(tree));
     findings.extend(protocol::check(tree));
     findings.sort();
@@ -119,7 +120,8 @@ impl Tree {
         let mut paths: Vec<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();
         paths.sort_unstable();
         paths.dedup();
-        let read = |path: &&str| std::fs::read_to_string(root.join(path)).ok().map(|text| File::new(path, &text));
+        let read =
+            |path: &&str| std::fs::read_to_string(root.join(path)).ok().map(|text| File::new(path, &text));
         Ok(Self { files: paths.iter().filter_map(read).collect() })
     }
 

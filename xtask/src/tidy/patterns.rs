@@ -125,9 +125,8 @@ pub(crate) fn open_promises(file: &File) -> Vec<Finding> {
         }
         None => return Vec::new(),
     };
-    let is_open = |line: &str| {
-        ["TODO", "FIXME"].iter().any(|word| has_word(line, word)) && !names_an_issue(line)
-    };
+    let is_open =
+        |line: &str| ["TODO", "FIXME"].iter().any(|word| has_word(line, word)) && !names_an_issue(line);
     let open = lines.iter().enumerate().filter(|(_, line)| is_open(line));
     let advice = "name the issue (`#123`) or do it now";
     open.map(|(index, _)| Finding::error(&file.path, index + 1, "promise", advice)).collect()
@@ -152,7 +151,8 @@ pub(crate) fn paste_bracket_in_one_place(tree: &Tree) -> Vec<Finding> {
         };
         source.literal.iter().enumerate().find_map(holds).map(|line| (source.path.clone(), line))
     };
-    let uses: Vec<_> = tree.sources().filter(|source| !is_test_path(&source.path)).filter_map(first_use).collect();
+    let uses: Vec<_> =
+        tree.sources().filter(|source| !is_test_path(&source.path)).filter_map(first_use).collect();
     let Some((home, _)) = uses.first() else { return Vec::new() };
     let advice = format!("the paste bracket is written in {home} already: call its encoder");
     uses.iter().skip(1).map(|(path, line)| Finding::error(path, *line, "paste", advice.clone())).collect()

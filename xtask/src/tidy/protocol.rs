@@ -19,7 +19,9 @@ pub(crate) fn check(tree: &Tree) -> Option<Finding> {
     let Some((index, found)) = written_hash(&page.text) else {
         return Some(Finding::error(PAGE, 1, "protocol", format!("add a line `{LABEL} {expected}`")));
     };
-    let advice = format!("crates/proto changed: bring this page up to date, then `cargo xtask tidy --bless` ({expected})");
+    let advice = format!(
+        "crates/proto changed: bring this page up to date, then `cargo xtask tidy --bless` ({expected})"
+    );
     (found != expected).then(|| Finding::error(PAGE, index + 1, "protocol", advice))
 }
 
@@ -27,7 +29,8 @@ pub(crate) fn check(tree: &Tree) -> Option<Finding> {
 pub(crate) fn bless(root: &Path, tree: &Tree) -> Result<(), String> {
     let page = tree.find(PAGE).ok_or_else(|| format!("{PAGE} does not exist: write it first"))?;
     let path = root.join(PAGE);
-    std::fs::write(&path, blessed(&page.text, &hash(tree))).map_err(|error| format!("{}: {error}", path.display()))
+    std::fs::write(&path, blessed(&page.text, &hash(tree)))
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The page with `hash` in its hash line; a page without one gets it at the end.

@@ -9,13 +9,15 @@ use super::{Finding, Tree};
 /// Files of crates and of xtask that no root reaches.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let sources: Vec<&Source> = tree.sources().filter(|source| home(&source.path).is_some()).collect();
+    let declared = declared_roots(tree);
+    let is_start = |source: &&Source| is_root(&source.path) || declared.contains(&source.path);
     let mut reached = BTreeSet::new();
-    let mut open: Vec<&Source> = sources.iter().copied().filter(|source| is_root(&source.path)).collect();
+    let mut open: Vec<&Source> = sources.iter().copied().filter(is_start).collect();
     while let Some(source) = open.pop() {
         if !reached.insert(source.path.as_str()) {
             continue;
         }
-        let named: BTreeSet<String> = named_files(source).into_iter().collect();
+        let named = named_files(source, is_start(&source));
         open.extend(sources.iter().copied().filter(|candidate| named.contains(&candidate.path)));
     }
     let advice = "no `mod` names this file, so it is never compiled: name it or delete it";
@@ -29,7 +31,8 @@ fn home(path: &str) -> Option<&str> {
         Some(rest) => rest.split_once('/')?.1,
         None => path.strip_prefix("xtask/")?,
     };
-    let is_compiled = ["src/", "tests/", "benches/", "examples/"].iter().any(|place| inside.starts_with(place));
+    let is_compiled =
+        ["src/", "tests/", "benches/", "examples/"].iter().any(|place| inside.starts_with(place));
     let is_data = inside.split('/').any(|part| matches!(part, "fixtures" | "recordings"));
     (is_compiled && !is_data).then_some(inside)
 }
@@ -46,13 +49,24 @@ fn is_root(path: &str) -> bool {
     }
 }
 
+/// Targets that a manifest places elsewhere with `path = "….rs"`.
+fn declared_roots(tree: &Tree) -> BTreeSet<String> {
+    let mut roots = BTreeSet::new();
+    for file in &tree.files {
+        let Some(directory) = file.path.strip_suffix("Cargo.toml") else { continue };
+        let paths = file.text.lines().filter_map(|line| line.trim().strip_prefix("path")?.split('"').nth(1));
+        roots.extend(paths.filter(|path| path.ends_with(".rs")).map(|path| format!("{directory}{path}")));
+    }
+    roots
+}
+
 /// The files that the `mod name;` lines of this file may mean.
-fn named_files(source: &Source) -> Vec<String> {
+fn named_files(source: &Source, is_start: bool) -> BTreeSet<String> {
     let (directory, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let stem = file.trim_end_matches(".rs");
-    let beside = is_root(&source.path) || stem == "mod";
+    let beside = is_start || stem == "mod";
     let children = if beside { directory.to_owned() } else { format!("{directory}/{stem}") };
-    let mut files = Vec::new();
+    let mut files = BTreeSet::new();
     let mut path_attribute = None;
     for (index, line) in source.literal.iter().enumerate() {
         if let Some(path) = attribute_path(line) {
@@ -60,7 +74,7 @@ fn named_files(source: &Source) -> Vec<String> {
         }
         let Some(name) = declared_module(&source.code[index]) else { continue };
         match path_attribute.take() {
-            Some(path) => files.push(format!("{directory}/{path}")),
+            Some(path) => files.extend([format!("{directory}/{path}")]),
             None => files.extend([format!("{children}/{name}.rs"), format!("{children}/{name}/mod.rs")]),
         }
     }

@@ -40,11 +40,6 @@ impl Source {
         }
     }
 
-    /// Line numbers (from 1) and code of the lines that ship.
-    pub(crate) fn production(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.numbered().filter(|(number, _)| !self.is_test[number - 1])
-    }
-
     /// Line numbers (from 1) and code of every line.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code.iter().enumerate().map(|(index, line)| (index + 1, line.as_str()))
@@ -55,7 +50,8 @@ impl Source {
 pub(crate) fn is_test_path(path: &str) -> bool {
     let mut parts: Vec<&str> = path.split('/').collect();
     let file = parts.pop().unwrap_or_default();
-    let in_test_directory = parts.iter().any(|part| matches!(*part, "tests" | "examples" | "benches" | "fuzz"));
+    let in_test_directory =
+        parts.iter().any(|part| matches!(*part, "tests" | "examples" | "benches" | "fuzz"));
     in_test_directory || file == "tests.rs" || file.ends_with("_tests.rs")
 }
 
@@ -72,7 +68,7 @@ fn classify(text: &[char]) -> Vec<Kind> {
     let mut kinds = Vec::with_capacity(text.len());
     while kinds.len() < text.len() {
         let rest = &text[kinds.len()..];
-        let follows_word = kinds.len() > 0 && is_word(text[kinds.len() - 1]);
+        let follows_word = !kinds.is_empty() && is_word(text[kinds.len() - 1]);
         let (kind, length) = next_piece(rest, follows_word);
         kinds.resize(kinds.len() + length.clamp(1, rest.len()), kind);
     }
@@ -86,7 +82,9 @@ fn next_piece(rest: &[char], follows_word: bool) -> (Kind, usize) {
         ['/', '*', ..] => (Kind::Comment, block_comment(rest)),
         ['"', ..] => (Kind::Text, quoted(rest, '"')),
         ['\'', ..] => char_or_lifetime(rest),
-        ['r', ..] if !follows_word => raw_string(rest, 1).map_or((Kind::Code, 1), |length| (Kind::Text, length)),
+        ['r', ..] if !follows_word => {
+            raw_string(rest, 1).map_or((Kind::Code, 1), |length| (Kind::Text, length))
+        }
         ['b' | 'c', 'r', ..] if !follows_word => {
             raw_string(rest, 2).map_or((Kind::Code, 2), |length| (Kind::Text, length))
         }

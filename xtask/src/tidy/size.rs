@@ -23,7 +23,8 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
 
 /// The number of lines that ship: everything outside tests except blank lines at the end.
 pub(crate) fn production_lines(source: &Source) -> usize {
-    let is_blank = |index: usize| source.literal[index].trim().is_empty() && source.comment[index].trim().is_empty();
+    let is_blank =
+        |index: usize| source.literal[index].trim().is_empty() && source.comment[index].trim().is_empty();
     let last = (0..source.code.len()).rev().find(|index| !is_blank(*index)).map_or(0, |index| index + 1);
     source.is_test[..last].iter().filter(|is_test| !**is_test).count()
 }
@@ -31,9 +32,15 @@ pub(crate) fn production_lines(source: &Source) -> usize {
 pub(crate) fn long_file(source: &Source, exceptions: &[(&str, usize)]) -> Option<Finding> {
     let lines = production_lines(source);
     let path = source.path.as_str();
-    let allowed = exceptions.iter().find(|(name, _)| *name == path).map_or(FILE_WALL, |(_, recorded)| *recorded);
+    let allowed =
+        exceptions.iter().find(|(name, _)| *name == path).map_or(FILE_WALL, |(_, recorded)| *recorded);
     if lines > allowed {
-        return Some(Finding::error(path, 1, "file-length", format!("{lines} lines, the wall is {allowed}: split it")));
+        return Some(Finding::error(
+            path,
+            1,
+            "file-length",
+            format!("{lines} lines, the wall is {allowed}: split it"),
+        ));
     }
     let advice = format!("{lines} lines, normal is up to {FILE_WARN}: look for a second noun");
     (lines > FILE_WARN).then(|| Finding::warning(path, 1, "file-length", advice))

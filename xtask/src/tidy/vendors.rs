@@ -5,13 +5,20 @@ use super::Finding;
 use super::scan::has_word;
 
 /// Distinct enough to be found inside longer words.
-const ANYWHERE: &[&str] = &["claude", "codex", "opencode", "gemini", "qwen", "copilot", "anthropic", "openai"];
+const ANYWHERE: &[&str] =
+    &["claude", "codex", "opencode", "gemini", "qwen", "copilot", "anthropic", "openai"];
 /// Ordinary as parts of other words, so only whole words count.
 const WHOLE: &[&str] = &["goose", "aider", "amazonq", "deepseek", "mistral", "kimi", "ollama", "windsurf"];
 
 /// Places made for vendor knowledge, and this list itself.
-const ALLOWED: &[&str] =
-    &["crates/agents/", "docs/", "CHANGELOG", "README", "xtask/src/tidy/vendors.rs", "xtask/src/tidy/tests.rs"];
+const ALLOWED: &[&str] = &[
+    "crates/agents/",
+    "docs/",
+    "CHANGELOG",
+    "README",
+    "xtask/src/tidy/vendors.rs",
+    "xtask/src/tidy/tests.rs",
+];
 
 /// Lists of other people's packages, written by tools.
 const GENERATED: &[&str] = &["Cargo.lock", "package-lock.json"];

@@ -1,0 +1,106 @@
+//! What was typed: the grammar of the command line and its help texts.
+//!
+//! Owns global flags and the list of verbs. Refuses meaning: each verb's file says what its arguments do.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::commands::{
+    attach, close, completions, daemon, doctor, key, kill, logs, man, paste, ps, read, record, rename,
+    resize, restart, schema, search, send, shutdown, spawn, status, wait,
+};
+use crate::errors::{self, CliError};
+
+/// Runs and watches processes that cannot be lost.
+#[derive(Debug, Parser)]
+#[command(name = "qd", version = proto::version::VERSION, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Print JSON instead of text; errors too.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Use a private daemon that ends, with everything in it, when this command does.
+    #[arg(long, global = true)]
+    pub(crate) ephemeral: bool,
+
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Spawn(spawn::SpawnArgs),
+    Ps(ps::PsArgs),
+    Attach(attach::AttachArgs),
+    Send(send::SendArgs),
+    Key(key::KeyArgs),
+    Paste(paste::PasteArgs),
+    Read(read::ReadArgs),
+    Search(search::SearchArgs),
+    Wait(wait::WaitArgs),
+    Logs(logs::LogsArgs),
+    Record(record::RecordArgs),
+    Restart(restart::RestartArgs),
+    Kill(kill::KillArgs),
+    Close(close::CloseArgs),
+    Rename(rename::RenameArgs),
+    Resize(resize::ResizeArgs),
+    Status(status::StatusArgs),
+    Shutdown(shutdown::ShutdownArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    Schema(schema::SchemaArgs),
+    #[command(hide = true)]
+    Daemon(daemon::DaemonArgs),
+}
+
+/// Parses the command line, or tells what is wrong with it and gives the exit code for that.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| told(&error))
+}
+
+fn told(error: &clap::Error) -> ExitCode {
+    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
+    if is_help || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand || !is_json {
+        // A closed output has nobody left to tell.
+        drop(error.print());
+        return if is_help { ExitCode::SUCCESS } else { ExitCode::from(errors::USAGE) };
+    }
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    errors::report(&CliError::usage(message), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_and_every_argument_has_a_help_text() {
+        for verb in Cli::command().get_subcommands() {
+            assert!(verb.get_about().is_some(), "{}", verb.get_name());
+            for argument in verb.get_arguments() {
+                assert!(argument.get_help().is_some(), "{} {}", verb.get_name(), argument.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_two_dashes_is_the_childs() {
+        let cli = Cli::try_parse_from(["qd", "spawn", "--name", "x", "--", "ls", "--json", "-l"]).unwrap();
+        let Verb::Spawn(spawn) = cli.verb else { panic!("not a spawn") };
+        assert!(!cli.json);
+        assert_eq!(spawn.argv, ["ls", "--json", "-l"]);
+    }
+}

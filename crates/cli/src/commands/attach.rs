@@ -1,0 +1,155 @@
+//! `qd attach`: this terminal as a viewer. Owns choosing the process and the last words; refuses the loop itself.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use client::attach::{Clipboard, DetachKeys, Left, Options, Outcome, attach};
+use proto::request::{SizePolicy, Target};
+use proto::{ErrorCode, Failure, Printable};
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Show a process full-screen and type into it
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// Its name or id; needless when there is only one
+    name: Option<String>,
+
+    /// Watch only
+    #[arg(long)]
+    read_only: bool,
+
+    /// Detach every other viewer first
+    #[arg(long)]
+    take_over: bool,
+
+    /// Whose size the process has from now on
+    #[arg(long, value_enum, value_name = "POLICY")]
+    size: Option<Policy>,
+
+    /// The keys that detach, such as `ctrl-\ d` or `ctrl-q`
+    #[arg(long, env = "QD_DETACH_KEYS", value_name = "KEYS", default_value = "ctrl-\\ d")]
+    detach_keys: DetachKeys,
+
+    /// Another way to detach: `~.` at the start of a line, as ssh has it
+    #[arg(long, value_enum, value_name = "STYLE")]
+    escape: Option<Escape>,
+
+    /// Let the process write this terminal's clipboard (OSC 52)
+    #[arg(long)]
+    clipboard: bool,
+
+    /// Do not filter terminal queries when the output is no terminal
+    #[arg(long)]
+    raw: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Policy {
+    /// The viewer that typed last
+    Owner,
+    /// It stays as it is
+    Fixed,
+    /// The smallest of all viewers
+    Smallest,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Escape {
+    /// `~.` at the start of a line
+    Ssh,
+}
+
+impl AttachArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let target = match self.name {
+            Some(name) => Target(name),
+            None => only_one(context)?,
+        };
+        let keys = match self.escape {
+            Some(Escape::Ssh) => self.detach_keys.with_tilde(),
+            None => self.detach_keys,
+        };
+        let options = Options {
+            read_only: self.read_only,
+            take_over: self.take_over,
+            policy: self.size.map(|policy| match policy {
+                Policy::Owner => SizePolicy::Owner,
+                Policy::Fixed => SizePolicy::Fixed,
+                Policy::Smallest => SizePolicy::Smallest,
+            }),
+            keys,
+            clipboard: if self.clipboard { Clipboard::Writable } else { Clipboard::Refused },
+            raw: self.raw,
+            ..Options::new(target)
+        };
+        show(context, &options)
+    }
+}
+
+/// Attaches with every default, and the detach keys of the environment.
+pub(crate) fn attach_to(context: &mut Context, target: Target) -> Result<ExitCode, CliError> {
+    let mut options = Options::new(target);
+    if let Ok(keys) = std::env::var("QD_DETACH_KEYS") {
+        options.keys = keys.parse().map_err(|error| CliError::usage(format!("QD_DETACH_KEYS: {error}")))?;
+    }
+    show(context, &options)
+}
+
+fn show(context: &mut Context, options: &Options) -> Result<ExitCode, CliError> {
+    let outcome = attach(context.door()?, options)?;
+    if let Some(words) = last_words(&outcome) {
+        // Said after the terminal is itself again; nobody may be left to read it.
+        drop(writeln!(std::io::stderr(), "[{words}]"));
+    }
+    Ok(ExitCode::from(exit_code(&outcome.left)))
+}
+
+fn only_one(context: &mut Context) -> Result<Target, CliError> {
+    let processes = context.connect()?.list()?;
+    match processes.as_slice() {
+        [only] => Ok(Target(only.id.to_string())),
+        [] => Err(CliError::Own(
+            Failure::new(ErrorCode::NotFound, "there is no process").hint("`qd spawn -- PROGRAM` starts one"),
+        )),
+        several => Err(CliError::usage(format!("there are {} processes: name one of them", several.len()))),
+    }
+}
+
+fn last_words(outcome: &Outcome) -> Option<String> {
+    let name = &outcome.name;
+    match &outcome.left {
+        Left::Detached => Some(format!("detached from {name}")),
+        Left::Exited(exit) => Some(format!("{name}: {}", super::wait::exit_words(exit))),
+        Left::Ended(reason) if reason == "taken_over" => {
+            Some(format!("{name} was taken over by another viewer"))
+        }
+        Left::Ended(reason) => Some(format!("{name}: {}", Printable(reason))),
+        Left::HungUp | Left::Signalled(_) => None,
+    }
+}
+
+fn exit_code(left: &Left) -> u8 {
+    match left {
+        Left::Exited(exit) => exit.shell_code(),
+        Left::Signalled(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        Left::Detached | Left::HungUp | Left::Ended(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::{Exit, ExitReason};
+
+    #[test]
+    fn the_exit_code_is_the_childs_or_zero_on_detach() {
+        let exit = |code, signal| Left::Exited(Exit { code, signal, reason: ExitReason::Exited });
+        assert_eq!(exit_code(&exit(Some(3), None)), 3);
+        assert_eq!(exit_code(&exit(None, Some(9))), 137);
+        assert_eq!(exit_code(&Left::Detached), 0);
+        assert_eq!(exit_code(&Left::Signalled(15)), 143);
+    }
+}

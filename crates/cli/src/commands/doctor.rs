@@ -1,0 +1,248 @@
+//! `qd doctor`: looks at everything that must hold for processes to be safe here. Owns the checks; refuses repairing,
+//! starting or displacing anything.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use client::{ClientError, Connection, Door};
+use proto::version::PROTOCOL;
+use proto::{Places, Printable};
+use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, getuid, pidfd_open};
+use serde::Serialize;
+
+use crate::context::{Context, places};
+use crate::errors::CliError;
+use crate::output::{Output, Style, Table};
+
+/// Descriptors below which a crew of a few hundred does not fit.
+const FEW_DESCRIPTORS: u64 = 1024;
+/// Terminals below which the next few spawns may fail.
+const FEW_TERMINALS: u64 = 32;
+
+/// Check that everything Quarterdeck needs is in order; changes nothing
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Health {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    status: Health,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+impl Check {
+    fn new(name: &'static str, status: Health, detail: impl Into<String>) -> Self {
+        Self { name, status, detail: detail.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl DoctorArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let places = places()?;
+        let mut checks = vec![
+            private("runtime directory", &places.runtime),
+            private("data directory", &places.data),
+            private("config directory", &places.config),
+        ];
+        let (daemon, connection) = reach(&places);
+        checks.extend([daemon, holders(&places, connection), terminals(), descriptors(), kernel()]);
+        let report = Report { ok: checks.iter().all(|check| check.status != Health::Fail), checks };
+        context.print(&report, tell)?;
+        Ok(ExitCode::from(u8::from(!report.ok)))
+    }
+}
+
+fn tell(report: &Report, out: &mut Output) -> Result<(), CliError> {
+    let mut table = Table::new(&["CHECK", "STATUS", "DETAIL"]);
+    for check in &report.checks {
+        let (word, style) = match check.status {
+            Health::Ok => ("ok", Style::Green),
+            Health::Warn => ("warning", Style::Yellow),
+            Health::Fail => ("failed", Style::Red),
+        };
+        let detail = (check.detail.clone(), Style::Plain);
+        table.row(vec![(check.name.to_owned(), Style::Plain), (word.to_owned(), style), detail]);
+    }
+    out.table(&table)?;
+    let hints = report.checks.iter().filter_map(|check| check.hint.as_deref());
+    hints.into_iter().try_for_each(|hint| out.line(&format!("hint: {}", Printable(hint))))
+}
+
+/// Whether a directory belongs to this user alone.
+fn private(name: &'static str, dir: &Path) -> Check {
+    let shown = dir.display();
+    let found = match fs::symlink_metadata(dir) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Check::new(name, Health::Ok, format!("{shown} is made when it is needed"));
+        }
+        Err(error) => return Check::new(name, Health::Fail, format!("{shown}: {error}")),
+    };
+    let mode = found.mode() & 0o777;
+    if !found.is_dir() {
+        return Check::new(name, Health::Fail, format!("{shown} is not a directory"));
+    }
+    if found.uid() != getuid().as_raw() {
+        return Check::new(name, Health::Fail, format!("{shown} belongs to user {}", found.uid()));
+    }
+    if mode & 0o077 != 0 {
+        let hint = format!("chmod 700 {shown}");
+        return Check::new(name, Health::Fail, format!("{shown} is open to others (mode {mode:o})"))
+            .hint(hint);
+    }
+    Check::new(name, Health::Ok, shown.to_string())
+}
+
+/// Whether a daemon answers, and whether it can be talked to.
+fn reach(places: &Places) -> (Check, Option<Connection>) {
+    let name = "daemon";
+    let status = Door::without_start(places.clone()).knock().and_then(|mut connection| {
+        let status = connection.status()?;
+        Ok((connection, status))
+    });
+    match status {
+        Ok((mut connection, status)) if status.protocol == PROTOCOL => {
+            let detail = format!("pid {}, version {}, protocol {PROTOCOL}", status.pid, status.version);
+            let health = if status.warnings.is_empty() { Health::Ok } else { Health::Warn };
+            let detail = [vec![detail], status.warnings].concat().join("; ");
+            let is_welcome = connection.hello().is_ok();
+            (Check::new(name, health, detail), is_welcome.then_some(connection))
+        }
+        Ok((_, status)) => {
+            let detail = format!("it speaks protocol {}, this qd speaks {PROTOCOL}", status.protocol);
+            let hint = "`qd shutdown`, then any command: processes stay";
+            (Check::new(name, Health::Fail, detail).hint(hint), None)
+        }
+        Err(ClientError::Unreachable(_)) if !places.socket().exists() => {
+            (Check::new(name, Health::Ok, "not running; the next command starts it"), None)
+        }
+        Err(ClientError::Unreachable(why)) => {
+            let detail =
+                format!("not running, its socket is left over ({why}); the next command replaces it");
+            (Check::new(name, Health::Warn, detail), None)
+        }
+        Err(error) => (Check::new(name, Health::Fail, error.to_string()), None),
+    }
+}
+
+/// Whether every holder has an entry: one without is a run that nobody sees.
+fn holders(places: &Places, connection: Option<Connection>) -> Check {
+    let name = "holders";
+    let listed = fs::read_dir(places.holders()).map(|dir| dir.filter_map(Result::ok).collect::<Vec<_>>());
+    let names: Vec<String> = listed
+        .unwrap_or_default()
+        .iter()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let Some(Ok(processes)) = connection.map(|mut connection| connection.list()) else {
+        return Check::new(name, Health::Ok, format!("{} holder sockets wait for a daemon", names.len()));
+    };
+    let has_entry =
+        |file: &&String| processes.iter().any(|process| file.starts_with(&process.id.to_string()));
+    let strays: Vec<&str> = names.iter().filter(|file| !has_entry(file)).map(String::as_str).collect();
+    if strays.is_empty() {
+        return Check::new(name, Health::Ok, format!("{} holder sockets, each with its entry", names.len()));
+    }
+    Check::new(name, Health::Warn, format!("without an entry: {}", strays.join(", ")))
+}
+
+/// How many more terminals the system gives out.
+fn terminals() -> Check {
+    let number = |file: &str| {
+        fs::read_to_string(format!("/proc/sys/kernel/pty/{file}")).ok()?.trim().parse::<u64>().ok()
+    };
+    let name = "terminals";
+    let (Some(max), Some(used)) = (number("max"), number("nr")) else {
+        return Check::new(name, Health::Warn, "the system does not tell how many it has");
+    };
+    let free = max.saturating_sub(used).saturating_sub(number("reserve").unwrap_or(0));
+    let health = if free == 0 {
+        Health::Fail
+    } else if free < FEW_TERMINALS {
+        Health::Warn
+    } else {
+        Health::Ok
+    };
+    let check = Check::new(name, health, format!("{used} of {max} in use"));
+    if health == Health::Ok { check } else { check.hint("raise kernel.pty.max with sysctl") }
+}
+
+/// How many descriptors a daemon started from here may have.
+fn descriptors() -> Check {
+    let limit = getrlimit(Resource::Nofile);
+    let tell = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
+    let detail = format!("{} of at most {}", tell(limit.current), tell(limit.maximum));
+    let is_few = limit.maximum.is_some_and(|maximum| maximum < FEW_DESCRIPTORS);
+    let check = Check::new("descriptors", if is_few { Health::Warn } else { Health::Ok }, detail);
+    if is_few { check.hint("raise the limit with ulimit -Hn") } else { check }
+}
+
+/// Whether the kernel has what holders stand on.
+fn kernel() -> Check {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut missing = Vec::new();
+    if pidfd_open(getpid(), PidfdFlags::empty()).is_err() {
+        missing.push("pidfd_open (5.3)");
+    }
+    if rustix::fs::memfd_create("qd-doctor", rustix::fs::MemfdFlags::CLOEXEC).is_err() {
+        missing.push("memfd_create (3.17)");
+    }
+    if missing.is_empty() {
+        return Check::new("kernel", Health::Ok, format!("{release}: pidfd, memfd"));
+    }
+    Check::new("kernel", Health::Fail, format!("{release} lacks {}", missing.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn b1_a_directory_that_is_not_private_is_told_and_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = |name: &str, mode: u32| {
+            let dir = root.path().join(name);
+            fs::create_dir(&dir).unwrap();
+            fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+            dir
+        };
+        let good = dir("good", 0o700);
+        let open = dir("open", 0o777);
+        let link = root.path().join("link");
+        symlink(&good, &link).unwrap();
+        let file = root.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert_eq!(private("x", &good).status, Health::Ok);
+        assert_eq!(private("x", &root.path().join("none")).status, Health::Ok);
+        for bad in [&open, &link, &file] {
+            assert_eq!(private("x", bad).status, Health::Fail, "{}", bad.display());
+        }
+        assert_eq!(fs::metadata(&open).unwrap().permissions().mode() & 0o777, 0o777);
+    }
+}

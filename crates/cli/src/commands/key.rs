@@ -1,0 +1,34 @@
+//! `qd key`: presses named keys. Owns nothing but the arguments; the daemon encodes keys by the child's modes.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::request::{Input, Target, Write};
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Press keys in a process, such as enter, ctrl-c, alt-x, up, f5
+#[derive(Debug, Args)]
+pub(crate) struct KeyArgs {
+    /// Its name or id
+    name: String,
+
+    /// The keys, in order
+    #[arg(required = true, value_name = "KEY")]
+    keys: Vec<String>,
+}
+
+impl KeyArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let request = Write {
+            target: Target(self.name),
+            input: Input::Keys(self.keys),
+            submit: false,
+            timeout_ms: None,
+        };
+        let wrote = context.connect()?.write(request)?;
+        context.print(&wrote, super::send::tell)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,64 @@
+//! One file per verb, each the same shape: arguments whose comments are the help, and `run`.
+//!
+//! Owns the dispatch. Refuses doing anything itself.
+
+pub(crate) mod attach;
+pub(crate) mod close;
+pub(crate) mod completions;
+pub(crate) mod daemon;
+pub(crate) mod doctor;
+pub(crate) mod key;
+pub(crate) mod kill;
+pub(crate) mod logs;
+pub(crate) mod man;
+pub(crate) mod paste;
+pub(crate) mod ps;
+pub(crate) mod read;
+pub(crate) mod record;
+pub(crate) mod rename;
+pub(crate) mod resize;
+pub(crate) mod restart;
+pub(crate) mod schema;
+pub(crate) mod search;
+pub(crate) mod send;
+pub(crate) mod shutdown;
+pub(crate) mod spawn;
+pub(crate) mod status;
+pub(crate) mod wait;
+
+use std::process::ExitCode;
+
+use crate::args::{Cli, Verb};
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Runs one verb.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
+    let mut context = Context::new(cli.json, cli.ephemeral);
+    let context = &mut context;
+    match cli.verb {
+        Verb::Spawn(args) => args.run(context),
+        Verb::Ps(args) => args.run(context),
+        Verb::Attach(args) => args.run(context),
+        Verb::Send(args) => args.run(context),
+        Verb::Key(args) => args.run(context),
+        Verb::Paste(args) => args.run(context),
+        Verb::Read(args) => args.run(context),
+        Verb::Search(args) => args.run(context),
+        Verb::Wait(args) => args.run(context),
+        Verb::Logs(args) => args.run(context),
+        Verb::Record(args) => args.run(context),
+        Verb::Restart(args) => args.run(context),
+        Verb::Kill(args) => args.run(context),
+        Verb::Close(args) => args.run(context),
+        Verb::Rename(args) => args.run(context),
+        Verb::Resize(args) => args.run(context),
+        Verb::Status(args) => args.run(context),
+        Verb::Shutdown(args) => args.run(context),
+        Verb::Doctor(args) => args.run(context),
+        Verb::Completions(args) => args.run(context),
+        Verb::Man(args) => args.run(context),
+        Verb::Schema(args) => args.run(context),
+        Verb::Daemon(args) => args.run(context),
+    }
+}

@@ -1,0 +1,80 @@
+//! `qd paste`: pastes a text of any length. Owns streaming stdin and telling how far it is; refuses encoding it.
+
+use std::io::{IsTerminal, Write as _};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use client::paste::Paste;
+use proto::request::{Input, Target, Write};
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Progress is shown once a paste takes this long, and this often.
+const PROGRESS_AFTER: Duration = Duration::from_millis(500);
+
+/// Paste a text into a process, bracketed when it asked for that
+#[derive(Debug, Args)]
+pub(crate) struct PasteArgs {
+    /// Its name or id
+    name: String,
+
+    /// The text; - reads it from stdin, however long
+    text: String,
+
+    /// Press Enter afterwards
+    #[arg(long)]
+    submit: bool,
+
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    timeout: Option<u64>,
+}
+
+impl PasteArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let mut connection = context.connect()?;
+        let (target, submit, timeout_ms) = (Target(self.name), self.submit, self.timeout);
+        let wrote = if self.text == "-" {
+            let mut progress = Progress::new();
+            let paste = Paste { target, submit, timeout_ms };
+            let wrote =
+                connection.paste_stream(paste, &mut std::io::stdin().lock(), &mut |sent| progress.tell(sent));
+            progress.end();
+            wrote?
+        } else {
+            connection.write(Write { target, input: Input::Paste(self.text), submit, timeout_ms })?
+        };
+        context.print(&wrote, super::send::tell)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// How far a paste is, on a terminal only.
+struct Progress {
+    next: Instant,
+    is_shown: bool,
+    is_wanted: bool,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let is_wanted = std::io::stderr().is_terminal();
+        Self { next: Instant::now() + PROGRESS_AFTER, is_shown: false, is_wanted }
+    }
+
+    fn tell(&mut self, sent: u64) {
+        if self.is_wanted && Instant::now() >= self.next {
+            self.next = Instant::now() + PROGRESS_AFTER;
+            self.is_shown = true;
+            drop(write!(std::io::stderr(), "\r\x1b[Kpasted {:.1} MiB", sent as f64 / f64::from(1 << 20)));
+        }
+    }
+
+    fn end(&self) {
+        if self.is_shown {
+            drop(write!(std::io::stderr(), "\r\x1b[K"));
+        }
+    }
+}

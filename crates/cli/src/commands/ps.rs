@@ -1,0 +1,104 @@
+//! `qd ps`: all processes. Owns the columns; refuses judging what they say.
+
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use proto::{ProcessView, Status};
+
+use crate::context::Context;
+use crate::errors::CliError;
+use crate::output::{Style, Table, span};
+
+/// List all processes
+#[derive(Debug, Args)]
+#[command(visible_alias = "list")]
+pub(crate) struct PsArgs {}
+
+impl PsArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let processes = context.connect()?.list()?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        context.print(&processes, |processes, out| out.table(&table(processes, now)))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(processes: &[ProcessView], now: u64) -> Table {
+    let mut table = Table::new(&[
+        "NAME",
+        "ID",
+        "KIND",
+        "STATUS",
+        "PID",
+        "RUN",
+        "SIZE",
+        "VIEWERS",
+        "STATE/EXIT",
+        "AGE",
+        "COMMAND",
+    ]);
+    for process in processes {
+        let plain = |text: String| (text, Style::Plain);
+        table.row(vec![
+            (process.name.to_string(), Style::Bold),
+            (process.id.to_string(), Style::Dim),
+            plain(process.kind.to_string()),
+            (process.status.to_string(), status_style(process.status)),
+            plain(process.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string())),
+            plain(process.run.to_string()),
+            plain(process.size.to_string()),
+            plain(process.viewers.to_string()),
+            plain(state_or_exit(process)),
+            plain(span(now.saturating_sub(process.started_at / 1000))),
+            plain(process.argv.join(" ")),
+        ]);
+    }
+    table
+}
+
+fn status_style(status: Status) -> Style {
+    match status {
+        Status::Running => Style::Green,
+        Status::Starting | Status::Stopping => Style::Yellow,
+        Status::Exited => Style::Dim,
+        Status::Failed | Status::Parked => Style::Red,
+    }
+}
+
+fn state_or_exit(process: &ProcessView) -> String {
+    if let Some(failure) = &process.failure {
+        return failure.clone();
+    }
+    let is_over = matches!(process.status, Status::Exited | Status::Failed | Status::Parked);
+    match (process.exit.filter(|_| is_over), &process.state) {
+        (Some(exit), _) => super::wait::exit_words(&exit),
+        (None, Some(state)) => state.clone(),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::memory::Memory;
+
+    #[test]
+    fn a_row_says_who_runs_since_when_and_how_it_ended() {
+        let process: ProcessView = serde_json::from_value(serde_json::json!({
+            "id": "p_00000000", "name": "build", "kind": "command", "status": "exited", "pid": null, "run": 2,
+            "state": null, "parent": null, "task": null, "workspace": "local", "owner": "user",
+            "size": {"cols": 80, "rows": 24}, "viewers": 1, "exit": {"code": 3, "reason": "exited"},
+            "log": {"start": 0, "end": 9}, "argv": ["sh", "-c", "exit 3"], "cwd": "/", "started_at": 1_000_000,
+            "active_at": 0
+        }))
+        .unwrap();
+        assert_eq!(state_or_exit(&process), "exit 3");
+        let table = table(&[process], 1065);
+        let memory = Memory::default();
+        memory.output().table(&table).unwrap();
+        let expected = "NAME   ID          KIND     STATUS  PID  RUN  SIZE   VIEWERS  STATE/EXIT  AGE    COMMAND\n\
+                        build  p_00000000  command  exited  -    2    80x24  1        exit 3      1m05s  sh -c exit 3\n";
+        assert_eq!(memory.text(), expected);
+    }
+}

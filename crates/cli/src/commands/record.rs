@@ -1,0 +1,204 @@
+//! `qd record`: a process's output as an asciicast file. Owns the file format; refuses input: what was typed is not
+//! recorded, because passwords are typed.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+use client::{Chunk, Connection, FollowStream};
+use proto::request::{Follow, Target};
+use proto::{ErrorCode, Failure, Printable, Size};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Record the output of a process as an asciicast, until it ends or Ctrl-C
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Its name or id
+    name: String,
+
+    /// The file to write; - is stdout
+    file: String,
+
+    /// The format
+    #[arg(long, value_enum, default_value = "v2")]
+    format: Format,
+
+    /// Begin with what the log still has, without its timing
+    #[arg(long)]
+    from_start: bool,
+}
+
+/// An asciicast version.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Format {
+    /// Times since the start
+    V2,
+    /// Times since the event before
+    V3,
+}
+
+impl RecordArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let mut connection = context.connect()?;
+        let from = if self.from_start { None } else { Some(log_end(&mut connection, &self.name)?) };
+        let follow = Follow { target: Target(self.name), from, live: true };
+        let stream = FollowStream::begin(connection, follow)?;
+        let unwritable = || CliError::io(format!("{} cannot be written", Printable(&self.file)));
+        let out: Box<dyn Write> = match self.file.as_str() {
+            "-" => Box::new(io::stdout().lock()),
+            path => Box::new(BufWriter::new(File::create(path).map_err(unwritable())?)),
+        };
+        let mut cast = Cast::begin(out, self.format, stream.began.size).map_err(unwritable())?;
+        let start = Instant::now();
+        for chunk in stream {
+            cast.event(&chunk?, start.elapsed()).map_err(unwritable())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Where the log ends now: a recording begins there.
+fn log_end(connection: &mut Connection, name: &str) -> Result<u64, CliError> {
+    let processes = connection.list()?;
+    let found =
+        processes.iter().find(|process| process.name.as_str() == name || process.id.to_string() == name);
+    found.map(|process| process.log.end).ok_or_else(|| {
+        CliError::Own(Failure::new(ErrorCode::NotFound, format!("there is no process {}", Printable(name))))
+    })
+}
+
+/// A file being written, one event per line and each flushed, so that it is whole whenever it is cut off.
+struct Cast {
+    out: Box<dyn Write>,
+    format: Format,
+    last: Duration,
+    /// The beginning of a character whose rest has not arrived: the format holds text.
+    partial: Vec<u8>,
+}
+
+impl Cast {
+    fn begin(out: Box<dyn Write>, format: Format, size: Size) -> io::Result<Self> {
+        let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        let header = match format {
+            Format::V2 => {
+                json!({"version": 2, "width": size.cols, "height": size.rows, "timestamp": timestamp,
+                "env": {"TERM": "xterm-256color"}})
+            }
+            Format::V3 => json!({"version": 3, "timestamp": timestamp,
+                "term": {"cols": size.cols, "rows": size.rows, "type": "xterm-256color"}}),
+        };
+        let mut cast = Self { out, format, last: Duration::ZERO, partial: Vec::new() };
+        cast.line(&header)?;
+        Ok(cast)
+    }
+
+    fn event(&mut self, chunk: &Chunk, now: Duration) -> io::Result<()> {
+        match chunk {
+            Chunk::Bytes { bytes, .. } => {
+                let text = self.text(bytes);
+                if text.is_empty() { Ok(()) } else { self.write(now, "o", &text) }
+            }
+            Chunk::Resized(size) => self.write(now, "r", &size.to_string()),
+            Chunk::Gap { from, to } => {
+                self.write(now, "m", &format!("{} bytes are gone", to.saturating_sub(*from)))
+            }
+            Chunk::Exit(exit) if self.format == Format::V3 => {
+                self.write(now, "x", &exit.shell_code().to_string())
+            }
+            Chunk::Exit(_) => Ok(()),
+        }
+    }
+
+    fn write(&mut self, now: Duration, code: &str, data: &str) -> io::Result<()> {
+        let time = match self.format {
+            Format::V2 => now,
+            Format::V3 => now.saturating_sub(self.last),
+        };
+        self.last = now;
+        let time = (time.as_secs_f64() * 1e6).round() / 1e6;
+        self.line(&json!([time, code, data]))
+    }
+
+    fn line(&mut self, value: &serde_json::Value) -> io::Result<()> {
+        writeln!(self.out, "{value}")?;
+        self.out.flush()
+    }
+
+    /// The text so far; an unfinished character at the end waits for its rest.
+    fn text(&mut self, bytes: &[u8]) -> String {
+        self.partial.extend_from_slice(bytes);
+        let end = match std::str::from_utf8(&self.partial) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => unfinished_from(&self.partial),
+        };
+        let rest = self.partial.split_off(end);
+        let whole = std::mem::replace(&mut self.partial, rest);
+        String::from_utf8_lossy(&whole).into_owned()
+    }
+}
+
+/// Where an unfinished character at the end begins, in bytes that may have errors before it.
+fn unfinished_from(bytes: &[u8]) -> usize {
+    let tail = bytes.len().saturating_sub(3);
+    let starts = (tail..bytes.len()).filter(|at| bytes[*at] >= 0xc0);
+    let is_open =
+        |at: &usize| std::str::from_utf8(&bytes[*at..]).is_err_and(|error| error.error_len().is_none());
+    starts.filter(is_open).min().unwrap_or(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn recorded(format: Format, chunks: &[(u64, Chunk)]) -> Vec<serde_json::Value> {
+        let shared = Shared::default();
+        let mut cast = Cast::begin(Box::new(shared.clone()), format, Size::DEFAULT).unwrap();
+        for (millis, chunk) in chunks {
+            cast.event(chunk, Duration::from_millis(*millis)).unwrap();
+        }
+        let bytes = shared.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn bytes(bytes: &[u8]) -> Chunk {
+        Chunk::Bytes { offset: 0, bytes: bytes.to_vec() }
+    }
+
+    #[test]
+    fn v2_counts_from_the_start_and_v3_from_the_event_before() {
+        let exit = proto::Exit { code: Some(3), signal: None, reason: proto::ExitReason::Exited };
+        let chunks =
+            [(500, bytes(b"a")), (750, Chunk::Resized(Size { cols: 9, rows: 8 })), (1000, Chunk::Exit(exit))];
+        let v2 = recorded(Format::V2, &chunks);
+        assert_eq!((&v2[0]["version"], &v2[0]["width"]), (&json!(2), &json!(80)));
+        assert_eq!(v2[1..], [json!([0.5, "o", "a"]), json!([0.75, "r", "9x8"])]);
+        let v3 = recorded(Format::V3, &chunks);
+        assert_eq!(v3[0]["term"]["rows"], 24);
+        assert_eq!(v3[1..], [json!([0.5, "o", "a"]), json!([0.25, "r", "9x8"]), json!([0.25, "x", "3"])]);
+    }
+
+    #[test]
+    fn a_character_cut_in_two_is_recorded_whole() {
+        let chunks = [(0, bytes(b"\xff \xe6\x97")), (1, bytes(b"\xa5!"))];
+        let events = recorded(Format::V2, &chunks);
+        assert_eq!(events[1..], [json!([0.0, "o", "\u{fffd} "]), json!([0.001, "o", "\u{65e5}!"])]);
+    }
+}

@@ -1,0 +1,25 @@
+//! `qd schema`: the JSON shapes, for programs. Owns the text beside this file; a test holds it to the real types.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// The shapes of every `--json` output as a JSON Schema.
+const SCHEMA: &str = include_str!("schema.json");
+
+/// Print the shapes of every --json output as a JSON Schema
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {}
+
+impl SchemaArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        context.out.bytes(SCHEMA.as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! `qd search`: matches in rendered history. Owns drawing them; refuses matching, which the daemon does.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::request::{Search, Target};
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Find a regular expression in what a process has shown
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Its name or id
+    name: String,
+
+    /// The regular expression
+    #[arg(value_name = "RE")]
+    pattern: String,
+
+    /// At most this many matches; otherwise 100
+    #[arg(long)]
+    limit: Option<u32>,
+}
+
+impl SearchArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let Self { name, pattern, limit } = self;
+        let found = context.connect()?.search(Search { target: Target(name), pattern, limit })?;
+        context.print(&found, |found, out| {
+            for one in &found.matches {
+                out.text(&format!("{}: {}", one.line, one.text))?;
+            }
+            if found.truncated { out.line("… more; raise --limit") } else { Ok(()) }
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

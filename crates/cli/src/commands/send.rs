@@ -1,0 +1,95 @@
+//! `qd send`: types a text and presses Enter. Owns reading it from stdin; refuses long input, which `qd paste` streams.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::reply::Wrote;
+use proto::request::{Input, Target, Write};
+
+use crate::context::Context;
+use crate::errors::CliError;
+use crate::output::Output;
+
+/// Most bytes that are sent as one line of the protocol.
+const MAX_TEXT: u64 = 1 << 20; // 1 MiB
+
+/// Type a text into a process and press Enter
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// Its name or id
+    name: String,
+
+    /// The text; - reads it from stdin
+    text: String,
+
+    /// Do not press Enter
+    #[arg(long)]
+    no_enter: bool,
+
+    /// Give up after this many seconds; otherwise 10
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    timeout: Option<u64>,
+}
+
+impl SendArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let text = if self.text == "-" { from_stdin()? } else { self.text };
+        let request = Write {
+            target: Target(self.name),
+            input: Input::Text(text),
+            submit: !self.no_enter,
+            timeout_ms: self.timeout,
+        };
+        let wrote = context.connect()?.write(request)?;
+        context.print(&wrote, tell)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What was written, in words.
+pub(crate) fn tell(wrote: &Wrote, out: &mut Output) -> Result<(), CliError> {
+    let submitted = match wrote.submitted {
+        Some(true) => ", submitted",
+        Some(false) => ", Enter pressed without visible effect",
+        None => "",
+    };
+    out.line(&format!("wrote {} of {} bytes{submitted}", wrote.written, wrote.of))
+}
+
+/// The whole of stdin, its last line feed not included: Enter is pressed instead.
+fn from_stdin() -> Result<String, CliError> {
+    let mut text = String::new();
+    let stdin = std::io::stdin().lock();
+    stdin
+        .take(MAX_TEXT + 1)
+        .read_to_string(&mut text)
+        .map_err(CliError::io("stdin cannot be read as text"))?;
+    if text.len() as u64 > MAX_TEXT {
+        return Err(CliError::usage("more than 1 MiB: use `qd paste NAME -`"));
+    }
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+/// Seconds with a fraction, as milliseconds.
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "seconds, such as 10 or 0.5".to_owned())?;
+    let duration =
+        std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "seconds from 0 on".to_owned())?;
+    u64::try_from(duration.as_millis()).map_err(|_| "fewer seconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn seconds_may_have_a_fraction_and_must_make_sense() {
+        assert_eq!(super::seconds("0.5"), Ok(500));
+        assert_eq!(super::seconds("60"), Ok(60_000));
+        for bad in ["-1", "x", "nan", "inf", "1e300"] {
+            assert!(super::seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `qd spawn`: starts a process. Owns what is taken over from this shell; refuses judging argv.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::environment::{is_allowed, is_inheritable};
+use proto::request::{SizeWish, Spawn, Target};
+use proto::{Kind, Printable, Size};
+
+use crate::commands::attach;
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Start a process in a terminal of its own
+#[derive(Debug, Args)]
+pub(crate) struct SpawnArgs {
+    /// What it is: command, terminal or agent
+    #[arg(long, default_value = "command")]
+    kind: Kind,
+
+    /// Its name; otherwise <kind>-<n>
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Where it runs; otherwise here
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+
+    /// Its terminal's size; otherwise 80x24
+    #[arg(long, value_name = "COLSxROWS")]
+    size: Option<Size>,
+
+    /// A variable for it; K alone takes the value from this shell, so that a secret is in no command line
+    #[arg(long, value_name = "K=V")]
+    env: Vec<String>,
+
+    /// The task it works for
+    #[arg(long)]
+    task: Option<String>,
+
+    /// The access scope it belongs to
+    #[arg(long)]
+    workspace: Option<String>,
+
+    /// Start it again when it fails
+    #[arg(long)]
+    auto_restart: bool,
+
+    /// End it after this long without input, output or viewers
+    #[arg(long, value_name = "SECS")]
+    idle_timeout: Option<u64>,
+
+    /// Attach to it at once
+    #[arg(long)]
+    attach: bool,
+
+    /// What it runs; a terminal with none gets your shell
+    #[arg(last = true, value_name = "ARGV")]
+    pub(crate) argv: Vec<String>,
+}
+
+impl SpawnArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let attach = self.attach;
+        if self.argv.is_empty() && self.kind != Kind::Terminal {
+            return Err(CliError::usage(format!(
+                "a {} needs something to run: qd spawn -- PROGRAM",
+                self.kind
+            )));
+        }
+        let request = self.request(std::env::vars_os().filter_map(text_pair).collect())?;
+        let spawned = context.connect()?.spawn(request)?;
+        if attach && !context.json {
+            return attach::attach_to(context, Target(spawned.id.to_string()));
+        }
+        context.print(&spawned, |spawned, out| {
+            let pid = spawned.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+            out.line(&format!("{} ({}) is {}{pid}", spawned.name, spawned.id, spawned.status))
+        })?;
+        if attach {
+            attach::attach_to(context, Target(spawned.id.to_string()))
+        } else {
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+
+    fn request(self, own: BTreeMap<String, String>) -> Result<Spawn, CliError> {
+        let env = declared(&self.env, &own)?;
+        let is_taken = if self.kind == Kind::Terminal { is_inheritable } else { is_allowed };
+        let base_env = own.into_iter().filter(|(name, _)| is_taken(name)).collect();
+        Ok(Spawn {
+            kind: self.kind,
+            name: self.name,
+            argv: self.argv,
+            cwd: Some(directory(self.cwd)?),
+            size: self.size.map_or_else(SizeWish::default, SizeWish::from),
+            base_env: Some(base_env),
+            env,
+            task: self.task,
+            workspace: self.workspace,
+            auto_restart: self.auto_restart,
+            idle_timeout_ms: self.idle_timeout.map(|seconds| seconds.saturating_mul(1000)),
+        })
+    }
+}
+
+/// The daemon lives in another directory: a relative path means this one.
+fn directory(wanted: Option<String>) -> Result<String, CliError> {
+    let here = || std::env::current_dir().map_err(CliError::io("the current directory is gone"));
+    let path = match wanted {
+        Some(wanted) if wanted.starts_with('/') => return Ok(wanted),
+        Some(wanted) => here()?.join(wanted),
+        None => here()?,
+    };
+    path.into_os_string().into_string().map_err(|path| {
+        CliError::usage(format!("{} is not UTF-8: choose another --cwd", Printable(&path.to_string_lossy())))
+    })
+}
+
+/// `K=V` as it is, `K` with the value this shell has.
+fn declared(words: &[String], own: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, CliError> {
+    let pair = |word: &String| match word.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        None if !word.is_empty() => own
+            .get(word)
+            .map(|value| (word.clone(), value.clone()))
+            .ok_or_else(|| CliError::usage(format!("--env {}: not set in this shell", Printable(word)))),
+        _ => Err(CliError::usage("--env takes K=V, or K to take its value from this shell")),
+    };
+    words.iter().map(pair).collect()
+}
+
+fn text_pair((name, value): (std::ffi::OsString, std::ffi::OsString)) -> Option<(String, String)> {
+    Some((name.into_string().ok()?, value.into_string().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own() -> BTreeMap<String, String> {
+        [("PATH", "/bin"), ("GITHUB_TOKEN", "s3cret"), ("TERM", "x"), ("QD_RUNTIME_DIR", "/r")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    }
+
+    fn args(kind: Kind) -> SpawnArgs {
+        SpawnArgs {
+            kind,
+            name: None,
+            cwd: Some("/".to_owned()),
+            size: None,
+            env: Vec::new(),
+            task: None,
+            workspace: None,
+            auto_restart: false,
+            idle_timeout: Some(2),
+            attach: false,
+            argv: vec!["true".to_owned()],
+        }
+    }
+
+    #[test]
+    fn b9_a_command_takes_over_no_secret_and_a_terminal_no_other_terminal() {
+        let names = |kind| -> Vec<String> {
+            args(kind).request(own()).unwrap().base_env.unwrap().into_keys().collect()
+        };
+        assert_eq!(names(Kind::Command), ["PATH"]);
+        assert_eq!(names(Kind::Terminal), ["GITHUB_TOKEN", "PATH"]);
+    }
+
+    #[test]
+    fn a_variable_without_a_value_takes_this_shells() {
+        let words = ["A=b=c".to_owned(), "GITHUB_TOKEN".to_owned()];
+        let declared = declared(&words, &own()).unwrap();
+        assert_eq!(declared["A"], "b=c");
+        assert_eq!(declared["GITHUB_TOKEN"], "s3cret");
+        assert!(super::declared(&["MISSING".to_owned()], &own()).is_err());
+        assert!(super::declared(&["=x".to_owned()], &own()).is_err());
+    }
+
+    #[test]
+    fn seconds_become_milliseconds() {
+        assert_eq!(args(Kind::Command).request(own()).unwrap().idle_timeout_ms, Some(2000));
+    }
+}

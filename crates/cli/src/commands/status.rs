@@ -1,0 +1,42 @@
+//! `qd status`: whether a daemon runs and how it is. Owns asking without starting one.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use client::{ClientError, Door};
+use proto::Printable;
+use proto::reply::DaemonStatus;
+use serde_json::json;
+
+use crate::context::{Context, places};
+use crate::errors::{CliError, UNREACHABLE};
+use crate::output::{Output, span};
+
+/// Tell whether the daemon runs; never starts one
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {}
+
+impl StatusArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        match Door::without_start(places()?).knock() {
+            Ok(mut connection) => {
+                let status = connection.status()?;
+                context.print(&status, tell)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(ClientError::Unreachable(_)) => {
+                context.print(&json!({"running": false}), |_, out| out.line("not running"))?;
+                Ok(ExitCode::from(UNREACHABLE))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn tell(status: &DaemonStatus, out: &mut Output) -> Result<(), CliError> {
+    let DaemonStatus { pid, version, protocol, processes, viewers, .. } = status;
+    let up = span(status.uptime_s);
+    out.line(&format!("running: pid {pid}, version {}, protocol {protocol}, up {up}", Printable(version)))?;
+    out.line(&format!("{processes} processes, {viewers} viewers"))?;
+    status.warnings.iter().try_for_each(|warning| out.line(&format!("warning: {}", Printable(warning))))
+}

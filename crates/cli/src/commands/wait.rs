@@ -1,0 +1,102 @@
+//! `qd wait`: blocks until something has happened. Owns spelling the condition; refuses polling: the daemon answers.
+
+use std::process::ExitCode;
+
+use clap::{ArgGroup, Args};
+use proto::Exit;
+use proto::reply::Satisfied;
+use proto::request::{Nothing, Quantifier, Target, Until, Wait};
+
+use crate::context::Context;
+use crate::errors::CliError;
+use crate::output::Output;
+
+/// Wait until processes print something, reach a state, end or fall silent
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("until").required(true))]
+pub(crate) struct WaitArgs {
+    /// Names or ids
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+
+    /// Until this regular expression appears
+    #[arg(long, group = "until", value_name = "RE")]
+    pattern: Option<String>,
+
+    /// Until an agent reaches this state
+    #[arg(long, group = "until")]
+    state: Option<String>,
+
+    /// Until the run is over
+    #[arg(long, group = "until")]
+    exit: bool,
+
+    /// Until nothing was printed for this many milliseconds
+    #[arg(long, group = "until", value_name = "MS")]
+    silence: Option<u64>,
+
+    /// One of them is enough
+    #[arg(long, conflicts_with = "all")]
+    any: bool,
+
+    /// All of them, which is the default
+    #[arg(long)]
+    all: bool,
+
+    /// For patterns: look at output from this offset on, too; otherwise from now
+    #[arg(long, value_name = "OFFSET")]
+    since: Option<u64>,
+
+    /// Give up after this many seconds, with exit code 5
+    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    timeout: Option<u64>,
+}
+
+impl WaitArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let request = self.request()?;
+        let waited = context.connect()?.wait(request)?;
+        context.print(&waited, |waited, out| waited.satisfied.iter().try_for_each(|one| tell(one, out)))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn request(self) -> Result<Wait, CliError> {
+        let until = match (self.pattern, self.state, self.silence) {
+            (Some(pattern), _, _) => Until::Pattern(pattern),
+            (_, Some(state), _) => Until::State(state),
+            (_, _, Some(silence)) => Until::Silence(silence),
+            _ if self.exit => Until::Exit(Nothing {}),
+            _ => {
+                return Err(CliError::usage("say what to wait for: --pattern, --state, --exit or --silence"));
+            }
+        };
+        Ok(Wait {
+            targets: self.names.into_iter().map(Target).collect(),
+            until,
+            quantifier: if self.any { Quantifier::Any } else { Quantifier::All },
+            since: self.since,
+            timeout_ms: self.timeout,
+        })
+    }
+}
+
+fn tell(satisfied: &Satisfied, out: &mut Output) -> Result<(), CliError> {
+    match (&satisfied.text, &satisfied.exit) {
+        (Some(text), _) => out.text(text),
+        (None, Some(exit)) => out.line(&format!("{}: {}", satisfied.name, exit_words(exit))),
+        (None, None) => out.line(satisfied.name.as_str()),
+    }
+}
+
+/// How a run ended, in words.
+pub(crate) fn exit_words(exit: &Exit) -> String {
+    let how = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => super::kill::signal_name(signal),
+        (None, None) => "ended".to_owned(),
+    };
+    match exit.reason {
+        proto::ExitReason::Exited | proto::ExitReason::Signalled => how,
+        reason => format!("{how} ({reason})"),
+    }
+}

@@ -1,0 +1,66 @@
+//! What every verb needs: the door, the output and the two global flags.
+//!
+//! Owns finding the places and choosing the door. Refuses verbs.
+
+use std::path::PathBuf;
+
+use client::{Connection, Door};
+use proto::Places;
+
+use crate::errors::CliError;
+use crate::output::Output;
+
+/// The surroundings of one command.
+pub(crate) struct Context {
+    pub(crate) json: bool,
+    pub(crate) out: Output,
+    ephemeral: bool,
+    door: Option<Door>,
+}
+
+impl Context {
+    pub(crate) fn new(json: bool, ephemeral: bool) -> Self {
+        Self { json, out: Output::standard(), ephemeral, door: None }
+    }
+
+    /// Whether everything ends with this command.
+    pub(crate) fn is_ephemeral(&self) -> bool {
+        self.ephemeral
+    }
+
+    /// The door, made at its first use: verbs that need no daemon need no home either.
+    pub(crate) fn door(&mut self) -> Result<&mut Door, CliError> {
+        let door = match self.door.take() {
+            Some(door) => door,
+            None if self.ephemeral => Door::private(&own_executable()?, &std::env::temp_dir())?,
+            None => Door::new(places()?, own_executable()?),
+        };
+        Ok(self.door.insert(door))
+    }
+
+    /// A connection, starting a daemon when nobody listens.
+    pub(crate) fn connect(&mut self) -> Result<Connection, CliError> {
+        Ok(self.door()?.connect()?)
+    }
+
+    /// Prints `value` as JSON, or what `tell` makes of it for people.
+    pub(crate) fn print<T: serde::Serialize>(
+        &mut self,
+        value: &T,
+        tell: impl FnOnce(&T, &mut Output) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        if self.json { self.out.json(value) } else { tell(value, &mut self.out) }
+    }
+}
+
+/// Where Quarterdeck keeps its things, by this process's environment.
+pub(crate) fn places() -> Result<Places, CliError> {
+    Places::find(|name| std::env::var(name).ok()).map_err(|error| CliError::usage(error.to_string()))
+}
+
+/// This very program, also after it was replaced on disk by an upgrade.
+pub(crate) fn own_executable() -> Result<PathBuf, CliError> {
+    let found = std::env::current_exe().map_err(CliError::io("this program cannot be found"))?;
+    let text = found.to_string_lossy();
+    Ok(text.strip_suffix(" (deleted)").map_or_else(|| found.clone(), PathBuf::from))
+}

@@ -1,0 +1,214 @@
+//! From an error to one line, one hint and one exit code.
+//!
+//! Owns the table of exit codes. Refuses having a second one: every verb returns [`CliError`] and nothing exits by
+//! itself.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use client::ClientError;
+use client::paste::PasteError;
+use proto::{ErrorCode, Failure, Printable};
+use serde_json::json;
+
+const FAILED: u8 = 1;
+/// The command line is wrong.
+pub(crate) const USAGE: u8 = 2;
+const NOT_FOUND: u8 = 3;
+const DENIED: u8 = 4;
+const TIMEOUT: u8 = 5;
+/// Nobody could be reached, or nobody that takes work.
+pub(crate) const UNREACHABLE: u8 = 6;
+const CONFLICT: u8 = 7;
+
+/// Why a verb failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// The daemon could not be reached or said no.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// Reading or writing something of our own failed; what, and why.
+    #[error("{0}: {1}")]
+    Io(String, #[source] io::Error),
+    /// Whoever read our output has had enough; not an error to talk about.
+    #[error("the output is closed")]
+    BrokenPipe,
+    /// Anything that this side found out, in the daemon's words.
+    #[error(transparent)]
+    Own(Failure),
+}
+
+impl CliError {
+    /// The arguments do not make sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Own(Failure::new(ErrorCode::InvalidArgs, message))
+    }
+
+    /// Something of our own cannot be read or written.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::Io(what, error)
+    }
+
+    /// Writing the output failed.
+    pub(crate) fn output(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            _ => Self::Io("the output cannot be written".to_owned(), error),
+        }
+    }
+
+    fn code(&self) -> String {
+        match self {
+            Self::Client(ClientError::Unreachable(_)) => "unreachable".to_owned(),
+            Self::Client(ClientError::Version { .. }) => "version".to_owned(),
+            Self::Client(ClientError::Broken(_)) => "broken".to_owned(),
+            Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => word(failure.code),
+            Self::Io(..) | Self::BrokenPipe => "io".to_owned(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Client(ClientError::Unreachable(_)) => Some("`qd doctor` finds out why".to_owned()),
+            Self::Client(ClientError::Version { .. }) => Some(
+                "`qd shutdown` ends the other version; processes stay and the next command adopts them"
+                    .to_owned(),
+            ),
+            Self::Client(ClientError::Broken(_)) => {
+                Some("`qd status` tells whether the daemon is back".to_owned())
+            }
+            Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => {
+                failure.hint.clone().or_else(|| default_hint(failure.code).map(str::to_owned))
+            }
+            Self::Io(..) | Self::BrokenPipe => None,
+        }
+    }
+
+    fn exit(&self) -> u8 {
+        match self {
+            Self::Client(ClientError::Unreachable(_) | ClientError::Version { .. }) => UNREACHABLE,
+            Self::Client(ClientError::Broken(_)) => FAILED,
+            Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => exit_for(failure.code),
+            Self::Io(..) => FAILED,
+            Self::BrokenPipe => 0,
+        }
+    }
+}
+
+impl From<PasteError> for CliError {
+    fn from(error: PasteError) -> Self {
+        match error {
+            PasteError::Source(error) => Self::Io("the text to paste cannot be read".to_owned(), error),
+            PasteError::Client(error) => error.into(),
+        }
+    }
+}
+
+fn default_hint(code: ErrorCode) -> Option<&'static str> {
+    match code {
+        ErrorCode::NotFound => Some("`qd ps` lists what there is"),
+        ErrorCode::NotRunning => Some("`qd restart` starts it again"),
+        _ => None,
+    }
+}
+
+/// The exit code for what the daemon said.
+fn exit_for(code: ErrorCode) -> u8 {
+    match code {
+        ErrorCode::NotFound | ErrorCode::TaskNotFound => NOT_FOUND,
+        ErrorCode::InvalidArgs => USAGE,
+        ErrorCode::Conflict => CONFLICT,
+        ErrorCode::Denied | ErrorCode::Unauthorized | ErrorCode::WorkspaceMismatch => DENIED,
+        ErrorCode::Timeout => TIMEOUT,
+        ErrorCode::ShuttingDown | ErrorCode::Version => UNREACHABLE,
+        ErrorCode::NotRunning
+        | ErrorCode::SpawnFailed
+        | ErrorCode::WorkdirGone
+        | ErrorCode::Partial
+        | ErrorCode::Limit
+        | ErrorCode::Protocol
+        | ErrorCode::NoSpace
+        | ErrorCode::Internal
+        | ErrorCode::Unknown => FAILED,
+    }
+}
+
+/// A code as it is spelled on the wire.
+fn word(code: ErrorCode) -> String {
+    serde_json::to_value(code).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Tells a person or a program what went wrong; the exit code for it.
+pub(crate) fn report(error: &CliError, is_json: bool) -> ExitCode {
+    if !matches!(error, CliError::BrokenPipe) {
+        // Nobody is left to hear that nobody can be told.
+        drop(io::stderr().write_all(told(error, is_json).as_bytes()));
+    }
+    ExitCode::from(error.exit())
+}
+
+fn told(error: &CliError, is_json: bool) -> String {
+    let message = Printable(&error.to_string()).to_string();
+    let hint = error.hint();
+    if is_json {
+        let mut body = json!({"code": error.code(), "message": message});
+        if let Some(hint) = hint {
+            body["hint"] = hint.into();
+        }
+        return format!("{}\n", json!({ "error": body }));
+    }
+    let hint = hint.map(|hint| format!("hint: {}\n", Printable(&hint))).unwrap_or_default();
+    format!("qd: {message}\n{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(code: ErrorCode) -> CliError {
+        ClientError::Failed(Failure::new(code, "m")).into()
+    }
+
+    #[test]
+    fn every_error_has_the_documented_exit_code() {
+        let table = [
+            (failed(ErrorCode::Internal), 1),
+            (failed(ErrorCode::NotRunning), 1),
+            (failed(ErrorCode::SpawnFailed), 1),
+            (CliError::usage("m"), 2),
+            (failed(ErrorCode::InvalidArgs), 2),
+            (failed(ErrorCode::NotFound), 3),
+            (failed(ErrorCode::TaskNotFound), 3),
+            (failed(ErrorCode::Denied), 4),
+            (failed(ErrorCode::Unauthorized), 4),
+            (failed(ErrorCode::WorkspaceMismatch), 4),
+            (failed(ErrorCode::Timeout), 5),
+            (ClientError::Unreachable("m".into()).into(), 6),
+            (ClientError::Version { ours: 1, theirs: 2 }.into(), 6),
+            (failed(ErrorCode::ShuttingDown), 6),
+            (failed(ErrorCode::Conflict), 7),
+            (CliError::BrokenPipe, 0),
+        ];
+        for (error, code) in table {
+            assert_eq!(error.exit(), code, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_one_line_and_a_hint() {
+        assert_eq!(told(&failed(ErrorCode::NotFound), false), "qd: m\nhint: `qd ps` lists what there is\n");
+        assert_eq!(told(&CliError::usage("bad\u{1b}[2J\nsecond"), false), "qd: bad\\u{1b}[2J\\u{a}second\n");
+    }
+
+    #[test]
+    fn an_error_in_json_has_a_code_a_message_and_perhaps_a_hint() {
+        let told = told(&failed(ErrorCode::Conflict), true);
+        assert_eq!(told, "{\"error\":{\"code\":\"conflict\",\"message\":\"m\"}}\n");
+        let unreachable = super::told(&ClientError::Unreachable("x".into()).into(), true);
+        assert!(
+            unreachable.contains("\"code\":\"unreachable\"") && unreachable.contains("\"hint\""),
+            "{unreachable}"
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! What people and programs see: tables, colours, JSON.
+//!
+//! Owns standard output. Refuses drawing a child's or a user's text as it is: it passes through [`Printable`], so a
+//! title cannot drive the terminal of whoever lists it.
+
+use std::io::{self, IsTerminal, Write};
+
+use proto::Printable;
+use serde::Serialize;
+
+use crate::errors::CliError;
+
+/// How a cell is drawn on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Bold,
+    Dim,
+    Green,
+    Yellow,
+    Red,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Bold => "\x1b[1m",
+            Self::Dim => "\x1b[2m",
+            Self::Green => "\x1b[32m",
+            Self::Yellow => "\x1b[33m",
+            Self::Red => "\x1b[31m",
+        }
+    }
+}
+
+/// Standard output and what it may carry.
+pub(crate) struct Output {
+    out: Box<dyn Write>,
+    is_terminal: bool,
+    has_colour: bool,
+}
+
+impl Output {
+    /// This process's standard output.
+    pub(crate) fn standard() -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { out: Box::new(io::stdout().lock()), is_terminal, has_colour: is_terminal && !is_refused }
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// One line of our own words.
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), CliError> {
+        self.bytes(format!("{text}\n").as_bytes())
+    }
+
+    /// Text of a child, line by line: exact for programs, made safe for a terminal.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
+        let ending = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        if !self.is_terminal {
+            return self.bytes(format!("{text}{ending}").as_bytes());
+        }
+        let safe: Vec<_> = text.split('\n').map(|line| Printable(line).to_text()).collect();
+        self.bytes(format!("{}{ending}", safe.join("\n")).as_bytes())
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        self.out.write_all(bytes).and_then(|()| self.out.flush()).map_err(CliError::output)
+    }
+
+    /// One JSON value on one line.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CliError> {
+        let mut text = serde_json::to_vec(value).map_err(|error| CliError::output(error.into()))?;
+        text.push(b'\n');
+        self.bytes(&text)
+    }
+
+    /// A table with aligned columns.
+    pub(crate) fn table(&mut self, table: &Table) -> Result<(), CliError> {
+        let text = table.draw(self.has_colour);
+        self.bytes(text.as_bytes())
+    }
+}
+
+/// An output that tests can look at.
+#[cfg(test)]
+pub(crate) mod memory {
+    use super::{Output, io};
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    pub(crate) struct Memory(Arc<Mutex<Vec<u8>>>);
+
+    impl Memory {
+        pub(crate) fn output(&self) -> Output {
+            Output { out: Box::new(self.clone()), is_terminal: false, has_colour: false }
+        }
+
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl io::Write for Memory {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+}
+
+/// Rows of cells under a header.
+pub(crate) struct Table {
+    header: Vec<&'static str>,
+    rows: Vec<Vec<(String, Style)>>,
+}
+
+impl Table {
+    pub(crate) fn new(header: &[&'static str]) -> Self {
+        Self { header: header.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row; its cells are made printable.
+    pub(crate) fn row(&mut self, cells: Vec<(String, Style)>) {
+        let safe = cells.into_iter().map(|(text, style)| (Printable(&text).to_string(), style));
+        self.rows.push(safe.collect());
+    }
+
+    fn draw(&self, has_colour: bool) -> String {
+        let header: Vec<_> = self.header.iter().map(|name| ((*name).to_owned(), Style::Bold)).collect();
+        let all: Vec<_> = std::iter::once(&header).chain(&self.rows).collect();
+        let width = |column: usize| {
+            all.iter()
+                .filter_map(|row| row.get(column))
+                .map(|(text, _)| text.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
+        let mut text = String::new();
+        for row in all {
+            let line: Vec<String> = row
+                .iter()
+                .zip(&widths)
+                .map(|((text, style), width)| cell(text, *style, *width, has_colour))
+                .collect();
+            text.push_str(line.join("  ").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn cell(text: &str, style: Style, width: usize, has_colour: bool) -> String {
+    let padding = " ".repeat(width.saturating_sub(text.chars().count()));
+    if has_colour && style != Style::Plain {
+        format!("{}{text}\x1b[0m{padding}", style.code())
+    } else {
+        format!("{text}{padding}")
+    }
+}
+
+/// A time span in the two units that matter.
+pub(crate) fn span(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{minutes}m{:02}s", seconds % 60),
+        3600..86_400 => format!("{hours}h{minutes:02}m"),
+        _ => format!("{days}d{hours:02}h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new(&["NAME", "STATUS", "COMMAND"]);
+        let plain = |text: &str| (text.to_owned(), Style::Plain);
+        table.row(vec![plain("build"), ("running".to_owned(), Style::Green), plain("cargo build")]);
+        table.row(vec![plain("x"), plain("exited"), plain("evil\u{1b}]0;t\u{7}")]);
+        table
+    }
+
+    #[test]
+    fn columns_are_aligned_and_controls_made_visible() {
+        let expected =
+            "NAME   STATUS   COMMAND\nbuild  running  cargo build\nx      exited   evil\\u{1b}]0;t\\u{7}\n";
+        assert_eq!(sample().draw(false), expected);
+    }
+
+    #[test]
+    fn colour_changes_no_column() {
+        let coloured = sample().draw(true);
+        assert!(coloured.contains("\x1b[32mrunning\x1b[0m  cargo"), "{coloured:?}");
+    }
+
+    #[test]
+    fn spans_use_two_units() {
+        let spans = [(5, "5s"), (65, "1m05s"), (3700, "1h01m"), (90_000, "1d01h")];
+        for (seconds, text) in spans {
+            assert_eq!(span(seconds), text);
+        }
+    }
+}

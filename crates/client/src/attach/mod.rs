@@ -1,0 +1,105 @@
+//! A person's terminal as a viewer of one process.
+//!
+//! Owns the loop between three descriptors: keys, socket, signals. Refuses threads and hops: what is typed is read and
+//! sent in one write, what arrives is drawn in one write. A daemon that dies is waited for and attached to again.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `filter` | removing queries that the person's own terminal would answer |
+//! | `keys` | the detach keys |
+//! | `terminal` | raw mode and the way back |
+//! | `signals` | size changes and requests to end |
+//! | `session` | the loop |
+
+pub mod filter;
+pub mod keys;
+pub mod terminal;
+
+mod session;
+mod signals;
+
+use std::os::fd::BorrowedFd;
+
+use proto::request::{SizePolicy, Target};
+use proto::{Exit, Name};
+
+pub use filter::{Clipboard, Filter};
+pub use keys::{BadDetachKeys, DetachKeys};
+pub use terminal::Terminal;
+
+use crate::{ClientError, Door};
+
+/// How to attach.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// To which process.
+    pub target: Target,
+    /// Watch only.
+    pub read_only: bool,
+    /// Detach every other viewer first.
+    pub take_over: bool,
+    /// Sets the process's size policy.
+    pub policy: Option<SizePolicy>,
+    /// The keys that detach.
+    pub keys: DetachKeys,
+    /// Whether the child may write this terminal's clipboard.
+    pub clipboard: Clipboard,
+    /// Draw unfiltered when the output is no terminal.
+    pub raw: bool,
+}
+
+impl Options {
+    /// Attaching to `target` with every default.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            read_only: false,
+            take_over: false,
+            policy: None,
+            keys: DetachKeys::default(),
+            clipboard: Clipboard::default(),
+            raw: false,
+        }
+    }
+}
+
+/// Why a viewer is one no longer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Left {
+    /// The person pressed the detach keys.
+    Detached,
+    /// The person's terminal is gone.
+    HungUp,
+    /// A signal ended the client.
+    Signalled(i32),
+    /// The run is over.
+    Exited(Exit),
+    /// The daemon ended the stream: `closed`, `taken_over`, `shutdown`.
+    Ended(String),
+}
+
+/// How an attachment went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The process's name.
+    pub name: Name,
+    /// Why it is over.
+    pub left: Left,
+}
+
+/// Attaches this process's own terminal until the person, the process or the daemon ends it. The terminal is as it
+/// was when this returns, whatever it returns.
+pub fn attach(door: &mut Door, options: &Options) -> Result<Outcome, ClientError> {
+    attach_terminal(door, options, rustix::stdio::stdin(), rustix::stdio::stdout())
+}
+
+/// Like [`attach`], for a terminal that is not this process's own.
+pub fn attach_terminal(
+    door: &mut Door,
+    options: &Options,
+    input: BorrowedFd<'_>,
+    output: BorrowedFd<'_>,
+) -> Result<Outcome, ClientError> {
+    session::run(door, options, input, output)
+}

@@ -1,0 +1,157 @@
+//! A person's terminal, borrowed: raw while attached, as it was afterwards.
+//!
+//! Owns the saved settings and the way back. Refuses leaving by any path without it: the way back is in `Drop`, so it
+//! is taken on detach, on exit, on errors, on signals (which end the loop) and on a panic (which unwinds).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use proto::Size;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+
+use crate::ready;
+
+/// How long the way back may wait for a terminal that takes nothing.
+const RESTORE_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Undoes what a child may have switched on: open strings, synchronised updates, pointer, focus, paste and colour
+/// reports, kitty keyboard and modified keys, application modes, margins, origin, insert, charsets, colours, cursor.
+const RESET: &[u8] = b"\x18\x1b\\\x1b[?2026l\x1b[?1000;1001;1002;1003;1004;1005;1006;1015;1016;2004;2031l\
+\x1b[=0u\x1b[<99u\x1b[>4m\x1b[?1l\x1b>\x1b[?69l\x1b[r\x1b[?6l\x1b[?5l\x1b[4l\x1b[?7h\x1b(B\x1b)B\x0f\x1b[m\x1b[0 q\x1b[?25h";
+/// Leaves the alternate screen; its keyboard flags are a stack of their own.
+const LEAVE_ALTERNATE: &[u8] = b"\x1b[?1049l\x1b[=0u\x1b[<99u\x1b[m\x1b[?25h";
+/// Below everything that is drawn.
+const BELOW: &[u8] = b"\x1b[999;1H\r\n";
+
+/// The terminal while attached.
+#[derive(Debug)]
+pub struct Terminal {
+    input: OwnedFd,
+    output: OwnedFd,
+    /// The settings before; none when the input is no terminal.
+    saved: Option<Termios>,
+    is_screen: bool,
+    is_alternate: bool,
+}
+
+impl Terminal {
+    /// Takes the terminal over. Nothing is changed when this fails.
+    pub fn enter(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<Self> {
+        let is_screen = isatty(output);
+        let output = if is_screen { own_description(output)? } else { output.try_clone_to_owned()? };
+        let input = input.try_clone_to_owned()?;
+        let saved = if isatty(&input) { Some(tcgetattr(&input)?) } else { None };
+        let terminal = Self { input, output, saved, is_screen, is_alternate: false };
+        terminal.make_raw()?;
+        Ok(terminal)
+    }
+
+    /// Raw mode, again after the client was stopped and a shell had the terminal meanwhile.
+    pub fn make_raw(&self) -> io::Result<()> {
+        let Some(saved) = &self.saved else { return Ok(()) };
+        let mut raw = saved.clone();
+        raw.make_raw();
+        Ok(tcsetattr(&self.input, OptionalActions::Now, &raw)?)
+    }
+
+    /// The size; nothing when there is no terminal or it does not say.
+    #[must_use]
+    pub fn size(&self) -> Option<Size> {
+        size_of(self.output.as_fd()).or_else(|| size_of(self.input.as_fd()))
+    }
+
+    /// Whether the output is a terminal.
+    #[must_use]
+    pub fn is_screen(&self) -> bool {
+        self.is_screen
+    }
+
+    /// Remembers which screen is shown, for the way back.
+    pub fn shows_alternate(&mut self, is_alternate: bool) {
+        self.is_alternate = is_alternate;
+    }
+
+    /// What pushes the person's own lines into scrollback, so that the first drawing does not overwrite them.
+    #[must_use]
+    pub fn room(&self) -> Vec<u8> {
+        let rows = self.size().filter(|_| self.is_screen).map_or(0, |size| usize::from(size.rows));
+        if rows == 0 { Vec::new() } else { [b"\x1b[999;1H".to_vec(), vec![b'\n'; rows]].concat() }
+    }
+
+    /// Reads what was typed; 0 when the terminal is gone.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match rustix::io::read(&self.input, buffer) {
+            // The other side of the terminal is closed: an end like any other.
+            Err(Errno::IO) => Ok(0),
+            other => Ok(other?),
+        }
+    }
+
+    /// Writes as much as the terminal takes now.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(&self.output, bytes)?)
+    }
+
+    /// What typing is read from.
+    #[must_use]
+    pub fn input(&self) -> BorrowedFd<'_> {
+        self.input.as_fd()
+    }
+
+    /// What drawing goes to.
+    #[must_use]
+    pub fn output(&self) -> BorrowedFd<'_> {
+        self.output.as_fd()
+    }
+
+    /// Writes all within the deadline, or as much as could be.
+    fn write_before(&self, mut bytes: &[u8], deadline: Instant) {
+        while !bytes.is_empty() {
+            match rustix::io::write(&self.output, bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    let mut fds = [PollFd::from_borrowed_fd(self.output(), PollFlags::OUT)];
+                    if !matches!(ready::wait(&mut fds, Some(left)), Ok(count) if count > 0) {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if self.is_screen {
+            let end = if self.is_alternate { LEAVE_ALTERNATE } else { BELOW };
+            self.write_before(&[RESET, end].concat(), Instant::now() + RESTORE_DEADLINE);
+        }
+        if let Some(saved) = &self.saved {
+            // A terminal that is gone cannot be restored and need not be.
+            tcsetattr(&self.input, OptionalActions::Now, saved).unwrap_or(());
+        }
+    }
+}
+
+/// The same terminal through a file description of our own: ours may be non-blocking without the shell, which shares
+/// the inherited one, ever noticing.
+fn own_description(output: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", output.as_raw_fd());
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(own) => Ok(own),
+        Err(_) => output.try_clone_to_owned(),
+    }
+}
+
+fn size_of(fd: BorrowedFd<'_>) -> Option<Size> {
+    let size = tcgetwinsize(fd).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some(Size { cols: size.ws_col, rows: size.ws_row })
+}

@@ -1,0 +1,236 @@
+//! One connection: calls, their answers, and whatever arrives between them.
+//!
+//! Owns the socket, the decoder and the queue of what came while a call was waiting. Refuses reconnecting: a broken
+//! connection is told to the caller, who alone knows whether asking again is safe.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Instant;
+
+use proto::event::Announcement;
+use proto::frame::{Data, DataKind, Decoder, Frame, data_header};
+use proto::reply::{Answer, ServerLine, Welcome};
+use proto::request::Hello;
+use proto::version::{PROTOCOL, VERSION};
+use proto::{Call, ErrorCode, Notice, Outcome, Reply, Request};
+
+use crate::{ClientError, ready};
+
+/// Bytes asked of the socket at once: one large data frame and its header fit.
+const READ_SIZE: usize = 256 << 10; // 256 KiB
+/// Most things that may arrive while one call waits for its answer; more means the daemon has lost its mind.
+const MAX_QUEUED: usize = 65_536;
+
+/// Something the daemon sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Incoming {
+    /// The answer to a call made with [`Connection::send`].
+    Answer(Answer),
+    /// Something happened in the crew; only after `subscribe`.
+    Event(Announcement),
+    /// Something about this connection's own stream; only after `attach` or `follow`.
+    Notice(Notice),
+    /// Bytes of a stream.
+    Data(Data),
+}
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+    decoder: Decoder,
+    queue: VecDeque<Incoming>,
+    next_id: u64,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    /// Connects to the socket at `path` without saying hello. Only `status` and `shutdown` are sure to be answered.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(path)?;
+        let peer = rustix::net::sockopt::socket_peercred(&stream)?;
+        if peer.uid != rustix::process::getuid() {
+            let what = format!("the socket belongs to user {}, not to you", peer.uid.as_raw());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+        }
+        Ok(Self {
+            stream,
+            decoder: Decoder::default(),
+            queue: VecDeque::new(),
+            next_id: 1,
+            buffer: vec![0; READ_SIZE],
+        })
+    }
+
+    /// Says hello: from here on every verb is answered.
+    pub fn hello(&mut self) -> Result<Welcome, ClientError> {
+        let hello = Hello { protocol: PROTOCOL, client: format!("qd {VERSION}") };
+        match self.call(Request::Hello(hello)) {
+            Ok(Reply::Welcome(welcome)) if welcome.protocol == PROTOCOL => Ok(welcome),
+            Ok(Reply::Welcome(welcome)) => {
+                Err(ClientError::Version { ours: PROTOCOL, theirs: welcome.protocol })
+            }
+            Ok(other) => Err(ClientError::nonsense(format!("hello was answered with {other:?}"))),
+            Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Version => {
+                Err(self.other_version())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Which version a daemon speaks that refused ours: `status` is answered whatever the version.
+    fn other_version(&mut self) -> ClientError {
+        let theirs = self.status().map_or(0, |status| status.protocol);
+        ClientError::Version { ours: PROTOCOL, theirs }
+    }
+
+    /// Asks and waits for the answer. What else arrives meanwhile is kept for [`Connection::receive`].
+    pub fn call(&mut self, request: Request) -> Result<Reply, ClientError> {
+        let id = self.send(request)?;
+        self.answer(id)
+    }
+
+    /// Asks without waiting; the answer arrives as [`Incoming::Answer`] with this id, or through
+    /// [`Connection::answer`].
+    pub fn send(&mut self, request: Request) -> Result<u64, ClientError> {
+        let id = self.next_id;
+        let line = self.line(request)?;
+        self.stream.write_all(&line).map_err(ClientError::Broken)?;
+        Ok(id)
+    }
+
+    /// The bytes of one call with the next id, for callers that write by themselves.
+    pub(crate) fn line(&mut self, request: Request) -> Result<Vec<u8>, ClientError> {
+        let call = Call { id: self.next_id, request };
+        self.next_id += 1;
+        let mut line = serde_json::to_vec(&call).map_err(|error| ClientError::Broken(error.into()))?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    /// Waits for the answer to the call with this id.
+    pub fn answer(&mut self, id: u64) -> Result<Reply, ClientError> {
+        loop {
+            match self.next_from_socket()?.ok_or_else(ClientError::gone)? {
+                Incoming::Answer(answer) if answer.id == id || answer.id == 0 => {
+                    return outcome(answer.outcome);
+                }
+                other if self.queue.len() < MAX_QUEUED => self.queue.push_back(other),
+                _ => return Err(ClientError::nonsense("too much arrived before the answer to a call")),
+            }
+        }
+    }
+
+    /// The next thing the daemon sends; nothing once it has closed the connection.
+    pub fn receive(&mut self) -> Result<Option<Incoming>, ClientError> {
+        match self.queue.pop_front() {
+            Some(queued) => Ok(Some(queued)),
+            None => self.next_from_socket(),
+        }
+    }
+
+    /// The next thing the daemon sends before `deadline`. `Ok(None)` when the time is over.
+    pub fn receive_before(&mut self, deadline: Instant) -> Result<Option<Incoming>, ClientError> {
+        loop {
+            if let Some(incoming) = self.take()? {
+                return Ok(Some(incoming));
+            }
+            if !ready::readable_before(self.stream.as_fd(), deadline).map_err(broken)? {
+                return Ok(None);
+            }
+            if self.fill().map_err(ClientError::Broken)? == 0 {
+                return Err(ClientError::gone());
+            }
+        }
+    }
+
+    /// What has arrived already, without reading the socket.
+    pub(crate) fn take(&mut self) -> Result<Option<Incoming>, ClientError> {
+        match self.queue.pop_front() {
+            Some(queued) => Ok(Some(queued)),
+            None => self.decoder.next_frame().map(parse).transpose(),
+        }
+    }
+
+    /// Reads the socket once; how many bytes came, 0 at its end.
+    pub(crate) fn fill(&mut self) -> io::Result<usize> {
+        loop {
+            match self.stream.read(&mut self.buffer) {
+                Ok(count) => {
+                    self.decoder.push(&self.buffer[..count]);
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The peer died with our bytes unread: an end like any other.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(0),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends one data frame; an empty one ends a stream.
+    pub fn send_data(&mut self, stream: u32, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
+        let frame = data_frame(stream, offset, bytes)?;
+        self.stream.write_all(&frame).map_err(ClientError::Broken)
+    }
+
+    pub(crate) fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    fn next_from_socket(&mut self) -> Result<Option<Incoming>, ClientError> {
+        loop {
+            if let Some(frame) = self.decoder.next_frame() {
+                return parse(frame).map(Some);
+            }
+            if self.fill().map_err(ClientError::Broken)? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// One input frame, header and bytes together so that it leaves in one write.
+pub(crate) fn data_frame(stream: u32, offset: u64, bytes: &[u8]) -> Result<Vec<u8>, ClientError> {
+    let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= proto::frame::MAX_DATA);
+    let length = length.ok_or_else(|| ClientError::nonsense("a data frame may have at most 1 MiB"))?;
+    let mut frame = Vec::with_capacity(proto::frame::HEADER + bytes.len());
+    frame.extend_from_slice(&data_header(DataKind::Input, stream, offset, length));
+    frame.extend_from_slice(bytes);
+    Ok(frame)
+}
+
+fn outcome(outcome: Outcome) -> Result<Reply, ClientError> {
+    match outcome {
+        Outcome::Ok(reply) => Ok(reply),
+        Outcome::Error(failure) => Err(failure.into()),
+    }
+}
+
+fn parse(frame: Result<Frame, proto::FrameError>) -> Result<Incoming, ClientError> {
+    match frame.map_err(|error| ClientError::nonsense(error.to_string()))? {
+        Frame::Data(data) => Ok(Incoming::Data(data)),
+        Frame::Line(line) => {
+            let line = serde_json::from_slice(&line)
+                .map_err(|error| ClientError::nonsense(format!("not a line of this protocol: {error}")))?;
+            Ok(match line {
+                ServerLine::Reply(answer) => Incoming::Answer(answer),
+                ServerLine::Event(event) => Incoming::Event(event),
+                ServerLine::Notice(notice) => Incoming::Notice(notice),
+            })
+        }
+    }
+}
+
+pub(crate) fn broken(errno: rustix::io::Errno) -> ClientError {
+    ClientError::Broken(errno.into())
+}

@@ -1,0 +1,152 @@
+//! Reaching the daemon: the door's address, and starting a daemon when nobody is behind it.
+//!
+//! Owns the decision to start one and the life of a private one. Refuses touching the socket file: only the daemon
+//! that holds the lock may unlink it.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use proto::Places;
+
+use crate::launch::{self, Bond};
+use crate::{ClientError, Connection, ready};
+
+/// How long a daemon may take from start to listening, adoption of hundreds of holders included.
+const START_DEADLINE: Duration = Duration::from_secs(20);
+/// How often a daemon is started again because the one before vanished between its line and our knock.
+const MAX_STARTS: usize = 5;
+/// How long a private daemon may take to end everything in it.
+const END_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The way to one daemon.
+#[derive(Debug)]
+pub struct Door {
+    places: Places,
+    exe: Option<PathBuf>,
+    daemon: Option<Child>,
+    /// The directory of a private daemon, removed with it.
+    private: Option<PathBuf>,
+}
+
+impl Door {
+    /// The daemon of `places`; `exe` is the `qd` that is started as one when nobody listens.
+    #[must_use]
+    pub fn new(places: Places, exe: PathBuf) -> Self {
+        Self { places, exe: Some(exe), daemon: None, private: None }
+    }
+
+    /// The daemon of `places`, which is never started from here.
+    #[must_use]
+    pub fn without_start(places: Places) -> Self {
+        Self { places, exe: None, daemon: None, private: None }
+    }
+
+    /// Starts a private daemon in a directory of its own below `parent`. It and everything in it end when this value
+    /// is dropped or this process dies in whatever way.
+    pub fn private(exe: &Path, parent: &Path) -> Result<Self, ClientError> {
+        let root = private_directory(parent).map_err(|error| {
+            ClientError::Unreachable(format!("no private directory in {}: {error}", parent.display()))
+        })?;
+        let places = Places::below(&root);
+        let started = launch::start(exe, &places, Bond::Starter, Instant::now() + START_DEADLINE);
+        let mut door = Self { places, exe: None, daemon: None, private: Some(root) };
+        door.daemon = Some(started?);
+        Ok(door)
+    }
+
+    /// Where this daemon keeps its things.
+    #[must_use]
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Connects without hello and never starts anybody: for `status` and `shutdown`, which any version answers.
+    pub fn knock(&self) -> Result<Connection, ClientError> {
+        let socket = self.places.socket();
+        Connection::open(&socket)
+            .map_err(|error| ClientError::Unreachable(format!("{}: {error}", socket.display())))
+    }
+
+    /// Connects and says hello, starting a daemon first when nobody listens and this door may.
+    pub fn connect(&mut self) -> Result<Connection, ClientError> {
+        self.connect_before(Instant::now() + START_DEADLINE)
+    }
+
+    /// Like [`Door::connect`], giving up at `deadline`.
+    pub fn connect_before(&mut self, deadline: Instant) -> Result<Connection, ClientError> {
+        let mut connection = self.open_or_start(deadline)?;
+        connection.hello()?;
+        Ok(connection)
+    }
+
+    fn open_or_start(&mut self, deadline: Instant) -> Result<Connection, ClientError> {
+        let socket = self.places.socket();
+        for _ in 0..MAX_STARTS {
+            match (Connection::open(&socket), self.exe.clone()) {
+                (Ok(connection), _) => return Ok(connection),
+                (Err(error), Some(exe)) if nobody_listens(&error) => self.start(&exe, deadline)?,
+                (Err(_), _) => break,
+            }
+        }
+        self.knock()
+    }
+
+    fn start(&mut self, exe: &Path, deadline: Instant) -> Result<(), ClientError> {
+        self.reap();
+        self.daemon = Some(launch::start(exe, &self.places, Bond::Free, deadline)?);
+        Ok(())
+    }
+
+    /// Collects a daemon started earlier that has died since; a running one is left alone.
+    fn reap(&mut self) {
+        if let Some(daemon) = &mut self.daemon
+            && matches!(daemon.try_wait(), Ok(Some(_)))
+        {
+            self.daemon = None;
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        let Some(root) = self.private.take() else { return };
+        if let Some(mut daemon) = self.daemon.take() {
+            drop(daemon.stdin.take());
+            if !has_ended(&daemon) {
+                drop(daemon.kill());
+            }
+            drop(daemon.wait());
+        }
+        drop(std::fs::remove_dir_all(root));
+    }
+}
+
+/// Whether the child ends in time; waits on a pidfd, so no pid can be confused with another.
+fn has_ended(child: &Child) -> bool {
+    let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) else {
+        return true;
+    };
+    let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
+        return true;
+    };
+    ready::readable_before(pidfd.as_fd(), Instant::now() + END_DEADLINE).unwrap_or(true)
+}
+
+/// No socket, or a socket that a dead daemon left behind.
+fn nobody_listens(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+/// A new directory that only this user may enter, with a name nobody can guess and no link in its place.
+fn private_directory(parent: &Path) -> io::Result<PathBuf> {
+    let mut random = [0; 8];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    let root = parent.join(format!("qd-{:016x}", u64::from_le_bytes(random)));
+    DirBuilder::new().mode(0o700).create(&root)?;
+    Ok(root)
+}

@@ -1,0 +1,41 @@
+//! How talking to the daemon fails, by what the caller can do about it.
+//!
+//! Owns the four ways. Refuses exit codes and hints for people: those are the face's.
+
+use std::io;
+
+use proto::Failure;
+
+/// Talking to the daemon failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody listens and nobody could be started.
+    #[error("the daemon cannot be reached: {0}")]
+    Unreachable(String),
+    /// Somebody listens and speaks another protocol; only `status` and `shutdown` work with it.
+    #[error("the daemon speaks protocol {theirs}, this qd speaks {ours}")]
+    Version {
+        /// What this build speaks.
+        ours: u16,
+        /// What the daemon speaks; 0 when it did not say.
+        theirs: u16,
+    },
+    /// The daemon answered, and the answer is no.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// The connection broke or carried nonsense; what was asked may or may not have happened.
+    #[error("the connection to the daemon broke: {0}")]
+    Broken(#[source] io::Error),
+}
+
+impl ClientError {
+    /// The other side said something that is not in the protocol.
+    pub(crate) fn nonsense(what: impl Into<String>) -> Self {
+        Self::Broken(io::Error::new(io::ErrorKind::InvalidData, what.into()))
+    }
+
+    /// The other side is gone.
+    pub(crate) fn gone() -> Self {
+        Self::Broken(io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon closed the connection"))
+    }
+}

@@ -1,0 +1,90 @@
+//! Starting a daemon: one child process, one line that says whether it listens.
+//!
+//! Owns the child's descriptors and the wait for its line. Refuses deciding whether one is needed, and refuses being
+//! the lock: when many start at once the daemon's own lock lets one win, and the losers say `ready` too.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+use proto::{Places, Printable};
+
+use crate::{ClientError, ready};
+
+/// Longest first line that is believed to come from a daemon.
+const MAX_LINE: usize = 4096;
+
+/// Whose life a daemon shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bond {
+    /// It outlives whoever started it.
+    Free,
+    /// It ends, and everything in it, when the pipe from its starter closes.
+    Starter,
+}
+
+/// Starts `exe daemon` for `places` and waits until it says that somebody listens. It leaves the terminal's session
+/// by itself: the first thing `qd daemon` does is `setsid`.
+pub(crate) fn start(
+    exe: &Path,
+    places: &Places,
+    bond: Bond,
+    deadline: Instant,
+) -> Result<Child, ClientError> {
+    let mut command = Command::new(exe);
+    command.arg("daemon").args((bond == Bond::Starter).then_some("--ephemeral"));
+    command.env("QD_RUNTIME_DIR", &places.runtime);
+    command.env("QD_DATA_DIR", &places.data).env("QD_CONFIG_DIR", &places.config);
+    command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());
+    command.stdin(if bond == Bond::Starter { Stdio::piped() } else { Stdio::null() });
+    let mut child = command
+        .spawn()
+        .map_err(|error| unreachable(format!("{} cannot be started: {error}", exe.display())))?;
+    let mut stdout = child.stdout.take().ok_or_else(|| unreachable("its output is missing".to_owned()))?;
+    let line = first_line(&mut stdout, deadline);
+    match line.as_deref().map(|line| line.split_once(' ').unwrap_or((line, ""))) {
+        Ok(("ready", _)) => Ok(child),
+        Ok(("error", why)) => Err(refused(child, Printable(why).to_string())),
+        Ok(("", _)) => {
+            Err(refused(child, format!("it ended at its start, see {}", places.daemon_log().display())))
+        }
+        Ok((other, _)) => Err(refused(child, format!("it said {}", Printable(other)))),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            // It may still come up; killing it could lose what it is adopting.
+            Err(unreachable(format!("it is not ready yet, see {}", places.daemon_log().display())))
+        }
+        Err(error) => Err(refused(child, error.to_string())),
+    }
+}
+
+/// The first line, its end not included; empty when there was none.
+fn first_line(stdout: &mut ChildStdout, deadline: Instant) -> io::Result<String> {
+    let mut line = Vec::new();
+    let mut buffer = [0; 256];
+    while !line.contains(&b'\n') && line.len() < MAX_LINE {
+        if !ready::readable_before(stdout.as_fd(), deadline)? {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match stdout.read(&mut buffer)? {
+            0 => break,
+            count => line.extend_from_slice(&buffer[..count]),
+        }
+    }
+    let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
+    Ok(String::from_utf8_lossy(&line[..end]).into_owned())
+}
+
+/// A daemon that will not serve is on its way out; it is reaped so that no zombie stays.
+fn refused(mut child: Child, why: String) -> ClientError {
+    drop(child.stdin.take());
+    match child.wait() {
+        Ok(_) => unreachable(why),
+        Err(error) => unreachable(format!("{why}; and it cannot be waited for: {error}")),
+    }
+}
+
+fn unreachable(why: String) -> ClientError {
+    ClientError::Unreachable(why)
+}

@@ -1,0 +1,129 @@
+//! Input too long for one line: a paste streamed in data frames.
+//!
+//! Owns cutting, sending and noticing that the daemon has answered early. Refuses encoding pastes: the daemon does,
+//! by the child's modes.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+use proto::Reply;
+use proto::request::{Input, Nothing, Target, Write};
+use proto::{Outcome, Request};
+use rustix::event::{PollFd, PollFlags};
+
+use crate::connection::{broken, data_frame};
+use crate::{ClientError, Connection, Incoming, ready};
+
+/// Bytes per frame: small enough that progress moves and other viewers' frames get through.
+pub const PIECE: usize = 256 << 10; // 256 KiB
+
+/// How a streamed paste is made.
+#[derive(Debug)]
+pub struct Paste {
+    /// Into which process.
+    pub target: Target,
+    /// Press Enter at the end.
+    pub submit: bool,
+    /// Give up after this long.
+    pub timeout_ms: Option<u64>,
+}
+
+/// The source or the daemon failed while pasting.
+#[derive(Debug, thiserror::Error)]
+pub enum PasteError {
+    /// What was to be pasted could not be read.
+    #[error("the text to paste cannot be read: {0}")]
+    Source(#[source] io::Error),
+    /// The daemon refused or vanished.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+impl Connection {
+    /// Pastes everything `source` gives. `progress` is told the bytes sent so far after each piece.
+    pub fn paste_stream(
+        &mut self,
+        paste: Paste,
+        source: &mut dyn Read,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<proto::reply::Wrote, PasteError> {
+        let Paste { target, submit, timeout_ms } = paste;
+        let input = Input::PasteStream(Nothing {});
+        let id = self.send(Request::Write(Write { target, input, submit, timeout_ms }))?;
+        let stream =
+            u32::try_from(id).map_err(|_| ClientError::nonsense("too many calls on one connection"))?;
+        let mut sent = 0;
+        let mut piece = vec![0; PIECE];
+        loop {
+            let count = fill_piece(source, &mut piece).map_err(PasteError::Source)?;
+            let frame = data_frame(stream, sent, &piece[..count])?;
+            if let Some(early) = self.write_unless_answered(&frame, id)? {
+                return wrote(early);
+            }
+            sent += count as u64;
+            progress(sent);
+            if count == 0 {
+                return wrote(self.answer(id)?);
+            }
+        }
+    }
+
+    /// Writes while watching for an early answer: a daemon that has refused stops reading, and a plain write would
+    /// wait for it for ever.
+    fn write_unless_answered(&mut self, mut bytes: &[u8], id: u64) -> Result<Option<Reply>, ClientError> {
+        while !bytes.is_empty() {
+            let mut fds = [PollFd::from_borrowed_fd(self.stream().as_fd(), PollFlags::IN | PollFlags::OUT)];
+            ready::wait(&mut fds, None).map_err(broken)?;
+            let ready = fds[0].revents();
+            if ready.contains(PollFlags::OUT) {
+                let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
+                match rustix::net::send(self.stream(), bytes, flags) {
+                    Ok(count) => bytes = &bytes[count..],
+                    Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+                    Err(errno) => return Err(broken(errno)),
+                }
+            } else if self.fill().map_err(ClientError::Broken)? == 0 {
+                return Err(ClientError::gone());
+            } else if let Some(early) = self.early_answer(id)? {
+                return Ok(Some(early));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The answer to `id` if it has arrived; nothing else is expected on a connection that pastes.
+    fn early_answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
+        while let Some(incoming) = self.take()? {
+            if let Incoming::Answer(answer) = incoming
+                && answer.id == id
+            {
+                return match answer.outcome {
+                    Outcome::Ok(reply) => Ok(Some(reply)),
+                    Outcome::Error(failure) => Err(failure.into()),
+                };
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Reads until the piece is full or the source is over, so that frames are few even from a pipe.
+fn fill_piece(source: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < piece.len() {
+        match source.read(&mut piece[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+fn wrote(reply: Reply) -> Result<proto::reply::Wrote, PasteError> {
+    match reply {
+        Reply::Wrote(wrote) => Ok(wrote),
+        other => Err(ClientError::nonsense(format!("a paste was answered with {other:?}")).into()),
+    }
+}

@@ -1,0 +1,97 @@
+//! One typed method per verb of the door.
+//!
+//! Owns pairing each request with the reply it gets. Refuses defaults and decisions: arguments go as they are.
+
+use proto::reply::{
+    Attached, DaemonStatus, Ended, Following, Matches, Spawned, Subscribed, Text, Waited, Wrote,
+};
+use proto::request::{
+    Attach, Close, Follow, Kill, Nothing, Read, Rename, Resize, Restart, Search, Shutdown, Spawn, Wait, Write,
+};
+use proto::{ProcessView, Reply, Request};
+
+use crate::{ClientError, Connection};
+
+/// One method: its sentence, its name, its request with arguments, its reply with what is inside.
+macro_rules! verb {
+    ($doc:literal, $name:ident($arguments:ty) => $request:ident, $reply:ident($inside:ty)) => {
+        #[doc = $doc]
+        pub fn $name(&mut self, arguments: $arguments) -> Result<$inside, ClientError> {
+            match self.call(Request::$request(arguments))? {
+                Reply::$reply(inside) => Ok(inside),
+                other => Err(unexpected(stringify!($name), &other)),
+            }
+        }
+    };
+}
+
+impl Connection {
+    verb!("Starts a process.", spawn(Spawn) => Spawn, Spawned(Spawned));
+    verb!("Reads a screen, its history or its log.", read(Read) => Read, Text(Text));
+    verb!("Searches rendered history.", search(Search) => Search, Matches(Matches));
+    verb!("Waits until something has happened.", wait(Wait) => Wait, Waited(Waited));
+    verb!("Types, pastes or presses keys.", write(Write) => Write, Wrote(Wrote));
+    verb!("Removes an entry, ending its run first.", close(Close) => Close, Ended(Ended));
+    verb!("Starts a new run of the same argv.", restart(Restart) => Restart, Spawned(Spawned));
+    verb!("Becomes a viewer; frames follow.", attach(Attach) => Attach, Attached(Attached));
+    verb!("Streams the log; frames follow.", begin_follow(Follow) => Follow, Following(Following));
+
+    /// Ends a run, or sends one signal: nothing inside then, for the run may go on.
+    pub fn kill(&mut self, arguments: Kill) -> Result<Option<Ended>, ClientError> {
+        match self.call(Request::Kill(arguments))? {
+            Reply::Ended(ended) => Ok(Some(ended)),
+            Reply::Done(_) => Ok(None),
+            other => Err(unexpected("kill", &other)),
+        }
+    }
+
+    /// Sets a process's terminal size.
+    pub fn resize(&mut self, arguments: Resize) -> Result<(), ClientError> {
+        self.done("resize", Request::Resize(arguments))
+    }
+
+    /// Gives a process another name.
+    pub fn rename(&mut self, arguments: Rename) -> Result<(), ClientError> {
+        self.done("rename", Request::Rename(arguments))
+    }
+
+    /// Ends the daemon.
+    pub fn shutdown(&mut self, arguments: Shutdown) -> Result<(), ClientError> {
+        self.done("shutdown", Request::Shutdown(arguments))
+    }
+
+    /// All processes the caller may see.
+    pub fn list(&mut self) -> Result<Vec<ProcessView>, ClientError> {
+        match self.call(Request::List(Nothing {}))? {
+            Reply::Processes(processes) => Ok(processes),
+            other => Err(unexpected("list", &other)),
+        }
+    }
+
+    /// How the daemon is; answered whatever version it speaks.
+    pub fn status(&mut self) -> Result<DaemonStatus, ClientError> {
+        match self.call(Request::Status(Nothing {}))? {
+            Reply::Status(status) => Ok(status),
+            other => Err(unexpected("status", &other)),
+        }
+    }
+
+    /// Asks for events; they arrive through [`Connection::receive`].
+    pub fn subscribe(&mut self) -> Result<Subscribed, ClientError> {
+        match self.call(Request::Subscribe(Nothing {}))? {
+            Reply::Subscribed(subscribed) => Ok(subscribed),
+            other => Err(unexpected("subscribe", &other)),
+        }
+    }
+
+    fn done(&mut self, verb: &str, request: Request) -> Result<(), ClientError> {
+        match self.call(request)? {
+            Reply::Done(_) => Ok(()),
+            other => Err(unexpected(verb, &other)),
+        }
+    }
+}
+
+fn unexpected(verb: &str, reply: &Reply) -> ClientError {
+    ClientError::nonsense(format!("{verb} was answered with {reply:?}"))
+}

@@ -1,0 +1,51 @@
+//! One alarm on the boot clock: rings at a moment even when the machine slept until after it.
+//!
+//! Owns a timer descriptor. Refuses ticking: it is silent until its moment.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+/// The alarm.
+pub(crate) struct Alarm {
+    timer: AsyncFd<OwnedFd>,
+    set_for: Option<u64>,
+}
+
+impl Alarm {
+    pub(crate) fn new() -> io::Result<Self> {
+        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        Ok(Self { timer: AsyncFd::new(timer)?, set_for: None })
+    }
+
+    /// Sets it for a moment of uptime, or silences it.
+    pub(crate) fn set(&mut self, at_ms: Option<u64>) {
+        if self.set_for == at_ms {
+            return;
+        }
+        self.set_for = at_ms;
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // A value of zero silences the timer, so a moment that has passed becomes the first one after it.
+        let value = at_ms.map_or(zero, |at| Timespec {
+            tv_sec: i64::try_from(at / 1000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(at % 1000 * 1_000_000).unwrap_or(0).max(1),
+        });
+        let spec = Itimerspec { it_interval: zero, it_value: value };
+        if let Err(error) = timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::ABSTIME, &spec) {
+            tracing::error!(%error, "the alarm cannot be set");
+        }
+    }
+
+    /// Returns when it rings.
+    pub(crate) async fn rings(&mut self) {
+        if let Ok(mut guard) = self.timer.readable().await {
+            let _count = rustix::io::read(self.timer.get_ref(), &mut [0u8; 8]);
+            guard.clear_ready();
+        }
+        self.set_for = None;
+    }
+}

@@ -1,0 +1,61 @@
+//! `attach`: a connection leaves the door and becomes a viewer on the data plane.
+//!
+//! Owns the hand-over. Refuses keeping anything of the connection: keys and frames go worker to client and back.
+
+use std::os::unix::net::UnixStream;
+
+use engine::{Answer, Caller, Command, Located};
+use proto::reply::{Answer as Line, Attached, Outcome, ServerLine};
+use proto::request::Attach;
+use proto::{Failure, Owner, Reply};
+
+use super::connection::{Client, encode};
+use super::dispatch::unexpected;
+use super::read::hosted;
+use crate::screens::{NewViewer, Order};
+
+/// Which run is meant, if the caller may and it can be shown.
+pub(super) async fn locate(client: &Client, wish: &Attach) -> Result<Located, Failure> {
+    match client.door.desk.ask(client.caller, Command::Attach(wish.clone())).await? {
+        Answer::Located(located) => {
+            drop(hosted(client, &located)?);
+            Ok(located)
+        }
+        Answer::Reply(_) | Answer::Listed { .. } => Err(unexpected("attach")),
+    }
+}
+
+/// Gives the stream to the worker that hosts the run.
+pub(super) fn hand_over(
+    client: &Client,
+    socket: UnixStream,
+    unread: Vec<u8>,
+    id: u64,
+    wish: &Attach,
+    located: Located,
+) {
+    let stream = 1;
+    let attached = Attached {
+        id: located.run.process,
+        name: located.name,
+        run: located.run.run,
+        size: located.size,
+        stream,
+    };
+    let greeting = encode(&ServerLine::Reply(Line { id, outcome: Outcome::Ok(Reply::Attached(attached)) }));
+    let viewer = NewViewer {
+        run: located.run,
+        viewer: client.door.next_viewer(),
+        socket,
+        unread,
+        greeting,
+        stream,
+        size: wish.size.or(located.size),
+        read_only: wish.read_only,
+        take_over: wish.take_over,
+        by: if client.caller == Caller::Human { Owner::User } else { Owner::Orchestrator },
+    };
+    if !client.door.screens.order(located.run, Order::Attach(Box::new(viewer))) {
+        tracing::debug!(run = ?located.run, "a run went while a viewer was handed over");
+    }
+}

@@ -1,0 +1,288 @@
+//! One client's connection: frames in, answers out, several calls at a time.
+//!
+//! Owns the stream and its order. Refuses unbounded work: at most so many calls run at once, and a client that does
+//! not read its answers is not read from.
+
+use std::collections::HashMap;
+use std::io;
+
+use engine::Caller;
+use proto::frame::{DataKind, Decoder, Frame};
+use proto::reply::{Answer, Outcome, ServerLine};
+use proto::request::{Request, parse_call};
+use proto::{Call, ErrorCode, Failure, Reply};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::net::unix::UCred;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::{Doorway, attach, dispatch};
+use crate::caller;
+
+/// Lines and frames that may wait to be written; the calls that make them wait.
+const OUTGOING: usize = 32;
+/// Calls of one connection that run at once.
+const CALLS: usize = 64;
+/// Pieces of one streamed paste that may wait.
+const PIECES: usize = 4;
+/// Bytes read at once.
+const READ: usize = 64 * 1024;
+
+/// What a call's task needs.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) door: Doorway,
+    pub(crate) caller: Caller,
+    pub(crate) out: mpsc::Sender<Vec<u8>>,
+}
+
+impl Client {
+    /// Sends a line; whether the client is still there.
+    pub(crate) async fn say(&self, line: &ServerLine) -> bool {
+        self.out.send(encode(line)).await.is_ok()
+    }
+
+    /// Answers a call.
+    pub(crate) async fn answer(&self, id: u64, result: Result<Reply, Failure>) -> bool {
+        self.say(&ServerLine::Reply(Answer { id, outcome: Outcome::from(result) })).await
+    }
+}
+
+/// A line as bytes.
+pub(crate) fn encode(line: &ServerLine) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(line).unwrap_or_else(|error| {
+        tracing::error!(%error, "an answer does not serialise");
+        Vec::new()
+    });
+    bytes.push(b'\n');
+    bytes
+}
+
+/// A failure as a line.
+pub(crate) fn failure_line(id: u64, failure: Failure) -> Vec<u8> {
+    encode(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }))
+}
+
+struct Connection {
+    stream: UnixStream,
+    decoder: Decoder,
+    client: Client,
+    outgoing: mpsc::Receiver<Vec<u8>>,
+    /// Bytes on their way, and how many of them are out.
+    writing: (Vec<u8>, usize),
+    calls: JoinSet<()>,
+    /// Streams that calls of this connection read from.
+    pastes: HashMap<u32, mpsc::Sender<Vec<u8>>>,
+    is_welcome: bool,
+}
+
+/// What becomes of a connection after a frame.
+enum Next {
+    GoOn,
+    HandedOver,
+}
+
+/// Serves a connection until its peer closes it or it becomes a viewer.
+pub(super) async fn serve(door: Doorway, stream: UnixStream, peer: UCred) {
+    let (out, outgoing) = mpsc::channel(OUTGOING);
+    let caller = caller::identify(&peer, &door.screens);
+    let connection = Connection {
+        stream,
+        decoder: Decoder::default(),
+        client: Client { door, caller, out },
+        outgoing,
+        writing: (Vec::new(), 0),
+        calls: JoinSet::new(),
+        pastes: HashMap::new(),
+        is_welcome: false,
+    };
+    connection.run().await;
+}
+
+impl Connection {
+    async fn run(mut self) {
+        let mut buffer = vec![0; READ];
+        loop {
+            while let Some(frame) = self.decoder.next_frame() {
+                let next = match frame {
+                    Ok(Frame::Line(line)) => self.on_line(&line).await,
+                    Ok(Frame::Data(data)) => {
+                        self.on_data(data.kind, data.stream, data.bytes).await;
+                        Next::GoOn
+                    }
+                    Err(error) => {
+                        self.refuse(0, Failure::new(ErrorCode::Protocol, error.to_string())).await;
+                        Next::GoOn
+                    }
+                };
+                match next {
+                    Next::GoOn => {}
+                    Next::HandedOver => return,
+                }
+            }
+            if !self.turn(&mut buffer).await {
+                return;
+            }
+        }
+    }
+
+    /// Waits for bytes in either direction; whether the peer is still there.
+    async fn turn(&mut self, buffer: &mut [u8]) -> bool {
+        let is_writing = self.writing.1 < self.writing.0.len();
+        let reads = self.calls.len() < CALLS;
+        let interest = match (reads, is_writing) {
+            (true, true) => Interest::READABLE | Interest::WRITABLE,
+            (false, true) => Interest::WRITABLE,
+            (_, false) => Interest::READABLE,
+        };
+        tokio::select! {
+            Some(bytes) = self.outgoing.recv(), if !is_writing => {
+                self.writing = (bytes, 0);
+                self.write_on().is_ok()
+            }
+            Some(_) = self.calls.join_next(), if !self.calls.is_empty() => true,
+            ready = self.stream.ready(interest), if reads || is_writing => {
+                let Ok(ready) = ready else { return false };
+                (!ready.is_writable() || self.write_on().is_ok()) && (!ready.is_readable() || self.read_on(buffer))
+            }
+        }
+    }
+
+    fn read_on(&mut self, buffer: &mut [u8]) -> bool {
+        match self.stream.try_read(buffer) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.decoder.push(&buffer[..count]);
+                true
+            }
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        }
+    }
+
+    fn write_on(&mut self) -> io::Result<()> {
+        while self.writing.1 < self.writing.0.len() {
+            match self.stream.try_write(&self.writing.0[self.writing.1..]) {
+                Ok(count) => self.writing.1 += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn on_line(&mut self, line: &[u8]) -> Next {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Next::GoOn;
+        }
+        match parse_call(line) {
+            Ok(call) => self.on_call(call).await,
+            Err((id, failure)) => {
+                self.refuse(id, failure).await;
+                Next::GoOn
+            }
+        }
+    }
+
+    async fn on_call(&mut self, call: Call) -> Next {
+        match call.request {
+            Request::Hello(hello) => {
+                let result = dispatch::hello(&hello, self.client.caller);
+                self.is_welcome |= result.is_ok();
+                self.write_line(call.id, result).await;
+            }
+            Request::Status(_) | Request::Shutdown(_) => self.begin(call),
+            _ if !self.is_welcome => {
+                let failure = Failure::new(ErrorCode::Protocol, "say hello first");
+                self.refuse(call.id, failure.hint("the first call of a connection is hello")).await;
+            }
+            Request::Attach(attach) => return self.hand_over(call.id, attach).await,
+            request => self.begin(Call { id: call.id, request }),
+        }
+        Next::GoOn
+    }
+
+    /// Starts a call's task.
+    fn begin(&mut self, call: Call) {
+        let pieces = dispatch::wants_pieces(&call.request).then(|| {
+            let (sender, pieces) = mpsc::channel(PIECES);
+            self.pastes.insert(call.id as u32, sender);
+            pieces
+        });
+        let client = self.client.clone();
+        self.calls.spawn(dispatch::serve(client, call, pieces));
+    }
+
+    /// Bytes for a streamed paste; reading this connection waits while the child is slow to take them.
+    async fn on_data(&mut self, kind: DataKind, stream: u32, bytes: Vec<u8>) {
+        let Some(sender) = self.pastes.get(&stream).filter(|_| kind == DataKind::Input) else {
+            let message = format!("stream {stream} takes no data");
+            return self.refuse(0, Failure::new(ErrorCode::Protocol, message)).await;
+        };
+        let is_last = bytes.is_empty();
+        // A call that gave up has dropped its end; the rest of its bytes goes nowhere.
+        let is_gone = sender.send(bytes).await.is_err();
+        if is_last || is_gone {
+            self.pastes.remove(&stream);
+        }
+        if is_gone && !is_last {
+            self.pastes.insert(stream, closed());
+        }
+    }
+
+    /// Turns the connection into a viewer; on failure it stays a connection.
+    async fn hand_over(&mut self, id: u64, wish: proto::request::Attach) -> Next {
+        let located = match attach::locate(&self.client, &wish).await {
+            Ok(located) => located,
+            Err(failure) => {
+                self.refuse(id, failure).await;
+                return Next::GoOn;
+            }
+        };
+        if !self.calls.is_empty() {
+            let failure = Failure::new(ErrorCode::Conflict, "other calls of this connection are not answered yet");
+            self.refuse(id, failure.hint("attach on a connection of its own")).await;
+            return Next::GoOn;
+        }
+        let (_, outgoing) = mpsc::channel(1);
+        let connection = std::mem::replace(&mut self.outgoing, outgoing);
+        drop(connection);
+        let unread = self.decoder.pending().to_vec();
+        match self.take_stream() {
+            Ok(stream) => attach::hand_over(&self.client, stream, unread, id, &wish, located),
+            Err(error) => tracing::warn!(%error, "a connection could not become a viewer"),
+        }
+        Next::HandedOver
+    }
+
+    /// The stream itself; what is left behind is closed with the connection.
+    fn take_stream(&mut self) -> io::Result<std::os::unix::net::UnixStream> {
+        let (other, _) = UnixStream::pair()?;
+        std::mem::replace(&mut self.stream, other).into_std()
+    }
+
+    async fn refuse(&mut self, id: u64, failure: Failure) {
+        self.write_line(id, Err(failure)).await;
+    }
+
+    /// Writes an answer from the connection itself, behind what is already on its way.
+    async fn write_line(&mut self, id: u64, result: Result<Reply, Failure>) {
+        let line = encode(&ServerLine::Reply(Answer { id, outcome: Outcome::from(result) }));
+        if self.writing.1 == self.writing.0.len() {
+            self.writing = (line, 0);
+        } else {
+            self.writing.0.extend_from_slice(&line);
+        }
+        // An error shows again on the next read.
+        let _broken = self.write_on();
+        if self.writing.0.len() - self.writing.1 > READ {
+            let _broken = self.stream.writable().await;
+            let _broken = self.write_on();
+        }
+    }
+}
+
+/// A stream whose reader is gone.
+fn closed() -> mpsc::Sender<Vec<u8>> {
+    mpsc::channel(1).0
+}

@@ -1,0 +1,109 @@
+//! From a call to whoever answers it.
+//!
+//! Owns which verbs the engine decides and which go on to the data plane. Refuses doing either.
+
+use engine::{Answer, Caller, Command, Located, Verb};
+use proto::request::{Hello, Input, Request, Until};
+use proto::reply::{DaemonStatus, Welcome};
+use proto::version::{PROTOCOL, VERSION, is_compatible};
+use proto::{Call, ErrorCode, Failure, Reply, Target};
+use tokio::sync::mpsc;
+
+use super::connection::Client;
+use super::{follow, listing, read, write};
+use crate::{caller, pattern};
+
+/// Answers `hello`.
+pub(super) fn hello(hello: &Hello, who: Caller) -> Result<Reply, Failure> {
+    if !is_compatible(hello.protocol) {
+        let message = format!("the daemon speaks protocol {PROTOCOL} (qd {VERSION}), the client {}", hello.protocol);
+        return Err(Failure::new(ErrorCode::Version, message)
+            .hint("qd shutdown ends the old daemon and leaves every process running"));
+    }
+    let caller = caller::name(who);
+    Ok(Reply::Welcome(Welcome { protocol: PROTOCOL, version: VERSION.to_owned(), pid: std::process::id(), caller }))
+}
+
+/// Whether a call is followed by data frames.
+pub(super) fn wants_pieces(request: &Request) -> bool {
+    matches!(request, Request::Write(write) if matches!(write.input, Input::PasteStream(_)))
+}
+
+/// Serves one call to its end.
+pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Receiver<Vec<u8>>>) {
+    let id = call.id;
+    let result = match call.request {
+        Request::Subscribe(_) => return listing::subscribe(client, id).await,
+        Request::Follow(wish) => return follow::serve(client, id, wish).await,
+        Request::Status(_) => status(&client).await,
+        Request::List(_) => listing::list(&client).await,
+        Request::Read(wish) => read::read(&client, wish).await,
+        Request::Search(wish) => read::search(&client, wish).await,
+        Request::Write(wish) => write::write(&client, wish, pieces).await,
+        Request::View(_) => Err(Failure::new(ErrorCode::Protocol, "view works on an attached connection")),
+        request => command(&client, request).await,
+    };
+    client.answer(id, result).await;
+}
+
+/// Verbs the engine answers by itself.
+async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
+    let verb = request.verb();
+    let command = match request {
+        Request::Spawn(spawn) => Command::Spawn(Box::new(spawn)),
+        Request::Wait(wait) => {
+            if let Until::Pattern(text) = &wait.until {
+                drop(pattern::compile(text)?);
+            }
+            Command::Wait(wait)
+        }
+        Request::Resize(resize) => Command::Resize(resize),
+        Request::Kill(kill) => Command::Kill(kill),
+        Request::Close(close) => Command::Close(close),
+        Request::Restart(restart) => Command::Restart(restart),
+        Request::Rename(rename) => Command::Rename(rename),
+        Request::Shutdown(shutdown) => Command::Shutdown(shutdown),
+        Request::Hello(_)
+        | Request::Status(_)
+        | Request::List(_)
+        | Request::Read(_)
+        | Request::Search(_)
+        | Request::Write(_)
+        | Request::Attach(_)
+        | Request::View(_)
+        | Request::Follow(_)
+        | Request::Subscribe(_) => return Err(unexpected(verb)),
+    };
+    match client.door.desk.ask(client.caller, command).await? {
+        Answer::Reply(reply) => Ok(reply),
+        Answer::Located(_) | Answer::Listed { .. } => Err(unexpected(verb)),
+    }
+}
+
+/// Which run a verb of the data plane means.
+pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Result<Located, Failure> {
+    match client.door.desk.ask(client.caller, Command::Locate { target, verb }).await? {
+        Answer::Located(located) => Ok(located),
+        Answer::Reply(_) | Answer::Listed { .. } => Err(unexpected("locate")),
+    }
+}
+
+async fn status(client: &Client) -> Result<Reply, Failure> {
+    let (processes, _) = listing::processes(client, Caller::Human, Command::List).await?;
+    let warnings = client.door.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    Ok(Reply::Status(DaemonStatus {
+        running: true,
+        pid: std::process::id(),
+        version: VERSION.to_owned(),
+        protocol: PROTOCOL,
+        processes: u32::try_from(processes.len()).unwrap_or(u32::MAX),
+        viewers: processes.iter().map(|process| process.viewers).sum(),
+        uptime_s: client.door.started.elapsed().as_secs(),
+        warnings,
+    }))
+}
+
+/// The engine answered something else than it was asked: our own fault, told instead of hidden.
+pub(super) fn unexpected(verb: &str) -> Failure {
+    Failure::new(ErrorCode::Internal, format!("{verb} was answered with something else"))
+}

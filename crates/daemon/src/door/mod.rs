@@ -1,0 +1,103 @@
+//! The one door: a Unix socket through which every face comes.
+//!
+//! Owns accepting, checking who comes, and the limit on how many. Refuses other users before a byte is read.
+
+mod attach;
+mod connection;
+mod dispatch;
+mod follow;
+mod listing;
+mod read;
+mod write;
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::ViewerId;
+use proto::{ErrorCode, Failure, Places};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+
+use crate::caller;
+use crate::desk::DeskHandle;
+use crate::records::Warnings;
+use crate::screens::Screens;
+
+/// Most connections at once.
+const CONNECTIONS: usize = 1024;
+/// How long to leave a system without descriptors alone before accepting again.
+const BREATHE: Duration = Duration::from_millis(100);
+
+/// What every connection needs. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Doorway {
+    pub(crate) desk: DeskHandle,
+    pub(crate) screens: Screens,
+    pub(crate) warnings: Warnings,
+    pub(crate) started: Instant,
+    viewers: Arc<AtomicU64>,
+    places: Arc<Places>,
+}
+
+impl Doorway {
+    pub(crate) fn new(desk: DeskHandle, screens: Screens, warnings: Warnings, places: Arc<Places>) -> Self {
+        Self { desk, screens, warnings, started: Instant::now(), viewers: Arc::new(AtomicU64::new(1)), places }
+    }
+
+    /// The next viewer's id.
+    pub(crate) fn next_viewer(&self) -> ViewerId {
+        ViewerId(self.viewers.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Accepts until the daemon ends.
+    pub(crate) async fn serve(self, listener: UnixListener) {
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut spare = File::open("/dev/null").ok();
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => self.welcome(stream, &room),
+                Err(error) if is_out_of_descriptors(&error) => {
+                    // Accepting needs a descriptor: give up the spare one, say why, take it back.
+                    drop(spare.take());
+                    if let Ok((stream, _)) = listener.accept().await {
+                        refuse(&stream, "the daemon has no free file descriptors");
+                    }
+                    spare = File::open("/dev/null").ok();
+                    tokio::time::sleep(BREATHE).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(BREATHE).await;
+                }
+            }
+        }
+    }
+
+    fn welcome(&self, stream: UnixStream, room: &Arc<Semaphore>) {
+        let Some(peer) = caller::same_user(&stream) else {
+            tracing::warn!(socket = %self.places.socket().display(), "a connection of another user was closed");
+            return;
+        };
+        let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
+            return refuse(&stream, "the daemon has too many connections");
+        };
+        let door = self.clone();
+        drop(tokio::spawn(async move {
+            connection::serve(door, stream, peer).await;
+            drop(permit);
+        }));
+    }
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(rustix::io::Errno::from_io_error(error), Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+}
+
+/// Says why and lets go, without waiting for the peer.
+fn refuse(stream: &UnixStream, why: &str) {
+    let failure = Failure::new(ErrorCode::Limit, why).hint("close some, or raise the limit of open files");
+    let _unheard = stream.try_write(&connection::failure_line(0, failure));
+}

@@ -1,0 +1,175 @@
+//! `write`: text, pastes and keys, with a receipt of what reached the terminal.
+//!
+//! Owns the encoding by the child's current modes and the rule for Enter: a separate key, after the text has drained
+//! and the screen has settled, with its effect looked for. Refuses claiming what it has not seen.
+
+use std::time::{Duration, Instant};
+
+use engine::{Caller, Verb};
+use proto::reply::Wrote;
+use proto::request::{Input, Write};
+use proto::{ErrorCode, Failure, Owner, Reply};
+use term::{Key, PasteEncoder, encode_paste};
+use tokio::sync::{mpsc, oneshot};
+
+use super::connection::Client;
+use super::dispatch::locate;
+use super::read::hosted;
+use crate::screens::{Order, ScreenHandle, WriteJob, WriteOutcome};
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+/// The kernel keeps this many bytes of a line for a child in canonical mode and drops the rest.
+const MAX_CANONICAL: usize = 4095;
+/// How long a program may take a burst for a paste: Enter must come after it.
+const SETTLE: Duration = Duration::from_millis(150);
+/// Longest wait for the screen to settle.
+const MAX_SETTLE: Duration = Duration::from_secs(2);
+/// How long Enter may take to show.
+const EFFECT: Duration = Duration::from_secs(1);
+/// Most keys of one call.
+const MAX_KEYS: usize = 1024;
+
+pub(super) async fn write(
+    client: &Client,
+    wish: Write,
+    pieces: Option<mpsc::Receiver<Vec<u8>>>,
+) -> Result<Reply, Failure> {
+    let timeout = wish.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
+    let located = locate(client, wish.target, Verb::Drive).await?;
+    let not_running = || {
+        let message = format!("{} is not running: nothing can be typed", located.name);
+        Failure::new(ErrorCode::NotRunning, message).hint("qd restart starts it again")
+    };
+    if !located.is_live {
+        return Err(not_running());
+    }
+    let handle = hosted(client, &located)?;
+    let writer = Writer { client, handle: &handle, deadline: Instant::now() + timeout };
+    let turn = tokio::time::timeout(timeout, handle.turn.acquire()).await;
+    let Ok(Ok(_turn)) = turn else {
+        return Err(Failure::new(ErrorCode::Timeout, format!("another write to {} is not done", located.name)));
+    };
+    let bracketed = handle.screen().modes().bracketed_paste;
+    let (outcome, of) = match wish.input {
+        Input::Text(text) => writer.send(text.into_bytes(), wish.submit).await?,
+        Input::Paste(text) => writer.send(encode_paste(&text, bracketed), wish.submit).await?,
+        Input::Keys(keys) => writer.send(encode_keys(&keys, &handle)?, false).await?,
+        Input::PasteStream(_) => writer.send_pieces(pieces, bracketed).await?,
+    };
+    if outcome.written < of {
+        return Err(writer.partial(outcome, of, located.name.as_str()));
+    }
+    let submitted = if wish.submit { Some(writer.submit().await?) } else { None };
+    Ok(Reply::Wrote(Wrote { written: outcome.written, of, submitted }))
+}
+
+fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failure> {
+    if keys.is_empty() || keys.len() > MAX_KEYS {
+        return Err(Failure::invalid("keys", format!("between 1 and {MAX_KEYS} keys")));
+    }
+    let modes = handle.screen().modes();
+    let mut bytes = Vec::new();
+    for key in keys {
+        let key: Key = key.parse().map_err(|why| Failure::invalid("keys", why))?;
+        bytes.extend(key.encode(&modes));
+    }
+    Ok(bytes)
+}
+
+struct Writer<'a> {
+    client: &'a Client,
+    handle: &'a ScreenHandle,
+    deadline: Instant,
+}
+
+impl Writer<'_> {
+    /// Sends bytes and waits until they are written, given up or dropped.
+    async fn send(&self, bytes: Vec<u8>, is_prompt: bool) -> Result<(WriteOutcome, u64), Failure> {
+        let of = bytes.len() as u64;
+        if bytes.is_empty() {
+            return Ok((WriteOutcome { written: 0, was_held: false }, 0));
+        }
+        // A prompt is for a program that will read it raw; before that the kernel would cut it, or the program would
+        // throw it away when it changes modes. Other text is held only if one of its lines would be cut.
+        let longest = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).map(<[u8]>::len).max().unwrap_or(0);
+        let needs_raw = longest > MAX_CANONICAL || (is_prompt && bytes.len() > MAX_CANONICAL);
+        let (reply, outcome) = oneshot::channel();
+        let by = if self.client.caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
+        let job = WriteJob { bytes, needs_raw, deadline: self.deadline, by, reply };
+        let gone = || Failure::new(ErrorCode::NotRunning, "the run ended before anything was typed");
+        if !self.client.door.screens.order(self.handle.run, Order::Write(self.handle.run, job)) {
+            return Err(gone());
+        }
+        outcome.await.map(|outcome| (outcome, of)).map_err(|_| gone())
+    }
+
+    /// Sends a paste that comes in pieces; the next is taken when the last is written.
+    async fn send_pieces(
+        &self,
+        pieces: Option<mpsc::Receiver<Vec<u8>>>,
+        bracketed: bool,
+    ) -> Result<(WriteOutcome, u64), Failure> {
+        let Some(mut pieces) = pieces else {
+            return Err(Failure::new(ErrorCode::Internal, "a streamed paste without its stream"));
+        };
+        let (encoder, mut encoded) = PasteEncoder::begin(bracketed);
+        let mut encoder = Some(encoder);
+        let mut total = WriteOutcome { written: 0, was_held: false };
+        let mut of = 0;
+        while encoder.is_some() {
+            let received = tokio::time::timeout_at(self.deadline.into(), pieces.recv()).await;
+            let piece = received.map_err(|_| Failure::new(ErrorCode::Timeout, "the rest of the paste did not come"))?;
+            match (piece.filter(|piece| !piece.is_empty()), &mut encoder) {
+                (Some(piece), Some(encoder)) => encoded.extend(encoder.chunk(&piece)),
+                _ => encoded.extend(encoder.take().map(PasteEncoder::end).unwrap_or_default()),
+            }
+            let (outcome, sent) = self.send(std::mem::take(&mut encoded), false).await?;
+            of += sent;
+            total.written += outcome.written;
+            total.was_held |= outcome.was_held;
+            if outcome.written < sent {
+                return Ok((total, of.max(total.written + 1)));
+            }
+        }
+        Ok((total, of))
+    }
+
+    /// Presses Enter once the screen has settled; whether something visible followed.
+    async fn submit(&self) -> Result<bool, Failure> {
+        self.settle().await;
+        let before = self.handle.progress.borrow().version;
+        let version_before = self.handle.screen().version().max(before);
+        let (outcome, of) = self.send(b"\r".to_vec(), false).await?;
+        if outcome.written < of {
+            return Ok(false);
+        }
+        let mut progress = self.handle.progress.subscribe();
+        let changed = progress.wait_for(|progress| progress.version > version_before || progress.exited_at.is_some());
+        Ok(tokio::time::timeout(EFFECT, changed).await.is_ok_and(|changed| changed.is_ok()))
+    }
+
+    /// Waits until nothing has been printed for as long as a program may take a burst for a paste.
+    async fn settle(&self) {
+        let mut progress = self.handle.progress.subscribe();
+        let latest = tokio::time::Instant::now() + MAX_SETTLE;
+        loop {
+            progress.mark_unchanged();
+            let quiet = tokio::time::timeout(SETTLE, progress.changed()).await.is_err();
+            if quiet || tokio::time::Instant::now() >= latest {
+                return;
+            }
+        }
+    }
+
+    fn partial(&self, outcome: WriteOutcome, of: u64, name: &str) -> Failure {
+        let message = format!("wrote {} of {of} bytes to {name}", outcome.written);
+        let failure = Failure::new(ErrorCode::Partial, message);
+        if outcome.was_held {
+            return failure.hint(format!(
+                "it reads whole lines of at most {MAX_CANONICAL} bytes: shorten the lines, or wait until it is ready"
+            ));
+        }
+        failure.hint("it does not read its input; raise --timeout, or send less")
+    }
+}

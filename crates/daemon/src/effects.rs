@@ -1,0 +1,127 @@
+//! Carrying out what the engine wants done, in order.
+//!
+//! Owns the way from an effect to whoever does it. Refuses answering before what must be durable is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::{Answer, Effect, Fact, Input, Record, RunKey, StartRun, Ticket};
+use holder::Launcher;
+use proto::Places;
+use proto::event::Announcement;
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use crate::desk::Answered;
+use crate::records::Records;
+use crate::screens::{Order, Screens};
+use crate::{launch, pattern};
+
+/// What effects are carried out with.
+pub(crate) struct Hands {
+    pub(crate) screens: Screens,
+    pub(crate) records: Records,
+    pub(crate) launcher: Arc<Launcher>,
+    pub(crate) places: Arc<Places>,
+    pub(crate) facts: mpsc::Sender<Input>,
+    pub(crate) events: broadcast::Sender<Arc<Announcement>>,
+}
+
+impl Hands {
+    /// Carries effects out; whether the daemon is to stop.
+    pub(crate) async fn carry_out(
+        &self,
+        effects: Vec<Effect>,
+        tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>,
+    ) -> bool {
+        // One transaction for all records of one decision, before anybody hears of it.
+        let mut records: Vec<Record> = Vec::new();
+        let mut rest: Vec<Effect> = Vec::with_capacity(effects.len());
+        for effect in effects {
+            match effect {
+                Effect::Record(record) => records.push(record),
+                other => rest.push(other),
+            }
+        }
+        if !records.is_empty() {
+            self.records.keep(records).await;
+        }
+        let mut stops = false;
+        for effect in rest {
+            stops |= self.do_one(effect, tickets);
+        }
+        stops
+    }
+
+    fn do_one(&self, effect: Effect, tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>) -> bool {
+        match effect {
+            Effect::Start(start) => self.start(*start),
+            Effect::Resize { run, size } => self.order(run, Order::Resize(run, size)),
+            Effect::Signal { run, signal } => self.order(run, Order::Signal(run, signal)),
+            Effect::Kill { run, grace_ms } => {
+                if !self.screens.order(run, Order::Kill(run, grace_ms)) {
+                    self.say(run, Fact::TreeGone);
+                }
+            }
+            Effect::Sweep { run, .. } => {
+                if !self.screens.order(run, Order::Sweep(run)) {
+                    self.say(run, Fact::Lost { final_offset: 0 });
+                }
+            }
+            Effect::Release { run, end_tree, reason } => {
+                self.order(run, Order::Release { run, end_tree, reason });
+                self.screens.forget(run);
+            }
+            Effect::Watch { run, wait, pattern, since } => self.watch(run, wait, &pattern, since),
+            Effect::Unwatch { run, wait } => self.order(run, Order::Unwatch(run, wait)),
+            Effect::TellExit { run, exit, final_offset } => {
+                self.order(run, Order::TellExit { run, exit, final_offset });
+            }
+            Effect::Announce(announcement) => {
+                // Nobody may be listening.
+                let _nobody = self.events.send(Arc::new(announcement));
+            }
+            Effect::Reply { ticket, result } => answer(tickets, ticket, *result),
+            Effect::Record(_) => {} // Kept before anything else was done.
+            Effect::Stop => return true,
+        }
+        false
+    }
+
+    fn order(&self, run: RunKey, order: Order) {
+        if !self.screens.order(run, order) {
+            tracing::debug!(?run, "an order for a run that is not hosted any more");
+        }
+    }
+
+    /// Says a fact from here. A task of its own, because the desk must not wait for its own queue.
+    fn say(&self, run: RunKey, fact: Fact) {
+        let facts = self.facts.clone();
+        drop(tokio::spawn(async move { facts.send(Input::Fact { run, fact }).await }));
+    }
+
+    fn start(&self, start: StartRun) {
+        let (launcher, places) = (Arc::clone(&self.launcher), Arc::clone(&self.places));
+        let (screens, facts, run) = (self.screens.clone(), self.facts.clone(), start.run);
+        drop(tokio::task::spawn_blocking(move || {
+            if let Some(fact) = launch::start(&launcher, &places, &screens, start) {
+                // The daemon is ending when nobody listens.
+                drop(facts.blocking_send(Input::Fact { run, fact }));
+            }
+        }));
+    }
+
+    fn watch(&self, run: RunKey, wait: engine::WaitId, text: &str, since: Option<u64>) {
+        let is_watched = pattern::compile(text)
+            .is_ok_and(|pattern| self.screens.order(run, Order::Watch { run, wait, pattern, since }));
+        if !is_watched {
+            self.say(run, Fact::Unmatched { wait });
+        }
+    }
+}
+
+fn answer(tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>, ticket: Ticket, result: Result<Answer, proto::Failure>) {
+    if let Some(reply) = tickets.remove(&ticket) {
+        // Whoever asked may have gone.
+        let _gone = reply.send(result);
+    }
+}

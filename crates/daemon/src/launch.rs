@@ -1,0 +1,59 @@
+//! Starting a run: from the engine's description to a hosted holder, or to a failure a person understands.
+//!
+//! Owns the translation. Refuses blocking the async tasks: it runs on the blocking pool.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use engine::{Fact, RunKey, StartRun};
+use holder::{LaunchError, Launcher, RunConfig};
+use proto::error::Cause;
+use proto::{ErrorCode, Failure, Places, Printable};
+
+use crate::screens::{NewRun, Screens};
+
+/// Where a run's holder listens for later daemons.
+pub(crate) fn socket_path(places: &Places, run: RunKey) -> PathBuf {
+    places.holders().join(format!("{}.{}", run.process, run.run))
+}
+
+/// Starts a run and hosts it. A failure is a fact to be told; a start is told by the worker that hosts the run, so that
+/// nothing about the run can be said before it.
+pub(crate) fn start(launcher: &Launcher, places: &Places, screens: &Screens, start: StartRun) -> Option<Fact> {
+    let run = start.run;
+    let token = start.record.run_token.clone();
+    match config(places, start).and_then(|config| launcher.start(&config).map_err(failure)) {
+        Ok(started) => {
+            screens.host(NewRun::new(run, token, started.link, started.hello, Some(started.holder)));
+            None
+        }
+        Err(failure) => Some(Fact::StartFailed(failure)),
+    }
+}
+
+fn config(places: &Places, start: StartRun) -> Result<RunConfig, Failure> {
+    let meta = serde_json::to_vec(&start.record)
+        .map_err(|error| Failure::new(ErrorCode::Internal, format!("the record does not serialise: {error}")))?;
+    let argv: Vec<OsString> = start.argv.into_iter().map(OsString::from).collect();
+    let mut config = RunConfig::new(argv, PathBuf::from(start.cwd), socket_path(places, start.run));
+    config.env = start.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    config.cols = start.size.cols;
+    config.rows = start.size.rows;
+    config.meta = meta;
+    Ok(config)
+}
+
+/// What a person is told when a run cannot start.
+fn failure(error: LaunchError) -> Failure {
+    let text = error.to_string();
+    let message = Printable(&text).to_string();
+    let spawn = |cause| Failure::new(ErrorCode::SpawnFailed, message.clone()).cause(cause);
+    match error {
+        LaunchError::NotFound { .. } => spawn(Cause::NotFound).hint("give the program's full path, or check PATH"),
+        LaunchError::PermissionDenied { .. } => spawn(Cause::Permission),
+        LaunchError::WorkdirGone { .. } => Failure::new(ErrorCode::WorkdirGone, message),
+        LaunchError::Limit { .. } => spawn(Cause::Limit).hint("close some processes, or raise the limit"),
+        LaunchError::Unsupported => spawn(Cause::UnsupportedOs),
+        LaunchError::SocketPathTooLong { .. } | LaunchError::Link(_) | LaunchError::Io(_) => spawn(Cause::Other),
+    }
+}

@@ -1,0 +1,131 @@
+//! The store's own thread: batches in, acks out, and patience with a full disk.
+//!
+//! Owns the database while the daemon runs. Refuses losing a record: what could not be written is kept and written
+//! with the next batch, and the user is told in `status`.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::{ProcessRecord, Record};
+use store::{Change, Store};
+use tokio::sync::oneshot;
+
+/// Batches that may wait. Full-queue policy: the desk waits.
+const BATCHES: usize = 64;
+/// How often a failed write is tried again while nothing new comes.
+const RETRY: Duration = Duration::from_secs(2);
+/// Changes kept while the disk refuses them; older states of the same process are replaced first.
+const MAX_KEPT: usize = 10_000;
+
+struct Batch {
+    changes: Vec<Change>,
+    ack: oneshot::Sender<()>,
+}
+
+/// What the user should know, shown in `status`.
+pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
+
+/// The way to the store's thread.
+#[derive(Clone)]
+pub(crate) struct Records {
+    batches: SyncSender<Batch>,
+}
+
+impl Records {
+    /// Gives the database its thread.
+    pub(crate) fn start(store: Store, warnings: Warnings) -> std::io::Result<Self> {
+        let (batches, queue) = sync_channel(BATCHES);
+        std::thread::Builder::new().name("store".to_owned()).spawn(move || Keeper { store, warnings }.work(&queue))?;
+        Ok(Self { batches })
+    }
+
+    /// Makes records durable; returns when they are, or when they are kept because the disk refuses them.
+    pub(crate) async fn keep(&self, records: Vec<Record>) {
+        let (ack, done) = oneshot::channel();
+        let changes = records.into_iter().filter_map(change).collect();
+        if self.batches.send(Batch { changes, ack }).is_ok() {
+            // The thread ends only with the daemon.
+            let _was_done = done.await;
+        }
+    }
+}
+
+fn change(record: Record) -> Option<Change> {
+    match record {
+        Record::Put(process) => {
+            let document = serde_json::to_string(&*process).ok()?;
+            Some(Change::PutProcess { id: process.id.to_string(), document })
+        }
+        Record::Remove(id) => Some(Change::RemoveProcess { id: id.to_string() }),
+    }
+}
+
+/// The entries an earlier daemon left. A document that does not read is left where it is and told.
+pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Vec<ProcessRecord>, store::StoreError> {
+    let mut records = Vec::new();
+    for (id, document) in store.load()?.processes {
+        match serde_json::from_str(&document) {
+            Ok(record) => records.push(record),
+            Err(error) => warn(warnings, format!("the record of {id} does not read and was skipped: {error}")),
+        }
+    }
+    Ok(records)
+}
+
+/// Adds a warning once.
+pub(crate) fn warn(warnings: &Warnings, text: String) {
+    let mut all = warnings.lock().unwrap_or_else(PoisonError::into_inner);
+    if !all.contains(&text) {
+        tracing::warn!("{text}");
+        all.push(text);
+    }
+}
+
+struct Keeper {
+    store: Store,
+    warnings: Warnings,
+}
+
+impl Keeper {
+    fn work(mut self, queue: &Receiver<Batch>) {
+        let mut kept: Vec<Change> = Vec::new();
+        loop {
+            let batch = if kept.is_empty() {
+                queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                queue.recv_timeout(RETRY)
+            };
+            match batch {
+                Ok(batch) => {
+                    kept.extend(batch.changes);
+                    kept = self.write(kept);
+                    // Whoever asked may have gone.
+                    let _gone = batch.ack.send(());
+                }
+                Err(RecvTimeoutError::Timeout) => kept = self.write(kept),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Writes what it can; what is left to be tried again.
+    fn write(&mut self, mut changes: Vec<Change>) -> Vec<Change> {
+        match self.store.apply(&changes) {
+            Ok(()) => {
+                let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+                all.retain(|warning| !warning.starts_with(UNWRITTEN));
+                Vec::new()
+            }
+            Err(error) => {
+                warn(&self.warnings, format!("{UNWRITTEN}{error}"));
+                let excess = changes.len().saturating_sub(MAX_KEPT);
+                changes.drain(..excess);
+                changes
+            }
+        }
+    }
+}
+
+/// How the warning about a refused write begins; it goes when a write succeeds.
+const UNWRITTEN: &str = "state is not being saved: ";

@@ -1,0 +1,115 @@
+//! When a run's screen is put into its holder's keeping, so that a daemon that dies loses nothing.
+//!
+//! Owns the policy. Refuses serialising or sending: `run` does that on the verdict.
+//!
+//! A ring is replayed from the newest checkpoint, so bytes after it may not be overwritten. A checkpoint with history
+//! costs milliseconds, one of the screen alone some ten microseconds. Under a flood the screen alone is taken every
+//! MiB and handed over one MiB late: the replay then always covers enough output to refill the history. When the child
+//! falls quiet, one with history follows.
+
+use std::time::{Duration, Instant};
+
+/// Output between two checkpoints of the screen.
+const STEP: u64 = 1 << 20; // 1 MiB
+/// Quiet time before one with history is taken.
+const QUIET: Duration = Duration::from_secs(1);
+/// Output after which quiet is worth one: less is replayed faster than restored.
+const WORTH: u64 = 64 << 10; // 64 KiB
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing.
+    Wait,
+    /// Take the screen; hand over the one taken before it.
+    Step,
+    /// Take everything and hand it over.
+    Full,
+}
+
+/// The checkpoints of one run.
+pub(crate) struct Checkpoints {
+    /// Output up to here is covered by what the holder has.
+    covered: u64,
+    /// Output up to here is covered by the newest one taken.
+    taken: u64,
+    /// Taken and not handed over yet.
+    waiting: Option<(u64, Vec<u8>)>,
+    last_output: Instant,
+    /// Output since the last one with history.
+    since_full: u64,
+}
+
+impl Checkpoints {
+    /// A run whose holder has a checkpoint at `covered`.
+    pub(crate) fn new(covered: u64, now: Instant) -> Self {
+        Self { covered, taken: covered, waiting: None, last_output: now, since_full: 0 }
+    }
+
+    /// Output up to `seen` was fed.
+    pub(crate) fn fed(&mut self, seen: u64, bytes: usize, now: Instant) -> Verdict {
+        self.last_output = now;
+        self.since_full += bytes as u64;
+        if seen - self.taken >= STEP { Verdict::Step } else { Verdict::Wait }
+    }
+
+    /// When quiet will have lasted long enough.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        (self.since_full >= WORTH).then(|| self.last_output + QUIET)
+    }
+
+    /// Whether it has.
+    pub(crate) fn quiet(&self, now: Instant) -> Verdict {
+        if self.due().is_some_and(|due| due <= now) { Verdict::Full } else { Verdict::Wait }
+    }
+
+    /// A checkpoint of the screen at `seen` was taken; the one to hand over, if any.
+    pub(crate) fn stepped(&mut self, seen: u64, blob: Vec<u8>) -> Option<(u64, Vec<u8>)> {
+        self.taken = seen;
+        let ready = self.waiting.replace((seen, blob));
+        self.covered = ready.as_ref().map_or(self.covered, |(offset, _)| *offset);
+        ready
+    }
+
+    /// A checkpoint of everything at `seen` was handed over.
+    pub(crate) fn completed(&mut self, seen: u64) {
+        self.taken = seen;
+        self.covered = seen;
+        self.waiting = None;
+        self.since_full = 0;
+    }
+
+    /// Bytes before this offset may be overwritten.
+    pub(crate) fn covered(&self) -> u64 {
+        self.covered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_shell_is_never_checkpointed() {
+        let now = Instant::now();
+        let mut checkpoints = Checkpoints::new(0, now);
+        assert_eq!(checkpoints.fed(500, 500, now), Verdict::Wait);
+        assert_eq!(checkpoints.due(), None);
+    }
+
+    #[test]
+    fn a_flood_hands_over_one_step_late_and_quiet_completes() {
+        let now = Instant::now();
+        let mut checkpoints = Checkpoints::new(0, now);
+        assert_eq!(checkpoints.fed(STEP, STEP as usize, now), Verdict::Step);
+        assert_eq!(checkpoints.stepped(STEP, vec![1]), None);
+        assert_eq!(checkpoints.covered(), 0);
+        assert_eq!(checkpoints.fed(STEP * 2, STEP as usize, now), Verdict::Step);
+        assert_eq!(checkpoints.stepped(STEP * 2, vec![2]), Some((STEP, vec![1])));
+        assert_eq!(checkpoints.covered(), STEP);
+        assert_eq!(checkpoints.quiet(now), Verdict::Wait);
+        assert_eq!(checkpoints.quiet(now + QUIET), Verdict::Full);
+        checkpoints.completed(STEP * 2);
+        assert_eq!((checkpoints.covered(), checkpoints.due()), (STEP * 2, None));
+    }
+}

@@ -1,0 +1,84 @@
+//! What the door may touch of a hosted run: its screen under a short lock, its ring, its progress.
+//!
+//! Owns the sharing between a worker and the door. Refuses writing to the ring or the terminal: that is the worker's.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use engine::RunKey;
+use holder::RingReader;
+use rustix::termios::{LocalModes, tcgetattr};
+use term::Screen;
+use tokio::sync::{Semaphore, watch};
+
+/// How far a run has come. A value to wait on, never a bell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// The offset up to which the screen has been fed.
+    pub(crate) seen: u64,
+    /// The screen's version.
+    pub(crate) version: u64,
+    /// The log's end, once the child is over.
+    pub(crate) exited_at: Option<u64>,
+    /// Nothing more will come: the run was released or lost.
+    pub(crate) is_over: bool,
+}
+
+/// One hosted run, as the door sees it.
+pub(crate) struct ScreenHandle {
+    /// Which run.
+    pub(crate) run: RunKey,
+    /// Its output by offset.
+    pub(crate) ring: Arc<RingReader>,
+    /// How far it has come.
+    pub(crate) progress: watch::Sender<Progress>,
+    /// The holder's pid.
+    pub(crate) holder_pid: i32,
+    /// The child's pid.
+    pub(crate) child_pid: i32,
+    /// One program at a time writes: a paste in pieces is not interleaved with another's.
+    pub(crate) turn: Semaphore,
+    /// The terminal, for its modes.
+    master: OwnedFd,
+    /// A std mutex: held for one slice of parsing or one extraction of text, never across an await.
+    screen: Mutex<Screen>,
+}
+
+impl ScreenHandle {
+    pub(crate) fn new(run: RunKey, screen: Screen, seen: u64, hello: HelloParts) -> Self {
+        let progress = Progress { seen, version: screen.version(), ..Progress::default() };
+        Self {
+            run,
+            ring: hello.ring,
+            progress: watch::Sender::new(progress),
+            holder_pid: hello.holder_pid,
+            child_pid: hello.child_pid,
+            turn: Semaphore::new(1),
+            master: hello.master,
+            screen: Mutex::new(screen),
+        }
+    }
+
+    /// The screen. A panic while it was held is survived: the emulator resets itself.
+    pub(crate) fn screen(&self) -> MutexGuard<'_, Screen> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The terminal's master side, for keystrokes.
+    pub(crate) fn master(&self) -> &OwnedFd {
+        &self.master
+    }
+
+    /// Whether the child still reads whole lines, of which the kernel keeps 4,095 bytes and drops the rest.
+    pub(crate) fn is_canonical(&self) -> bool {
+        tcgetattr(&self.master).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
+    }
+}
+
+/// What a handle needs of a holder's hello.
+pub(crate) struct HelloParts {
+    pub(crate) ring: Arc<RingReader>,
+    pub(crate) holder_pid: i32,
+    pub(crate) child_pid: i32,
+    pub(crate) master: OwnedFd,
+}

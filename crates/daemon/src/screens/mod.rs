@@ -1,0 +1,105 @@
+//! The data plane: every run's ring, emulator, viewers and input, on a few dedicated threads.
+//!
+//! Owns the workers and the index of hosted runs. Refuses decisions: orders come from the engine's effects, and what
+//! becomes known goes back as facts. Refuses async: VT parsing is CPU work and never runs on the door's time.
+//!
+//! | thread | owns | hears | says | when others are slow |
+//! |---|---|---|---|---|
+//! | `screens-N` (2 to 4) | its runs: link, ring position, viewers, input lane | bounded orders, rings, links, viewers, by epoll | facts (kept and retried when the engine's queue is full), viewers' frames | never waits: a full viewer is skipped ahead by repaint, a full engine queue is retried |
+
+mod checkpoint;
+mod facts;
+mod handle;
+mod lane;
+mod order;
+mod pace;
+mod run;
+mod viewer;
+mod viewers;
+mod watch;
+mod worker;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock};
+
+use engine::{Input, RunKey};
+use tokio::sync::mpsc;
+
+pub(crate) use handle::{Progress, ScreenHandle};
+pub(crate) use order::{NewRun, NewViewer, Order, WriteJob, WriteOutcome};
+use worker::{OrderSender, Worker};
+
+/// Fewest and most worker threads. Two keep a flood on one from delaying keys on the other even on one core.
+const WORKERS: std::ops::RangeInclusive<usize> = 2..=4;
+
+/// All hosted runs. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Screens {
+    shared: Arc<Index>,
+}
+
+struct Index {
+    workers: Vec<OrderSender>,
+    next: AtomicUsize,
+    /// Which runs are hosted where. A short lock: look-ups and inserts only.
+    runs: RwLock<HashMap<RunKey, Hosted>>,
+}
+
+#[derive(Clone)]
+struct Hosted {
+    handle: Arc<ScreenHandle>,
+    worker: usize,
+}
+
+impl Screens {
+    /// Starts the worker threads.
+    pub(crate) fn start(facts: &mpsc::Sender<Input>) -> io::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let count = cores.clamp(*WORKERS.start(), *WORKERS.end());
+        let workers = (0..count).map(|n| Worker::start(n, facts.clone())).collect::<io::Result<Vec<_>>>()?;
+        let index = Index { workers, next: AtomicUsize::new(0), runs: RwLock::default() };
+        Ok(Self { shared: Arc::new(index) })
+    }
+
+    /// Hosts a run whose holder is linked.
+    pub(crate) fn host(&self, run: NewRun) {
+        let worker = self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.workers.len();
+        let hosted = Hosted { handle: Arc::clone(&run.handle), worker };
+        self.write().insert(run.handle.run, hosted);
+        self.shared.workers[worker].send(Order::Host(Box::new(run)));
+    }
+
+    /// Forgets a run that was released or lost; its worker drops the rest.
+    pub(crate) fn forget(&self, run: RunKey) {
+        self.write().remove(&run);
+    }
+
+    /// The hosted run, if there is one.
+    pub(crate) fn find(&self, run: RunKey) -> Option<Arc<ScreenHandle>> {
+        self.read().get(&run).map(|hosted| Arc::clone(&hosted.handle))
+    }
+
+    /// Tells the worker that hosts this run; whether there is one.
+    pub(crate) fn order(&self, run: RunKey, order: Order) -> bool {
+        let worker = self.read().get(&run).map(|hosted| hosted.worker);
+        if let Some(worker) = worker {
+            self.shared.workers[worker].send(order);
+        }
+        worker.is_some()
+    }
+
+    /// The run whose holder has this pid: how a caller's lineage is turned into an identity.
+    pub(crate) fn run_of_holder(&self, pid: i32) -> Option<RunKey> {
+        self.read().values().find(|hosted| hosted.handle.holder_pid == pid).map(|hosted| hosted.handle.run)
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<RunKey, Hosted>> {
+        self.shared.runs.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<RunKey, Hosted>> {
+        self.shared.runs.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,124 @@
+//! What a worker is told.
+//!
+//! Owns the closed list of orders and what travels with them. Refuses answers: facts and oneshots carry those.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::{RunKey, ViewerId, WaitId};
+use holder::{Hello, Link};
+use proto::{Exit, Owner, Size};
+use regex::Regex;
+use term::{Limits, Screen};
+use tokio::sync::oneshot;
+
+use super::handle::{HelloParts, ScreenHandle};
+
+/// One order to the worker that hosts a run.
+pub(crate) enum Order {
+    /// Take this run.
+    Host(Box<NewRun>),
+    /// Set the terminal's size; storms are coalesced.
+    Resize(RunKey, Size),
+    /// Signal the foreground.
+    Signal(RunKey, i32),
+    /// End the tree.
+    Kill(RunKey, u32),
+    /// End the holder, which did not answer, and its tree.
+    Sweep(RunKey),
+    /// The holder may go.
+    Release { run: RunKey, end_tree: bool, reason: &'static str },
+    /// Report when this pattern appears.
+    Watch { run: RunKey, wait: WaitId, pattern: Regex, since: Option<u64> },
+    /// No longer.
+    Unwatch(RunKey, WaitId),
+    /// The run is over, for this reason.
+    TellExit { run: RunKey, exit: Exit, final_offset: u64 },
+    /// Take this viewer.
+    Attach(Box<NewViewer>),
+    /// Type this.
+    Write(RunKey, WriteJob),
+}
+
+/// A run to be hosted.
+pub(crate) struct NewRun {
+    pub(crate) handle: Arc<ScreenHandle>,
+    pub(crate) link: Link,
+    pub(crate) wake: OwnedFd,
+    /// The holder, when this daemon started it and must reap it.
+    pub(crate) child: Option<Child>,
+    /// How the child ended, when it already has.
+    pub(crate) exited: Option<holder::Exit>,
+    pub(crate) last_input_id: u64,
+    /// When the child started, as the kernel counts; guards against recycled pids.
+    pub(crate) child_start_time: u64,
+    /// The mark its processes carry.
+    pub(crate) token: String,
+}
+
+impl NewRun {
+    /// Makes a run of what a holder said. The screen continues from the holder's checkpoint where there is one.
+    pub(crate) fn new(run: RunKey, token: String, link: Link, hello: Hello, child: Option<Child>) -> Self {
+        let size = term::Size::clamped(hello.cols.into(), hello.rows.into());
+        let restored = hello
+            .checkpoint
+            .and_then(|(offset, blob)| Screen::restore(&blob, Limits::default()).ok().map(|screen| (screen, offset)));
+        let (mut screen, seen) = restored.unwrap_or_else(|| (Screen::new(size, Limits::default()), 0));
+        screen.resize(size);
+        let ring = Arc::new(hello.ring);
+        let parts = HelloParts {
+            ring,
+            holder_pid: hello.holder_pid,
+            child_pid: hello.child_pid,
+            master: hello.master,
+        };
+        Self {
+            handle: Arc::new(ScreenHandle::new(run, screen, seen, parts)),
+            link,
+            wake: hello.wake,
+            child,
+            exited: hello.exited,
+            last_input_id: hello.last_input_id,
+            child_start_time: hello.child_start_time,
+            token,
+        }
+    }
+}
+
+/// A connection that becomes a viewer.
+pub(crate) struct NewViewer {
+    pub(crate) run: RunKey,
+    pub(crate) viewer: ViewerId,
+    pub(crate) socket: UnixStream,
+    /// Bytes the door had read and not understood yet.
+    pub(crate) unread: Vec<u8>,
+    /// Bytes to be sent before anything else: the answer to `attach`.
+    pub(crate) greeting: Vec<u8>,
+    pub(crate) stream: u32,
+    pub(crate) size: Size,
+    pub(crate) read_only: bool,
+    pub(crate) take_over: bool,
+    pub(crate) by: Owner,
+}
+
+/// Bytes for the child from a program or a person's command.
+pub(crate) struct WriteJob {
+    pub(crate) bytes: Vec<u8>,
+    /// Hold it while the child reads whole lines: it would be cut.
+    pub(crate) needs_raw: bool,
+    pub(crate) deadline: Instant,
+    pub(crate) by: Owner,
+    pub(crate) reply: oneshot::Sender<WriteOutcome>,
+}
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WriteOutcome {
+    /// Bytes that reached the terminal.
+    pub(crate) written: u64,
+    /// The child never left canonical mode.
+    pub(crate) was_held: bool,
+}

@@ -1,0 +1,387 @@
+//! One hosted run: from the ring into the screen, and what follows from it.
+//!
+//! Owns its place in the log, its link, its input lane, its watches and its checkpoints. Refuses knowing why: orders
+//! and facts are all it speaks.
+
+use std::process::Child;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::input::ChildExit;
+use engine::{Fact, RunKey, WaitId};
+use holder::{ArmOutcome, ExitStatus, FromHolder, Link, ReadOutcome, SignalTarget, ToHolder};
+use proto::{Exit, Size};
+use regex::Regex;
+use term::Depth;
+
+use super::checkpoint::{Checkpoints, Verdict};
+use super::facts::FactLane;
+use super::handle::{Progress, ScreenHandle};
+use super::lane::Lane;
+use super::order::{NewRun, WriteJob};
+use super::pace::Pace;
+use super::watch::Watches;
+
+/// Resizes come to the terminal at most this often; the first and the last always do.
+const RESIZE: Duration = Duration::from_millis(16);
+/// The engine hears at most this often that there is output.
+const OUTPUT: Duration = Duration::from_millis(100);
+/// A synchronized update that has not ended by then is shown as it is.
+const SYNC: Duration = Duration::from_millis(150);
+
+/// One hosted run.
+pub(crate) struct Run {
+    pub(crate) handle: Arc<ScreenHandle>,
+    pub(crate) link: Link,
+    pub(crate) lane: Lane,
+    pub(crate) size: Size,
+    /// Output up to here is on the screen.
+    pub(crate) seen: u64,
+    /// What viewers were told about the end.
+    pub(crate) told_exit: Option<(Exit, u64)>,
+    pub(crate) watches: Watches,
+    /// The holder, until it is reaped.
+    pub(crate) child: Option<Child>,
+    pub(crate) child_start_time: u64,
+    pub(crate) holder_start_time: Option<u64>,
+    pub(crate) token: String,
+    /// The holder was told to go: its end is no loss.
+    pub(crate) is_released: bool,
+    pace: Pace,
+    checkpoints: Checkpoints,
+    exited: Option<holder::Exit>,
+    is_exit_said: bool,
+    resized_at: Option<Instant>,
+    wanted_size: Option<Size>,
+    output_said_at: Option<Instant>,
+    output_due: Option<Instant>,
+    sync_due: Option<Instant>,
+    title: String,
+}
+
+/// What one look at the ring found.
+pub(crate) struct Advance {
+    /// Where the bytes begin.
+    pub(crate) before: u64,
+    /// How many there are in the buffer.
+    pub(crate) count: usize,
+    /// Whether there is more right now.
+    pub(crate) has_more: bool,
+}
+
+impl Run {
+    pub(crate) fn new(new: NewRun, now: Instant) -> Self {
+        let progress = *new.handle.progress.borrow();
+        let size = new.handle.screen().size();
+        let holder_start_time = holder::tree::start_time(new.handle.holder_pid);
+        Self {
+            size: Size { cols: size.cols, rows: size.rows },
+            seen: progress.seen,
+            lane: Lane::new(new.last_input_id),
+            handle: new.handle,
+            link: new.link,
+            told_exit: None,
+            watches: Watches::default(),
+            child: new.child,
+            child_start_time: new.child_start_time,
+            holder_start_time,
+            token: new.token,
+            is_released: false,
+            pace: Pace::new(now),
+            checkpoints: Checkpoints::new(progress.seen, now),
+            exited: new.exited,
+            is_exit_said: false,
+            resized_at: None,
+            wanted_size: None,
+            output_said_at: None,
+            output_due: None,
+            sync_due: None,
+            title: String::new(),
+        }
+    }
+
+    pub(crate) fn key(&self) -> RunKey {
+        self.handle.run
+    }
+
+    /// Takes the next piece of output, if there is one. Otherwise asks to be woken, or decides to look again soon.
+    pub(crate) fn advance(&mut self, buffer: &mut [u8], now: Instant) -> Option<Advance> {
+        self.pace.looked();
+        loop {
+            match self.handle.ring.read(self.seen, buffer) {
+                ReadOutcome::Bytes(0) => match self.handle.ring.arm(self.seen) {
+                    ArmOutcome::Armed => return None,
+                    ArmOutcome::MovedTo(_) => {}
+                },
+                ReadOutcome::Bytes(count) => {
+                    let before = self.seen;
+                    self.seen += count as u64;
+                    let has_more = self.handle.ring.end() > self.seen;
+                    let is_flood = self.pace.took(count, now);
+                    // Without a flood the ring is armed right away: the next byte wakes us.
+                    let is_armed = has_more || is_flood || self.handle.ring.arm(self.seen) == ArmOutcome::Armed;
+                    if has_more {
+                        self.pace.looked();
+                    }
+                    return Some(Advance { before, count, has_more: has_more || !is_armed });
+                }
+                ReadOutcome::Missed { resume_at } => self.seen = resume_at,
+            }
+        }
+    }
+
+    /// Puts output on the screen and does what follows from it.
+    pub(crate) fn feed(&mut self, bytes: &[u8], now: Instant, facts: &mut FactLane) {
+        let handle = Arc::clone(&self.handle);
+        let mut screen = handle.screen();
+        screen.feed(bytes);
+        let replies = screen.take_replies();
+        let has_news = !screen.take_facts().is_empty();
+        let title = (has_news && screen.title() != self.title).then(|| screen.title().to_owned());
+        self.sync_due = screen.is_synchronizing().then(|| self.sync_due.unwrap_or(now + SYNC));
+        let hits = self.watches.changed(&screen, now, false);
+        let verdict = self.checkpoints.fed(self.seen, bytes.len(), now);
+        let step = (verdict == Verdict::Step).then(|| screen.checkpoint(Depth::Screen));
+        let version = screen.version();
+        drop(screen);
+        if !replies.is_empty() {
+            // A child that asks and does not read gets no answer; nobody else is delayed.
+            let _was_taken = self.lane.answer(&replies, &self.handle, &mut self.link);
+        }
+        if let Some(title) = title {
+            self.title.clone_from(&title);
+            facts.say(self.key(), Fact::Title(title));
+        }
+        self.say_hits(hits, facts);
+        if let Some(blob) = step {
+            let ready = self.checkpoints.stepped(self.seen, blob);
+            self.hand_over(ready);
+        }
+        self.say_output(now, facts);
+        self.publish(version);
+    }
+
+    fn publish(&self, version: u64) {
+        let (seen, exited_at) = (self.seen, self.exited.filter(|_| self.is_exit_said).map(|exit| exit.final_offset));
+        if self.handle.progress.receiver_count() > 0 || exited_at.is_some() || self.is_released {
+            self.handle.progress.send_modify(|progress| {
+                *progress = Progress { seen, version, exited_at, ..*progress };
+            });
+        } else {
+            self.handle.progress.send_if_modified(|progress| {
+                *progress = Progress { seen, version, exited_at, ..*progress };
+                false
+            });
+        }
+    }
+
+    /// Gives the holder a checkpoint, and only then lets it overwrite what the checkpoint covers.
+    fn hand_over(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
+        if let Some((offset, blob)) = checkpoint {
+            let _gone = self.link.send(&ToHolder::Checkpoint { offset, blob });
+        }
+        self.let_go_of_covered();
+    }
+
+    /// What is covered may be overwritten, once the checkpoint has left this process for good.
+    fn let_go_of_covered(&mut self) {
+        if !self.link.wants_write() {
+            let _was_moved = self.handle.ring.keep_from(self.checkpoints.covered());
+            if self.handle.ring.is_stalled() {
+                let _gone = self.link.send(&ToHolder::Resume);
+            }
+        }
+    }
+
+    fn full_checkpoint(&mut self) {
+        let blob = self.handle.screen().checkpoint(Depth::Full);
+        let _gone = self.link.send(&ToHolder::Checkpoint { offset: self.seen, blob });
+        self.checkpoints.completed(self.seen);
+        self.let_go_of_covered();
+    }
+
+    fn say_output(&mut self, now: Instant, facts: &mut FactLane) {
+        match self.output_said_at {
+            Some(said) if now.duration_since(said) < OUTPUT => {
+                self.output_due.get_or_insert(said + OUTPUT);
+            }
+            _ => {
+                self.output_said_at = Some(now);
+                self.output_due = None;
+                facts.say(self.key(), Fact::Output { end: self.seen });
+            }
+        }
+    }
+
+    fn say_hits(&mut self, hits: Vec<super::watch::Hit>, facts: &mut FactLane) {
+        let offset = self.seen;
+        for hit in hits {
+            facts.say(self.key(), Fact::Matched { wait: hit.wait, text: hit.text, offset });
+        }
+    }
+
+    /// The exit, once every byte before it is on the screen.
+    pub(crate) fn say_exit_if_drained(&mut self, now: Instant, facts: &mut FactLane) {
+        let Some(exit) = self.exited.filter(|exit| !self.is_exit_said && self.seen >= exit.final_offset) else { return };
+        self.is_exit_said = true;
+        let hits = self.watches.changed(&self.handle.screen(), now, true);
+        self.say_hits(hits, facts);
+        self.lane.clear();
+        let status = match exit.status {
+            ExitStatus::Code(code) => ChildExit::Code(code),
+            ExitStatus::Signal(signal) => ChildExit::Signal(signal),
+        };
+        facts.say(self.key(), Fact::Exited { exit: status, final_offset: exit.final_offset });
+        let version = self.handle.screen().version();
+        self.publish(version);
+    }
+
+    /// What the holder says; whether it is still there.
+    pub(crate) fn hear_holder(&mut self, facts: &mut FactLane) -> bool {
+        loop {
+            match self.link.receive() {
+                Ok(None) => return true,
+                Ok(Some(FromHolder::InputDone { id, written, .. })) => {
+                    self.lane.done(id, written, &self.handle, &mut self.link);
+                }
+                Ok(Some(FromHolder::Exited(exit))) => self.exited = Some(exit),
+                Ok(Some(FromHolder::TreeGone { survivors })) => {
+                    if survivors > 0 {
+                        tracing::warn!(run = ?self.key(), survivors, "descendants survived their end");
+                    }
+                    facts.say(self.key(), Fact::TreeGone);
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Types a program's bytes.
+    pub(crate) fn write(&mut self, job: WriteJob, now: Instant, facts: &mut FactLane) {
+        facts.say(self.key(), Fact::Typed { by: job.by, viewer: None });
+        self.lane.write(job, now, &self.handle, &mut self.link);
+        if self.is_exit_said {
+            self.lane.clear();
+        }
+    }
+
+    /// Begins a watch; a run that is over answers at once.
+    pub(crate) fn watch(&mut self, wait: WaitId, pattern: Regex, since: Option<u64>, facts: &mut FactLane) {
+        let screen = self.handle.screen();
+        let hit = self.watches.begin(wait, pattern, since, &screen, (&self.handle.ring, self.seen));
+        drop(screen);
+        let is_missed = hit.is_none() && self.is_exit_said;
+        self.say_hits(hit.into_iter().collect(), facts);
+        if is_missed {
+            self.watches.end(wait);
+            facts.say(self.key(), Fact::Unmatched { wait });
+        }
+    }
+
+    /// Wants another size; whether it takes effect now.
+    pub(crate) fn want_size(&mut self, size: Size, now: Instant) -> bool {
+        self.wanted_size = (size != self.size).then_some(size);
+        self.apply_size(now)
+    }
+
+    fn apply_size(&mut self, now: Instant) -> bool {
+        if self.resized_at.is_some_and(|at| now.duration_since(at) < RESIZE) {
+            return false;
+        }
+        let Some(size) = self.wanted_size.take() else { return false };
+        self.resized_at = Some(now);
+        self.size = size;
+        let _gone = self.link.send(&ToHolder::Resize { cols: size.cols, rows: size.rows });
+        self.handle.screen().resize(term::Size::clamped(size.cols.into(), size.rows.into()));
+        // A replay of older bytes at the new size would wrap them differently: cover them now.
+        self.full_checkpoint();
+        let version = self.handle.screen().version();
+        self.publish(version);
+        true
+    }
+
+    /// Sends one signal to the foreground.
+    pub(crate) fn signal(&mut self, signal: i32) {
+        let _gone = self.link.send(&ToHolder::Signal { signal, to: SignalTarget::ForegroundGroup });
+    }
+
+    /// Ends the tree.
+    pub(crate) fn kill(&mut self, grace_ms: u32) {
+        let _gone = self.link.send(&ToHolder::Kill { grace_ms });
+    }
+
+    /// Lets the holder go.
+    pub(crate) fn release(&mut self, end_tree: bool) {
+        self.is_released = true;
+        let _gone = self.link.send(&ToHolder::Release { end_tree });
+        self.lane.clear();
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn close_progress(&self) {
+        self.handle.progress.send_modify(|progress| progress.is_over = true);
+    }
+
+    /// When something is due without anything happening.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let resize = self.wanted_size.and(self.resized_at).map(|at| at + RESIZE);
+        let all = [
+            self.pace.due(),
+            self.lane.due(),
+            self.checkpoints.due(),
+            self.watches.due(),
+            self.output_due,
+            self.sync_due,
+            resize,
+        ];
+        all.into_iter().flatten().min()
+    }
+
+    /// Whether the ring is due to be looked at without a wake-up.
+    pub(crate) fn is_look_due(&self, now: Instant) -> bool {
+        self.pace.due().is_some_and(|due| due <= now)
+    }
+
+    /// Does what is due; whether the size changed and the screen was released from a synchronized update.
+    pub(crate) fn pass(&mut self, now: Instant, facts: &mut FactLane) -> Passed {
+        self.lane.pass(now, &self.handle, &mut self.link);
+        if self.checkpoints.quiet(now) == Verdict::Full {
+            self.full_checkpoint();
+        }
+        if self.output_due.is_some_and(|due| due <= now) {
+            self.output_due = None;
+            self.output_said_at = Some(now);
+            facts.say(self.key(), Fact::Output { end: self.seen });
+        }
+        let is_sync_late = self.sync_due.is_some_and(|due| due <= now);
+        if is_sync_late {
+            self.sync_due = None;
+            self.handle.screen().release_sync();
+        }
+        if is_sync_late || self.watches.due().is_some_and(|due| due <= now) {
+            let hits = self.watches.changed(&self.handle.screen(), now, true);
+            self.say_hits(hits, facts);
+        }
+        Passed { is_resized: self.wanted_size.is_some() && self.apply_size(now), is_shown: is_sync_late }
+    }
+
+    /// The link had room again.
+    pub(crate) fn flush_link(&mut self) {
+        let _gone = self.link.flush();
+        self.let_go_of_covered();
+    }
+
+    /// Whether the child is over and its exit was said.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_exit_said
+    }
+}
+
+/// What passing deadlines changed for viewers.
+pub(crate) struct Passed {
+    /// The terminal has another size.
+    pub(crate) is_resized: bool,
+    /// Something withheld is visible now.
+    pub(crate) is_shown: bool,
+}
+

@@ -1,0 +1,203 @@
+//! What viewers are shown and what they send: the part of a run that faces people.
+//!
+//! Owns repaint-then-live, skipping ahead, composing for other sizes, and input from attached terminals.
+//! Refuses resizing by itself: sizes are reported to the engine, which decides.
+
+use std::time::{Duration, Instant};
+
+use engine::Fact;
+use holder::ReadOutcome;
+use proto::event::Notice;
+use proto::frame::{DataKind, Frame};
+use proto::request::{Request, View as ViewCall, parse_call};
+use proto::{ErrorCode, Exit, Failure, Size};
+use term::View;
+
+use super::facts::FactLane;
+use super::run::Run;
+use super::viewer::{Mode, Presence, Viewer};
+
+/// A viewer further behind than this is skipped ahead: reading on would take it longer than a repaint.
+const MAX_LAG: u64 = 256 * 1024;
+/// Composed frames come at most this often.
+const FRAME: Duration = Duration::from_millis(16);
+/// The engine hears at most this often that the same viewer types.
+const TYPED: Duration = Duration::from_millis(500);
+
+impl Run {
+    /// Takes a viewer in: a repaint of what is there, then live.
+    pub(crate) fn welcome(&mut self, mut viewer: Viewer, now: Instant, facts: &mut FactLane) -> Viewer {
+        let (size, read_only) = (viewer.size, viewer.read_only);
+        facts.say(self.key(), Fact::ViewerJoined { viewer: viewer.id, size, read_only });
+        self.show_size(&mut viewer);
+        self.repaint(&mut viewer, now);
+        if let Some((exit, offset)) = self.told_exit {
+            say_exit(&mut viewer, exit, offset);
+        }
+        viewer
+    }
+
+    /// Tells a viewer the terminal's size and chooses how it is shown.
+    fn show_size(&self, viewer: &mut Viewer) {
+        let fits = viewer.size == self.size;
+        viewer.mode = if fits { Mode::Live } else { Mode::Composed };
+        viewer.send_notice(Notice::Resized { stream: viewer.stream, size: self.size, fits });
+    }
+
+    /// Draws the whole screen anew.
+    pub(crate) fn repaint(&self, viewer: &mut Viewer, now: Instant) {
+        let screen = self.handle.screen();
+        let view = match viewer.mode {
+            Mode::Live => View::Whole,
+            Mode::Composed => View::Window(term::Size::clamped(viewer.size.cols.into(), viewer.size.rows.into())),
+        };
+        let drawing = screen.repaint(view);
+        // Bytes of a sequence the child has not finished belong to what comes next, not to what was drawn.
+        let live_from = self.seen - screen.unfinished_bytes() as u64;
+        drop(screen);
+        viewer.send_repaint(&drawing, self.seen, live_from);
+        viewer.painted_at = Some(now);
+    }
+
+    /// The terminal has another size now: everybody is shown anew.
+    pub(crate) fn show_new_size(&mut self, viewers: &mut [&mut Viewer], now: Instant) {
+        for viewer in viewers.iter_mut().filter(|viewer| !viewer.is_closing()) {
+            self.show_size(viewer);
+            self.repaint(viewer, now);
+        }
+    }
+
+    /// Sends a viewer what it has not seen, as far as its socket takes it.
+    pub(crate) fn catch_up(&self, viewer: &mut Viewer, buffer: &mut [u8], now: Instant) -> Presence {
+        loop {
+            if viewer.flush() == Presence::Gone {
+                return Presence::Gone;
+            }
+            if !viewer.is_clear() || viewer.is_closing() {
+                return Presence::Here;
+            }
+            match viewer.mode {
+                Mode::Composed if viewer.is_stale && frame_due(viewer).is_none_or(|due| due <= now) => {
+                    self.repaint(viewer, now);
+                }
+                Mode::Live if viewer.sent_to < self.seen => self.send_next(viewer, buffer, now),
+                Mode::Composed | Mode::Live => return Presence::Here,
+            }
+        }
+    }
+
+    fn send_next(&self, viewer: &mut Viewer, buffer: &mut [u8], now: Instant) {
+        let behind = self.seen - viewer.sent_to;
+        let most = usize::try_from(behind).unwrap_or(usize::MAX).min(buffer.len());
+        let outcome = if behind > MAX_LAG {
+            ReadOutcome::Missed { resume_at: self.seen }
+        } else {
+            self.handle.ring.read(viewer.sent_to, &mut buffer[..most])
+        };
+        match outcome {
+            ReadOutcome::Bytes(count) if count > 0 => viewer.send_output(&buffer[..count]),
+            ReadOutcome::Bytes(_) | ReadOutcome::Missed { .. } => {
+                let notice = Notice::Gap { stream: viewer.stream, from: viewer.sent_to, to: self.seen };
+                viewer.send_notice(notice);
+                self.repaint(viewer, now);
+            }
+        }
+    }
+
+    /// New output: sent at once to whoever is up to date.
+    pub(crate) fn show_output(&self, viewer: &mut Viewer, before: u64, bytes: &[u8]) {
+        match viewer.mode {
+            Mode::Live if viewer.sent_to == before && viewer.is_clear() && !viewer.is_closing() => {
+                viewer.send_output(bytes);
+            }
+            Mode::Live => {}
+            Mode::Composed => viewer.is_stale = true,
+        }
+    }
+
+    /// The run is over: last bytes, then how it ended, then the end.
+    pub(crate) fn tell_exit(&self, viewer: &mut Viewer, exit: Exit, offset: u64, now: Instant) {
+        if viewer.is_closing() {
+            return;
+        }
+        if viewer.mode == Mode::Composed || viewer.sent_to < self.seen {
+            self.repaint(viewer, now);
+        }
+        say_exit(viewer, exit, offset);
+    }
+
+    /// What a viewer sent: keys for the child, or wishes about its own view.
+    pub(crate) fn hear(&mut self, viewer: &mut Viewer, now: Instant, facts: &mut FactLane) {
+        while let Some(frame) = viewer.next_frame() {
+            match frame {
+                Ok(Frame::Data(data)) if data.kind == DataKind::Input => {
+                    self.hear_keys(viewer, &data.bytes, now, facts);
+                }
+                Ok(Frame::Line(line)) => self.hear_line(viewer, &line, now, facts),
+                Ok(Frame::Data(_)) => {
+                    viewer.send_failure(0, Failure::new(ErrorCode::Protocol, "only input frames come from a viewer"));
+                }
+                Err(error) => viewer.send_failure(0, Failure::new(ErrorCode::Protocol, error.to_string())),
+            }
+        }
+    }
+
+    fn hear_keys(&mut self, viewer: &mut Viewer, keys: &[u8], now: Instant, facts: &mut FactLane) {
+        if viewer.read_only {
+            return viewer.send_failure(0, Failure::new(ErrorCode::Denied, "denied: this viewer is read-only"));
+        }
+        if self.told_exit.is_some() {
+            return;
+        }
+        if !self.lane.type_keys(keys, &self.handle, &mut self.link) {
+            let failure = Failure::new(ErrorCode::Partial, "the child reads no input: keys were dropped");
+            viewer.send_failure(0, failure);
+        }
+        if viewer.typed_at.is_none_or(|at| now.duration_since(at) > TYPED) {
+            viewer.typed_at = Some(now);
+            facts.say(self.key(), Fact::Typed { by: viewer.by, viewer: Some(viewer.id) });
+        }
+    }
+
+    fn hear_line(&mut self, viewer: &mut Viewer, line: &[u8], now: Instant, facts: &mut FactLane) {
+        let call = match parse_call(line) {
+            Ok(call) => call,
+            Err((id, failure)) => return viewer.send_failure(id, failure),
+        };
+        let Request::View(view) = call.request else {
+            let failure = Failure::new(ErrorCode::Protocol, "this connection is attached: only view calls work on it");
+            return viewer.send_failure(call.id, failure.hint("open another connection"));
+        };
+        match view {
+            ViewCall::Size(wish) => self.view_resized(viewer, wish.or(viewer.size), now, facts),
+            ViewCall::Repaint(_) => self.repaint(viewer, now),
+            ViewCall::OwnSize(_) => {
+                let (id, size) = (viewer.id, viewer.size);
+                facts.say(self.key(), Fact::ViewerResized { viewer: id, size, owns: true });
+            }
+        }
+    }
+
+    fn view_resized(&mut self, viewer: &mut Viewer, size: Size, now: Instant, facts: &mut FactLane) {
+        if viewer.size == size {
+            return;
+        }
+        viewer.size = size;
+        facts.say(self.key(), Fact::ViewerResized { viewer: viewer.id, size, owns: false });
+        self.show_size(viewer);
+        self.repaint(viewer, now);
+    }
+}
+
+/// When the next composed frame may be sent.
+pub(crate) fn frame_due(viewer: &Viewer) -> Option<Instant> {
+    let is_owed = viewer.mode == Mode::Composed && viewer.is_stale && viewer.is_clear();
+    viewer.painted_at.filter(|_| is_owed).map(|at| at + FRAME)
+}
+
+fn say_exit(viewer: &mut Viewer, exit: Exit, offset: u64) {
+    let stream = viewer.stream;
+    viewer.send_notice(Notice::Exit { stream, exit, offset });
+    viewer.send_notice(Notice::End { stream, reason: "exited".to_owned() });
+    viewer.close_when_clear();
+}

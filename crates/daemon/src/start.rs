@@ -1,0 +1,253 @@
+//! Becoming the daemon: the only one, in private places, in front of whatever an earlier one left.
+//!
+//! Owns the lock, the socket's birth, the signals and the ready line. Refuses a second daemon, other people's
+//! directories and changed user ids.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::{Caller, Command, Config, Engine, NoTasks};
+use holder::Launcher;
+use proto::request::Shutdown;
+use proto::{Places, environment};
+use rustix::fs::{FlockOperation, Mode, flock};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use store::{Store, ensure_private_dir};
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::desk::{Channels, Desk, DeskHandle};
+use crate::door::Doorway;
+use crate::effects::Hands;
+use crate::records::{self, Records, Warnings};
+use crate::screens::Screens;
+use crate::{DaemonError, Options, adopt};
+
+/// How long a daemon that lost the race looks for the winner's socket.
+const LOSER_PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks.
+const LOSER_LOOK: Duration = Duration::from_millis(5);
+/// Descriptors wanted: four a run, one a viewer, and room.
+const DESCRIPTORS: u64 = 16_384;
+
+/// Runs the daemon until it is told to stop. Writes `ready PID` or `error TEXT` to standard output first.
+pub fn run(options: Options) -> Result<(), DaemonError> {
+    let result = prepare(&options);
+    match &result {
+        Ok(Role::Winner(_)) => {}
+        Ok(Role::Loser(pid)) => say_ready(&format!("ready {pid}")),
+        Err(error) => say_ready(&format!("error {error}")),
+    }
+    let Role::Winner(lock) = result? else { return Ok(()) };
+    let served = serve(options);
+    drop(lock);
+    served
+}
+
+/// What the lock made of this process.
+enum Role {
+    Winner(File),
+    /// Another daemon has this pid and answers.
+    Loser(String),
+}
+
+fn prepare(options: &Options) -> Result<Role, DaemonError> {
+    refuse_setuid()?;
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let places = &options.places;
+    for dir in [&places.runtime, &places.data, &places.config, &places.holders()] {
+        ensure_private_dir(dir)?;
+    }
+    let mut lock = open_private(&places.lock()).map_err(DaemonError::system("cannot open the daemon's lock"))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return find_winner(places, &mut lock).map(Role::Loser);
+    }
+    let pid = std::process::id().to_string();
+    let written = lock.set_len(0).and_then(|()| lock.write_all(pid.as_bytes()));
+    written.map_err(DaemonError::system("cannot write the daemon's lock"))?;
+    Ok(Role::Winner(lock))
+}
+
+/// A file that was given somebody else's identity must not act with it.
+fn refuse_setuid() -> Result<(), DaemonError> {
+    let same_user = rustix::process::getuid() == rustix::process::geteuid();
+    let same_group = rustix::process::getgid() == rustix::process::getegid();
+    if same_user && same_group { Ok(()) } else { Err(DaemonError::Setuid) }
+}
+
+fn open_private(path: &std::path::Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// The daemon that won, once it answers.
+fn find_winner(places: &Places, lock: &mut File) -> Result<String, DaemonError> {
+    let deadline = std::time::Instant::now() + LOSER_PATIENCE;
+    loop {
+        let mut pid = String::new();
+        let _read = lock.rewind().and_then(|()| lock.read_to_string(&mut pid));
+        if std::os::unix::net::UnixStream::connect(places.socket()).is_ok() {
+            return Ok(pid);
+        }
+        if std::time::Instant::now() >= deadline {
+            return Err(DaemonError::Held { lock: places.lock(), pid });
+        }
+        // Nothing announces a socket's birth to a stranger; a poll on nothing is the shortest honest wait.
+        let look = rustix::event::Timespec { tv_sec: 0, tv_nsec: LOSER_LOOK.subsec_nanos().into() };
+        let _timeout = rustix::event::poll(&mut [], Some(&look));
+    }
+}
+
+fn serve(options: Options) -> Result<(), DaemonError> {
+    start_log(&options);
+    raise_descriptors();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(32)
+        .build()
+        .map_err(DaemonError::system("cannot start the async runtime"));
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            say_ready(&format!("error {error}"));
+            return Err(error);
+        }
+    };
+    let result = runtime.block_on(live(options));
+    if let Err(error) = &result {
+        say_ready(&format!("error {error}"));
+    }
+    runtime.shutdown_background();
+    result
+}
+
+/// Everything between the lock and the end.
+async fn live(options: Options) -> Result<(), DaemonError> {
+    let places = Arc::new(options.places.clone());
+    let warnings: Warnings = Arc::new(Mutex::new(Vec::new()));
+    let store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
+    if let Some(aside) = store.recovered() {
+        let text = format!("the database was damaged; it was put aside as {}", aside.display());
+        records::warn(&warnings, text);
+    }
+    let entries = records::load(&store, &warnings)?;
+    let system = |what: &str| DaemonError::system(what.to_owned());
+    let channels = Channels::new();
+    let screens = Screens::start(&channels.handle.facts).map_err(system("cannot start the screens"))?;
+    let hands = Hands {
+        screens: screens.clone(),
+        records: Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?,
+        launcher: Arc::new(Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?),
+        places: Arc::clone(&places),
+        facts: channels.handle.facts.clone(),
+        events: channels.events(),
+    };
+    let engine = Engine::restore(config(), Box::new(NoTasks), entries);
+    let expected = engine.expected_runs();
+    let handle = channels.handle.clone();
+    let mut desk = Desk::new(engine, hands, channels).map_err(system("cannot set an alarm"))?;
+    let adopted = {
+        let (places, screens) = (Arc::clone(&places), screens.clone());
+        tokio::task::spawn_blocking(move || adopt::adopt_all(&places, &screens, &expected)).await
+    };
+    for input in adopted.unwrap_or_default() {
+        desk.decide(input).await;
+    }
+    let listener = listen(&places).map_err(system("cannot open the door"))?;
+    watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
+    let doorway = Doorway::new(handle, screens, warnings, Arc::clone(&places));
+    drop(tokio::spawn(doorway.serve(listener)));
+    say_ready(&format!("ready {}", std::process::id()));
+    desk.work().await;
+    let _gone = std::fs::remove_file(places.socket());
+    Ok(())
+}
+
+/// Opens the door. The lock is held, so an old socket belongs to nobody; the directory is private, so nobody else can
+/// reach the new one at any moment.
+fn listen(places: &Places) -> std::io::Result<UnixListener> {
+    match std::fs::remove_file(places.socket()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    UnixListener::bind(places.socket())
+}
+
+fn config() -> Config {
+    let base_env: BTreeMap<String, String> =
+        std::env::vars().filter(|(name, _)| environment::is_allowed(name)).collect();
+    let home = base_env.get("HOME").cloned().filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned());
+    let shell = base_env.get("SHELL").cloned().filter(|shell| !shell.is_empty());
+    let mut seed = [0u8; 8];
+    // Without entropy ids would repeat across daemons; the clock is the only other thing that differs.
+    let is_random = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty()).is_ok();
+    let seed = if is_random { u64::from_ne_bytes(seed) } else { crate::clock::now().wall_ms };
+    Config { base_env, home, shell: shell.unwrap_or_else(|| "/bin/sh".to_owned()), seed, ..Config::default() }
+}
+
+/// As many descriptors as we may have, up to what 1,000 runs need.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if limit.current.is_some_and(|current| current < wanted) {
+        let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            tracing::warn!(%error, "the limit of open files could not be raised");
+        }
+    }
+}
+
+/// Terminate means: end the daemon, leave every process running. An ephemeral daemon ends with its standard input and
+/// takes everything with it. A hang-up of the terminal it was started from means nothing.
+fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let asker = desk.clone();
+    drop(tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                _ = hangup.recv() => {}
+            }
+        }
+        let shutdown = Shutdown { kill: is_ephemeral };
+        drop(asker.ask(Caller::Human, Command::Shutdown(shutdown)).await);
+    }));
+    if is_ephemeral {
+        let asker = desk.clone();
+        let ended = tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+        drop(tokio::spawn(async move {
+            drop(ended.await);
+            drop(asker.ask(Caller::Human, Command::Shutdown(Shutdown { kill: true })).await);
+        }));
+    }
+    Ok(())
+}
+
+/// The daemon's own log: no keystrokes, no output, rotated by starting anew when it has grown.
+fn start_log(options: &Options) {
+    const MAX_LOG: u64 = 4 << 20; // 4 MiB
+    let path = options.places.daemon_log();
+    if std::fs::metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {
+        let _kept = std::fs::rename(&path, path.with_extension("log.1"));
+    }
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+    let filter = tracing_subscriber::EnvFilter::try_from_env("QD_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    if let Ok(file) = file {
+        let builder = tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter);
+        // A second daemon in one process (tests) keeps the first one's log.
+        let _already = builder.with_writer(Mutex::new(file)).try_init();
+    }
+}
+
+/// One line to whoever started us; nobody may be reading.
+fn say_ready(line: &str) {
+    let mut out = std::io::stdout();
+    let _unread = writeln!(out, "{line}").and_then(|()| out.flush());
+}

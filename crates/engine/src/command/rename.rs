@@ -1,0 +1,25 @@
+//! `rename`: another name for the same process.
+
+use proto::request::Rename;
+use proto::{ErrorCode, Failure, Name};
+
+use super::{Verdict, done};
+use crate::Engine;
+use crate::input::Caller;
+use crate::rights::Verb;
+
+impl Engine {
+    pub(super) fn rename(&mut self, caller: Caller, rename: &Rename) -> Verdict {
+        let id = self.find_id(caller, &rename.target, Verb::Drive)?;
+        let name = rename.name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
+        let is_own = self.processes.get(&id).is_some_and(|process| process.name == name);
+        if !is_own && self.is_taken(&name) {
+            return Err(Failure::new(ErrorCode::Conflict, format!("there is a process named {name} already")));
+        }
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.name = name;
+        }
+        self.touch(id);
+        done()
+    }
+}

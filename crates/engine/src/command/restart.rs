@@ -1,0 +1,36 @@
+//! `restart`: a new run of the same argv; the old one and its tree end first.
+
+use proto::request::Restart;
+use proto::{ErrorCode, Failure, Kind, Status};
+
+use super::Verdict;
+use crate::Engine;
+use crate::input::{Caller, Ticket};
+use crate::process::Then;
+use crate::rights::Verb;
+
+impl Engine {
+    pub(super) fn restart(&mut self, caller: Caller, ticket: Ticket, restart: &Restart) -> Verdict {
+        let process = self.find(caller, &restart.target, Verb::Drive)?;
+        if self.shutdown.is_some() {
+            return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
+        }
+        if process.kind == Kind::Terminal {
+            let message = format!("{} is a terminal: it has one run", process.name);
+            return Err(Failure::new(ErrorCode::Conflict, message).hint("qd spawn --kind terminal opens a new one"));
+        }
+        if process.status == Status::Starting && process.ending.is_none() {
+            let message = format!("{} is starting", process.name);
+            return Err(Failure::new(ErrorCode::Conflict, message).hint("try again when it runs"));
+        }
+        if process.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
+            return Err(Failure::new(ErrorCode::NotFound, format!("{} is being closed", process.name)));
+        }
+        let id = process.id;
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.backoff = crate::backoff::Backoff::default();
+        }
+        self.end(id, None, Then::Restart, Some(ticket));
+        Ok(None)
+    }
+}

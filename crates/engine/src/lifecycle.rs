@@ -1,0 +1,434 @@
+//! What facts and deadlines do to an entry: started, exited, gone, lost, adopted.
+//!
+//! Owns every change of status after a spawn was accepted. Refuses commands: they live in `command`.
+
+use proto::event::Event;
+use proto::reply::{Ended, Spawned};
+use proto::{ErrorCode, Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
+
+use crate::Engine;
+use crate::backoff::Verdict;
+use crate::effect::{Answer, Effect, StartRun};
+use crate::environment;
+use crate::input::{ChildExit, Fact, RunKey, Ticket};
+use crate::process::{Ending, Process, Then};
+use crate::record::{ProcessRecord, Record};
+
+impl Engine {
+    /// Takes a fact about a current run; a fact about an older one is stale and ignored.
+    pub(crate) fn fact(&mut self, run: RunKey, fact: Fact) {
+        if self.processes.get(&run.process).is_none_or(|process| process.run != run.run) {
+            return;
+        }
+        match fact {
+            Fact::Started { pid } => self.started(run, pid),
+            Fact::StartFailed(failure) => self.start_failed(run, failure),
+            Fact::Exited { exit, final_offset } => self.exited(run, Some(exit), final_offset),
+            Fact::TreeGone => self.tree_gone(run),
+            Fact::Lost { final_offset } => self.lost(run, final_offset),
+            Fact::Output { end } => self.output(run, end),
+            Fact::Typed { by, viewer } => self.typed(run, by, viewer),
+            Fact::Title(title) => self.titled(run, title),
+            Fact::ViewerJoined { viewer, size, read_only } => self.viewer_joined(run, viewer, size, read_only),
+            Fact::ViewerResized { viewer, size, owns } => self.viewer_resized(run, viewer, size, owns),
+            Fact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
+            Fact::Matched { wait, text, offset } => self.matched(wait, run, text, offset),
+            Fact::Unmatched { wait } => self.unmatched(wait, run),
+        }
+    }
+
+    /// Orders the current run's holder to be started.
+    pub(crate) fn start_run(&mut self, id: ProcessId) {
+        let token = format!("{:016x}{:016x}", self.random(), self.random());
+        let now = self.now;
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        process.status = Status::Starting;
+        process.run_token = token;
+        process.has_holder = true;
+        process.exit = None;
+        process.failure = None;
+        process.pid = None;
+        process.log_end = 0;
+        process.title = String::new();
+        process.restart_at = None;
+        process.started_at = now.wall_ms;
+        process.active_at = now.wall_ms;
+        process.last_activity = now.uptime_ms;
+        process.last_output = now.uptime_ms;
+        process.backoff.started(now.uptime_ms);
+        let start = StartRun {
+            run: process.key(),
+            argv: process.argv.clone(),
+            cwd: process.cwd.clone(),
+            env: environment::compose(process, process.session.as_deref()),
+            size: process.size,
+            record: process.record(),
+        };
+        self.effects.push(Effect::Start(Box::new(start)));
+    }
+
+    fn started(&mut self, run: RunKey, pid: i32) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if process.status != Status::Starting {
+            return;
+        }
+        process.pid = Some(pid);
+        if process.ending.is_some() {
+            // Closed, or its parent died, while the holder was starting: the child must not escape.
+            process.status = Status::Stopping;
+            self.kill_tree(run);
+        } else {
+            process.status = Status::Running;
+        }
+        self.answer_starters(run.process);
+        self.touch(run.process);
+    }
+
+    fn answer_starters(&mut self, id: ProcessId) {
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        let tickets = std::mem::take(&mut process.starters);
+        let spawned = Spawned {
+            id,
+            name: process.name.clone(),
+            kind: process.kind,
+            status: process.status,
+            pid: process.pid,
+            run: process.run,
+        };
+        for ticket in tickets {
+            self.reply(ticket, Ok(Answer::Reply(Reply::Spawned(spawned.clone()))));
+        }
+    }
+
+    /// A first run that cannot start leaves nothing behind; a later one leaves its entry as `failed`.
+    fn start_failed(&mut self, run: RunKey, failure: Failure) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        process.has_holder = false;
+        process.status = Status::Failed;
+        process.failure = Some(failure.message.clone());
+        let (starters, is_first) = (std::mem::take(&mut process.starters), process.run.0 <= 1);
+        let ending = process.ending.take();
+        for ticket in starters {
+            self.reply(ticket, Err(failure.clone()));
+        }
+        self.waits_see_exit(run);
+        if is_first || ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
+            self.remove(run.process);
+        } else {
+            self.touch(run.process);
+        }
+        if let Some(ending) = ending {
+            self.answer_enders(run.process, None, ending.tickets);
+        }
+    }
+
+    fn exited(&mut self, run: RunKey, exit: Option<ChildExit>, final_offset: u64) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if !process.is_live() {
+            return;
+        }
+        let asked = process.ending.as_ref().and_then(|ending| ending.reason);
+        let was_starting = process.status == Status::Starting;
+        let exit = exit_of(exit, asked);
+        process.status = Status::Exited;
+        process.exit = Some(exit);
+        process.log_end = final_offset;
+        let is_ending = process.ending.is_some();
+        let is_gone = process.ending.as_ref().is_some_and(|ending| ending.is_gone);
+        self.effects.push(Effect::TellExit { run, exit, final_offset });
+        self.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
+        self.touch(run.process);
+        self.answer_starters(run.process);
+        self.waits_see_exit(run);
+        self.end_children(run.process, asked.unwrap_or(ExitReason::Closed));
+        if is_gone {
+            self.tree_gone(run);
+        } else if is_ending && was_starting && self.processes.get(&run.process).is_some_and(|p| p.has_holder) {
+            // Told to end before it was known to run: its tree has not been ended yet.
+            self.kill_tree(run);
+        } else if !is_ending {
+            self.after_natural_exit(run, exit);
+        }
+    }
+
+    /// What a kind does when nobody asked for the end.
+    fn after_natural_exit(&mut self, run: RunKey, exit: Exit) {
+        let (now, linger) = (self.now.uptime_ms, self.config.linger_ms);
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        match process.kind {
+            Kind::Terminal => {
+                process.departs_at = Some(now + linger);
+                self.announce(Event::Removed { id: run.process });
+            }
+            Kind::Command if process.auto_restart && exit.code != Some(0) => match process.backoff.failed(now) {
+                Verdict::StartAt(at) => process.restart_at = Some(at),
+                Verdict::Park => process.status = Status::Parked,
+            },
+            Kind::Command | Kind::Agent => {}
+        }
+    }
+
+    /// Parent death takes its descendants with it.
+    fn end_children(&mut self, parent: ProcessId, reason: ExitReason) {
+        let children: Vec<ProcessId> =
+            self.processes.values().filter(|child| child.parent == Some(parent)).map(|child| child.id).collect();
+        for child in children {
+            self.end(child, Some(reason), Then::Remove, None);
+        }
+    }
+
+    /// Begins, or strengthens, the end of an entry's run.
+    pub(crate) fn end(&mut self, id: ProcessId, reason: Option<ExitReason>, then: Then, ticket: Option<Ticket>) {
+        let sweep_at = self.now.uptime_ms + u64::from(self.config.grace_ms) + self.config.sweep_after_ms;
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        process.restart_at = None;
+        // A terminal without a child has no entry, so for it every end is a removal.
+        let then = if process.kind == Kind::Terminal && then == Then::Stay { Then::Remove } else { then };
+        if let Some(ending) = &mut process.ending {
+            ending.then = ending.then.max(then);
+            ending.reason = ending.reason.or(reason);
+            ending.tickets.extend(ticket);
+            return;
+        }
+        process.ending =
+            Some(Ending { reason, then, tickets: ticket.into_iter().collect(), sweep_at, is_swept: false, is_gone: false });
+        let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
+        match status {
+            Status::Starting => {} // `started` goes on from here.
+            Status::Running | Status::Stopping => {
+                process.status = Status::Stopping;
+                self.kill_tree(run);
+            }
+            Status::Exited | Status::Failed | Status::Parked if has_holder => self.kill_tree(run),
+            Status::Exited | Status::Failed | Status::Parked => self.tree_gone(run),
+        }
+        self.touch(id);
+    }
+
+    fn kill_tree(&mut self, run: RunKey) {
+        let grace_ms = self.config.grace_ms;
+        self.effects.push(Effect::Kill { run, grace_ms });
+    }
+
+    /// No descendant of the run lives: what was asked for follows.
+    fn tree_gone(&mut self, run: RunKey) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if process.is_live() {
+            // The tree went before the exit was logged; `Exited` goes on from here.
+            if let Some(ending) = &mut process.ending {
+                ending.is_gone = true;
+            }
+            return;
+        }
+        let Some(ending) = process.ending.take() else { return };
+        let exit = process.exit;
+        match ending.then {
+            Then::Stay => {
+                self.touch(run.process);
+                self.answer_enders(run.process, exit, ending.tickets);
+            }
+            Then::Remove => {
+                self.release(run, true, "closed");
+                self.remove(run.process);
+                self.answer_enders(run.process, exit, ending.tickets);
+                self.announce(Event::Done { id: run.process });
+            }
+            Then::Restart if self.ends_all => {
+                self.touch(run.process);
+                for ticket in ending.tickets {
+                    let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
+                    self.reply(ticket, Err(failure));
+                }
+            }
+            Then::Restart => {
+                self.release(run, true, "restarted");
+                self.next_run(run.process, ending.tickets);
+            }
+        }
+    }
+
+    /// Starts the run after the current one.
+    pub(crate) fn next_run(&mut self, id: ProcessId, starters: Vec<Ticket>) {
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        process.run = process.run.next();
+        process.viewers.clear();
+        process.size_owner = None;
+        process.starters = starters;
+        self.start_run(id);
+        self.touch(id);
+    }
+
+    fn answer_enders(&mut self, id: ProcessId, exit: Option<Exit>, tickets: Vec<Ticket>) {
+        for ticket in tickets {
+            self.reply(ticket, Ok(Answer::Reply(Reply::Ended(Ended { id, exit }))));
+        }
+    }
+
+    /// The holder is not needed any more.
+    pub(crate) fn release(&mut self, run: RunKey, end_tree: bool, reason: &'static str) {
+        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.has_holder) else { return };
+        process.has_holder = false;
+        self.effects.push(Effect::Release { run, end_tree, reason });
+    }
+
+    /// Takes the entry off the books.
+    pub(crate) fn remove(&mut self, id: ProcessId) {
+        let Some(process) = self.processes.remove(&id) else { return };
+        self.touched.remove(&id);
+        self.effects.push(Effect::Record(Record::Remove(id)));
+        if !process.is_departed() {
+            self.announce(Event::Removed { id });
+        }
+        // What it had spawned stays reachable for people, below nobody.
+        let orphans: Vec<ProcessId> =
+            self.processes.values().filter(|child| child.parent == Some(id)).map(|child| child.id).collect();
+        for orphan in orphans {
+            if let Some(child) = self.processes.get_mut(&orphan) {
+                child.parent = process.parent;
+                self.touch(orphan);
+            }
+        }
+    }
+
+    /// The holder vanished; the daemon swept what it left.
+    fn lost(&mut self, run: RunKey, final_offset: u64) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        process.has_holder = false;
+        if process.is_live() {
+            let then = if process.kind == Kind::Terminal { Then::Remove } else { Then::Stay };
+            let ending = process.ending.get_or_insert(Ending {
+                reason: None,
+                then,
+                tickets: Vec::new(),
+                sweep_at: 0,
+                is_swept: true,
+                is_gone: false,
+            });
+            ending.reason = Some(ExitReason::Lost);
+            self.exited(run, None, final_offset);
+        }
+        self.tree_gone(run);
+    }
+
+    fn output(&mut self, run: RunKey, end: u64) {
+        let now = self.now;
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        process.log_end = process.log_end.max(end);
+        process.last_activity = now.uptime_ms;
+        process.last_output = now.uptime_ms;
+        process.active_at = now.wall_ms;
+    }
+
+    fn typed(&mut self, run: RunKey, by: proto::Owner, viewer: Option<crate::input::ViewerId>) {
+        let now = self.now;
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        process.last_activity = now.uptime_ms;
+        process.active_at = now.wall_ms;
+        if process.owner != by {
+            process.owner = by;
+            self.touch(run.process);
+        }
+        if let Some(viewer) = viewer {
+            self.viewer_typed(run, viewer);
+        }
+    }
+
+    fn titled(&mut self, run: RunKey, title: String) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if process.title != title {
+            process.title = title;
+            self.announce_change(run.process);
+        }
+    }
+
+    /// Announces a change that is not worth a record.
+    fn announce_change(&mut self, id: ProcessId) {
+        if let Some(view) = self.processes.get(&id).filter(|process| !process.is_departed()).map(Process::view) {
+            self.announce(Event::Changed(Box::new(view)));
+        }
+    }
+
+    /// A holder of an earlier daemon: it belongs to a known run, or it is taken in as what it says it is.
+    pub(crate) fn adopt(&mut self, record: Box<ProcessRecord>, pid: i32, exit: Option<ChildExit>) {
+        let run = RunKey::new(record.id, record.run);
+        match self.processes.get(&run.process).map(|known| known.run) {
+            Some(known) if known > run.run => {
+                // A finished restart left it behind; its process has a newer run.
+                self.effects.push(Effect::Release { run, end_tree: true, reason: "restarted" });
+                return;
+            }
+            Some(known) if known == run.run => {}
+            _ => self.take_in(*record),
+        }
+        let now = self.now;
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        process.has_holder = true;
+        process.pid = Some(pid);
+        process.last_activity = now.uptime_ms;
+        process.last_output = now.uptime_ms;
+        process.active_at = now.wall_ms;
+        if exit.is_none() || process.exit.is_none() {
+            process.status = Status::Running;
+        }
+        self.touch(run.process);
+    }
+
+    /// Registers what a holder says it is, under a name that is free.
+    fn take_in(&mut self, record: ProcessRecord) {
+        let mut process = Process::from_record(record);
+        process.status = Status::Starting;
+        process.exit = None;
+        if self.is_taken(&process.name) {
+            process.name = self.default_name(process.kind);
+        }
+        self.processes.insert(process.id, process);
+    }
+
+    /// Does what is due.
+    pub(crate) fn pass_deadlines(&mut self) {
+        let now = self.now.uptime_ms;
+        let due: Vec<ProcessId> = self
+            .processes
+            .values()
+            .filter(|process| process.next_deadline().is_some_and(|deadline| deadline <= now))
+            .map(|process| process.id)
+            .collect();
+        for id in due {
+            self.pass_deadline(id, now);
+        }
+        self.pass_wait_deadlines();
+    }
+
+    fn pass_deadline(&mut self, id: ProcessId, now: u64) {
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        let is_due = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now);
+        let run = process.key();
+        if is_due(process.departure()) {
+            self.release(run, true, "exited");
+            self.remove(id);
+        } else if is_due(process.restart_at) {
+            process.restart_at = None;
+            self.release(run, true, "restarted");
+            self.next_run(id, Vec::new());
+        } else if is_due(process.idle_deadline()) {
+            self.end(id, Some(ExitReason::IdleTimeout), Then::Stay, None);
+        } else if let Some(ending) = &mut process.ending
+            && !ending.is_swept
+            && ending.sweep_at <= now
+        {
+            ending.is_swept = true;
+            let token = process.run_token.clone();
+            self.effects.push(Effect::Sweep { run, token });
+        }
+    }
+}
+
+/// The exit of a run: the child's own status, under the reason somebody gave.
+fn exit_of(exit: Option<ChildExit>, asked: Option<ExitReason>) -> Exit {
+    let (code, signal, own) = match exit {
+        Some(ChildExit::Code(code)) => (Some(code), None, ExitReason::Exited),
+        Some(ChildExit::Signal(signal)) => (None, Some(signal), ExitReason::Signalled),
+        None => (None, None, ExitReason::Lost),
+    };
+    Exit { code, signal, reason: asked.unwrap_or(own) }
+}

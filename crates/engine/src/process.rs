@@ -1,0 +1,229 @@
+//! One entry: what it is, where it is in its life, and what is to become of it.
+//!
+//! Owns its fields and what can be derived from them. Refuses deciding: `lifecycle` and `command` change it.
+
+use std::collections::BTreeMap;
+
+use proto::process::LogSpan;
+use proto::request::SizePolicy;
+use proto::{Exit, ExitReason, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status};
+
+use crate::backoff::Backoff;
+use crate::input::{RunKey, Ticket, ViewerId};
+use crate::record::ProcessRecord;
+
+/// What follows once a run and its tree are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Then {
+    /// The entry stays as it is.
+    Stay,
+    /// A new run starts.
+    Restart,
+    /// The entry goes.
+    Remove,
+}
+
+/// A run that is being ended, from the moment somebody asked until its tree is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Ending {
+    /// Why; becomes the exit's reason. None: whatever the child's own status says.
+    pub(crate) reason: Option<ExitReason>,
+    /// What follows.
+    pub(crate) then: Then,
+    /// Who is told when it is over.
+    pub(crate) tickets: Vec<Ticket>,
+    /// Swept from outside when the holder has not reported by then.
+    pub(crate) sweep_at: u64,
+    /// Whether that has been ordered.
+    pub(crate) is_swept: bool,
+    /// The tree was reported gone before the exit was logged.
+    pub(crate) is_gone: bool,
+}
+
+/// One attached viewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Viewer {
+    /// The size of its terminal.
+    pub(crate) size: Size,
+    /// Watching only.
+    pub(crate) read_only: bool,
+}
+
+/// One entry.
+#[derive(Clone, Debug)]
+pub struct Process {
+    pub(crate) id: ProcessId,
+    pub(crate) name: Name,
+    pub(crate) kind: Kind,
+    pub(crate) parent: Option<ProcessId>,
+    pub(crate) task: Option<String>,
+    pub(crate) workspace: String,
+    pub(crate) owner: Owner,
+    pub(crate) argv: Vec<String>,
+    pub(crate) cwd: String,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) session: Option<String>,
+    pub(crate) size: Size,
+    pub(crate) policy: SizePolicy,
+    pub(crate) status: Status,
+    pub(crate) run: RunNumber,
+    pub(crate) run_token: String,
+    /// A holder exists, or is being started, for the run.
+    pub(crate) has_holder: bool,
+    pub(crate) pid: Option<i32>,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) failure: Option<String>,
+    pub(crate) log_end: u64,
+    pub(crate) title: String,
+    pub(crate) started_at: u64,
+    pub(crate) active_at: u64,
+    /// Last input, output or viewer, on the uptime clock.
+    pub(crate) last_activity: u64,
+    /// Last output, on the uptime clock.
+    pub(crate) last_output: u64,
+    pub(crate) auto_restart: bool,
+    pub(crate) backoff: Backoff,
+    pub(crate) restart_at: Option<u64>,
+    pub(crate) idle_timeout_ms: Option<u64>,
+    pub(crate) viewers: BTreeMap<ViewerId, Viewer>,
+    pub(crate) size_owner: Option<ViewerId>,
+    /// Who is told when the run has started or failed to.
+    pub(crate) starters: Vec<Ticket>,
+    pub(crate) ending: Option<Ending>,
+    /// A terminal whose child is over: not listed any more, readable until this moment.
+    pub(crate) departs_at: Option<u64>,
+}
+
+impl Process {
+    /// The entry an earlier daemon wrote down. A run that had a holder is `starting` again until it is adopted.
+    pub(crate) fn from_record(record: ProcessRecord) -> Self {
+        let is_awaited = record.has_holder && matches!(record.status, Status::Running | Status::Stopping);
+        let status = if is_awaited { Status::Starting } else { record.status };
+        Self {
+            id: record.id,
+            name: record.name,
+            kind: record.kind,
+            parent: record.parent,
+            task: record.task,
+            workspace: record.workspace,
+            owner: record.owner,
+            argv: record.argv,
+            cwd: record.cwd,
+            env: record.env,
+            session: None,
+            size: record.size.clamped(),
+            policy: record.policy,
+            status,
+            run: record.run,
+            run_token: record.run_token,
+            has_holder: record.has_holder,
+            pid: record.pid,
+            exit: record.exit,
+            failure: record.failure,
+            log_end: 0,
+            title: String::new(),
+            started_at: record.started_at,
+            active_at: record.started_at,
+            last_activity: 0,
+            last_output: 0,
+            auto_restart: record.auto_restart,
+            backoff: Backoff::default(),
+            restart_at: None,
+            idle_timeout_ms: record.idle_timeout_ms,
+            viewers: BTreeMap::new(),
+            size_owner: None,
+            starters: Vec::new(),
+            ending: None,
+            // A terminal whose child was over has only its last words left; they were readable long enough.
+            departs_at: (record.kind == Kind::Terminal && !is_awaited).then_some(0),
+        }
+    }
+
+    /// What is made durable.
+    pub(crate) fn record(&self) -> ProcessRecord {
+        let keeps_env = self.kind != Kind::Terminal;
+        ProcessRecord {
+            id: self.id,
+            name: self.name.clone(),
+            kind: self.kind,
+            parent: self.parent,
+            task: self.task.clone(),
+            workspace: self.workspace.clone(),
+            owner: self.owner,
+            argv: self.argv.clone(),
+            cwd: self.cwd.clone(),
+            env: if keeps_env { self.env.clone() } else { BTreeMap::new() },
+            size: self.size,
+            policy: self.policy,
+            status: self.status,
+            run: self.run,
+            run_token: self.run_token.clone(),
+            has_holder: self.has_holder,
+            pid: self.pid,
+            exit: self.exit,
+            failure: self.failure.clone(),
+            started_at: self.started_at,
+            auto_restart: self.auto_restart,
+            idle_timeout_ms: self.idle_timeout_ms,
+        }
+    }
+
+    /// What a client sees. Live numbers of the data plane (log start, title) are filled in by the daemon.
+    pub(crate) fn view(&self) -> ProcessView {
+        ProcessView {
+            id: self.id,
+            name: self.name.clone(),
+            kind: self.kind,
+            status: self.status,
+            pid: self.pid.filter(|_| self.is_live()),
+            run: self.run,
+            state: None,
+            parent: self.parent,
+            task: self.task.clone(),
+            workspace: self.workspace.clone(),
+            owner: self.owner,
+            size: self.size,
+            viewers: u32::try_from(self.viewers.len()).unwrap_or(u32::MAX),
+            exit: self.exit,
+            failure: self.failure.clone(),
+            log: LogSpan { start: 0, end: self.log_end },
+            argv: self.argv.clone(),
+            cwd: self.cwd.clone(),
+            title: self.title.clone(),
+            started_at: self.started_at,
+            active_at: self.active_at,
+        }
+    }
+
+    /// The key of the current run.
+    pub(crate) fn key(&self) -> RunKey {
+        RunKey::new(self.id, self.run)
+    }
+
+    /// Whether a child runs or is about to.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.status, Status::Starting | Status::Running | Status::Stopping)
+    }
+
+    /// Whether it is no longer listed.
+    pub(crate) fn is_departed(&self) -> bool {
+        self.departs_at.is_some()
+    }
+
+    /// When the idle timeout will end it, if nothing happens until then.
+    pub(crate) fn idle_deadline(&self) -> Option<u64> {
+        let is_idle = self.status == Status::Running && self.viewers.is_empty() && self.ending.is_none();
+        self.idle_timeout_ms.filter(|_| is_idle).map(|timeout| self.last_activity.saturating_add(timeout))
+    }
+
+    /// When the next thing about this entry is due.
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let sweep = self.ending.as_ref().filter(|ending| !ending.is_swept).map(|ending| ending.sweep_at);
+        [self.idle_deadline(), sweep, self.restart_at, self.departure()].into_iter().flatten().min()
+    }
+
+    /// When it goes by itself; an end that somebody asked for takes it away instead, and answers them.
+    pub(crate) fn departure(&self) -> Option<u64> {
+        self.departs_at.filter(|_| self.ending.is_none())
+    }
+}

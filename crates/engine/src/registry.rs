@@ -1,0 +1,97 @@
+//! Finding entries: by what a caller typed, by relation, by tree.
+//!
+//! Owns look-ups and the check that precedes every verb. Refuses changing anything.
+
+use std::collections::BTreeSet;
+
+use proto::request::Target;
+use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId};
+
+use crate::Engine;
+use crate::input::Caller;
+use crate::process::Process;
+use crate::rights::{Relation, Verb, may};
+
+impl Engine {
+    /// The entry a caller means, if the caller may do that to it.
+    pub(crate) fn find(&self, caller: Caller, target: &Target, verb: Verb) -> Result<&Process, Failure> {
+        let process = self.resolve(target)?;
+        if may(caller, verb, self.relation(caller, process)) {
+            return Ok(process);
+        }
+        Err(denied(caller, &format!("{} is not yours", process.name)))
+    }
+
+    /// The id of [`Engine::find`], for verbs that go on to change the entry.
+    pub(crate) fn find_id(&self, caller: Caller, target: &Target, verb: Verb) -> Result<ProcessId, Failure> {
+        self.find(caller, target, verb).map(|process| process.id)
+    }
+
+    /// The entry with this id, or the listed one with this name, or the newest departed one with it.
+    fn resolve(&self, target: &Target) -> Result<&Process, Failure> {
+        let by_id = target.0.parse::<ProcessId>().ok().and_then(|id| self.processes.get(&id));
+        let named = |process: &&Process| process.name.as_str() == target.0;
+        let listed = || self.processes.values().filter(named).find(|process| !process.is_departed());
+        let departed = || self.processes.values().filter(named).max_by_key(|process| process.departs_at);
+        by_id.or_else(listed).or_else(departed).ok_or_else(|| no_such(&target.0))
+    }
+
+    /// What an entry is to a caller.
+    pub(crate) fn relation(&self, caller: Caller, process: &Process) -> Relation {
+        let Caller::Process(run) = caller else { return Relation::Neighbour };
+        let Some(own) = self.processes.get(&run.process).filter(|own| own.run == run.run) else {
+            return Relation::Foreign;
+        };
+        match process {
+            _ if process.id == own.id => Relation::Own,
+            _ if self.descendants(own.id).contains(&process.id) => Relation::Descendant,
+            _ if own.parent == Some(process.id) => Relation::Parent,
+            _ if own.workspace == process.workspace => Relation::Neighbour,
+            _ => Relation::Foreign,
+        }
+    }
+
+    /// Everything below an entry, at any depth.
+    pub(crate) fn descendants(&self, root: ProcessId) -> BTreeSet<ProcessId> {
+        let mut found = BTreeSet::new();
+        let mut frontier = vec![root];
+        while let Some(parent) = frontier.pop() {
+            let children = self.processes.values().filter(|process| process.parent == Some(parent));
+            frontier.extend(children.map(|child| child.id).filter(|id| found.insert(*id)));
+        }
+        found
+    }
+
+    /// How many entries are above this one, itself included.
+    pub(crate) fn depth(&self, id: ProcessId) -> usize {
+        let parent_of = |id: &ProcessId| self.processes.get(id).and_then(|process| process.parent);
+        std::iter::successors(Some(id), parent_of).take(self.processes.len() + 1).count()
+    }
+
+    /// A listed entry has this name already.
+    pub(crate) fn is_taken(&self, name: &Name) -> bool {
+        self.processes.values().any(|process| process.name == *name && !process.is_departed())
+    }
+
+    /// The first free `<kind>-<n>`.
+    pub(crate) fn default_name(&self, kind: Kind) -> Name {
+        let candidates = (1..).map(|n: u64| format!("{kind}-{n}").parse::<Name>());
+        let free = candidates.flatten().find(|name| !self.is_taken(name));
+        free.expect("kind-n is within the grammar of names for every n that memory can hold")
+    }
+}
+
+/// The caller may not.
+pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
+    match caller {
+        Caller::Nobody => Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
+            .hint("call from a shell of the user who runs Quarterdeck"),
+        Caller::Human | Caller::Process(_) => Failure::new(ErrorCode::Denied, format!("denied: {what}"))
+            .hint("a process may reach itself and what it spawned"),
+    }
+}
+
+fn no_such(text: &str) -> Failure {
+    let shown: String = text.chars().take(64).collect();
+    Failure::new(ErrorCode::NotFound, format!("no process \"{}\"", Printable(&shown))).hint("qd ps lists them")
+}

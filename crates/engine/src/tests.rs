@@ -1,0 +1,8 @@
+//! Facts about the engine, each a few inputs and what must come of them.
+
+mod lifecycle;
+mod properties;
+mod stage;
+mod trees;
+mod viewers;
+mod waits;

@@ -1,0 +1,180 @@
+//! The stage: an engine with a clock in hand and its effects laid out.
+
+use proto::request::{Close, Kill, Nothing, Quantifier, Restart, Shutdown, Spawn, Target, Until, Wait};
+use proto::{Failure, Name, ProcessId, ProcessView, Reply, RunNumber};
+
+use crate::input::ChildExit;
+use crate::{
+    Answer, Caller, Command, Config, Effect, Engine, Fact, Input, Moment, RunKey, StartRun, TaskLookup, TaskPlace, Ticket,
+};
+
+/// One task called `fix` in workspace `w1`.
+pub(super) struct OneTask;
+
+impl TaskLookup for OneTask {
+    fn find(&self, task: &str) -> Option<TaskPlace> {
+        let place = TaskPlace {
+            workspace: "w1".to_owned(),
+            directory: "/src/fix".to_owned(),
+            session: Some("s-42".to_owned()),
+        };
+        (task == "fix").then_some(place)
+    }
+}
+
+/// An engine on a stage.
+pub(super) struct Stage {
+    pub(super) engine: Engine,
+    pub(super) now: u64,
+    next_ticket: u64,
+    /// Everything that was to be done, oldest first.
+    pub(super) effects: Vec<Effect>,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        let engine = Engine::new(Config { max_processes: 50, ..Config::default() }, Box::new(OneTask));
+        Self { engine, now: 1_000, next_ticket: 1, effects: Vec::new() }
+    }
+
+    pub(super) fn with(engine: Engine) -> Self {
+        Self { engine, ..Self::new() }
+    }
+
+    pub(super) fn moment(&self) -> Moment {
+        Moment { uptime_ms: self.now, wall_ms: self.now + 1_000_000 }
+    }
+
+    pub(super) fn input(&mut self, input: Input) -> Vec<Effect> {
+        let effects = self.engine.handle(self.moment(), input);
+        self.effects.extend(effects.iter().cloned());
+        effects
+    }
+
+    pub(super) fn ask_as(&mut self, caller: Caller, command: Command) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.input(Input::Command { caller, ticket, command });
+        ticket
+    }
+
+    pub(super) fn ask(&mut self, command: Command) -> Ticket {
+        self.ask_as(Caller::Human, command)
+    }
+
+    pub(super) fn fact(&mut self, run: RunKey, fact: Fact) -> Vec<Effect> {
+        self.input(Input::Fact { run, fact })
+    }
+
+    /// Lets time pass and the alarm ring whenever it is due.
+    pub(super) fn pass(&mut self, ms: u64) {
+        let end = self.now + ms;
+        while let Some(due) = self.engine.next_deadline().filter(|due| *due <= end) {
+            self.now = due.max(self.now);
+            self.input(Input::DeadlinePassed);
+        }
+        self.now = end;
+    }
+
+    /// The answer to a ticket, if it has one; each ticket is answered at most once.
+    pub(super) fn answer(&self, ticket: Ticket) -> Option<Result<Answer, Failure>> {
+        let mut answers = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Reply { ticket: known, result } if *known == ticket => Some((**result).clone()),
+            _ => None,
+        });
+        let first = answers.next();
+        assert!(answers.next().is_none(), "ticket {ticket:?} was answered twice");
+        first
+    }
+
+    pub(super) fn failure(&self, ticket: Ticket) -> Failure {
+        self.answer(ticket).expect("no answer").expect_err("it worked")
+    }
+
+    pub(super) fn reply(&self, ticket: Ticket) -> Reply {
+        match self.answer(ticket).expect("no answer").expect("it failed") {
+            Answer::Reply(reply) => reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn starts(&self) -> Vec<StartRun> {
+        let starts = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Start(start) => Some((**start).clone()),
+            _ => None,
+        });
+        starts.collect()
+    }
+
+    /// Spawns and starts a process; its run.
+    pub(super) fn spawn_as(&mut self, caller: Caller, spawn: Spawn) -> RunKey {
+        let ticket = self.ask_as(caller, Command::Spawn(Box::new(spawn)));
+        let run = self.starts().last().expect("nothing was started").run;
+        self.fact(run, Fact::Started { pid: 100 });
+        assert!(matches!(self.reply(ticket), Reply::Spawned(_)));
+        run
+    }
+
+    pub(super) fn spawn(&mut self, spawn: Spawn) -> RunKey {
+        self.spawn_as(Caller::Human, spawn)
+    }
+
+    pub(super) fn exit(&mut self, run: RunKey, code: i32) {
+        self.fact(run, Fact::Exited { exit: ChildExit::Code(code), final_offset: 10 });
+    }
+
+    /// Plays the holder's part in an ordered end: the child dies by HUP, then its tree is gone.
+    pub(super) fn die(&mut self, run: RunKey) {
+        self.fact(run, Fact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
+        self.fact(run, Fact::TreeGone);
+    }
+
+    pub(super) fn view(&self, id: ProcessId) -> Option<ProcessView> {
+        self.engine.snapshot().into_iter().find(|process| process.id == id)
+    }
+
+    pub(super) fn wait_on(&mut self, runs: &[RunKey], until: Until, quantifier: Quantifier, timeout: Option<u64>) -> Ticket {
+        let targets = runs.iter().map(|run| target(*run)).collect();
+        self.ask(Command::Wait(Wait { targets, until, quantifier, since: None, timeout_ms: timeout }))
+    }
+}
+
+pub(super) fn target(run: RunKey) -> Target {
+    Target(run.process.to_string())
+}
+
+pub(super) fn command(name: &str) -> Spawn {
+    Spawn { name: Some(name.to_owned()), argv: vec!["run".to_owned()], ..Spawn::default() }
+}
+
+pub(super) fn terminal(name: &str) -> Spawn {
+    Spawn { kind: proto::Kind::Terminal, name: Some(name.to_owned()), ..Spawn::default() }
+}
+
+pub(super) fn close(run: RunKey) -> Command {
+    Command::Close(Close { target: target(run), keep_background: false })
+}
+
+pub(super) fn kill(run: RunKey) -> Command {
+    Command::Kill(Kill { target: target(run), signal: None, grace_ms: None })
+}
+
+pub(super) fn restart(run: RunKey) -> Command {
+    Command::Restart(Restart { target: target(run) })
+}
+
+pub(super) fn shutdown(kill: bool) -> Command {
+    Command::Shutdown(Shutdown { kill })
+}
+
+pub(super) fn exit() -> Until {
+    Until::Exit(Nothing {})
+}
+
+pub(super) fn name(text: &str) -> Name {
+    text.parse().expect("a name")
+}
+
+pub(super) fn next(run: RunKey) -> RunKey {
+    RunKey::new(run.process, RunNumber(run.run.0 + 1))
+}

@@ -1,0 +1,124 @@
+//! Waiting for exits, silence and patterns.
+
+use proto::request::{Quantifier, Until, Wait};
+use proto::{ErrorCode, Reply};
+
+use super::stage::{Stage, command, exit, target};
+use crate::{Command, Effect, Fact, Input, WaitId};
+
+#[test]
+fn a_wait_for_an_exit_is_answered_by_the_exit_or_at_once() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    let early = stage.wait_on(&[run], exit(), Quantifier::All, None);
+    assert!(stage.answer(early).is_none());
+    stage.exit(run, 7);
+    let late = stage.wait_on(&[run], exit(), Quantifier::All, None);
+    for ticket in [early, late] {
+        let Reply::Waited(waited) = stage.reply(ticket) else { panic!("not a wait") };
+        assert_eq!(waited.satisfied[0].exit.and_then(|exit| exit.code), Some(7));
+    }
+}
+
+#[test]
+fn all_waits_for_the_last_and_any_for_the_first() {
+    let mut stage = Stage::new();
+    let runs = [stage.spawn(command("a")), stage.spawn(command("b"))];
+    let all = stage.wait_on(&runs, exit(), Quantifier::All, None);
+    let any = stage.wait_on(&runs, exit(), Quantifier::Any, None);
+    stage.exit(runs[1], 0);
+    assert!(stage.answer(all).is_none());
+    let Reply::Waited(waited) = stage.reply(any) else { panic!("not a wait") };
+    assert_eq!(waited.satisfied.iter().map(|s| s.id).collect::<Vec<_>>(), [runs[1].process]);
+    stage.exit(runs[0], 0);
+    let Reply::Waited(waited) = stage.reply(all) else { panic!("not a wait") };
+    assert_eq!(waited.satisfied.iter().map(|s| s.id).collect::<Vec<_>>(), [runs[0].process, runs[1].process]);
+}
+
+#[test]
+fn a_wait_times_out_at_its_time_and_not_before() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    let ticket = stage.wait_on(&[run], exit(), Quantifier::All, Some(1_000));
+    stage.pass(999);
+    assert!(stage.answer(ticket).is_none());
+    stage.pass(1);
+    assert_eq!(stage.failure(ticket).code, ErrorCode::Timeout);
+    assert_eq!(stage.engine.next_deadline(), None);
+}
+
+#[test]
+fn silence_is_counted_from_the_last_output_and_from_the_wait() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    stage.pass(10_000);
+    let ticket = stage.wait_on(&[run], Until::Silence(300), Quantifier::All, None);
+    stage.pass(200);
+    stage.fact(run, Fact::Output { end: 1 });
+    stage.pass(299);
+    assert!(stage.answer(ticket).is_none());
+    stage.pass(1);
+    assert!(matches!(stage.reply(ticket), Reply::Waited(_)));
+}
+
+#[test]
+fn a_pattern_is_watched_matched_and_unwatched() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    let ticket = stage.wait_on(&[run], Until::Pattern("ready".into()), Quantifier::All, None);
+    let watched = stage.effects.iter().find_map(|effect| match effect {
+        Effect::Watch { run: on, wait, pattern, .. } if *on == run && pattern == "ready" => Some(*wait),
+        _ => None,
+    });
+    let wait = watched.expect("watched");
+    stage.fact(run, Fact::Matched { wait: WaitId(wait.0 + 99), text: "no".into(), offset: 1 });
+    assert!(stage.answer(ticket).is_none());
+    stage.fact(run, Fact::Matched { wait, text: "server ready".into(), offset: 77 });
+    let Reply::Waited(waited) = stage.reply(ticket) else { panic!("not a wait") };
+    assert_eq!((waited.satisfied[0].text.as_deref(), waited.satisfied[0].offset), (Some("server ready"), 77));
+    assert!(stage.effects.iter().any(|effect| matches!(effect, Effect::Unwatch { wait: over, .. } if *over == wait)));
+}
+
+#[test]
+fn a_pattern_that_can_no_longer_come_is_a_failure_not_a_hang() {
+    let mut stage = Stage::new();
+    let runs = [stage.spawn(command("a")), stage.spawn(command("b"))];
+    let pattern = || Until::Pattern("never".into());
+    let one = stage.wait_on(&runs[..1], pattern(), Quantifier::All, None);
+    let any = stage.wait_on(&runs, pattern(), Quantifier::Any, None);
+    stage.exit(runs[0], 0);
+    assert_eq!(stage.failure(one).code, ErrorCode::NotRunning);
+    assert!(stage.answer(any).is_none());
+    stage.exit(runs[1], 0);
+    assert_eq!(stage.failure(any).code, ErrorCode::NotRunning);
+}
+
+#[test]
+fn whoever_goes_away_is_not_waited_for() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    let ticket = stage.wait_on(&[run], Until::Pattern("x".into()), Quantifier::All, Some(500));
+    stage.input(Input::CallerGone { ticket });
+    stage.pass(1_000);
+    assert!(stage.answer(ticket).is_none());
+    assert!(stage.effects.iter().any(|effect| matches!(effect, Effect::Unwatch { .. })));
+}
+
+#[test]
+fn f8_bad_waits_are_refused_in_words() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    let wait = |targets, until, timeout_ms| Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms };
+    let cases = [
+        (wait(vec![], exit(), None), ErrorCode::InvalidArgs),
+        (wait(vec![target(run)], exit(), Some(u64::MAX)), ErrorCode::InvalidArgs),
+        (wait(vec![target(run)], Until::Silence(u64::MAX), None), ErrorCode::InvalidArgs),
+        (wait(vec![target(run)], Until::Pattern("a".repeat(5000)), None), ErrorCode::InvalidArgs),
+        (wait(vec![target(run)], Until::State("idle".into()), None), ErrorCode::InvalidArgs),
+        (wait(vec!["ghost".into()], exit(), None), ErrorCode::NotFound),
+    ];
+    for (wait, code) in cases {
+        let ticket = stage.ask(Command::Wait(wait));
+        assert_eq!(stage.failure(ticket).code, code);
+    }
+}

@@ -1,0 +1,93 @@
+//! Who watches, and whose size the terminal has.
+//!
+//! Owns the size policy: the last typer, nobody, or the smallest. Refuses resizing on attach alone.
+
+use proto::Size;
+use proto::request::SizePolicy;
+
+use crate::Engine;
+use crate::effect::Effect;
+use crate::input::{RunKey, ViewerId};
+use crate::process::{Process, Viewer};
+
+impl Engine {
+    pub(crate) fn viewer_joined(&mut self, run: RunKey, viewer: ViewerId, size: Size, read_only: bool) {
+        let now = self.now.uptime_ms;
+        self.change_viewers(run, |process| {
+            process.last_activity = now;
+            process.viewers.insert(viewer, Viewer { size: size.clamped(), read_only });
+        });
+    }
+
+    pub(crate) fn viewer_resized(&mut self, run: RunKey, viewer: ViewerId, size: Size, owns: bool) {
+        self.change_viewers(run, |process| {
+            if let Some(known) = process.viewers.get_mut(&viewer) {
+                known.size = size.clamped();
+                if owns && !known.read_only {
+                    process.size_owner = Some(viewer);
+                }
+            }
+        });
+    }
+
+    pub(crate) fn viewer_left(&mut self, run: RunKey, viewer: ViewerId) {
+        let now = self.now.uptime_ms;
+        self.change_viewers(run, |process| {
+            process.last_activity = now;
+            process.viewers.remove(&viewer);
+            process.size_owner = process.size_owner.filter(|owner| *owner != viewer);
+        });
+    }
+
+    /// A viewer that types owns the size.
+    pub(crate) fn viewer_typed(&mut self, run: RunKey, viewer: ViewerId) {
+        let is_new = |process: &Process| {
+            process.size_owner != Some(viewer) && process.viewers.get(&viewer).is_some_and(|v| !v.read_only)
+        };
+        if self.processes.get(&run.process).is_some_and(is_new) {
+            self.change_viewers(run, |process| process.size_owner = Some(viewer));
+        }
+    }
+
+    fn change_viewers(&mut self, run: RunKey, change: impl FnOnce(&mut Process)) {
+        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.run == run.run) else {
+            return;
+        };
+        change(process);
+        self.apply_policy(run);
+        self.touch(run.process);
+    }
+
+    /// Gives the terminal the size its policy asks for.
+    pub(crate) fn apply_policy(&mut self, run: RunKey) {
+        let wanted = self.processes.get(&run.process).and_then(wanted_size);
+        if let Some(size) = wanted {
+            self.set_size(run, size);
+        }
+    }
+
+    /// Gives the terminal a size; an equal one is no effect.
+    pub(crate) fn set_size(&mut self, run: RunKey, size: Size) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if process.size == size {
+            return;
+        }
+        process.size = size;
+        if process.has_holder {
+            self.effects.push(Effect::Resize { run, size });
+        }
+        self.touch(run.process);
+    }
+}
+
+fn wanted_size(process: &Process) -> Option<Size> {
+    let sizes = || process.viewers.values().map(|viewer| viewer.size);
+    match process.policy {
+        SizePolicy::Fixed => None,
+        SizePolicy::Owner => process.size_owner.and_then(|owner| process.viewers.get(&owner)).map(|viewer| viewer.size),
+        SizePolicy::Smallest => {
+            let cols = sizes().map(|size| size.cols).min()?;
+            Some(Size { cols, rows: sizes().map(|size| size.rows).min()? })
+        }
+    }
+}

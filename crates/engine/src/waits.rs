@@ -1,0 +1,203 @@
+//! Who waits for what, and when they are told.
+//!
+//! Owns waits for exits, silence, states and patterns over one or several processes. Refuses looking at output:
+//! patterns are watched by the daemon and come back as facts.
+
+use std::collections::BTreeMap;
+
+use proto::reply::{Satisfied, Waited};
+use proto::request::{Quantifier, Until};
+use proto::{ErrorCode, Failure, ProcessId, Reply};
+
+use crate::Engine;
+use crate::effect::{Answer, Effect};
+use crate::input::{RunKey, Ticket, WaitId};
+use crate::process::Process;
+
+/// One unanswered wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    pub(crate) ticket: Ticket,
+    /// The runs it is about, in the caller's order.
+    pub(crate) targets: Vec<RunKey>,
+    pub(crate) satisfied: BTreeMap<ProcessId, Satisfied>,
+    pub(crate) until: Until,
+    pub(crate) quantifier: Quantifier,
+    pub(crate) deadline: Option<u64>,
+    /// Silence is counted from here at the earliest.
+    pub(crate) since: u64,
+}
+
+impl Wait {
+    fn is_fulfilled(&self) -> bool {
+        match self.quantifier {
+            Quantifier::Any => !self.satisfied.is_empty(),
+            Quantifier::All => self.targets.iter().all(|run| self.satisfied.contains_key(&run.process)),
+        }
+    }
+
+    fn is_open_for(&self, run: &RunKey) -> bool {
+        self.targets.contains(run) && !self.satisfied.contains_key(&run.process)
+    }
+}
+
+impl Engine {
+    /// When a wait is next due: its own deadline, or the end of the silence it waits for.
+    pub(crate) fn wait_deadline(&self, wait: &Wait) -> Option<u64> {
+        let Until::Silence(silence) = wait.until else { return wait.deadline };
+        let open = wait.targets.iter().filter(|run| wait.is_open_for(run));
+        let quiet = open.filter_map(|run| self.silent_at(wait, *run, silence));
+        quiet.chain(wait.deadline).min()
+    }
+
+    fn silent_at(&self, wait: &Wait, run: RunKey, silence: u64) -> Option<u64> {
+        let process = self.processes.get(&run.process)?;
+        Some(process.last_output.max(wait.since).saturating_add(silence))
+    }
+
+    /// Registers a wait that was checked; it may be satisfied at once.
+    pub(crate) fn begin_wait(&mut self, wait: Wait, since: Option<u64>) {
+        let id = WaitId(self.next_wait);
+        self.next_wait += 1;
+        let over: Vec<RunKey> = wait.targets.iter().copied().filter(|run| !self.is_run_live(*run)).collect();
+        for run in &wait.targets {
+            if let Until::Pattern(pattern) = &wait.until {
+                let pattern = pattern.clone();
+                self.effects.push(Effect::Watch { run: *run, wait: id, pattern, since });
+            }
+        }
+        let is_pattern = matches!(wait.until, Until::Pattern(_));
+        self.waits.insert(id, wait);
+        // A pattern may still be found in what a dead run left behind; the watch itself says when it is not.
+        for run in over.into_iter().filter(|_| !is_pattern) {
+            self.run_over_for(id, run);
+        }
+        self.settle(id);
+    }
+
+    fn is_run_live(&self, run: RunKey) -> bool {
+        self.processes.get(&run.process).is_some_and(|process| process.run == run.run && process.is_live())
+    }
+
+    /// A run is over: exits are satisfied, everything else can no longer come true.
+    pub(crate) fn waits_see_exit(&mut self, run: RunKey) {
+        let concerned: Vec<WaitId> =
+            self.waits.iter().filter(|(_, wait)| wait.is_open_for(&run)).map(|(id, _)| *id).collect();
+        for id in concerned {
+            self.run_over_for(id, run);
+            self.settle(id);
+        }
+    }
+
+    fn run_over_for(&mut self, id: WaitId, run: RunKey) {
+        let Some(process) = self.processes.get(&run.process) else { return };
+        let satisfied = satisfied(process, None);
+        let Some(wait) = self.waits.get_mut(&id) else { return };
+        match (&wait.until, wait.quantifier) {
+            (Until::Exit(_) | Until::Silence(_), _) => {
+                wait.satisfied.insert(run.process, satisfied);
+            }
+            (Until::Pattern(_) | Until::State(_), Quantifier::Any) if wait.targets.len() > 1 => {
+                wait.targets.retain(|target| *target != run);
+            }
+            (Until::Pattern(_) | Until::State(_), _) => {
+                let name = satisfied.name;
+                let message = format!("{name} ended before what was waited for");
+                self.fail_wait(id, Failure::new(ErrorCode::NotRunning, message).hint("qd read shows its last screen"));
+            }
+        }
+    }
+
+    /// A watched pattern appeared.
+    pub(crate) fn matched(&mut self, id: WaitId, run: RunKey, text: String, offset: u64) {
+        let Some(process) = self.processes.get(&run.process) else { return };
+        let mut found = satisfied(process, Some(text));
+        found.offset = offset;
+        let Some(wait) = self.waits.get_mut(&id).filter(|wait| wait.is_open_for(&run)) else { return };
+        wait.satisfied.insert(run.process, found);
+        self.settle(id);
+    }
+
+    /// A watched pattern can no longer appear.
+    pub(crate) fn unmatched(&mut self, id: WaitId, run: RunKey) {
+        if self.waits.get(&id).is_some_and(|wait| wait.is_open_for(&run)) {
+            self.run_over_for(id, run);
+            self.settle(id);
+        }
+    }
+
+    /// Answers and forgets a wait that is fulfilled.
+    fn settle(&mut self, id: WaitId) {
+        if !self.waits.get(&id).is_some_and(Wait::is_fulfilled) {
+            return;
+        }
+        let Some(mut wait) = self.end_wait(id) else { return };
+        let order: Vec<ProcessId> = wait.targets.iter().map(|run| run.process).collect();
+        let satisfied = order.iter().filter_map(|process| wait.satisfied.remove(process)).collect();
+        self.reply(wait.ticket, Ok(Answer::Reply(Reply::Waited(Waited { satisfied }))));
+    }
+
+    fn fail_wait(&mut self, id: WaitId, failure: Failure) {
+        if let Some(wait) = self.end_wait(id) {
+            self.reply(wait.ticket, Err(failure));
+        }
+    }
+
+    /// Forgets a wait and stops watching for it.
+    fn end_wait(&mut self, id: WaitId) -> Option<Wait> {
+        let wait = self.waits.remove(&id)?;
+        if matches!(wait.until, Until::Pattern(_)) {
+            self.effects.extend(wait.targets.iter().map(|run| Effect::Unwatch { run: *run, wait: id }));
+        }
+        Some(wait)
+    }
+
+    /// Nobody reads the answer any more.
+    pub(crate) fn forget_waits_of(&mut self, ticket: Ticket) {
+        let abandoned: Vec<WaitId> =
+            self.waits.iter().filter(|(_, wait)| wait.ticket == ticket).map(|(id, _)| *id).collect();
+        for id in abandoned {
+            drop(self.end_wait(id));
+        }
+    }
+
+    /// Silence that has lasted long enough, and waits that lasted too long.
+    pub(crate) fn pass_wait_deadlines(&mut self) {
+        let now = self.now.uptime_ms;
+        let due: Vec<WaitId> = self
+            .waits
+            .iter()
+            .filter(|(_, wait)| self.wait_deadline(wait).is_some_and(|deadline| deadline <= now))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            self.note_silence(id, now);
+            self.settle(id);
+            if self.waits.get(&id).and_then(|wait| wait.deadline).is_some_and(|deadline| deadline <= now) {
+                let failure = Failure::new(ErrorCode::Timeout, "the wait timed out");
+                self.fail_wait(id, failure.hint("raise --timeout, or look with qd read"));
+            }
+        }
+    }
+
+    fn note_silence(&mut self, id: WaitId, now: u64) {
+        let Some(wait) = self.waits.get(&id) else { return };
+        let Until::Silence(silence) = wait.until else { return };
+        let is_silent = |run: &&RunKey| self.silent_at(wait, **run, silence).is_some_and(|at| at <= now);
+        let silent: Vec<Satisfied> = wait
+            .targets
+            .iter()
+            .filter(|run| wait.is_open_for(run))
+            .filter(is_silent)
+            .filter_map(|run| self.processes.get(&run.process))
+            .map(|process| satisfied(process, None))
+            .collect();
+        if let Some(wait) = self.waits.get_mut(&id) {
+            wait.satisfied.extend(silent.into_iter().map(|found| (found.id, found)));
+        }
+    }
+}
+
+fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
+    Satisfied { id: process.id, name: process.name.clone(), text, exit: process.exit, offset: process.log_end }
+}

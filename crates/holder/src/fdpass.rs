@@ -1,0 +1,70 @@
+//! Bytes and descriptors over a Unix socket, without SIGPIPE and with close-on-exec set atomically. It knows no frames.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+
+/// Descriptors in one HELLO reply: ring, wake-up, master.
+pub(crate) const HELLO_FDS: usize = 3;
+
+/// Sends bytes with descriptors beside the first of them; returns how many bytes went.
+pub(crate) fn send_with_fds(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HELLO_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?)
+}
+
+/// Sends what the socket takes now.
+pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?)
+}
+
+/// Receives bytes and adds whatever descriptors come with them to `fds`.
+pub(crate) fn receive_with_fds(
+    socket: BorrowedFd<'_>,
+    buf: &mut [u8],
+    fds: &mut Vec<OwnedFd>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HELLO_FDS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let message = recvmsg(socket, &mut [IoSliceMut::new(buf)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = part {
+            fds.extend(received);
+        }
+    }
+    Ok(message.bytes)
+}
+
+/// Receives bytes only; descriptors that come with them are closed by the kernel.
+pub(crate) fn receive(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::read(socket, buf)?)
+}
+
+/// Whether the other end belongs to our own user.
+pub(crate) fn peer_is_same_user(socket: BorrowedFd<'_>) -> bool {
+    rustix::net::sockopt::socket_peercred(socket.as_fd())
+        .is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+}
+
+/// Makes reads and writes return instead of waiting.
+pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(rustix::io::ioctl_fionbio(fd, true)?)
+}
+
+/// Whether an error only says "not now".
+pub(crate) fn is_not_now(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

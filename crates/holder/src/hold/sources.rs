@@ -1,0 +1,74 @@
+//! What the loop waits for: one `poll` over everything that can happen. It reads nothing and decides nothing.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::door::Door;
+use crate::peer::Peer;
+use crate::signals::Signals;
+
+/// Everything that can wake the loop.
+pub(super) struct Sources<'a> {
+    pub(super) signals: &'a Signals,
+    pub(super) door: &'a Door,
+    pub(super) link: Option<&'a Peer>,
+    pub(super) master: BorrowedFd<'a>,
+    /// Without interests the master is left out: its hang-up would be reported all the same, for ever.
+    pub(super) master_interests: PollFlags,
+}
+
+/// What `poll` said.
+#[derive(Default)]
+pub(super) struct Ready {
+    pub(super) signals: bool,
+    pub(super) master_in: bool,
+    pub(super) master_out: bool,
+    /// Somebody new, or somebody undecided has said something.
+    pub(super) knock: bool,
+    pub(super) link_in: bool,
+    pub(super) link_out: bool,
+}
+
+impl Sources<'_> {
+    /// Waits until something is ready or the deadline has come.
+    pub(super) fn wait(&self, deadline: Option<Instant>) -> Ready {
+        let mut link = PollFlags::IN;
+        link.set(PollFlags::OUT, self.link.is_some_and(Peer::wants_write));
+        let mut fds = Vec::with_capacity(16);
+        fds.push(PollFd::new(self.signals, PollFlags::IN));
+        fds.extend(self.door.listener().map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)));
+        fds.extend(self.door.pending().iter().map(|peer| PollFd::new(peer, PollFlags::IN)));
+        let undecided = 1..fds.len();
+        let master = self.master_interests;
+        let master_at = (!master.is_empty()).then(|| push(&mut fds, self.master, master));
+        let link_at = self.link.map(|peer| push(&mut fds, peer.as_fd(), link));
+        if poll(&mut fds, timeout(deadline).as_ref()).is_err() {
+            return Ready::default();
+        }
+        let found = |at: Option<usize>| at.map_or(PollFlags::empty(), |at| fds[at].revents());
+        let ended = PollFlags::HUP | PollFlags::ERR;
+        Ready {
+            signals: !fds[0].revents().is_empty(),
+            master_in: master.contains(PollFlags::IN) && found(master_at).intersects(PollFlags::IN | ended),
+            master_out: master.contains(PollFlags::OUT)
+                && found(master_at).intersects(PollFlags::OUT | ended),
+            knock: fds[undecided].iter().any(|fd| !fd.revents().is_empty()),
+            link_in: found(link_at).intersects(PollFlags::IN | ended),
+            link_out: found(link_at).contains(PollFlags::OUT),
+        }
+    }
+}
+
+/// The time until a deadline, as `poll` wants it; `None` waits for ever.
+pub(super) fn timeout(deadline: Option<Instant>) -> Option<Timespec> {
+    let left = deadline?.saturating_duration_since(Instant::now());
+    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
+    Some(Timespec { tv_sec: seconds, tv_nsec: i64::from(left.subsec_nanos()) })
+}
+
+fn push<'fd>(fds: &mut Vec<PollFd<'fd>>, fd: BorrowedFd<'fd>, interests: PollFlags) -> usize {
+    fds.push(PollFd::from_borrowed_fd(fd, interests));
+    fds.len() - 1
+}

@@ -1,0 +1,180 @@
+//! The bounded, ordered queue of bytes for the child. Ids make it idempotent across daemons: what was accepted once is
+//! never written twice. It writes without waiting and never looks at what it writes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use crate::fdpass::is_not_now;
+use crate::wire::{FromHolder, INPUT_WINDOW};
+
+/// One accepted input.
+struct Item {
+    id: u64,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Item {
+    fn done(&self) -> FromHolder {
+        FromHolder::InputDone { id: self.id, written: self.written as u64, of: self.bytes.len() as u64 }
+    }
+}
+
+/// Input that has been accepted and not yet written.
+#[derive(Default)]
+pub(crate) struct InputQueue {
+    items: VecDeque<Item>,
+    queued: usize,
+    last_id: u64,
+    /// The answer to the newest finished input, in case a new daemon asks again.
+    last_done: Option<FromHolder>,
+    closed: bool,
+}
+
+impl InputQueue {
+    /// Highest id accepted so far.
+    pub(crate) fn last_id(&self) -> u64 {
+        self.last_id
+    }
+
+    /// Whether there is something to write.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.items.is_empty()
+    }
+
+    /// Accepts an input or answers it at once: already seen, no room, or the child is gone.
+    pub(crate) fn accept(&mut self, id: u64, bytes: Vec<u8>) -> Option<FromHolder> {
+        let of = bytes.len() as u64;
+        if id <= self.last_id {
+            return self.answer_again(id, of);
+        }
+        if self.closed || self.queued + bytes.len() > INPUT_WINDOW {
+            return Some(FromHolder::InputDone { id, written: 0, of });
+        }
+        self.last_id = id;
+        self.queued += bytes.len();
+        self.items.push_back(Item { id, bytes, written: 0 });
+        None
+    }
+
+    /// Gives up the rest of an input. One that has already been answered is not answered again.
+    pub(crate) fn cancel(&mut self, id: u64) -> Option<FromHolder> {
+        let position = self.items.iter().position(|item| item.id == id)?;
+        let item = self.items.remove(position)?;
+        Some(self.finish(&item))
+    }
+
+    /// Writes what the PTY takes now and returns the answers of the inputs that are finished.
+    pub(crate) fn write_to(&mut self, master: BorrowedFd<'_>) -> Vec<FromHolder> {
+        let mut answers = Vec::new();
+        while let Some(item) = self.items.front_mut() {
+            if item.written == item.bytes.len() {
+                answers.extend(self.finish_front());
+                continue;
+            }
+            match rustix::io::write(master, &item.bytes[item.written..]).map_err(io::Error::from) {
+                Ok(0) => break,
+                Ok(count) => item.written += count,
+                Err(error) if is_not_now(&error) => break,
+                // The PTY is gone; what could not be written never will be.
+                Err(_) => answers.extend(self.close()),
+            }
+        }
+        answers
+    }
+
+    /// The child is gone: everything queued is answered with what was written, and nothing is accepted any more.
+    pub(crate) fn close(&mut self) -> Vec<FromHolder> {
+        self.closed = true;
+        let mut answers = Vec::new();
+        while let Some(answer) = self.finish_front() {
+            answers.push(answer);
+        }
+        answers
+    }
+
+    fn finish_front(&mut self) -> Option<FromHolder> {
+        let item = self.items.pop_front()?;
+        Some(self.finish(&item))
+    }
+
+    fn finish(&mut self, item: &Item) -> FromHolder {
+        self.queued -= item.bytes.len();
+        if item.id == self.last_id {
+            self.last_done = Some(item.done());
+        }
+        item.done()
+    }
+
+    fn answer_again(&self, id: u64, of: u64) -> Option<FromHolder> {
+        if self.items.iter().any(|item| item.id == id) {
+            // Still being written: its answer comes when it is finished.
+            return None;
+        }
+        match &self.last_done {
+            Some(done) if id == self.last_id => Some(done.clone()),
+            _ => Some(FromHolder::InputDone { id, written: of, of }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(id: u64, written: u64, of: u64) -> FromHolder {
+        FromHolder::InputDone { id, written, of }
+    }
+
+    #[test]
+    fn an_input_is_written_once_however_often_it_is_sent() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let mut queue = InputQueue::default();
+        assert_eq!(queue.accept(7, b"abc".to_vec()), None);
+        assert_eq!(queue.accept(7, b"abc".to_vec()), None, "still queued");
+        assert_eq!(queue.write_to(std::os::fd::AsFd::as_fd(&writer)), vec![done(7, 3, 3)]);
+        assert_eq!(queue.accept(7, b"abc".to_vec()), Some(done(7, 3, 3)));
+        assert_eq!(queue.accept(3, b"old".to_vec()), Some(done(3, 3, 3)));
+        assert!(queue.write_to(std::os::fd::AsFd::as_fd(&writer)).is_empty());
+        let mut got = [0; 16];
+        assert_eq!(rustix::io::read(&reader, &mut got).unwrap(), 3);
+    }
+
+    #[test]
+    fn h8_a_full_queue_refuses_and_does_not_use_up_the_id() {
+        let mut queue = InputQueue::default();
+        assert_eq!(queue.accept(1, vec![0; INPUT_WINDOW]), None);
+        assert_eq!(queue.accept(2, b"x".to_vec()), Some(done(2, 0, 1)));
+        assert_eq!(queue.cancel(1), Some(done(1, 0, INPUT_WINDOW as u64)));
+        assert_eq!(queue.accept(2, b"x".to_vec()), None);
+        assert_eq!(queue.last_id(), 2);
+    }
+
+    #[test]
+    fn a_cancelled_input_tells_the_truth_when_it_is_asked_for_again() {
+        let mut queue = InputQueue::default();
+        queue.accept(5, b"hello".to_vec());
+        assert_eq!(queue.cancel(5), Some(done(5, 0, 5)));
+        assert_eq!(queue.cancel(5), None);
+        assert_eq!(queue.accept(5, b"hello".to_vec()), Some(done(5, 0, 5)));
+    }
+
+    #[test]
+    fn everything_is_answered_when_the_child_is_gone() {
+        let mut queue = InputQueue::default();
+        queue.accept(1, b"a".to_vec());
+        queue.accept(2, b"bc".to_vec());
+        assert_eq!(queue.close(), vec![done(1, 0, 1), done(2, 0, 2)]);
+        assert_eq!(queue.accept(3, b"d".to_vec()), Some(done(3, 0, 1)));
+        assert!(!queue.has_work());
+    }
+
+    #[test]
+    fn an_empty_input_is_answered_too() {
+        let (_reader, writer) = rustix::pipe::pipe().unwrap();
+        let mut queue = InputQueue::default();
+        assert_eq!(queue.accept(1, Vec::new()), None);
+        assert_eq!(queue.write_to(std::os::fd::AsFd::as_fd(&writer)), vec![done(1, 0, 0)]);
+    }
+}

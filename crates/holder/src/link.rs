@@ -1,0 +1,243 @@
+//! The daemon's end of the link to one holder: connect, greet, send, receive. Non-blocking after the greeting. It keeps
+//! no state of the run and never retries.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
+
+use crate::fdpass::{self, HELLO_FDS};
+use crate::launch::Failure;
+use crate::ring::RingReader;
+use crate::wire::{
+    Exit, FrameBuffer, FromHolder, HelloFields, MAX_CHECKPOINT, ToHolder, WIRE_VERSION, WireError, kind,
+};
+
+/// Why a holder cannot be talked to.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// Nobody listens: the holder is gone, its socket file may be removed.
+    #[error("no holder listens at its socket")]
+    Gone,
+    /// The holder did not answer in time; it may be asked again.
+    #[error("the holder did not answer in time")]
+    TimedOut,
+    /// What answered is not a holder.
+    #[error("what answered is not a holder: {0}")]
+    Wire(#[from] WireError),
+    /// It belongs to another user.
+    #[error("the holder belongs to another user")]
+    OtherUser,
+    /// Anything else.
+    #[error("talking to the holder failed: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// What a holder says first.
+#[derive(Debug)]
+pub struct Hello {
+    /// The holder's wire version.
+    pub wire_version: u16,
+    /// The holder's pid.
+    pub holder_pid: i32,
+    /// The leader's pid.
+    pub child_pid: i32,
+    /// The leader's start time (stat field 22).
+    pub child_start_time: u64,
+    /// Columns now.
+    pub cols: u16,
+    /// Rows now.
+    pub rows: u16,
+    /// Highest input id accepted so far; the next one must be higher.
+    pub last_input_id: u64,
+    /// How the run ended, if it has.
+    pub exited: Option<Exit>,
+    /// The newest checkpoint with its log offset.
+    pub checkpoint: Option<(u64, Vec<u8>)>,
+    /// What the configuration said.
+    pub meta: Vec<u8>,
+    /// The output.
+    pub ring: RingReader,
+    /// Becomes readable when an armed ring's end moves. An eventfd, non-blocking.
+    pub wake: OwnedFd,
+    /// The PTY master, non-blocking: for a person's keystrokes and for reading the terminal's modes. Never read output
+    /// from it: the holder is the only reader.
+    pub master: OwnedFd,
+}
+
+/// The daemon's link to one holder. Dropping it forgets what [`Link::wants_write`] says is still to be sent; the holder
+/// obeys what was sent even if the link ends right after.
+#[derive(Debug)]
+pub struct Link {
+    socket: OwnedFd,
+    incoming: FrameBuffer,
+    outgoing: Vec<u8>,
+    sent: usize,
+}
+
+impl Link {
+    /// Connects to a running holder and takes over from whoever was connected.
+    pub fn connect(socket: &Path, timeout: Duration) -> Result<(Link, Hello), LinkError> {
+        let deadline = Instant::now() + timeout;
+        let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(io::Error::from)?;
+        sockopt::set_socket_timeout(&stream, sockopt::Timeout::Send, Some(timeout))
+            .map_err(io::Error::from)?;
+        let address = SocketAddrUnix::new(socket.as_os_str().as_bytes()).map_err(io::Error::from)?;
+        connect(&stream, &address).map_err(|error| refine(error.into()))?;
+        if !fdpass::peer_is_same_user(stream.as_fd()) {
+            return Err(LinkError::OtherUser);
+        }
+        fdpass::send(stream.as_fd(), &ToHolder::Hello { version: WIRE_VERSION }.encode()).map_err(refine)?;
+        match receive_reply(stream, deadline)? {
+            Ok(connected) => Ok(connected),
+            Err(_) => Err(LinkError::Wire(WireError::Malformed { what: "hello reply" })),
+        }
+    }
+
+    /// Queues a message and sends what goes now. The queue grows only by what the caller sends: the caller keeps to
+    /// [`INPUT_WINDOW`](crate::INPUT_WINDOW).
+    pub fn send(&mut self, message: &ToHolder) -> io::Result<()> {
+        if matches!(message, ToHolder::Checkpoint { blob, .. } if blob.len() > MAX_CHECKPOINT)
+            || matches!(message, ToHolder::Input { bytes, .. } if bytes.len() > crate::INPUT_WINDOW)
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "message is longer than the holder accepts",
+            ));
+        }
+        self.outgoing.extend_from_slice(&message.encode());
+        self.flush()
+    }
+
+    /// Whether something waits to be sent: call [`Link::flush`] when the descriptor becomes writable.
+    pub fn wants_write(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Sends what goes now.
+    pub fn flush(&mut self) -> io::Result<()> {
+        while self.sent < self.outgoing.len() {
+            match fdpass::send(self.socket.as_fd(), &self.outgoing[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if fdpass::is_not_now(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        self.outgoing.clear();
+        self.outgoing.shrink_to(16 << 10);
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// The next message; `None` when there is none now. `UnexpectedEof` says that the holder is gone,
+    /// `ConnectionAborted` that another daemon has taken over and the run lives on.
+    pub fn receive(&mut self) -> io::Result<Option<FromHolder>> {
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let mut buf = [0u8; 4096];
+        loop {
+            while let Some((kind, body)) = self.incoming.next_frame().map_err(invalid)? {
+                if kind == kind::DISPLACED {
+                    return Err(io::Error::new(
+                        io::ErrorKind::ConnectionAborted,
+                        "another daemon has taken over",
+                    ));
+                }
+                if let Some(message) = FromHolder::decode(kind, body).map_err(invalid)? {
+                    return Ok(Some(message));
+                }
+            }
+            match fdpass::receive(self.socket.as_fd(), &mut buf) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                Ok(count) => self.incoming.extend(&buf[..count]),
+                Err(error) if fdpass::is_not_now(&error) => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Waits for the HELLO reply, or for the reason why there is none.
+pub(crate) fn receive_reply(
+    socket: OwnedFd,
+    deadline: Instant,
+) -> Result<Result<(Link, Hello), Failure>, LinkError> {
+    fdpass::set_nonblocking(socket.as_fd())?;
+    let mut incoming = FrameBuffer::default();
+    let mut fds = Vec::new();
+    let mut buf = vec![0u8; 64 << 10];
+    let hello = loop {
+        if let Some((kind, body)) = incoming.next_frame()? {
+            match kind {
+                kind::HELLO_REPLY => break open_hello(body, fds)?,
+                kind::LAUNCH_FAILED => return Ok(Err(Failure::decode(body)?)),
+                _ => continue,
+            }
+        }
+        wait_readable(socket.as_fd(), deadline)?;
+        match fdpass::receive_with_fds(socket.as_fd(), &mut buf, &mut fds) {
+            Ok(0) => return Err(LinkError::Gone),
+            Ok(count) => incoming.extend(&buf[..count]),
+            Err(error) if fdpass::is_not_now(&error) => {}
+            Err(error) => return Err(refine(error)),
+        }
+    };
+    Ok(Ok((Link { socket, incoming, outgoing: Vec::new(), sent: 0 }, hello)))
+}
+
+fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkError> {
+    let (fields, blob) = HelloFields::decode(body)?;
+    let Ok([ring, wake, master]) = <[OwnedFd; HELLO_FDS]>::try_from(fds) else {
+        return Err(LinkError::Wire(WireError::Malformed { what: "descriptors of the hello reply" }));
+    };
+    Ok(Hello {
+        wire_version: fields.wire_version,
+        holder_pid: fields.holder_pid,
+        child_pid: fields.child_pid,
+        child_start_time: fields.child_start_time,
+        cols: fields.cols,
+        rows: fields.rows,
+        last_input_id: fields.last_input_id,
+        exited: fields.exited,
+        checkpoint: fields.checkpoint.map(|(offset, _)| (offset, blob.to_vec())),
+        meta: fields.meta,
+        ring: RingReader::open(ring, fields.ring_bytes)?,
+        wake,
+        master,
+    })
+}
+
+fn wait_readable(socket: BorrowedFd<'_>, deadline: Instant) -> Result<(), LinkError> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
+    let timeout = Timespec { tv_sec: seconds, tv_nsec: i64::from(left.subsec_nanos()) };
+    match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&timeout)) {
+        Ok(0) => Err(LinkError::TimedOut),
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(LinkError::Io(error.into())),
+    }
+}
+
+fn refine(error: io::Error) -> LinkError {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused
+        | io::ErrorKind::NotFound
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe => LinkError::Gone,
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => LinkError::TimedOut,
+        _ => LinkError::Io(error),
+    }
+}

@@ -1,0 +1,110 @@
+//! The PTY and the child on it. Descriptors are close-on-exec from birth and everything is allocated before fork; the
+//! child sees exactly 0, 1 and 2. It refuses to read, write or wait.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use rustix::fs::Mode;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, getppid, ioctl_tiocsctty, pidfd_open, set_parent_process_death_signal,
+    setsid, umask,
+};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+
+use crate::config::RunConfig;
+use crate::signals;
+use crate::tree;
+
+/// Both ends of a PTY.
+pub(crate) struct Pty {
+    /// Ours, non-blocking.
+    pub(crate) master: OwnedFd,
+    /// The child's. The holder keeps it until the leader has ended: as long as it is open, a child that closes its
+    /// terminal and opens it again causes neither an end of file nor a spinning hang-up.
+    pub(crate) slave: OwnedFd,
+}
+
+/// The started child.
+pub(crate) struct Leader {
+    /// Its pid, which is also its session and first process group.
+    pub(crate) pid: Pid,
+    /// Pins its identity for signals.
+    pub(crate) pidfd: OwnedFd,
+    /// Field 22 of its stat file.
+    pub(crate) start_time: u64,
+}
+
+impl Pty {
+    /// Opens a PTY of this size with UTF-8 erase.
+    pub(crate) fn open(cols: u16, rows: u16) -> io::Result<Pty> {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        unlockpt(&master)?;
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let slave = ioctl_tiocgptpeer(&master, flags)?;
+        let mut modes = tcgetattr(&slave)?;
+        modes.input_modes |= InputModes::IUTF8;
+        tcsetattr(&slave, OptionalActions::Now, &modes)?;
+        tcsetwinsize(&master, window(cols, rows))?;
+        crate::fdpass::set_nonblocking(master.as_fd())?;
+        Ok(Pty { master, slave })
+    }
+}
+
+/// Tells kernel and child the new size.
+pub(crate) fn resize(master: BorrowedFd<'_>, cols: u16, rows: u16) -> io::Result<()> {
+    Ok(tcsetwinsize(master, window(cols, rows))?)
+}
+
+/// Starts the child as session leader with the PTY as its controlling terminal. `inherited_umask` is the one the holder
+/// was started with; the holder's own is 077.
+pub(crate) fn start(config: &RunConfig, slave: &OwnedFd, inherited_umask: Mode) -> io::Result<Leader> {
+    let [program, arguments @ ..] = config.argv.as_slice() else {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(config.env.iter().map(|(name, value)| (name, value)));
+    command.current_dir(&config.cwd);
+    command.stdin(Stdio::from(slave.try_clone()?));
+    command.stdout(Stdio::from(slave.try_clone()?));
+    command.stderr(Stdio::from(slave.try_clone()?));
+    let holder = getpid();
+    let mask = config.umask.map_or(inherited_umask, Mode::from_raw_mode);
+    before_exec(&mut command, move || prepare_child(holder, mask));
+    let child = command.spawn()?;
+    let pid = Pid::from_child(&child);
+    // The standard library's handle is not needed: nothing is closed or killed when it goes, and the loop reaps.
+    drop(child);
+    let pidfd = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
+    let start_time = tree::start_time(pid.as_raw_pid()).unwrap_or(0);
+    Ok(Leader { pid, pidfd, start_time })
+}
+
+/// Runs in the child between fork and exec: system calls only, no allocation, no locks.
+fn prepare_child(holder: Pid, mask: Mode) -> io::Result<()> {
+    setsid()?;
+    ioctl_tiocsctty(rustix::stdio::stdin())?;
+    signals::reset_for_child()?;
+    // A killed holder takes its leader with it at once. The holder may have died just before: then leave, too.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() != Some(holder) {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    umask(mask);
+    signals::close_others_at_exec()
+}
+
+#[expect(unsafe_code, reason = "the standard library cannot check what runs between fork and exec")]
+fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
+    // SAFETY: the only closure given is `prepare_child`, which makes async-signal-safe system calls and allocates
+    // nothing; the holder is single-threaded, so no lock can be held across the fork.
+    unsafe {
+        command.pre_exec(prepare);
+    }
+}
+
+fn window(cols: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 }
+}

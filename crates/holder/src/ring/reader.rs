@@ -1,0 +1,143 @@
+//! The daemon's end of the ring: copies bytes by absolute offset, says how far it has kept, and arms the wake-up. It
+//! never blocks and never writes the data.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{Ordering, fence};
+
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+
+use super::map::{Access, Map};
+use super::{CONTROL_BYTES, LAYOUT, MAGIC};
+use crate::config::{MAX_RING_BYTES, MIN_RING_BYTES};
+
+/// What a read found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// This many bytes were copied; 0 when the offset is the end.
+    Bytes(usize),
+    /// The bytes at the offset have been overwritten; the oldest that are left start at `resume_at`.
+    Missed {
+        /// Where to read on; the gap is everything before it.
+        resume_at: u64,
+    },
+}
+
+/// What arming found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArmOutcome {
+    /// Nothing new: the eventfd becomes readable when the end moves.
+    Armed,
+    /// The end is already elsewhere: read on instead of waiting.
+    MovedTo(u64),
+}
+
+/// The reading end, for the daemon. One task of the daemon arms and keeps; any number may read.
+pub struct RingReader {
+    map: Map,
+}
+
+impl RingReader {
+    /// Maps a ring received from a holder, after checking that it is one and cannot shrink under us.
+    pub(crate) fn open(file: OwnedFd, capacity: u32) -> io::Result<RingReader> {
+        let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("not a ring: {what}"));
+        if !capacity.is_power_of_two() || !(MIN_RING_BYTES..=MAX_RING_BYTES).contains(&capacity) {
+            return Err(invalid("capacity"));
+        }
+        if !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK | SealFlags::GROW) {
+            return Err(invalid("not sealed"));
+        }
+        let length = CONTROL_BYTES + capacity as usize;
+        if usize::try_from(fstat(&file)?.st_size) != Ok(length) {
+            return Err(invalid("length"));
+        }
+        let map = Map::new(file.as_fd(), capacity as usize, Access::Reader)?;
+        let control = map.control();
+        if control.magic.load(Ordering::Acquire) != MAGIC || control.layout.load(Ordering::Relaxed) != LAYOUT
+        {
+            return Err(invalid("layout"));
+        }
+        Ok(RingReader { map })
+    }
+
+    /// Offset after the newest byte.
+    pub fn end(&self) -> u64 {
+        self.map.control().end.load(Ordering::Acquire)
+    }
+
+    /// Offset of the oldest byte that can be read.
+    pub fn start(&self) -> u64 {
+        self.map.control().start.load(Ordering::Acquire)
+    }
+
+    /// Bytes that the ring holds.
+    pub fn capacity(&self) -> usize {
+        self.map.capacity()
+    }
+
+    /// Bytes that were overwritten before they were kept, over the life of the run.
+    pub fn lost(&self) -> u64 {
+        self.map.control().lost.load(Ordering::Acquire)
+    }
+
+    /// Copies bytes from the absolute offset `from` into `buf`.
+    pub fn read(&self, from: u64, buf: &mut [u8]) -> ReadOutcome {
+        let (start, end) = (self.start(), self.end());
+        if from < start {
+            return ReadOutcome::Missed { resume_at: start };
+        }
+        let available = usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX);
+        let length = buf.len().min(available).min(self.capacity());
+        self.copy_out(from, &mut buf[..length]);
+        // The copy counts only if the holder had not begun to overwrite it; start moves before the bytes do.
+        fence(Ordering::Acquire);
+        let start = self.start();
+        if from < start { ReadOutcome::Missed { resume_at: start } } else { ReadOutcome::Bytes(length) }
+    }
+
+    /// Publishes that the holder may overwrite everything before `offset`. Returns [`RingReader::is_stalled`]: when
+    /// true, send [`ToHolder::Resume`](crate::ToHolder::Resume) on the link.
+    ///
+    /// A stalled holder reads on when a quarter of the ring is free, so a daemon that has consumed everything must be
+    /// able to keep to within three quarters of the capacity of the end.
+    pub fn keep_from(&self, offset: u64) -> bool {
+        self.map.control().kept.fetch_max(offset, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        self.is_stalled()
+    }
+
+    /// Whether the holder has stopped reading because the ring was full and there is room again.
+    pub fn is_stalled(&self) -> bool {
+        let control = self.map.control();
+        let wanted = control.resume_at.load(Ordering::Acquire);
+        wanted != 0 && control.kept.load(Ordering::Acquire) >= wanted - 1
+    }
+
+    /// Asks for one wake-up when the end moves beyond `seen`; re-checks, so a wake-up is never lost.
+    pub fn arm(&self, seen: u64) -> ArmOutcome {
+        let control = self.map.control();
+        control.armed.store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let end = self.end();
+        if end == seen {
+            return ArmOutcome::Armed;
+        }
+        control.armed.store(0, Ordering::Relaxed);
+        ArmOutcome::MovedTo(end)
+    }
+
+    #[expect(unsafe_code, reason = "copies out of memory that another process writes")]
+    fn copy_out(&self, from: u64, buf: &mut [u8]) {
+        let at = self.map.at(from);
+        // SAFETY: `at` is followed by `capacity` mapped bytes and buf.len() <= capacity; `buf` is our own memory, so
+        // the ranges cannot overlap. The holder may be overwriting the source: the bytes are then garbage (never
+        // invalid, they are plain `u8`), and the caller discards them after re-checking `start`.
+        unsafe { std::ptr::copy_nonoverlapping(at.as_ptr(), buf.as_mut_ptr(), buf.len()) }
+    }
+}
+
+impl std::fmt::Debug for RingReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RingReader({}..{} of {})", self.start(), self.end(), self.capacity())
+    }
+}

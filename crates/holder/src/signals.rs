@@ -1,0 +1,161 @@
+//! Signals of the holder, as readable events: TERM and CHLD arrive through a descriptor, the rest is ignored. It owns
+//! every libc call of the crate and refuses handlers, which would run at any point of the program.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Highest signal number of Linux.
+const HIGHEST_SIGNAL: i32 = 64;
+
+/// Ignored by the holder: what a terminal, a hang-up or a broken pipe would send. A holder ends by Hangup, Release or
+/// TERM only.
+const IGNORED: [i32; 9] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGPIPE,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+
+/// What has arrived since the last look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    /// Somebody asked the holder to end.
+    pub(crate) terminate: bool,
+    /// A child or an adopted orphan has ended.
+    pub(crate) child: bool,
+}
+
+/// Signals as a descriptor.
+pub(crate) struct Signals {
+    fd: OwnedFd,
+}
+
+impl Signals {
+    /// Takes the signals over. Must be called before any child is started, so that none is missed.
+    pub(crate) fn take_over() -> io::Result<Signals> {
+        IGNORED.iter().for_each(|signal| set_disposition(*signal, libc::SIG_IGN, 0));
+        // Stopped and continued children are none of our business and must not wake us.
+        set_disposition(libc::SIGCHLD, libc::SIG_DFL, libc::SA_NOCLDSTOP);
+        let watched = signal_set(&[libc::SIGTERM, libc::SIGCHLD]);
+        set_mask(libc::SIG_BLOCK, &watched)?;
+        Ok(Signals { fd: signal_fd(&watched)? })
+    }
+
+    /// Everything that has arrived.
+    pub(crate) fn drain(&self) -> Arrived {
+        let mut arrived = Arrived::default();
+        let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
+        while let Ok(length) = rustix::io::read(&self.fd, &mut record) {
+            // The signal's number is the first word of the record.
+            match record.first_chunk::<4>().map(|word| i32::from_ne_bytes(*word)) {
+                Some(libc::SIGTERM) => arrived.terminate = true,
+                Some(libc::SIGCHLD) => arrived.child = true,
+                _ => {}
+            }
+            if length < record.len() {
+                break;
+            }
+        }
+        arrived
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Every signal to its default and nothing blocked: what a program expects to find when it starts. Async-signal-safe.
+pub(crate) fn reset_for_child() -> io::Result<()> {
+    (1..=HIGHEST_SIGNAL).for_each(set_default);
+    set_mask(libc::SIG_SETMASK, &signal_set(&[]))
+}
+
+/// Closes every descriptor from 3 up.
+#[expect(unsafe_code, reason = "rustix has no close_range")]
+pub(crate) fn close_inherited() -> io::Result<()> {
+    // SAFETY: called first thing in `hold`, when nothing in this process owns a descriptor from 3 up.
+    check(unsafe { libc::close_range(3, libc::c_uint::MAX, 0) })
+}
+
+/// Marks every descriptor from 3 up to be closed by exec. Async-signal-safe, and leaves the one over which the
+/// standard library reports a failed exec working.
+#[expect(unsafe_code, reason = "rustix has no close_range")]
+pub(crate) fn close_others_at_exec() -> io::Result<()> {
+    // SAFETY: sets a flag on descriptors; none is closed before exec, which ends all their owners.
+    check(unsafe { libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) })
+}
+
+/// Gives memory that set-up has freed back to the kernel, so that two hundred idle holders stay small.
+#[expect(unsafe_code, reason = "rustix has no malloc_trim")]
+pub(crate) fn trim_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes no pointers; the allocator locks itself.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[expect(unsafe_code, reason = "rustix has no sigaction in its stable part")]
+fn set_disposition(signal: i32, handler: libc::sighandler_t, flags: i32) {
+    // SAFETY: the structure is plain data for which zero is valid; the handler is SIG_IGN or SIG_DFL, never code.
+    unsafe {
+        let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// The C library refuses to touch two signals that it keeps to itself, and they may have been inherited as ignored; so
+/// this asks the kernel. KILL and STOP refuse, which is what we want of them.
+#[expect(unsafe_code, reason = "the C library's sigaction leaves two signals out")]
+fn set_default(signal: i32) {
+    // As long as the kernel's structure on every architecture; all zero means SIG_DFL, no flags, no mask.
+    let action = [0u64; 8];
+    let mask_bytes: libc::c_long = 8;
+    // SAFETY: the kernel reads the zeroed structure and writes nothing, because no old action is asked for.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), std::ptr::null::<u64>(), mask_bytes);
+    }
+}
+
+#[expect(unsafe_code, reason = "rustix has no signal sets in its stable part")]
+fn signal_set(signals: &[i32]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set, sigaddset changes an initialised one.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
+        set.assume_init()
+    }
+}
+
+#[expect(unsafe_code, reason = "rustix has no sigprocmask in its stable part")]
+fn set_mask(how: i32, set: &libc::sigset_t) -> io::Result<()> {
+    // SAFETY: `set` is initialised and the old mask is not asked for.
+    check(unsafe { libc::sigprocmask(how, set, std::ptr::null_mut()) })
+}
+
+#[expect(unsafe_code, reason = "rustix has no signalfd")]
+fn signal_fd(set: &libc::sigset_t) -> io::Result<OwnedFd> {
+    // SAFETY: `set` is initialised; -1 asks for a new descriptor, which nobody else owns.
+    unsafe {
+        let fd = libc::signalfd(-1, set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        check(fd)?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,71 @@
+//! What is left to do when a holder was killed: end the run's leader and every process that carries the run's token in
+//! its environment, and nothing else. It refuses to guess: a process without the token is never touched.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::tree;
+
+/// The variable that the daemon sets to a value of its own in every run's environment.
+pub const RUN_TOKEN_VARIABLE: &str = "QD_RUN_TOKEN";
+
+/// Processes that fork while they are being ended are met again in the next round.
+const MOST_ROUNDS: usize = 64;
+
+/// How long one round waits for those it has killed.
+const ROUND_LIMIT: Duration = Duration::from_millis(500);
+
+/// Ends what a killed holder has left behind and returns how many processes it killed.
+///
+/// `run_marker` is the run's value of [`RUN_TOKEN_VARIABLE`]; the leader is ended only if it still is the process that
+/// started at `child_start_time`.
+pub fn sweep_lost_run(run_marker: &str, child_pid: i32, child_start_time: u64) -> io::Result<u32> {
+    let entry = format!("{RUN_TOKEN_VARIABLE}={run_marker}").into_bytes();
+    let mut killed = 0;
+    let mut dying = Vec::from_iter(tree::open_checked(child_pid, child_start_time));
+    for _ in 0..MOST_ROUNDS {
+        dying.extend(marked(&entry));
+        dying.retain(|pidfd| pidfd_send_signal(pidfd, Signal::KILL).is_ok());
+        if dying.is_empty() {
+            return Ok(killed);
+        }
+        killed += u32::try_from(dying.len()).unwrap_or(u32::MAX);
+        wait_for(&dying);
+        dying.clear();
+    }
+    Err(io::Error::new(
+        io::ErrorKind::TimedOut,
+        "processes of a lost run are still being created; end them by hand",
+    ))
+}
+
+/// Pidfds of all living processes that carry the entry.
+fn marked(entry: &[u8]) -> Vec<OwnedFd> {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let candidates = tree::all_processes().into_iter().filter(|pid| *pid != own && carries(*pid, entry));
+    // The environment is read again once the pidfd pins the process: the pid may have been recycled in between.
+    candidates.filter_map(|pid| tree::open(pid).filter(|_| carries(pid, entry))).collect()
+}
+
+fn carries(pid: i32, entry: &[u8]) -> bool {
+    // A zombie's environment is empty, so the dead are not met again.
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|found| found == entry))
+}
+
+fn wait_for(dying: &[OwnedFd]) {
+    let deadline = Instant::now() + ROUND_LIMIT;
+    for pidfd in dying {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
+        // An error or a time-out only means that the next round looks again.
+        if poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout)).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Holders as real processes with real PTYs. One binary, so that it is linked once; one file per family of facts. The
+//! modules are marked as tests so that the lints know them for what they are.
+
+#[cfg(test)]
+mod adopt;
+#[cfg(test)]
+mod exits;
+#[cfg(test)]
+mod figures;
+#[cfg(test)]
+mod input;
+#[cfg(test)]
+mod kills;
+#[cfg(test)]
+mod lost;
+#[cfg(test)]
+mod overrun;
+#[cfg(test)]
+mod rig;
+#[cfg(test)]
+mod spawn;

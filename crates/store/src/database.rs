@@ -1,0 +1,197 @@
+//! The database file as a whole: opens, checks and closes it; one call is one transaction. Refuses SQL of its own.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::audit::{self, AuditCheck, AuditRow};
+use crate::records::{self, Change, Contents, EventRow};
+use crate::{StoreError, aside, atomic, schema};
+
+/// How long a call waits for another program (a backup, someone's SQL shell) before it reports `Locked`.
+/// The engine waits for the store meanwhile, so this stays short.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What the write-ahead log is cut back to after a checkpoint, so that one burst does not hold disk for ever.
+const LOG_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
+
+/// The database and the two files that SQLite keeps beside it.
+const FILES: [&str; 3] = ["", "-wal", "-shm"];
+
+/// The stored state. One owner; dropping it closes the file cleanly.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+    recovered: Option<PathBuf>,
+}
+
+impl Store {
+    /// Opens the database at `path`, creating it when it is missing; the directory must exist.
+    ///
+    /// The file and what SQLite keeps beside it have mode 0600 whatever the umask is. An older schema is
+    /// migrated. A corrupt file is moved to `<name>.corrupt-<unix time>` and replaced by an empty one, which
+    /// [`Store::recovered`] then tells.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        let path = resolve_directory(path)?;
+        match open_checked(&path) {
+            Err(StoreError::Corrupt { .. }) => {
+                let kept = aside::set_aside(&path)?;
+                let connection = open_checked(&path)?;
+                Ok(Store { connection, path, recovered: Some(kept) })
+            }
+            opened => Ok(Store { connection: opened?, path, recovered: None }),
+        }
+    }
+
+    /// A store that lives and dies with the process: for `--ephemeral` and tests.
+    pub fn in_memory() -> Result<Store, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let fail = |error| StoreError::sqlite(&path, error);
+        let mut connection = Connection::open_in_memory().map_err(fail)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(fail)?;
+        schema::migrate(&mut connection).map_err(fail)?;
+        Ok(Store { connection, path, recovered: None })
+    }
+
+    /// Where the previous file was moved to when it turned out to be corrupt. The user has to be told.
+    pub fn recovered(&self) -> Option<PathBuf> {
+        self.recovered.clone()
+    }
+
+    /// Stores all of `batch` or nothing of it; durable when it returns.
+    pub fn apply(&mut self, batch: &[Change]) -> Result<(), StoreError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        records::apply(&mut self.connection, batch).map_err(|error| StoreError::sqlite(&self.path, error))
+    }
+
+    /// Everything but the logs, as one consistent view.
+    pub fn load(&self) -> Result<Contents, StoreError> {
+        records::load(&self.connection, &self.path)
+    }
+
+    /// Events with a greater id than `after`, oldest first.
+    pub fn events(&self, after: i64, limit: usize) -> Result<Vec<EventRow>, StoreError> {
+        records::events(&self.connection, after, limit).map_err(|error| StoreError::sqlite(&self.path, error))
+    }
+
+    /// Appends to the audit log; the row's `hash` is ignored and computed here. Durable when it returns.
+    pub fn audit(&mut self, row: &AuditRow) -> Result<(), StoreError> {
+        audit::append(&mut self.connection, row).map_err(|error| StoreError::sqlite(&self.path, error))
+    }
+
+    /// Audit rows not older than `since` (milliseconds since 1970), oldest first.
+    pub fn audit_rows(&self, since: i64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
+        audit::rows(&self.connection, since, limit).map_err(|error| StoreError::sqlite(&self.path, error))
+    }
+
+    /// Recomputes the chain of the whole audit log.
+    pub fn verify_audit(&self) -> Result<AuditCheck, StoreError> {
+        audit::verify(&self.connection).map_err(|error| StoreError::sqlite(&self.path, error))
+    }
+
+    /// Makes the database report a full disk beyond its present size plus `pages`, so that tests need no mount.
+    #[cfg(test)]
+    pub(crate) fn limit_growth(&self, pages: Option<i64>) {
+        let used: i64 = self.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let limit = pages.map_or(i64::from(u32::MAX - 2), |more| used + more);
+        self.connection.pragma_update_and_check(None, "max_page_count", limit, |_| Ok(())).unwrap();
+    }
+}
+
+/// The real directory plus the file's own name: links are fine on the way to the directory, never as the file.
+fn resolve_directory(path: &Path) -> Result<PathBuf, StoreError> {
+    let Some(name) = path.file_name() else {
+        return Err(StoreError::refused(path, "it does not name a file"));
+    };
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let directory = fs::canonicalize(directory).map_err(|source| StoreError::io(directory, source))?;
+    Ok(directory.join(name))
+}
+
+/// Nothing is written to an existing file before it has been checked, and a file that fails keeps its log:
+/// closing must not fold the log into a file that is about to be set aside.
+fn open_checked(path: &Path) -> Result<Connection, StoreError> {
+    aside::set_aside_orphan_log(path)?;
+    assert_private(path)?;
+    create_private(path)?;
+    let fail = |error| StoreError::sqlite(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(fail)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
+    connection.pragma_update(None, "cell_size_check", true).map_err(fail)?;
+    let found = schema::check(&connection, path)?;
+    configure(&connection).map_err(fail)?;
+    if found < schema::KNOWN {
+        schema::migrate(&mut connection).map_err(|error| schema::suspect(path, error))?;
+        schema::check(&connection, path)?;
+    }
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(fail)?;
+    assert_private(path)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT_BYTES, |_| Ok(()))
+}
+
+/// SQLite would create the file as the umask likes; made beforehand, its mode is inherited by the log as well.
+fn create_private(path: &Path) -> Result<(), StoreError> {
+    let fail = |source| StoreError::io(path, source);
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(file) => {
+            // A strict umask takes bits from the owner too; they are given back here.
+            file.set_permissions(Permissions::from_mode(0o600)).map_err(fail)?;
+            atomic::sync_directory_of(path)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(fail(error)),
+    }
+}
+
+/// Tightens what is ours and too open, refuses what is not ours. By path and without opening the file: closing
+/// any descriptor of a database drops the locks of every connection this process has to it.
+fn assert_private(path: &Path) -> Result<(), StoreError> {
+    for suffix in FILES {
+        let file = aside::with_suffix(path, suffix);
+        let found = match fs::symlink_metadata(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            found => found.map_err(|source| StoreError::io(&file, source))?,
+        };
+        if !found.is_file() {
+            return Err(StoreError::refused(&file, "it is not a regular file; move it away"));
+        }
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            return Err(StoreError::refused(&file, format!("it belongs to user {}", found.uid())));
+        }
+        if found.nlink() > 1 {
+            return Err(StoreError::refused(&file, "it has a second name (hard link); remove that one"));
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(&file, Permissions::from_mode(0o600))
+                .map_err(|source| StoreError::io(&file, source))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! Opening: migration, modes, locks, full disks and every kind of damage.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn process(id: &str, document: &str) -> Change {
+    Change::PutProcess { id: id.into(), document: document.into() }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A state file with every kind of record, one of them larger than a page.
+fn sample(path: &Path) -> (Contents, Vec<AuditRow>) {
+    let mut store = Store::open(path).unwrap();
+    let mut batch = Vec::new();
+    for number in 0..30_usize {
+        let id = format!("p_{number:08}");
+        batch.push(process(&id, &format!("{{\"n\":{number},\"pad\":\"{}\"}}", "é".repeat(number * 10))));
+        batch.push(Change::PutRun { process: id.clone(), run: 1, document: "{\"exit\":0}".into() });
+        let (kind, document) = ("spawned".into(), "{}".into());
+        batch.push(Change::Event { at_ms: 5, kind, process: Some(id), document });
+    }
+    batch.push(process("p_big", &"b".repeat(10_000)));
+    batch.push(Change::Setting { key: "revision".into(), value: "7".into() });
+    store.apply(&batch).unwrap();
+    for number in 0..10 {
+        let row =
+            AuditRow { at_ms: number, caller: "user".into(), verb: "spawn".into(), ..AuditRow::default() };
+        store.audit(&row).unwrap();
+    }
+    (store.load().unwrap(), store.audit_rows(0, 100).unwrap())
+}
+
+#[test]
+fn what_was_stored_is_there_after_opening_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    let (contents, audit) = sample(&path);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.load().unwrap(), contents);
+    assert_eq!(store.audit_rows(0, 100).unwrap(), audit);
+    assert_eq!(store.recovered(), None);
+    let mode: String = store.connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[test]
+fn a_file_of_schema_1_is_migrated_with_everything_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("../../tests/fixtures/schema_1.sql")).unwrap();
+    drop(old);
+
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.recovered(), None);
+    let contents = store.load().unwrap();
+    assert_eq!(contents.processes[1], ("p_bbbbbbbb".into(), "{\"v\":1,\"name\":\"täst\"}".into()));
+    assert_eq!(contents.runs.len(), 2);
+    assert_eq!(contents.settings, [("revision".into(), "41".into())]);
+    assert_eq!(store.events(0, 10).unwrap().len(), 1);
+    store.audit(&AuditRow::default()).unwrap();
+    drop(store);
+    let version: i64 =
+        Connection::open(&path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, schema::KNOWN);
+}
+
+#[test]
+fn a_newer_file_is_reported_and_not_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    sample(&path);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(&path).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 99, known: schema::KNOWN }), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_and_not_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(Store::open(&path), Err(StoreError::Refused { .. })));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(names(directory.path()), ["state.db"]);
+}
+
+#[test]
+fn a_missing_directory_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(matches!(Store::open(&directory.path().join("no/state.db")), Err(StoreError::Io { .. })));
+}
+
+#[test]
+fn b12_a_file_that_others_can_read_is_closed_to_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    sample(&path);
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    let _store = Store::open(&path).unwrap();
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        let mode = fs::metadata(directory.path().join(name)).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{name}");
+    }
+}
+
+#[test]
+fn b1_a_link_in_place_of_the_file_is_refused_and_not_written_through() {
+    let directory = tempfile::tempdir().unwrap();
+    let victim = directory.path().join("victim");
+    fs::write(&victim, "").unwrap();
+    for (name, second_name) in [("soft.db", false), ("hard.db", true)] {
+        let path = directory.path().join(name);
+        match second_name {
+            true => fs::hard_link(&victim, &path).unwrap(),
+            false => symlink(&victim, &path).unwrap(),
+        }
+        assert!(matches!(Store::open(&path), Err(StoreError::Refused { .. })), "{name}");
+        assert_eq!(fs::read(&victim).unwrap(), b"", "{name}");
+    }
+}
+
+#[test]
+fn a_file_locked_by_another_program_is_reported_and_usable_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    let mut store = Store::open(&path).unwrap();
+    store.connection.busy_timeout(Duration::from_millis(10)).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(matches!(store.apply(&[process("p_1", "{}")]), Err(StoreError::Locked { .. })));
+    assert!(matches!(store.audit(&AuditRow::default()), Err(StoreError::Locked { .. })));
+    other.execute_batch("ROLLBACK").unwrap();
+    store.apply(&[process("p_1", "{}")]).unwrap();
+    assert_eq!(store.load().unwrap().processes.len(), 1);
+}
+
+#[test]
+fn f3_a_refused_batch_leaves_nothing_and_can_be_retried() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&directory.path().join("state.db")).unwrap();
+    store.apply(&[process("p_1", "old")]).unwrap();
+    let batch = [process("p_1", "new"), process("p_2", &"x".repeat(100_000))];
+    store.limit_growth(Some(2));
+    for _ in 0..3 {
+        assert!(matches!(store.apply(&batch), Err(StoreError::NoSpace { .. })));
+        assert_eq!(store.load().unwrap().processes, [("p_1".into(), "old".into())]);
+    }
+    store.limit_growth(None);
+    store.apply(&batch).unwrap();
+    assert_eq!(store.load().unwrap().processes[0].1, "new");
+}
+
+#[test]
+fn f1_at_most_five_corrupt_files_are_kept_and_the_newest_is_among_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    let mut kept = Vec::new();
+    for number in 0..8 {
+        fs::write(&path, format!("not a database {number}")).unwrap();
+        let store = Store::open(&path).unwrap();
+        kept.push(store.recovered().unwrap());
+    }
+    let found = names(directory.path()).iter().filter(|name| name.contains(".corrupt-")).count();
+    assert_eq!(found, 5);
+    for (number, kept) in kept.iter().enumerate().skip(3) {
+        assert_eq!(fs::read_to_string(kept).unwrap(), format!("not a database {number}"));
+    }
+}
+
+#[test]
+fn f1_the_log_of_a_corrupt_file_is_kept_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    fs::write(&path, "not a database").unwrap();
+    fs::write(with_log(&path), "its log").unwrap();
+    let kept = Store::open(&path).unwrap().recovered().unwrap();
+    assert_eq!(fs::read_to_string(with_log(&kept)).unwrap(), "its log");
+}
+
+#[test]
+fn f1_a_log_that_lost_its_database_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    fs::write(with_log(&path), "a log").unwrap();
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.load().unwrap(), Contents::default());
+    let found = names(directory.path());
+    let kept = found.iter().find(|name| name.contains(".corrupt-")).unwrap();
+    assert_eq!(fs::read_to_string(directory.path().join(kept)).unwrap(), "a log");
+}
+
+fn with_log(path: &Path) -> PathBuf {
+    aside::with_suffix(path, "-wal")
+}
+
+/// A thousand openings need a thousand syncs; in memory they cost nothing.
+fn quick_directory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Opens damaged bytes: what comes back is the truth, or the damaged file is still there, byte for byte.
+fn open_damaged(bytes: &[u8], truth: &(Contents, Vec<AuditRow>), what: &str) -> &'static str {
+    let directory = quick_directory();
+    let path = directory.path().join("state.db");
+    fs::write(&path, bytes).unwrap();
+    match Store::open(&path) {
+        Err(StoreError::Newer { .. } | StoreError::Refused { .. }) => {
+            assert!(fs::read(&path).unwrap() == bytes, "{what}");
+            "left alone"
+        }
+        Err(error) => panic!("{what}: {error}"),
+        Ok(mut store) => {
+            let verdict = match store.recovered() {
+                Some(kept) => {
+                    assert!(fs::read(kept).unwrap() == bytes, "{what}");
+                    assert_eq!(store.load().unwrap(), Contents::default(), "{what}");
+                    "set aside"
+                }
+                None => {
+                    assert!(store.load().unwrap() == truth.0, "{what}");
+                    let is_intact = matches!(store.verify_audit(), Ok(AuditCheck::Intact { .. }));
+                    assert!(!is_intact || store.audit_rows(0, 100).unwrap() == truth.1, "{what}");
+                    drop(store.events(0, usize::MAX));
+                    "as it was"
+                }
+            };
+            store.apply(&[process("p_after", "{}")]).unwrap();
+            verdict
+        }
+    }
+}
+
+#[test]
+fn f1_no_damaged_byte_panics_lies_or_costs_the_original() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    let truth = sample(&path);
+    let bytes = fs::read(&path).unwrap();
+    // The header of the file and of each page decides most; the rest is stepped through.
+    let scale: usize = std::env::var("QD_TEST_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(25);
+    let step = (bytes.len() / (scale * 12)).max(1);
+    let positions = (0..bytes.len()).filter(|at| *at < 100 || at % 4096 < 12 || at % step == 0);
+    let mut verdicts = std::collections::BTreeMap::new();
+    for position in positions {
+        for change in [0x01, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[position] ^= change;
+            let verdict = open_damaged(&damaged, &truth, &format!("byte {position} xor {change:#x}"));
+            *verdicts.entry(verdict).or_insert(0) += 1;
+        }
+    }
+    println!("{} bytes, step {step}: {verdicts:?}", bytes.len());
+    assert!(verdicts["set aside"] > 100 && verdicts["as it was"] > 0, "{verdicts:?}");
+}
+
+#[test]
+fn f1_a_truncated_file_is_set_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    let truth = sample(&path);
+    let bytes = fs::read(&path).unwrap();
+    for length in [1, 15, 16, 99, 100, 511, 512, 4095, 4096, 5000, 8192, bytes.len() / 2, bytes.len() - 4096]
+    {
+        let verdict = open_damaged(&bytes[..length], &truth, &format!("cut to {length}"));
+        assert_eq!(verdict, "set aside", "cut to {length}");
+    }
+    // The last byte need not carry anything; what comes back is true either way.
+    open_damaged(&bytes[..bytes.len() - 1], &truth, "cut by one byte");
+}

@@ -1,0 +1,142 @@
+//! Directories that only their user may enter. Owns the check; refuses to repair one that others could have prepared.
+
+use std::ffi::OsStr;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// A parent need not be readable to be passed through, only to be entered.
+#[cfg(target_os = "linux")]
+const PASSING: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const PASSING: OFlags = OFlags::RDONLY;
+
+/// Why a directory cannot be used for sockets and state.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateDirError {
+    /// Someone else may have prepared it. Nothing was written: a person has to look.
+    #[error("refusing to use {}: {reason}", .path.display())]
+    Refused {
+        /// The directory, or the one it is in.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// It could not be created or looked at.
+    #[error("cannot prepare {}: {source}", .path.display())]
+    Io {
+        /// The directory, or the one it is in.
+        path: PathBuf,
+        /// The failure below.
+        source: io::Error,
+    },
+}
+
+/// Creates `path` with mode 0700, missing parents too, or accepts it when it is ours alone.
+///
+/// The last component may not be a link, must belong to us and be closed to everyone else. The directory it
+/// is in may be reached through links, but must belong to us or root and not let strangers rename entries:
+/// otherwise what was checked here could be exchanged afterwards.
+pub fn ensure_private_dir(path: &Path) -> Result<(), PrivateDirError> {
+    let Some(name) = path.file_name() else {
+        return Err(refused(path, "it does not name a directory"));
+    };
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let inside = open_parent(parent)?;
+    let opened = match open_itself(&inside, name) {
+        Err(Errno::NOENT) => {
+            create(&inside, name).map_err(|error| failed(path, error))?;
+            open_itself(&inside, name)
+        }
+        opened => opened,
+    };
+    let opened = opened.map_err(|error| explain(&inside, path, error))?;
+    let found = rustix::fs::fstat(&opened).map_err(|error| failed(path, error))?;
+    check_itself(path, &found)
+}
+
+fn open_parent(parent: &Path) -> Result<OwnedFd, PrivateDirError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(parent)
+        .map_err(|source| PrivateDirError::Io { path: parent.to_path_buf(), source })?;
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | PASSING;
+    let opened = rustix::fs::open(parent, flags, Mode::empty()).map_err(|error| failed(parent, error))?;
+    let found = rustix::fs::fstat(&opened).map_err(|error| failed(parent, error))?;
+    check_parent(parent, &found)?;
+    Ok(opened)
+}
+
+/// Two starts at once may both find it missing; the second takes what the first made, after the same checks.
+fn create(inside: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    match rustix::fs::mkdirat(inside, name, Mode::RWXU) {
+        Err(Errno::EXIST) => Ok(()),
+        made => made,
+    }
+}
+
+fn open_itself(inside: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    rustix::fs::openat(inside, name, flags, Mode::empty())
+}
+
+fn check_parent(path: &Path, found: &Stat) -> Result<(), PrivateDirError> {
+    let mode = Mode::from_raw_mode(found.st_mode);
+    if found.st_uid != 0 && found.st_uid != me() {
+        return Err(refused(path, format!("it belongs to user {} who could exchange it", found.st_uid)));
+    }
+    if mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {
+        return Err(refused(path, "everyone may rename what is in it; run `chmod o-w` on it"));
+    }
+    Ok(())
+}
+
+fn check_itself(path: &Path, found: &Stat) -> Result<(), PrivateDirError> {
+    if found.st_uid != me() {
+        return Err(refused(path, format!("it belongs to user {}; move it away", found.st_uid)));
+    }
+    let mode = Mode::from_raw_mode(found.st_mode);
+    if mode.intersects(Mode::RWXG | Mode::RWXO) {
+        let reason = format!(
+            "others may enter it (mode {:04o}); look what is in it, then run `chmod 700` on it",
+            mode.bits() & 0o7777
+        );
+        return Err(refused(path, reason));
+    }
+    Ok(())
+}
+
+/// The kernel says "not a directory" for links and files alike; the user should read which it was.
+fn explain(inside: &OwnedFd, path: &Path, error: Errno) -> PrivateDirError {
+    let name = path.file_name().unwrap_or_default();
+    let found = rustix::fs::statat(inside, name, AtFlags::SYMLINK_NOFOLLOW);
+    match found.map(|found| FileType::from_raw_mode(found.st_mode)) {
+        Ok(FileType::Symlink) => refused(path, "it is a symbolic link; remove it"),
+        Ok(FileType::Directory) | Err(_) => failed(path, error),
+        Ok(_) => refused(path, "it is not a directory; move it away"),
+    }
+}
+
+fn me() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn refused(path: &Path, reason: impl Into<String>) -> PrivateDirError {
+    PrivateDirError::Refused { path: path.to_path_buf(), reason: reason.into() }
+}
+
+fn failed(path: &Path, error: Errno) -> PrivateDirError {
+    PrivateDirError::Io { path: path.to_path_buf(), source: error.into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The tables and how they came to be. Owns migrations and the check of a whole file; refuses to go backwards.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+
+use crate::{StoreError, records};
+
+/// The newest schema this build knows.
+pub(crate) const KNOWN: i64 = STEPS.len() as i64;
+
+/// Marks the file as ours, so that somebody else's database is refused rather than moved: "QDst".
+const APPLICATION_ID: i64 = 0x5144_7374;
+
+/// Step `n` leads from schema `n` to `n + 1`. A step that was released is never edited: files that took it
+/// exist, and `check` compares their tables with what the steps produce. New needs get a new step.
+///
+/// No table has an index beside its own tree: what the quick check does not compare cannot disagree.
+const STEPS: [&str; 2] = [
+    // 1: what the engine records. `seal` makes a changed byte inside a record visible.
+    "CREATE TABLE processes (
+        id TEXT PRIMARY KEY,
+        document TEXT NOT NULL,
+        seal BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE runs (
+        process TEXT NOT NULL REFERENCES processes (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+        run INTEGER NOT NULL,
+        document TEXT NOT NULL,
+        seal BLOB NOT NULL,
+        PRIMARY KEY (process, run)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE settings (
+        key TEXT PRIMARY KEY,
+        value TEXT NOT NULL,
+        seal BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE events (
+        id INTEGER PRIMARY KEY,
+        at_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        process TEXT,
+        document TEXT NOT NULL
+    ) STRICT;",
+    // 2: the audit log. AUTOINCREMENT remembers the highest id, so a cut tail leaves a trace.
+    "CREATE TABLE audit (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        at_ms INTEGER NOT NULL,
+        caller TEXT NOT NULL,
+        verb TEXT NOT NULL,
+        target TEXT,
+        decision TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        hash TEXT NOT NULL
+    ) STRICT;
+    CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+    CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;",
+];
+
+/// Takes every missing step in one transaction: a kill in between leaves the old schema, whole.
+pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Read again under the lock: another process may have migrated since the check.
+    let found = number(&transaction, "user_version")?;
+    for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", KNOWN)?;
+    transaction.commit()
+}
+
+/// Reads the whole file without writing to it and returns its schema version; 0 is an empty file.
+pub(crate) fn check(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let found = identify(connection, path)?;
+    if found == 0 {
+        return Ok(0);
+    }
+    let fail = |error| suspect(path, error);
+    let verdict: String =
+        connection.query_row("PRAGMA quick_check(1)", (), |row| row.get(0)).map_err(fail)?;
+    if verdict != "ok" {
+        return Err(StoreError::corrupt(path, verdict));
+    }
+    // A header that claims a newer file format makes the file read-only for us; we never write such a header.
+    if connection.is_readonly("main").map_err(fail)? {
+        return Err(StoreError::corrupt(path, "its header forbids writing"));
+    }
+    let present = entries(connection).map_err(fail)?;
+    if let Some((name, _)) = expected(found).map_err(fail)?.iter().find(|entry| !present.contains(entry)) {
+        return Err(StoreError::corrupt(path, format!("`{name}` is missing or altered")));
+    }
+    records::load(connection, path)?;
+    Ok(found)
+}
+
+/// While a file is being checked, SQL that fails to compile means that its tables are not what they claim.
+pub(crate) fn suspect(path: &Path, error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::Unknown) => StoreError::corrupt(path, error.to_string()),
+        _ => StoreError::sqlite(path, error),
+    }
+}
+
+fn identify(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let fail = |error| suspect(path, error);
+    let application = number(connection, "application_id").map_err(fail)?;
+    let version = number(connection, "user_version").map_err(fail)?;
+    match (application, version) {
+        (0, 0) if is_stub(path) => Err(StoreError::corrupt(path, "it is cut short")),
+        (0, 0) if entries(connection).map_err(fail)?.is_empty() => Ok(0),
+        (APPLICATION_ID, found) if found > KNOWN => Err(StoreError::Newer { found, known: KNOWN }),
+        (APPLICATION_ID, found) if found > 0 => Ok(found),
+        (APPLICATION_ID, found) => Err(StoreError::corrupt(path, format!("schema version {found}"))),
+        _ => Err(StoreError::refused(path, "it is a database of another program; move it away")),
+    }
+}
+
+/// SQLite takes a file shorter than its smallest page for an empty one and would write over it.
+fn is_stub(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| (1..512).contains(&found.len()))
+}
+
+/// Name and text of every table and trigger in the file; layout does not count, or indenting a step differently
+/// would turn every existing file into a corrupt one.
+fn entries(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut statement =
+        connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?;
+    let found = statement.query_map((), |row| {
+        let text: String = row.get(1)?;
+        Ok((row.get(0)?, text.split_whitespace().collect::<Vec<_>>().join(" ")))
+    })?;
+    found.collect()
+}
+
+/// What `entries` finds in a healthy file of schema `version`.
+fn expected(version: i64) -> rusqlite::Result<Vec<(String, String)>> {
+    let reference = Connection::open_in_memory()?;
+    for step in STEPS.iter().take(usize::try_from(version).unwrap_or(0)) {
+        reference.execute_batch(step)?;
+    }
+    entries(&reference)
+}
+
+fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, pragma, |row| row.get(0))
+}

@@ -1,0 +1,77 @@
+//! A full disk costs nothing that was acknowledged, and the store goes on when there is space again.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+
+/// What the script says when this machine lets nobody mount.
+const NO_MOUNT: i32 = 97;
+
+/// The mount lives in a namespace of its own and ends with the writer.
+const ON_A_SMALL_DISK: &str =
+    "mount -t tmpfs -o size=1m none \"$1\" || exit 97; exec \"$0\" full \"$1\" mounted";
+
+/// Without a mount: no file may grow beyond a limit. The signal that would end the writer is ignored.
+const WITH_A_LIMIT: &str = "trap '' XFSZ; exec \"$0\" full \"$1\" limited";
+
+fn run(program: &[&str], script: &str) -> Option<Output> {
+    let directory = tempfile::tempdir().expect("a directory");
+    Command::new(program[0])
+        .args(&program[1..])
+        .args(["-c", script, env!("CARGO_BIN_EXE_store-writer")])
+        .arg(directory.path())
+        .output()
+        .ok()
+}
+
+fn facts(output: &Output) -> BTreeMap<String, String> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{complaint}");
+    text.lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(fact, value)| (fact.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// What the writer stated on a disk of its own, or nothing where the machine lets nobody mount.
+fn small_disk() -> Option<Output> {
+    let output = run(&["unshare", "-rm", "sh"], ON_A_SMALL_DISK)?;
+    // `unshare` says 1 when namespaces are forbidden, before the writer has stated anything.
+    let forbidden =
+        output.status.code() == Some(NO_MOUNT) || (!output.status.success() && output.stdout.is_empty());
+    (!forbidden).then_some(output)
+}
+
+#[test]
+fn f2_f3_a_full_disk_loses_nothing_and_the_store_goes_on_when_it_is_freed() {
+    let (facts, mounted) = match small_disk() {
+        Some(output) => (facts(&output), true),
+        None => (facts(&run(&["sh"], WITH_A_LIMIT).expect("sh starts")), false),
+    };
+    println!("{} {facts:?}", if mounted { "small disk" } else { "limited files" });
+    // The database reports a limit on files as a failed write; a full disk by its name.
+    let refusal = if mounted { "no_space" } else { "io" };
+    assert_eq!(facts["filled_by"], refusal);
+    assert_eq!(facts["stored_is_loaded"], "true");
+    assert_eq!(facts["big_note"], "no_space");
+    assert_eq!(facts["note_is_old"], "true");
+    for later in ["retried", "event", "audit", "small_note"] {
+        assert_eq!(facts[later], "ok", "{later}");
+    }
+    assert_eq!(facts["retried_is_loaded"], "true");
+    assert!(["ok", refusal].contains(&facts["opened_when_full"].as_str()), "{facts:?}");
+    assert_ne!(facts.get("opened_is_loaded").map(String::as_str), Some("false"));
+    assert_eq!(facts["set_aside"], "false");
+    assert_eq!(facts["left_over"], "false");
+}
+
+#[test]
+fn f2_a_limit_on_files_loses_nothing_either() {
+    let facts = facts(&run(&["sh"], WITH_A_LIMIT).expect("sh starts"));
+    assert_eq!(facts["filled_by"], "io");
+    assert_eq!(facts["stored_is_loaded"], "true");
+    assert_eq!(facts["note_is_old"], "true");
+    assert_eq!(facts["retried"], "ok");
+    assert_eq!(facts["retried_is_loaded"], "true");
+    assert_eq!(facts["set_aside"], "false");
+}

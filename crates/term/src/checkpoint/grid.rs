@@ -1,0 +1,311 @@
+//! One grid of a checkpoint: pens and rows. A row is a list of runs of cells that differ only in their
+//! character; styles and links are written once and then named by number.
+
+use std::collections::HashMap;
+
+use crate::cell::{Attributes, Color, Style, Underline};
+use crate::engine::{CellView, GridBuilder, GridView, PenState, RawCell, RowView, StyleKey, Width};
+use crate::size::Size;
+use crate::wire::{Malformed, Reader, Writer};
+
+/// Equal cells in a row that are worth counting instead of listing.
+const REPEAT_MIN: usize = 4;
+/// Marks a cell may carry in a blob; a live cell holds at most eight.
+const MARKS_MAX: usize = 8;
+/// Longest link id and target in a blob.
+const LINK_MAX: usize = 4096;
+
+const WIDTH_BITS: u8 = 0b11;
+const FILL: u8 = 1 << 2;
+const MARKS: u8 = 1 << 3;
+const LINK: u8 = 1 << 4;
+const WRAPPED: u8 = 1 << 5;
+const REPEAT: u8 = 1 << 6;
+
+/// Appends a grid with its newest `history` lines of history.
+pub(super) fn write(writer: &mut Writer, grid: GridView<'_>, history: usize) {
+    write_pen(writer, &grid.pen());
+    write_pen(writer, &grid.saved_pen());
+    writer.number(history as u64);
+    let mut encoder = Encoder { writer, styles: HashMap::new(), links: HashMap::new() };
+    let first = grid.history() - history;
+    for row in (first..grid.history() + grid.rows()).filter_map(|index| grid.row(index)) {
+        encoder.row(row);
+    }
+}
+
+/// Fills a grid; returns how many lines of history did not fit.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    grid: &mut GridBuilder<'_>,
+    size: Size,
+) -> Result<u64, Malformed> {
+    let pen = read_pen(reader)?;
+    let saved_pen = read_pen(reader)?;
+    let history: usize = reader.small()?;
+    let rows = usize::from(size.rows);
+    // Every row takes at least one byte, so a short blob cannot ask for much memory.
+    if history.saturating_add(rows) > reader.left() {
+        return Err(Malformed);
+    }
+    let kept = grid.grow_history(history);
+    let dropped = history - kept;
+    let mut decoder = Decoder { reader, styles: Vec::new(), links: Vec::new(), cols: size.cols.into() };
+    for index in 0..history + rows {
+        decoder.row(index.checked_sub(dropped).map(|row| (&mut *grid, row)))?;
+    }
+    grid.set_pen(&pen);
+    grid.set_saved_pen(&saved_pen);
+    Ok(dropped as u64)
+}
+
+struct Encoder<'w, 'g> {
+    writer: &'w mut Writer,
+    styles: HashMap<StyleKey, u64>,
+    links: HashMap<(&'g str, &'g str), u64>,
+}
+
+impl<'g> Encoder<'_, 'g> {
+    fn row(&mut self, row: RowView<'g>) {
+        let used = (0..row.len())
+            .rev()
+            .find(|&col| row.cell(col).is_some_and(|cell| !cell.is_untouched()))
+            .map_or(0, |col| col + 1);
+        self.writer.number(used as u64);
+        let mut col = 0;
+        while let Some(cell) = row.cell(col).filter(|_| col < used) {
+            let equal = run_length(row, col, used, |other| other.is_same(&cell));
+            if equal >= REPEAT_MIN {
+                self.head(row, &cell, REPEAT, equal);
+                self.writer.character(cell.character());
+                col += equal;
+            } else {
+                col += self.text(row, col, used);
+            }
+        }
+    }
+
+    /// Cells of one form with different characters, up to where repetition pays.
+    fn text(&mut self, row: RowView<'g>, col: usize, used: usize) -> usize {
+        let Some(cell) = row.cell(col) else { return 1 };
+        let alike = run_length(row, col, used, |other| other.is_alike(&cell));
+        let repeats = |at: usize| {
+            let first = row.cell(at);
+            first.is_some_and(|first| {
+                run_length(row, at, used.min(at + REPEAT_MIN), |other| other.is_same(&first)) >= REPEAT_MIN
+            })
+        };
+        let length = (1..alike).find(|&offset| repeats(col + offset)).unwrap_or(alike);
+        self.head(row, &cell, 0, length);
+        for cell in (col..col + length).filter_map(|col| row.cell(col)) {
+            self.writer.character(cell.character());
+        }
+        length
+    }
+
+    fn head(&mut self, row: RowView<'g>, cell: &CellView<'g>, repeat: u8, count: usize) {
+        let width = match cell.width() {
+            Width::Narrow => 0,
+            Width::Wide => 1,
+            Width::Spacer => 2,
+            Width::LeadingSpacer => 3,
+        };
+        let key = cell.style_key();
+        let flag = |on: bool, bit: u8| if on { bit } else { 0 };
+        self.writer.byte(
+            width
+                | flag(key.is_fill(), FILL)
+                | flag(!cell.marks().is_empty(), MARKS)
+                | flag(cell.link().is_some(), LINK)
+                | flag(cell.is_wrapped(), WRAPPED)
+                | repeat,
+        );
+        self.writer.number(count as u64);
+        self.style(row, key);
+        if let Some(link) = cell.link() {
+            self.link(link);
+        }
+        if !cell.marks().is_empty() {
+            self.writer.number(cell.marks().len() as u64);
+            cell.marks().iter().for_each(|&mark| self.writer.character(mark));
+        }
+    }
+
+    fn style(&mut self, row: RowView<'g>, key: StyleKey) {
+        let next = self.styles.len() as u64;
+        match self.styles.get(&key) {
+            Some(&number) => self.writer.number(number),
+            None => {
+                self.styles.insert(key, next);
+                self.writer.number(next);
+                write_style(self.writer, &row.style(key));
+            }
+        }
+    }
+
+    fn link(&mut self, link: (&'g str, &'g str)) {
+        let next = self.links.len() as u64;
+        match self.links.get(&link) {
+            Some(&number) => self.writer.number(number),
+            None => {
+                self.links.insert(link, next);
+                self.writer.number(next);
+                self.writer.string(link.0.as_bytes());
+                self.writer.string(link.1.as_bytes());
+            }
+        }
+    }
+}
+
+fn run_length(row: RowView<'_>, col: usize, end: usize, same: impl Fn(&CellView<'_>) -> bool) -> usize {
+    (col..end).take_while(|&col| row.cell(col).is_some_and(|cell| same(&cell))).count()
+}
+
+struct Decoder<'r, 'b> {
+    reader: &'r mut Reader<'b>,
+    styles: Vec<Style>,
+    links: Vec<(&'b str, &'b str)>,
+    cols: usize,
+}
+
+impl<'b> Decoder<'_, 'b> {
+    /// Reads a row into its place, or past it when it has none.
+    fn row(&mut self, mut place: Option<(&mut GridBuilder<'_>, usize)>) -> Result<(), Malformed> {
+        let used: usize = self.reader.small()?;
+        if used > self.cols {
+            return Err(Malformed);
+        }
+        let mut col = 0;
+        while col < used {
+            let head = self.reader.byte()?;
+            let count: usize = self.reader.small()?;
+            if count == 0 || count > used - col {
+                return Err(Malformed);
+            }
+            let mut marks = ['\0'; MARKS_MAX];
+            let mut cell = self.cell(head, &mut marks)?;
+            let (times, each) = if head & REPEAT != 0 { (1, count) } else { (count, 1) };
+            for index in 0..times {
+                cell.character = self.reader.character()?;
+                if let Some((grid, row)) = place.as_mut() {
+                    grid.fill(*row, col + index, each, &cell);
+                }
+            }
+            col += count;
+        }
+        Ok(())
+    }
+
+    fn cell<'m>(&mut self, head: u8, marks: &'m mut [char; MARKS_MAX]) -> Result<RawCell<'m>, Malformed>
+    where
+        'b: 'm,
+    {
+        let style = self.style()?;
+        let link = if head & LINK != 0 { Some(self.link()?) } else { None };
+        let mut length = 0;
+        if head & MARKS != 0 {
+            length = self.reader.small()?;
+            for slot in marks.get_mut(..length).ok_or(Malformed)? {
+                *slot = self.reader.character()?;
+            }
+        }
+        Ok(RawCell {
+            character: '\0',
+            marks: &marks[..length],
+            style,
+            fill: head & FILL != 0,
+            width: match head & WIDTH_BITS {
+                0 => Width::Narrow,
+                1 => Width::Wide,
+                2 => Width::Spacer,
+                _ => Width::LeadingSpacer,
+            },
+            wrapped: head & WRAPPED != 0,
+            link,
+        })
+    }
+
+    fn style(&mut self) -> Result<Style, Malformed> {
+        let number: usize = self.reader.small()?;
+        if number == self.styles.len() {
+            self.styles.push(read_style(self.reader)?);
+        }
+        self.styles.get(number).copied().ok_or(Malformed)
+    }
+
+    fn link(&mut self) -> Result<(&'b str, &'b str), Malformed> {
+        let number: usize = self.reader.small()?;
+        if number == self.links.len() {
+            let link = (self.reader.string(LINK_MAX)?, self.reader.string(LINK_MAX)?);
+            self.links.push(link);
+        }
+        self.links.get(number).copied().ok_or(Malformed)
+    }
+}
+
+fn write_pen(writer: &mut Writer, pen: &PenState) {
+    writer.number(u64::from(pen.col));
+    writer.number(u64::from(pen.row));
+    writer.flag(pen.wrap_pending);
+    write_style(writer, &pen.style);
+    writer.byte(pen.line_drawing);
+    writer.option(pen.link.as_ref().map(|(id, _)| id.as_str()));
+    writer.option(pen.link.as_ref().map(|(_, target)| target.as_str()));
+}
+
+fn read_pen(reader: &mut Reader<'_>) -> Result<PenState, Malformed> {
+    let (col, row) = (reader.small()?, reader.small()?);
+    let wrap_pending = reader.flag()?;
+    let style = read_style(reader)?;
+    let line_drawing = reader.byte()?;
+    let id = reader.option(LINK_MAX)?;
+    let target = reader.option(LINK_MAX)?;
+    let link = id.zip(target).map(|(id, target)| (id.to_owned(), target.to_owned()));
+    Ok(PenState { col, row, wrap_pending, style, link, line_drawing })
+}
+
+fn write_style(writer: &mut Writer, style: &Style) {
+    writer.byte(style.attributes.bits());
+    writer.byte(style.underline as u8);
+    write_color(writer, style.fg);
+    write_color(writer, style.bg);
+    writer.flag(style.underline_color.is_some());
+    if let Some(color) = style.underline_color {
+        write_color(writer, color);
+    }
+}
+
+fn read_style(reader: &mut Reader<'_>) -> Result<Style, Malformed> {
+    let attributes = Attributes::from_bits(reader.byte()?);
+    let underline = match reader.byte()? {
+        0 => Underline::None,
+        1 => Underline::Single,
+        2 => Underline::Double,
+        3 => Underline::Curly,
+        4 => Underline::Dotted,
+        5 => Underline::Dashed,
+        _ => return Err(Malformed),
+    };
+    let (fg, bg) = (read_color(reader)?, read_color(reader)?);
+    let underline_color = if reader.flag()? { Some(read_color(reader)?) } else { None };
+    Ok(Style { fg, bg, underline, underline_color, attributes })
+}
+
+fn write_color(writer: &mut Writer, color: Color) {
+    match color {
+        Color::Default => writer.byte(0),
+        Color::Basic(index) => writer.bytes.extend_from_slice(&[1, index]),
+        Color::Indexed(index) => writer.bytes.extend_from_slice(&[2, index]),
+        Color::Rgb(red, green, blue) => writer.bytes.extend_from_slice(&[3, red, green, blue]),
+    }
+}
+
+fn read_color(reader: &mut Reader<'_>) -> Result<Color, Malformed> {
+    Ok(match reader.byte()? {
+        0 => Color::Default,
+        1 => Color::Basic(reader.byte()? & 15),
+        2 => Color::Indexed(reader.byte()?),
+        3 => Color::Rgb(reader.byte()?, reader.byte()?, reader.byte()?),
+        _ => return Err(Malformed),
+    })
+}

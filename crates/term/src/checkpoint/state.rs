@@ -1,0 +1,194 @@
+//! The parts of a checkpoint outside of the grids: titles, program status, modes and registers.
+
+use crate::engine::{Keyboard, Outbox, Registers};
+use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
+use crate::size::Size;
+use crate::status::{ProgramState, StatusReport};
+use crate::wire::{Malformed, Reader, Writer};
+
+/// Longest text in this part of a blob.
+const TEXT_MAX: usize = 8 * 1024;
+/// Most titles and status records read.
+const LIST_MAX: usize = 256;
+
+pub(super) fn write_outbox(writer: &mut Writer, outbox: &Outbox) {
+    writer.string(outbox.title.as_bytes());
+    writer.number(outbox.title_stack.len() as u64);
+    outbox.title_stack.iter().for_each(|title| writer.string(title.as_bytes()));
+    writer.number(outbox.status.records().len() as u64);
+    outbox.status.records().iter().for_each(|record| write_report(writer, record));
+}
+
+pub(super) fn read_outbox(reader: &mut Reader<'_>, outbox: &mut Outbox) -> Result<(), Malformed> {
+    outbox.title = reader.string(TEXT_MAX)?.to_owned();
+    for _ in 0..read_length(reader)? {
+        outbox.title_stack.push(reader.string(TEXT_MAX)?.to_owned());
+    }
+    for _ in 0..read_length(reader)? {
+        outbox.status.apply(&read_report(reader)?);
+    }
+    Ok(())
+}
+
+fn read_length(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
+    reader.small().ok().filter(|&length: &usize| length <= LIST_MAX).ok_or(Malformed)
+}
+
+fn write_report(writer: &mut Writer, report: &StatusReport) {
+    writer.byte(match report.state {
+        None => 0,
+        Some(ProgramState::Idle) => 1,
+        Some(ProgramState::Working) => 2,
+        Some(ProgramState::Blocked) => 3,
+        Some(ProgramState::Done) => 4,
+        Some(ProgramState::Error) => 5,
+    });
+    writer.string(report.id.as_bytes());
+    writer.option(report.app.as_deref());
+    writer.option(report.kind.as_deref());
+    writer.byte(report.progress.unwrap_or(u8::MAX));
+    writer.option(report.title.as_deref());
+    writer.option(report.message.as_deref());
+}
+
+fn read_report(reader: &mut Reader<'_>) -> Result<StatusReport, Malformed> {
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    Ok(StatusReport {
+        state: match reader.byte()? {
+            1 => Some(ProgramState::Idle),
+            2 => Some(ProgramState::Working),
+            3 => Some(ProgramState::Blocked),
+            4 => Some(ProgramState::Done),
+            5 => Some(ProgramState::Error),
+            _ => return Err(Malformed),
+        },
+        id: reader.string(TEXT_MAX)?.to_owned(),
+        app: owned(reader.option(TEXT_MAX)?),
+        kind: owned(reader.option(TEXT_MAX)?),
+        progress: Some(reader.byte()?).filter(|&percent| percent <= 100),
+        title: owned(reader.option(TEXT_MAX)?),
+        message: owned(reader.option(TEXT_MAX)?),
+    })
+}
+
+pub(super) fn write_registers(writer: &mut Writer, registers: &Registers) {
+    write_modes(writer, &registers.modes);
+    writer.flag(registers.cursor.visible);
+    writer.byte(registers.cursor.shape as u8);
+    writer.flag(registers.cursor.blinking);
+    writer.number(u64::from(registers.region.0));
+    writer.number(u64::from(registers.region.1));
+    let stops: Vec<u8> = registers.tabs.chunks(8).map(packed).collect();
+    writer.string(&stops);
+    writer.byte(registers.charset);
+    for keyboard in [&registers.keyboard, &registers.other_keyboard] {
+        writer.byte(keyboard.base());
+        writer.string(keyboard.levels());
+    }
+    writer.number(registers.last_character.map_or(0, |character| u64::from(u32::from(character)) + 1));
+    writer.number(u64::from(registers.repeats));
+}
+
+pub(super) fn read_registers(reader: &mut Reader<'_>, size: Size) -> Result<Registers, Malformed> {
+    let modes = read_modes(reader)?;
+    let cursor = read_cursor(reader)?;
+    let region = (reader.small()?, reader.small()?);
+    let packed = reader.bytes(usize::from(Size::MAX.cols))?;
+    let tabs = packed.iter().flat_map(|&byte| (0..8).map(move |bit| byte >> bit & 1 == 1));
+    let tabs = tabs.take(usize::from(size.cols)).collect();
+    let charset = reader.byte()?;
+    let keyboard = read_keyboard(reader)?;
+    let other_keyboard = read_keyboard(reader)?;
+    let last_character = match reader.small::<u32>()? {
+        0 => None,
+        number => Some(char::from_u32(number - 1).ok_or(Malformed)?),
+    };
+    let repeats = reader.small()?;
+    Ok(Registers {
+        modes,
+        cursor,
+        region,
+        tabs,
+        charset,
+        keyboard,
+        other_keyboard,
+        last_character,
+        repeats,
+    })
+}
+
+fn packed(bits: &[bool]) -> u8 {
+    bits.iter().enumerate().map(|(bit, &on)| u8::from(on) << bit).sum()
+}
+
+fn read_cursor(reader: &mut Reader<'_>) -> Result<Cursor, Malformed> {
+    let visible = reader.flag()?;
+    let shape = match reader.byte()? {
+        0 => CursorShape::Block,
+        1 => CursorShape::Underline,
+        2 => CursorShape::Bar,
+        _ => return Err(Malformed),
+    };
+    let blinking = reader.flag()?;
+    Ok(Cursor { col: 0, row: 0, visible, shape, blinking, wrap_pending: false })
+}
+
+fn read_keyboard(reader: &mut Reader<'_>) -> Result<Keyboard, Malformed> {
+    let base = reader.byte()?;
+    Ok(Keyboard::from_levels(base, reader.bytes(TEXT_MAX)?))
+}
+
+fn write_modes(writer: &mut Writer, modes: &Modes) {
+    let switches = [
+        modes.application_cursor,
+        modes.application_keypad,
+        modes.bracketed_paste,
+        modes.focus_events,
+        modes.alternate_scroll,
+        modes.color_scheme_updates,
+        modes.grapheme_clusters,
+        modes.line_wrap,
+        modes.origin,
+        modes.insert,
+        modes.linefeed_newline,
+    ];
+    let bits = switches.iter().enumerate().map(|(bit, &on)| u64::from(on) << bit).sum();
+    writer.number(bits);
+    writer.byte(modes.mouse as u8);
+    writer.byte(modes.mouse_encoding as u8);
+    writer.byte(modes.modify_other_keys);
+}
+
+fn read_modes(reader: &mut Reader<'_>) -> Result<Modes, Malformed> {
+    let bits = reader.number()?;
+    let on = |bit: u32| bits >> bit & 1 == 1;
+    Ok(Modes {
+        application_cursor: on(0),
+        application_keypad: on(1),
+        bracketed_paste: on(2),
+        focus_events: on(3),
+        alternate_scroll: on(4),
+        color_scheme_updates: on(5),
+        grapheme_clusters: on(6),
+        line_wrap: on(7),
+        origin: on(8),
+        insert: on(9),
+        linefeed_newline: on(10),
+        mouse: match reader.byte()? {
+            0 => MouseTracking::Off,
+            1 => MouseTracking::X10,
+            2 => MouseTracking::Clicks,
+            3 => MouseTracking::Drag,
+            4 => MouseTracking::Motion,
+            _ => return Err(Malformed),
+        },
+        mouse_encoding: match reader.byte()? {
+            0 => MouseEncoding::Bytes,
+            1 => MouseEncoding::Utf8,
+            2 => MouseEncoding::Sgr,
+            _ => return Err(Malformed),
+        },
+        modify_other_keys: reader.byte()?,
+        keyboard_flags: 0,
+    })
+}

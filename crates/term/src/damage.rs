@@ -1,0 +1,71 @@
+//! Which rows changed since a version. Owns the version counter and serves any number of readers, each with
+//! the version it last saw; nobody has to be told that somebody looked.
+
+use crate::engine::Changed;
+
+/// What a reader has to draw again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// Nothing.
+    Nothing,
+    /// These rows of the visible grid, in order. Empty when only cursor or modes changed.
+    Rows(Vec<u16>),
+    /// The whole screen.
+    Everything,
+}
+
+/// The version at which each row changed last.
+#[derive(Debug)]
+pub(crate) struct Tracker {
+    version: u64,
+    everything_at: u64,
+    rows: Vec<u64>,
+}
+
+impl Tracker {
+    /// A tracker at a version at which everything is new.
+    pub(crate) fn new(rows: u16, version: u64) -> Tracker {
+        Tracker { version, everything_at: version, rows: vec![version; usize::from(rows)] }
+    }
+
+    /// The newest version.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Takes a change; `moved` says that cursor or modes changed.
+    pub(crate) fn note(&mut self, changed: &Changed, moved: bool) {
+        if !moved && matches!(changed, Changed::Nothing) {
+            return;
+        }
+        self.version += 1;
+        match changed {
+            Changed::Nothing => {}
+            Changed::Rows(rows) => {
+                for &row in rows {
+                    if let Some(at) = self.rows.get_mut(usize::from(row)) {
+                        *at = self.version;
+                    }
+                }
+            }
+            Changed::Everything => self.everything_at = self.version,
+        }
+    }
+
+    /// A new size: everything is new.
+    pub(crate) fn resize(&mut self, rows: u16) {
+        *self = Tracker::new(rows, self.version + 1);
+    }
+
+    /// What changed after `since`. A version from the future, as after a restart, means everything.
+    pub(crate) fn since(&self, since: u64) -> Damage {
+        if since == self.version {
+            return Damage::Nothing;
+        }
+        if since > self.version || since < self.everything_at {
+            return Damage::Everything;
+        }
+        let changed = self.rows.iter().zip(0u16..).filter(|(at, _)| **at > since);
+        Damage::Rows(changed.map(|(_, row)| row).collect())
+    }
+}

@@ -1,0 +1,124 @@
+//! What device control strings and application commands mean: capability questions, settings questions,
+//! and the question whether images can be shown. Names in questions are looked up, never repeated.
+
+use crate::engine::Engine;
+use crate::modes::CursorShape;
+use crate::osc::hex;
+use crate::pen;
+
+/// Capabilities a program may ask for (XTGETTCAP); an empty value is a switch that is on.
+const CAPABILITIES: [(&str, &str); 22] = [
+    ("TN", "xterm-256color"),
+    ("name", "xterm-256color"),
+    ("Co", "256"),
+    ("colors", "256"),
+    ("RGB", "8/8/8"),
+    ("Tc", ""),
+    ("Su", ""),
+    ("XT", ""),
+    ("am", ""),
+    ("bce", ""),
+    ("xenl", ""),
+    ("Smulx", "\x1b[4:%p1%dm"),
+    ("Ss", "\x1b[%p1%d q"),
+    ("Se", "\x1b[0 q"),
+    ("smcup", "\x1b[?1049h"),
+    ("rmcup", "\x1b[?1049l"),
+    ("kcuu1", "\x1bOA"),
+    ("kcud1", "\x1bOB"),
+    ("kcuf1", "\x1bOC"),
+    ("kcub1", "\x1bOD"),
+    ("khome", "\x1bOH"),
+    ("kend", "\x1bOF"),
+];
+
+/// Names looked up per question.
+const NAMES_MAX: usize = 64;
+const CAPABILITY_UNKNOWN: &[u8] = b"\x1bP0+r\x1b\\";
+const SETTING_UNKNOWN: &[u8] = b"\x1bP0$r\x1b\\";
+
+/// Carries out one device control string. Everything not listed, sixel images included, is dropped.
+pub(crate) fn dispatch(engine: &mut Engine, payload: &[u8]) {
+    match payload {
+        [b'+', b'q', names @ ..] => answer_capabilities(engine, names),
+        [b'$', b'q', setting @ ..] => answer_setting(engine, setting),
+        b"=1s" => engine.set_synchronizing(true),
+        b"=2s" => engine.set_synchronizing(false),
+        _ => {}
+    }
+}
+
+fn answer_capabilities(engine: &mut Engine, names: &[u8]) {
+    for name in names.split(|&byte| byte == b';').take(NAMES_MAX) {
+        let found = decode_hex(name)
+            .and_then(|name| CAPABILITIES.iter().find(|(known, _)| known.as_bytes() == name));
+        match found {
+            None => engine.outbox().replies.push(CAPABILITY_UNKNOWN),
+            Some((name, "")) => {
+                engine.outbox().replies.push(format!("\x1bP1+r{}\x1b\\", encode_hex(name)));
+            }
+            Some((name, value)) => {
+                let answer = format!("\x1bP1+r{}={}\x1b\\", encode_hex(name), encode_hex(value));
+                engine.outbox().replies.push(answer);
+            }
+        }
+    }
+}
+
+/// DECRQSS: pen, scroll region and cursor form; nothing else.
+fn answer_setting(engine: &mut Engine, setting: &[u8]) {
+    let mut answer = b"\x1bP1$r".to_vec();
+    match setting {
+        b"m" => {
+            pen::write_parameters(&mut answer, &engine.visible().pen().style);
+            answer.push(b'm');
+        }
+        b"r" => {
+            let (top, bottom) = engine.registers().region;
+            pen::put(&mut answer, format_args!("{};{bottom}r", top + 1));
+        }
+        b" q" => pen::put(&mut answer, format_args!("{} q", cursor_number(engine))),
+        _ => return engine.outbox().replies.push(SETTING_UNKNOWN),
+    }
+    answer.extend_from_slice(b"\x1b\\");
+    engine.outbox().replies.push(answer);
+}
+
+/// The number DECSCUSR would set the cursor with.
+fn cursor_number(engine: &Engine) -> u8 {
+    let cursor = engine.cursor();
+    cursor_style(cursor.shape, cursor.blinking)
+}
+
+/// DECSCUSR's number for a form.
+pub(crate) fn cursor_style(shape: CursorShape, blinking: bool) -> u8 {
+    let steady = match shape {
+        CursorShape::Block => 2,
+        CursorShape::Underline => 4,
+        CursorShape::Bar => 6,
+    };
+    steady - u8::from(blinking)
+}
+
+/// Kitty graphics: only the question "can you" (`a=q`) is answered, with no. Images are dropped.
+pub(crate) fn application_command(engine: &mut Engine, payload: &[u8]) {
+    let Some(rest) = payload.strip_prefix(b"G") else { return };
+    let control = rest.split(|&byte| byte == b';').next().unwrap_or_default();
+    let value = |key: &[u8]| control.split(|&byte| byte == b',').find_map(|field| field.strip_prefix(key));
+    let image: Option<u32> =
+        value(b"i=").and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok());
+    if let (Some(b"q"), Some(image)) = (value(b"a="), image) {
+        engine.outbox().replies.push(format!("\x1b_Gi={image};ENOTSUP:images are not shown\x1b\\"));
+    }
+}
+
+fn decode_hex(digits: &[u8]) -> Option<Vec<u8>> {
+    if digits.is_empty() || digits.len() % 2 != 0 {
+        return None;
+    }
+    digits.chunks_exact(2).map(|pair| Some(hex(pair[0])? << 4 | hex(pair[1])?)).collect()
+}
+
+fn encode_hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02X}")).collect()
+}

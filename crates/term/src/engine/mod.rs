@@ -1,0 +1,212 @@
+//! The grid, through a foreign emulator. The only module that names it: everything leaves here in our own
+//! types, so that the emulator can be exchanged by rewriting this folder. Understands no strings (OSC,
+//! DCS, APC); they never get here, and with them no image.
+//!
+//! The emulator hides parts of its state (the inactive grid, scroll region, tab stops, keyboard stacks).
+//! [`Terminal`] stands between parser and emulator, sees every operation and keeps what is hidden, which
+//! is what makes exact checkpoints possible.
+
+mod convert;
+mod handler;
+mod keyboard;
+mod query;
+mod rebuild;
+mod terminal;
+mod view;
+
+use rio_vt::crosswords::TermDamage;
+use rio_vt::performer::handler::{Handler, Processor};
+
+pub(crate) use keyboard::Keyboard;
+pub(crate) use rebuild::{GridBuilder, PenState, RawCell, Registers};
+pub(crate) use terminal::Outbox;
+pub(crate) use view::{CellView, GridView, RowView, StyleKey, Width};
+
+use crate::modes::{Cursor, Modes};
+use crate::size::Size;
+use terminal::Terminal;
+
+/// How much of a screen changed.
+pub(crate) enum Changed {
+    /// Nothing visible.
+    Nothing,
+    /// These rows.
+    Rows(Vec<u16>),
+    /// All of it.
+    Everything,
+}
+
+/// Which of the two grids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The one with history.
+    Main,
+    /// The one of full-screen programs.
+    Alternate,
+}
+
+/// One emulator with its parser.
+pub(crate) struct Engine {
+    terminal: Terminal,
+    parser: Processor,
+    history_lines: usize,
+    fail_next: bool,
+}
+
+impl Engine {
+    /// A blank terminal.
+    pub(crate) fn new(size: Size, history_lines: usize) -> Engine {
+        Engine {
+            terminal: Terminal::new(size, history_lines),
+            parser: Processor::default(),
+            history_lines,
+            fail_next: false,
+        }
+    }
+
+    /// A blank terminal that keeps the outbox: what replaces a failed one.
+    pub(crate) fn fresh(&mut self, size: Size) -> Engine {
+        let mut fresh = Engine::new(size, self.history_lines);
+        fresh.terminal.outbox = std::mem::take(&mut self.terminal.outbox);
+        fresh
+    }
+
+    /// Takes whole sequences and whole characters, no strings.
+    pub(crate) fn advance(&mut self, bytes: &[u8]) {
+        if std::mem::take(&mut self.fail_next) {
+            std::panic::resume_unwind(Box::new("failpoint in the emulator"));
+        }
+        self.terminal.earn_repeats(bytes.len());
+        match std::str::from_utf8(bytes) {
+            Ok(_) => self.parser.advance(&mut self.terminal, bytes),
+            Err(_) => self.advance_broken(bytes),
+        }
+    }
+
+    /// The emulator's decoder returns stale characters after an invalid one, so it never gets to see one:
+    /// each becomes a replacement character here, and bare C1 bytes are dropped.
+    fn advance_broken(&mut self, bytes: &[u8]) {
+        for chunk in bytes.utf8_chunks() {
+            self.parser.advance(&mut self.terminal, chunk.valid().as_bytes());
+            if !matches!(chunk.invalid(), [] | [0x80..=0x9f]) {
+                self.parser.advance(&mut self.terminal, "\u{fffd}".as_bytes());
+            }
+        }
+    }
+
+    /// Takes a control sequence the parser does not know.
+    pub(crate) fn special(&mut self, sequence: &[u8]) {
+        self.terminal.earn_repeats(sequence.len());
+        self.terminal.special(sequence);
+    }
+
+    /// The next [`Engine::advance`] fails. For tests of what happens then.
+    pub(crate) fn fail_next(&mut self) {
+        self.fail_next = true;
+    }
+
+    /// Replies, facts and title.
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+        &mut self.terminal.outbox
+    }
+
+    /// Replies, facts and title, to read.
+    pub(crate) fn outbox_ref(&self) -> &Outbox {
+        &self.terminal.outbox
+    }
+
+    /// Changes both grids; the main one re-wraps its lines.
+    pub(crate) fn resize(&mut self, size: Size) {
+        self.terminal.resize(size);
+    }
+
+    /// The size of both grids.
+    pub(crate) fn size(&self) -> Size {
+        self.terminal.size()
+    }
+
+    /// Opens or closes a hyperlink for what is printed next.
+    pub(crate) fn set_link(&mut self, link: Option<(&str, &str)>) {
+        self.terminal.set_link(link);
+    }
+
+    /// Whether the child holds updates back (mode 2026).
+    pub(crate) fn is_synchronizing(&self) -> bool {
+        self.terminal.inner.synchronized_output()
+    }
+
+    /// Begins or ends holding updates back.
+    pub(crate) fn set_synchronizing(&mut self, on: bool) {
+        use rio_vt::ansi::mode::NamedPrivateMode;
+        match on {
+            true => self.terminal.inner.set_private_mode(NamedPrivateMode::SyncUpdate.into()),
+            false => self.terminal.inner.end_sync_update(),
+        }
+    }
+
+    /// What changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> Changed {
+        let rows = self.size().rows;
+        if self.terminal.inner.peek_damage_event().is_none() {
+            return Changed::Nothing;
+        }
+        let changed = match self.terminal.inner.damage() {
+            TermDamage::Full => Changed::Everything,
+            TermDamage::Partial(lines) => Changed::Rows(
+                lines
+                    .filter_map(|line| u16::try_from(line.line).ok())
+                    .filter(|&row| row < rows)
+                    .collect(),
+            ),
+        };
+        self.terminal.inner.reset_damage();
+        changed
+    }
+
+    /// Whether the alternate grid is shown.
+    pub(crate) fn is_alternate(&self) -> bool {
+        self.terminal.main.is_some()
+    }
+
+    /// The visible grid.
+    pub(crate) fn visible(&self) -> GridView<'_> {
+        GridView::new(&self.terminal.inner.grid)
+    }
+
+    /// The grid with the history, visible or not.
+    pub(crate) fn main(&self) -> GridView<'_> {
+        GridView::new(self.terminal.main_grid())
+    }
+
+    /// The cursor of the visible grid.
+    pub(crate) fn cursor(&self) -> Cursor {
+        self.terminal.cursor()
+    }
+
+    /// All modes.
+    pub(crate) fn modes(&self) -> Modes {
+        self.terminal.modes()
+    }
+
+    /// State outside of the grids, to save.
+    pub(crate) fn registers(&self) -> Registers {
+        self.terminal.registers()
+    }
+
+    /// Sets the state outside of the grids and which grid is visible. Grids are filled through
+    /// [`Engine::builder`] afterwards.
+    pub(crate) fn set_registers(&mut self, registers: &Registers, alternate: bool) {
+        self.terminal.set_registers(registers, alternate);
+    }
+
+    /// Writes cells straight into a grid.
+    pub(crate) fn builder(&mut self, which: Which) -> Option<GridBuilder<'_>> {
+        let grid = match (which, self.terminal.main.as_mut()) {
+            (Which::Main, Some(main)) => main,
+            (Which::Main, None) => &mut self.terminal.inner.grid,
+            (Which::Alternate, Some(_)) => &mut self.terminal.inner.grid,
+            (Which::Alternate, None) => return None,
+        };
+        Some(GridBuilder::new(grid, self.history_lines))
+    }
+}

@@ -1,0 +1,305 @@
+//! The emulator together with the state it hides. Owns the switch between the two grids, sizes, modes and
+//! the outbox; what each operation of a stream does is in `handler`.
+
+use rio_vt::ansi::CursorShape as ForeignShape;
+use rio_vt::crosswords::grid::{Dimensions, Grid, GridSquare};
+use rio_vt::crosswords::pos::{CharsetIndex, Column, Line};
+use rio_vt::crosswords::square::{Hyperlink, Square, Wide};
+use rio_vt::crosswords::{Crosswords, CrosswordsSize, Mode};
+use rio_vt::event::{VoidListener, WindowId};
+use rio_vt::performer::handler::Handler;
+
+use super::keyboard::Keyboard;
+use crate::fact::{Fact, FactLog, printable};
+use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
+use crate::reply::ReplyQueue;
+use crate::size::Size;
+use crate::status::StatusTable;
+
+/// Marks that may join a character; more are dropped, because each costs memory and none is seen.
+pub(super) const MARKS_MAX: usize = 8;
+/// Longest title.
+const TITLE_MAX: usize = 1024;
+/// Titles a child may push.
+pub(crate) const TITLE_STACK_MAX: usize = 16;
+/// Characters that repetition (REP) may print per byte of stream, so that nine bytes cannot cost a screen.
+const REPEATS_PER_BYTE: u32 = 8;
+/// The most repetition a stream can save up; also what it starts with.
+pub(crate) const REPEATS_MAX: u32 = 100_000;
+/// Default distance of tab stops.
+const TAB_WIDTH: usize = 8;
+
+/// Everything a stream makes besides a picture.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Answers to queries.
+    pub(crate) replies: ReplyQueue,
+    /// Facts not taken yet.
+    pub(crate) facts: FactLog,
+    /// What programs said about themselves.
+    pub(crate) status: StatusTable,
+    /// The current title.
+    pub(crate) title: String,
+    /// Titles pushed away, oldest first.
+    pub(crate) title_stack: Vec<String>,
+}
+
+impl Outbox {
+    /// Takes a new title as it came from the stream.
+    pub(crate) fn set_title(&mut self, title: &str) {
+        let title = printable(title, TITLE_MAX);
+        if title != self.title {
+            self.title = title;
+            self.facts.push(Fact::Title(self.title.clone()));
+        }
+    }
+
+    pub(super) fn push_title(&mut self) {
+        if self.title_stack.len() >= TITLE_STACK_MAX {
+            self.title_stack.remove(0);
+        }
+        self.title_stack.push(self.title.clone());
+    }
+
+    pub(super) fn pop_title(&mut self) {
+        if let Some(title) = self.title_stack.pop() {
+            self.set_title(&title);
+        }
+    }
+}
+
+/// The emulator and its shadow.
+pub(super) struct Terminal {
+    pub(super) inner: Crosswords<VoidListener>,
+    /// The main grid while the alternate one is visible. The emulator would hide it; kept here it can be
+    /// read, saved and resized.
+    pub(super) main: Option<Grid<Square>>,
+    /// First row and row after the last of the scroll region.
+    pub(super) region: (usize, usize),
+    pub(super) tabs: Vec<bool>,
+    pub(super) charset: CharsetIndex,
+    /// Keyboard flags of the visible and of the other grid.
+    pub(super) keyboard: Keyboard,
+    pub(super) other_keyboard: Keyboard,
+    pub(super) modify_other_keys: u8,
+    pub(super) color_scheme_updates: bool,
+    /// What REP repeats.
+    pub(super) last_character: Option<char>,
+    pub(super) repeats: u32,
+    pub(super) outbox: Outbox,
+}
+
+impl Terminal {
+    pub(super) fn new(size: Size, history_lines: usize) -> Terminal {
+        let (cols, rows) = (usize::from(size.cols), usize::from(size.rows));
+        Terminal {
+            inner: Crosswords::new(
+                dimensions(size),
+                ForeignShape::Block,
+                VoidListener,
+                WindowId::from(0),
+                0,
+                history_lines,
+            ),
+            main: None,
+            region: (0, rows),
+            tabs: default_tabs(cols),
+            charset: CharsetIndex::G0,
+            keyboard: Keyboard::default(),
+            other_keyboard: Keyboard::default(),
+            modify_other_keys: 0,
+            color_scheme_updates: false,
+            last_character: None,
+            repeats: REPEATS_MAX,
+            outbox: Outbox::default(),
+        }
+    }
+
+    pub(super) fn size(&self) -> Size {
+        let grid = &self.inner.grid;
+        Size::clamped(grid.columns() as u32, grid.screen_lines() as u32)
+    }
+
+    pub(super) fn main_grid(&self) -> &Grid<Square> {
+        self.main.as_ref().unwrap_or(&self.inner.grid)
+    }
+
+    pub(super) fn resize(&mut self, size: Size) {
+        let (cols, rows) = (usize::from(size.cols), usize::from(size.rows));
+        note_occupied(&mut self.inner.grid);
+        self.inner.resize(dimensions(size));
+        if let Some(main) = self.main.as_mut() {
+            note_occupied(main);
+            main.resize(true, rows, cols);
+        }
+        settle_cursors(&mut self.inner.grid);
+        self.main.as_mut().map(settle_cursors);
+        self.region = (0, rows);
+        let kept = self.tabs.len().min(cols);
+        self.tabs.truncate(kept);
+        self.tabs.extend((kept..cols).map(is_default_tab));
+    }
+
+    /// Shows the alternate grid, blank, with the cursor where it was.
+    pub(super) fn enter_alternate(&mut self) {
+        if self.main.is_some() {
+            return;
+        }
+        let link = self.link();
+        self.set_link(None);
+        let mut placeholder = Grid::new(1, usize::from(Size::MIN.cols), 0);
+        placeholder.cursor = self.inner.grid.cursor.clone();
+        let mut main = std::mem::replace(&mut self.inner.grid, placeholder);
+        self.inner.swap_alt();
+        // An older saved cursor of the alternate grid must not leak into this visit.
+        self.inner.grid.saved_cursor = self.inner.grid.cursor.clone();
+        main.saved_cursor = main.cursor.clone();
+        self.main = Some(main);
+        std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+        self.set_link_parts(link);
+    }
+
+    /// Shows the main grid again, with its own cursor.
+    pub(super) fn leave_alternate(&mut self) {
+        let Some(main) = self.main.take() else { return };
+        self.inner.swap_alt();
+        self.inner.grid = main;
+        self.inner.mark_fully_damaged();
+        std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+    }
+
+    /// Id and target of the open hyperlink.
+    pub(super) fn link(&self) -> Option<(String, String)> {
+        let grid = &self.inner.grid;
+        let extras = grid.extras_table.get(grid.cursor.template.extras_id()?)?;
+        let link = extras.hyperlink.as_ref()?;
+        Some((link.id().to_owned(), link.uri().to_owned()))
+    }
+
+    pub(super) fn set_link(&mut self, link: Option<(&str, &str)>) {
+        self.inner.set_hyperlink(link.map(|(id, uri)| Hyperlink::new(Some(id), uri)));
+    }
+
+    fn set_link_parts(&mut self, link: Option<(String, String)>) {
+        if let Some((id, uri)) = link {
+            self.set_link(Some((&id, &uri)));
+        }
+    }
+
+    /// Credits repetition for bytes of the stream.
+    pub(super) fn earn_repeats(&mut self, bytes: usize) {
+        let earned = u32::try_from(bytes).unwrap_or(u32::MAX).saturating_mul(REPEATS_PER_BYTE);
+        self.repeats = self.repeats.saturating_add(earned).min(REPEATS_MAX);
+    }
+
+    pub(super) fn cursor(&self) -> Cursor {
+        let grid = &self.inner.grid;
+        let narrow = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);
+        Cursor {
+            col: narrow(grid.cursor.pos.col.0.min(grid.columns().saturating_sub(1))),
+            row: narrow(usize::try_from(grid.cursor.pos.row.0).unwrap_or(0)),
+            visible: self.inner.mode().contains(Mode::SHOW_CURSOR),
+            shape: match self.inner.cursor_shape {
+                ForeignShape::Block | ForeignShape::Hidden => CursorShape::Block,
+                ForeignShape::Underline => CursorShape::Underline,
+                ForeignShape::Beam => CursorShape::Bar,
+            },
+            blinking: self.inner.blinking_cursor,
+            wrap_pending: grid.cursor.should_wrap,
+        }
+    }
+
+    pub(super) fn modes(&self) -> Modes {
+        let mode = self.inner.mode();
+        let has = |flag: Mode| mode.contains(flag);
+        Modes {
+            application_cursor: has(Mode::APP_CURSOR),
+            application_keypad: has(Mode::APP_KEYPAD),
+            bracketed_paste: has(Mode::BRACKETED_PASTE),
+            mouse: match () {
+                () if has(Mode::MOUSE_MOTION) => MouseTracking::Motion,
+                () if has(Mode::MOUSE_DRAG) => MouseTracking::Drag,
+                () if has(Mode::MOUSE_REPORT_CLICK) => MouseTracking::Clicks,
+                () if has(Mode::MOUSE_REPORT_X10) => MouseTracking::X10,
+                () => MouseTracking::Off,
+            },
+            mouse_encoding: match () {
+                () if has(Mode::SGR_MOUSE) => MouseEncoding::Sgr,
+                () if has(Mode::UTF8_MOUSE) => MouseEncoding::Utf8,
+                () => MouseEncoding::Bytes,
+            },
+            focus_events: has(Mode::FOCUS_IN_OUT),
+            alternate_scroll: has(Mode::ALTERNATE_SCROLL),
+            color_scheme_updates: self.color_scheme_updates,
+            grapheme_clusters: has(Mode::GRAPHEME_CLUSTER),
+            line_wrap: has(Mode::LINE_WRAP),
+            origin: has(Mode::ORIGIN),
+            insert: has(Mode::INSERT),
+            linefeed_newline: has(Mode::LINE_FEED_NEW_LINE),
+            keyboard_flags: self.keyboard.current(),
+            modify_other_keys: self.modify_other_keys,
+        }
+    }
+
+    /// The cell the next mark would join.
+    pub(super) fn marked_cell(&self) -> (Line, Column) {
+        let cursor = &self.inner.grid.cursor;
+        let mut col = cursor.pos.col;
+        if !cursor.should_wrap {
+            col = Column(col.0.saturating_sub(1));
+        }
+        if matches!(self.inner.grid[cursor.pos.row][col].wide(), Wide::Spacer) {
+            col = Column(col.0.saturating_sub(1));
+        }
+        (cursor.pos.row, col)
+    }
+
+    /// Cuts the cluster before the cursor back to what a cell may hold.
+    pub(super) fn limit_marks(&mut self) {
+        let (row, col) = self.marked_cell();
+        let grid = &mut self.inner.grid;
+        let Some(extras) = grid[row][col].extras_id_checked().and_then(|id| grid.extras_table.get(id)) else {
+            return;
+        };
+        if extras.zerowidth.len() > MARKS_MAX {
+            let mut cut = extras.clone();
+            cut.zerowidth.truncate(MARKS_MAX);
+            let id = grid.alloc_extras(cut);
+            grid[row][col].set_extras_id(Some(id).filter(|&id| id != 0));
+        }
+    }
+}
+
+/// Rows remember how far they were written, and re-wrapping believes them. A row filled with a background
+/// counts as not written at all, and a restored one as written; touching the last cell that holds
+/// something makes both alike.
+fn note_occupied(grid: &mut Grid<Square>) {
+    for line in grid.topmost_line().0..grid.screen_lines() as i32 {
+        let row = &mut grid[Line(line)];
+        if let Some(last) = row.inner.iter().rposition(|square| !square.is_empty()) {
+            let _touched: &mut Square = &mut row[Column(last)];
+        }
+    }
+}
+
+/// Re-wrapping can leave a cursor waiting to wrap in the middle of a row, or a saved one outside.
+fn settle_cursors(grid: &mut Grid<Square>) {
+    let (last_column, rows) = (grid.last_column(), grid.screen_lines() as i32);
+    for cursor in [&mut grid.cursor, &mut grid.saved_cursor] {
+        cursor.pos.col = cursor.pos.col.min(last_column);
+        cursor.pos.row = Line(cursor.pos.row.0.clamp(0, rows - 1));
+        cursor.should_wrap &= cursor.pos.col == last_column;
+    }
+}
+
+pub(super) fn default_tabs(cols: usize) -> Vec<bool> {
+    (0..cols).map(is_default_tab).collect()
+}
+
+fn is_default_tab(col: usize) -> bool {
+    col.is_multiple_of(TAB_WIDTH)
+}
+
+fn dimensions(size: Size) -> CrosswordsSize {
+    CrosswordsSize::new(usize::from(size.cols), usize::from(size.rows))
+}

@@ -1,0 +1,219 @@
+//! Reading a grid: rows and cells by value, without copying the grid. Resolves styles only when asked,
+//! because most cells share one.
+
+use rio_vt::crosswords::grid::row::Row;
+use rio_vt::crosswords::grid::{Dimensions, Grid};
+use rio_vt::crosswords::pos::Line;
+use rio_vt::crosswords::square::{ContentTag, Extras, Square, Wide};
+
+use super::convert;
+use super::rebuild::PenState;
+use crate::cell::Style;
+
+/// What part of a character a cell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    /// One cell.
+    Narrow,
+    /// The first of two cells.
+    Wide,
+    /// The second of two cells.
+    Spacer,
+    /// The cell left empty because a wide character did not fit and wrapped.
+    LeadingSpacer,
+}
+
+/// Stands for a style; equal keys mean equal looks within one grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StyleKey(u64);
+
+impl StyleKey {
+    /// The key of the default style in every grid.
+    pub(crate) const DEFAULT: StyleKey = StyleKey(0);
+    const FILL: u64 = 0b11 << 30;
+
+    /// The cell carries nothing but a background.
+    pub(crate) fn is_fill(self) -> bool {
+        self.0 & Self::FILL != 0
+    }
+}
+
+/// One cell, borrowed.
+#[derive(Clone, Copy)]
+pub(crate) struct CellView<'a> {
+    square: Square,
+    extras: Option<&'a Extras>,
+}
+
+impl<'a> CellView<'a> {
+    /// The base character; `\0` in a cell never written, `\t` where a tab began.
+    pub(crate) fn character(&self) -> char {
+        match self.square.content_tag() {
+            ContentTag::Codepoint => self.square.c(),
+            ContentTag::BgPalette | ContentTag::BgRgb => '\0',
+        }
+    }
+
+    /// Characters that joined the base one.
+    pub(crate) fn marks(&self) -> &'a [char] {
+        self.extras.map_or(&[], |extras| extras.zerowidth.as_slice())
+    }
+
+    /// Id and target of the hyperlink.
+    pub(crate) fn link(&self) -> Option<(&'a str, &'a str)> {
+        let link = self.extras?.hyperlink.as_ref()?;
+        Some((link.id(), link.uri()))
+    }
+
+    /// Which part of a character.
+    pub(crate) fn width(&self) -> Width {
+        match self.square.wide() {
+            Wide::Narrow => Width::Narrow,
+            Wide::Wide => Width::Wide,
+            Wide::Spacer => Width::Spacer,
+            Wide::LeadingSpacer => Width::LeadingSpacer,
+        }
+    }
+
+    /// The style, by key.
+    pub(crate) fn style_key(&self) -> StyleKey {
+        const UPPER: u64 = 0xffff_ffff_0000_0000;
+        match self.square.content_tag() {
+            ContentTag::Codepoint => StyleKey(u64::from(self.square.style_id()) << 32),
+            ContentTag::BgPalette | ContentTag::BgRgb => {
+                StyleKey(self.square.raw() & (UPPER | StyleKey::FILL))
+            }
+        }
+    }
+
+    /// The text goes on in the next row.
+    pub(crate) fn is_wrapped(&self) -> bool {
+        self.square.wrapline()
+    }
+
+    /// Nothing was ever written here.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.square.is_default()
+    }
+
+    /// Equal in everything.
+    pub(crate) fn is_same(&self, other: &CellView<'_>) -> bool {
+        self.square == other.square
+    }
+
+    /// Equal in everything but the character.
+    pub(crate) fn is_alike(&self, other: &CellView<'_>) -> bool {
+        const CHARACTER: u64 = (1 << 21) - 1;
+        self.square.raw() & !CHARACTER == other.square.raw() & !CHARACTER
+    }
+
+    /// No character of its own: blank, or skipped by a tab.
+    pub(crate) fn is_blank(&self) -> bool {
+        matches!(self.character(), '\0' | '\t' | ' ')
+            && self.extras.is_none()
+            && self.width() == Width::Narrow
+    }
+}
+
+/// One row, borrowed.
+#[derive(Clone, Copy)]
+pub(crate) struct RowView<'a> {
+    grid: &'a Grid<Square>,
+    row: &'a Row<Square>,
+}
+
+impl<'a> RowView<'a> {
+    /// Number of cells.
+    pub(crate) fn len(&self) -> usize {
+        self.row.len()
+    }
+
+    /// The cell at a column.
+    pub(crate) fn cell(&self, col: usize) -> Option<CellView<'a>> {
+        let square = *self.row.inner.get(col)?;
+        let extras = match self.row.has_extras {
+            true => square.extras_id_checked().and_then(|id| self.grid.extras_table.get(id)),
+            false => None,
+        };
+        Some(CellView { square, extras })
+    }
+
+    /// All cells in order.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = CellView<'a>> + use<'a> {
+        let row = *self;
+        (0..self.len()).filter_map(move |col| row.cell(col))
+    }
+
+    /// Whether the text goes on in the next row.
+    pub(crate) fn is_wrapped(&self) -> bool {
+        self.row.last().is_some_and(|square| square.wrapline())
+    }
+
+    /// The style behind a key of this row's grid.
+    pub(crate) fn style(&self, key: StyleKey) -> Style {
+        let mut square = Square::default();
+        if key.is_fill() {
+            let value = key.0 >> 32;
+            match ContentTag::from_bits(key.0) {
+                ContentTag::BgPalette => square.set_bg_palette(value as u8),
+                ContentTag::Codepoint | ContentTag::BgRgb => {
+                    square.set_bg_rgb(value as u8, (value >> 8) as u8, (value >> 16) as u8);
+                }
+            }
+        } else {
+            square.set_style_id((key.0 >> 32) as u16);
+        }
+        convert::style(&self.grid.style_of(&square))
+    }
+}
+
+/// One grid, borrowed.
+#[derive(Clone, Copy)]
+pub(crate) struct GridView<'a> {
+    grid: &'a Grid<Square>,
+}
+
+impl<'a> GridView<'a> {
+    pub(super) fn new(grid: &'a Grid<Square>) -> GridView<'a> {
+        GridView { grid }
+    }
+
+    /// Number of visible rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.grid.screen_lines()
+    }
+
+    /// Number of rows above the visible ones.
+    pub(crate) fn history(&self) -> usize {
+        self.grid.history_size()
+    }
+
+    /// Rows that left the history for good since the grid was made.
+    pub(crate) fn evicted(&self) -> u64 {
+        self.grid.lines_evicted()
+    }
+
+    /// A row counted from the oldest one still there.
+    pub(crate) fn row(&self, index: usize) -> Option<RowView<'a>> {
+        if index >= self.grid.total_lines() {
+            return None;
+        }
+        let line = Line(index as i32 - self.history() as i32);
+        Some(RowView { grid: self.grid, row: &self.grid[line] })
+    }
+
+    /// A visible row.
+    pub(crate) fn screen_row(&self, row: usize) -> Option<RowView<'a>> {
+        self.row(self.history() + row)
+    }
+
+    /// The pen and position the next character gets.
+    pub(crate) fn pen(&self) -> PenState {
+        PenState::of(self.grid, &self.grid.cursor)
+    }
+
+    /// The saved pen and position (DECSC).
+    pub(crate) fn saved_pen(&self) -> PenState {
+        PenState::of(self.grid, &self.grid.saved_cursor)
+    }
+}

@@ -1,0 +1,164 @@
+//! What the stream told about its program, as a closed list, and the bounded log it waits in. Draws no
+//! conclusions: what a fact means for a state or a notification is decided elsewhere.
+
+use crate::status::StatusReport;
+
+/// Facts nobody has taken yet; beyond this the oldest go.
+const FACTS_MAX: usize = 256;
+
+/// Which sequence carried a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotificationSource {
+    /// `OSC 9 ; text`.
+    Osc9,
+    /// `OSC 99 ; metadata ; text`.
+    Osc99,
+    /// `OSC 777 ; notify ; title ; text`.
+    Osc777,
+}
+
+/// State of a progress report (`OSC 9 ; 4`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Progress {
+    /// Nothing to show.
+    None,
+    /// Running at a percentage.
+    Running,
+    /// Failed.
+    Error,
+    /// Running, no percentage known.
+    Indeterminate,
+    /// Paused or in need of attention.
+    Paused,
+}
+
+/// A shell integration mark (`OSC 133`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PromptMark {
+    /// `A`: a prompt starts.
+    PromptStart,
+    /// `B`: the prompt ended, input starts.
+    InputStart,
+    /// `C`: a command runs, output starts.
+    OutputStart,
+    /// `D`: the command ended.
+    CommandEnd {
+        /// Its exit code, when the shell said so.
+        exit: Option<i32>,
+    },
+}
+
+/// Where an OSC 52 write wants to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClipboardTarget {
+    /// The clipboard (`c`, or nothing named).
+    Clipboard,
+    /// The primary selection (`p`, `s`).
+    Selection,
+}
+
+/// One thing the stream said. Text in facts is free of control characters and bounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// The title changed (OSC 0, OSC 2, title stack).
+    Title(String),
+    /// BEL.
+    Bell,
+    /// The child's directory (OSC 7, OSC 9;9).
+    WorkingDirectory(String),
+    /// The child wants to tell something.
+    Notification {
+        /// By which sequence.
+        source: NotificationSource,
+        /// Heading; may be empty.
+        title: String,
+        /// Text; may be empty.
+        body: String,
+    },
+    /// How far the child is (OSC 9;4).
+    Progress {
+        /// Kind of progress.
+        state: Progress,
+        /// Percentage, when one was given.
+        percent: Option<u8>,
+    },
+    /// A program status report (OSC 7501) that passed every check.
+    ProgramStatus(StatusReport),
+    /// Shell integration (OSC 133).
+    PromptMark(PromptMark),
+    /// The child asks to write the clipboard (OSC 52). Whether it may is the caller's policy; reads are
+    /// never answered and never become a fact.
+    Clipboard {
+        /// Which clipboard.
+        target: ClipboardTarget,
+        /// What to put there; empty means clear.
+        data: Vec<u8>,
+    },
+    /// The alternate screen was entered (`true`) or left.
+    AlternateScreen(bool),
+    /// The emulator failed and was replaced by a fresh one of the same size; the picture is gone.
+    DisplayReset,
+}
+
+impl Fact {
+    /// Facts of which only the newest matters supersede an older one of the same kind.
+    fn supersedes(&self, older: &Fact) -> bool {
+        match (self, older) {
+            (Fact::ProgramStatus(new), Fact::ProgramStatus(old)) => new.id == old.id,
+            (Fact::Title(_), Fact::Title(_))
+            | (Fact::Bell, Fact::Bell)
+            | (Fact::WorkingDirectory(_), Fact::WorkingDirectory(_))
+            | (Fact::Progress { .. }, Fact::Progress { .. })
+            | (Fact::Clipboard { .. }, Fact::Clipboard { .. })
+            | (Fact::AlternateScreen(_), Fact::AlternateScreen(_))
+            | (Fact::DisplayReset, Fact::DisplayReset) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Facts waiting to be taken, in stream order, bounded.
+#[derive(Debug, Default)]
+pub(crate) struct FactLog {
+    facts: Vec<Fact>,
+}
+
+impl FactLog {
+    /// Appends a fact, dropping what it supersedes and, when full, the oldest.
+    pub(crate) fn push(&mut self, fact: Fact) {
+        self.facts.retain(|older| !fact.supersedes(older));
+        if self.facts.len() >= FACTS_MAX {
+            self.facts.remove(0);
+        }
+        self.facts.push(fact);
+    }
+
+    /// Hands everything over.
+    pub(crate) fn take(&mut self) -> Vec<Fact> {
+        std::mem::take(&mut self.facts)
+    }
+}
+
+/// `text` without control, bidirectional and zero-width characters and at most `max` bytes long.
+pub(crate) fn printable(text: &str, max: usize) -> String {
+    let mut clean = String::with_capacity(text.len().min(max));
+    for character in text.chars().filter(|&character| is_printable(character)) {
+        if clean.len() + character.len_utf8() > max {
+            break;
+        }
+        clean.push(character);
+    }
+    clean
+}
+
+/// Whether a character shows itself and changes nothing but its own place.
+pub(crate) fn is_printable(character: char) -> bool {
+    !character.is_control() && !is_invisible(character)
+}
+
+/// Bidirectional and zero-width controls, which make a text look different from what it is.
+pub(crate) fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}

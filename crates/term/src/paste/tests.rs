@@ -1,0 +1,95 @@
+//! A paste cannot end itself, whatever it contains and however it is cut.
+
+use proptest::prelude::*;
+
+use super::{BEGIN, END, PasteEncoder, encode_paste};
+
+/// Texts that try: brackets whole, split, nested, and every kind of control.
+fn hostile_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just(END.to_owned()),
+        Just(BEGIN.to_owned()),
+        Just("\x1b".to_owned()),
+        Just("[201~".to_owned()),
+        Just("\u{9b}201~".to_owned()),
+        Just("\r\n".to_owned()),
+        Just("\u{202e}\u{200b}\u{200d}".to_owned()),
+        Just("\x03\x1c\x15\x1a\x11\x13\x17\x16\x12\x0f\x05\x04\x08\x7f\0".to_owned()),
+        any::<char>().prop_map(String::from),
+        "[ -~]{0,12}",
+    ];
+    proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+fn count(haystack: &[u8], needle: &str) -> usize {
+    haystack.windows(needle.len()).filter(|window| *window == needle.as_bytes()).count()
+}
+
+/// Controls that may be in a body.
+fn is_harmless(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r') || crate::fact::is_printable(character)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn c1_a_bracket_ends_once_and_at_the_end(text in hostile_text()) {
+        let bytes = encode_paste(&text, true);
+        prop_assert_eq!(count(&bytes, END), 1);
+        prop_assert!(bytes.ends_with(END.as_bytes()));
+        prop_assert_eq!(count(&bytes, BEGIN), 1);
+        let body = std::str::from_utf8(&bytes[BEGIN.len()..bytes.len() - END.len()]).unwrap();
+        prop_assert!(body.chars().all(is_harmless), "{:?}", body);
+    }
+
+    #[test]
+    fn c1_unbracketed_text_has_no_controls_but_tab_and_return(text in hostile_text()) {
+        let bytes = encode_paste(&text, false);
+        let body = std::str::from_utf8(&bytes).unwrap();
+        prop_assert!(body.chars().all(|character| character != '\n' && is_harmless(character)));
+        let normalised = text.replace("\r\n", "\n");
+        prop_assert_eq!(body.chars().count(), normalised.chars().count());
+    }
+
+    #[test]
+    fn pieces_encode_like_the_whole(text in hostile_text(), size in 1usize..7) {
+        let (mut encoder, mut bytes) = PasteEncoder::begin(true);
+        for piece in text.as_bytes().chunks(size) {
+            bytes.extend(encoder.chunk(piece));
+        }
+        bytes.extend(encoder.end());
+        prop_assert_eq!(bytes, encode_paste(&text, true));
+    }
+
+    #[test]
+    fn c1_bytes_that_are_no_text_cannot_end_a_bracket(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 0..9)) {
+        let (mut encoder, mut bytes) = PasteEncoder::begin(true);
+        for piece in &pieces {
+            bytes.extend(encoder.chunk(piece));
+        }
+        bytes.extend(encoder.end());
+        prop_assert_eq!(count(&bytes, END), 1);
+        prop_assert!(bytes.ends_with(END.as_bytes()));
+        prop_assert!(std::str::from_utf8(&bytes).is_ok());
+    }
+}
+
+#[test]
+fn controls_become_their_pictures_one_for_one() {
+    assert_eq!(encode_paste("a\x1b[31mb\x03\x7f\u{9b}\u{202e}c", false), "a␛[31mb␃␡��c".as_bytes());
+}
+
+#[test]
+fn newlines_are_kept_in_brackets_and_returns_without() {
+    assert_eq!(encode_paste("a\r\nb\nc\rd\te", false), b"a\rb\rc\rd\te");
+    assert_eq!(encode_paste("a\r\nb\rc", true), format!("{BEGIN}a\nb\nc{END}").as_bytes());
+}
+
+#[test]
+fn a_character_cut_off_at_the_end_is_shown_as_broken() {
+    let (mut encoder, mut bytes) = PasteEncoder::begin(false);
+    bytes.extend(encoder.chunk(b"a\xe2\x82"));
+    bytes.extend(encoder.end());
+    assert_eq!(bytes, "a\u{fffd}".as_bytes());
+}

@@ -1,0 +1,342 @@
+//! A screen as bytes that turn any terminal into it. Owns the order in which a terminal must be told:
+//! quiet it, draw, then set what the drawing would disturb. Emits nothing a terminal would answer, and
+//! clears by rows, because clearing the screen pushes it into the viewer's own history.
+
+use crate::cell::Style;
+use crate::dcs::cursor_style;
+use crate::engine::{GridView, Keyboard, PenState, Registers, RowView, StyleKey, Width};
+use crate::modes::{Modes, MouseEncoding, MouseTracking};
+use crate::osc::is_link;
+use crate::pen::{put, write_style};
+use crate::screen::Screen;
+use crate::size::Size;
+
+/// Which part of a screen, for which terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// All of it, for a terminal of the same size. Live bytes may follow.
+    Whole,
+    /// As much as fits into a terminal of another size, moved so that the cursor is inside. Nothing in
+    /// it depends on the screen's size, so live bytes must not follow; paint again instead.
+    Window(Size),
+}
+
+/// Everything off that could disturb drawing: synchronized update begins, cursor away, no insert, no
+/// origin, no margins, newline and wrap as usual, ASCII in G0 and G1, no link, plain pen.
+const QUIET: &[u8] =
+    b"\x1b[?2026h\x1b[?25l\x1b[4l\x1b[20l\x1b[?6l\x1b[?69l\x1b[r\x1b[?7h\x1b(B\x1b)B\x0f\x1b]8;;\x1b\\\x1b[0m";
+/// The synchronized update ends.
+const LOUD: &[u8] = b"\x1b[?2026l";
+
+impl Screen {
+    /// Bytes that make any terminal show this screen.
+    pub fn repaint(&self, view: View) -> Vec<u8> {
+        let mut painter = Painter::new();
+        match view {
+            View::Whole => self.paint_whole(&mut painter),
+            View::Window(size) => self.paint_window(&mut painter, size.sane()),
+        }
+        painter.out.extend_from_slice(LOUD);
+        painter.out
+    }
+
+    fn paint_whole(&self, painter: &mut Painter) {
+        let engine = self.engine();
+        let registers = engine.registers();
+        painter.quiet(false);
+        painter.grid(engine.main());
+        if engine.is_alternate() {
+            // The main screen lies ready beneath, for when the child leaves the alternate one.
+            painter.pen(engine.main(), &engine.main().pen());
+            painter.keyboard(&registers.other_keyboard);
+            painter.quiet(true);
+            painter.grid(engine.visible());
+        }
+        painter.input_modes(&registers.modes);
+        painter.keyboard(&registers.keyboard);
+        painter.title(self.title());
+        painter.tab_stops(&registers.tabs);
+        painter.registers(engine.visible(), &registers);
+        painter.cursor(&registers);
+    }
+
+    fn paint_window(&self, painter: &mut Painter, window: Size) {
+        let engine = self.engine();
+        let registers = engine.registers();
+        let grid = engine.visible();
+        let (left, top) = pan(&registers, self.size(), window);
+        painter.quiet(engine.is_alternate());
+        painter.out.extend_from_slice(b"\x1b[?7l");
+        for row in 0..usize::from(window.rows) {
+            painter.go(row, 0);
+            if let Some(cells) = grid.screen_row(top + row) {
+                painter.cells(cells, left, left + usize::from(window.cols));
+            }
+            painter.erase_rest();
+        }
+        painter.out.extend_from_slice(b"\x1b[?7h\x1b[0m");
+        painter.input_modes(&registers.modes);
+        painter.keyboard(&registers.keyboard);
+        painter.title(self.title());
+        let cursor = registers.cursor;
+        painter.go(usize::from(cursor.row) - top, usize::from(cursor.col) - left);
+        painter.cursor(&registers);
+    }
+}
+
+/// The first column and row of a window: the least move that shows the cursor.
+fn pan(registers: &Registers, screen: Size, window: Size) -> (usize, usize) {
+    let shift = |position: u16, window: u16, screen: u16| match window < screen {
+        true => (usize::from(position) + 1).saturating_sub(usize::from(window)),
+        false => 0,
+    };
+    (
+        shift(registers.cursor.col, window.cols, screen.cols),
+        shift(registers.cursor.row, window.rows, screen.rows),
+    )
+}
+
+/// Bytes so far and the pen a terminal has after them.
+struct Painter {
+    out: Vec<u8>,
+    key: StyleKey,
+    link: Option<(String, String)>,
+}
+
+impl Painter {
+    fn new() -> Painter {
+        Painter { out: Vec::with_capacity(16 * 1024), key: StyleKey::DEFAULT, link: None }
+    }
+
+    fn quiet(&mut self, alternate: bool) {
+        self.out.extend_from_slice(if alternate { b"\x1b[?1049h" } else { b"\x1b[?1049l" });
+        self.out.extend_from_slice(QUIET);
+        self.key = StyleKey::DEFAULT;
+        self.link = None;
+    }
+
+    fn go(&mut self, row: usize, col: usize) {
+        put(&mut self.out, format_args!("\x1b[{};{}H", row + 1, col + 1));
+    }
+
+    fn grid(&mut self, grid: GridView<'_>) {
+        let mut continues = false;
+        for index in 0..grid.rows() {
+            let Some(row) = grid.screen_row(index) else { continue };
+            if !continues {
+                self.go(index, 0);
+            }
+            // A wrapped row is printed to its last cell and the next one follows without a move, so that
+            // the terminal marks the wrap as its own.
+            let next = grid.screen_row(index + 1).filter(|next| used_length(*next) > 0);
+            continues = row.is_wrapped() && next.is_some();
+            let length = match continues {
+                true => row.len() - usize::from(leaves_a_gap(row, next)),
+                false => used_length(row),
+            };
+            self.cells(row, 0, length);
+            if !continues && length < row.len() {
+                self.erase_rest();
+            }
+        }
+    }
+
+    /// Prints the cells from one column up to another; halves of wide characters at the edges are blank.
+    fn cells(&mut self, row: RowView<'_>, from: usize, to: usize) {
+        let to = to.min(row.len());
+        let mut col = from;
+        while col < to {
+            let Some(cell) = row.cell(col) else { break };
+            let width = cell.width();
+            self.style(row, cell.style_key());
+            self.link(cell.link());
+            let whole = width != Width::Wide || col + 1 < to;
+            match cell.character() {
+                _ if width == Width::Spacer || !whole => self.out.push(b' '),
+                '\0' | '\t' => self.out.push(b' '),
+                character => {
+                    self.character(character);
+                    cell.marks().iter().for_each(|&mark| self.character(mark));
+                }
+            }
+            col += if width == Width::Wide { 2 } else { 1 };
+        }
+    }
+
+    fn character(&mut self, character: char) {
+        let mut buffer = [0; 4];
+        self.out.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
+    }
+
+    fn style(&mut self, row: RowView<'_>, key: StyleKey) {
+        if key != self.key {
+            self.key = key;
+            write_style(&mut self.out, &row.style(key));
+        }
+    }
+
+    fn link(&mut self, link: Option<(&str, &str)>) {
+        let link = link.filter(|(_, target)| is_link(target));
+        if link != self.link.as_ref().map(|(id, target)| (id.as_str(), target.as_str())) {
+            self.link = link.map(|(id, target)| (id.to_owned(), target.to_owned()));
+            match link {
+                None => self.out.extend_from_slice(b"\x1b]8;;\x1b\\"),
+                Some(("", target)) => put(&mut self.out, format_args!("\x1b]8;;{target}\x1b\\")),
+                Some((id, target)) => put(&mut self.out, format_args!("\x1b]8;id={id};{target}\x1b\\")),
+            }
+        }
+    }
+
+    /// Clears to the end of the row in the plain style.
+    fn erase_rest(&mut self) {
+        if self.key != StyleKey::DEFAULT {
+            self.key = StyleKey::DEFAULT;
+            self.out.extend_from_slice(b"\x1b[0m");
+        }
+        self.link(None);
+        self.out.extend_from_slice(b"\x1b[K");
+    }
+
+    /// Off first, then on: switching one kind of mouse reports off switches all of them off.
+    fn input_modes(&mut self, modes: &Modes) {
+        let switches = [
+            (1, modes.application_cursor),
+            (9, modes.mouse == MouseTracking::X10),
+            (1000, modes.mouse == MouseTracking::Clicks),
+            (1002, modes.mouse == MouseTracking::Drag),
+            (1003, modes.mouse == MouseTracking::Motion),
+            (1005, modes.mouse_encoding == MouseEncoding::Utf8),
+            (1006, modes.mouse_encoding == MouseEncoding::Sgr),
+            (1004, modes.focus_events),
+            (1007, modes.alternate_scroll),
+            (2004, modes.bracketed_paste),
+            (2027, modes.grapheme_clusters),
+            (2031, modes.color_scheme_updates),
+        ];
+        for (number, _) in switches.iter().filter(|(_, on)| !on) {
+            put(&mut self.out, format_args!("\x1b[?{number}l"));
+        }
+        for (number, _) in switches.iter().filter(|(_, on)| *on) {
+            put(&mut self.out, format_args!("\x1b[?{number}h"));
+        }
+        self.out.extend_from_slice(if modes.application_keypad { b"\x1b=" } else { b"\x1b>" });
+        put(&mut self.out, format_args!("\x1b[>4;{}m", modes.modify_other_keys));
+    }
+
+    /// Popping more than there is empties the stack; then it is built again.
+    fn keyboard(&mut self, keyboard: &Keyboard) {
+        self.out.extend_from_slice(b"\x1b[<9u");
+        if keyboard.base() != 0 {
+            put(&mut self.out, format_args!("\x1b[={};1u", keyboard.base()));
+        }
+        for flags in keyboard.levels() {
+            put(&mut self.out, format_args!("\x1b[>{flags}u"));
+        }
+    }
+
+    fn title(&mut self, title: &str) {
+        put(&mut self.out, format_args!("\x1b]2;{title}\x1b\\"));
+    }
+
+    fn tab_stops(&mut self, stops: &[bool]) {
+        self.out.extend_from_slice(b"\x1b[?5W");
+        if stops.iter().enumerate().all(|(col, &stop)| stop == (col % 8 == 0)) {
+            return;
+        }
+        self.out.extend_from_slice(b"\x1b[3g");
+        for (col, _) in stops.iter().enumerate().filter(|(_, stop)| **stop) {
+            put(&mut self.out, format_args!("\x1b[{}G\x1bH", col + 1));
+        }
+    }
+
+    /// Saved cursor, margins, pen, position and the modes that change how text is placed, in the order
+    /// in which they do not disturb each other.
+    fn registers(&mut self, grid: GridView<'_>, registers: &Registers) {
+        let saved = grid.saved_pen();
+        self.go(usize::from(saved.row), usize::from(saved.col));
+        self.looks(&saved);
+        self.out.extend_from_slice(b"\x1b7\x1b(B\x1b)B\x1b[0m");
+        self.key = StyleKey::DEFAULT;
+        let (top, bottom) = registers.region;
+        let mut pen = grid.pen();
+        if usize::from(bottom - top) < grid.rows() {
+            put(&mut self.out, format_args!("\x1b[{};{bottom}r", top + 1));
+        }
+        self.repeat_last_cell(grid, &pen);
+        if registers.modes.origin {
+            self.out.extend_from_slice(b"\x1b[?6h");
+            pen.row = pen.row.saturating_sub(top);
+        }
+        if registers.modes.origin || !pen.wrap_pending {
+            self.go(usize::from(pen.row), usize::from(pen.col));
+        }
+        self.looks(&pen);
+        self.out.extend_from_slice(if registers.charset == 1 { b"\x0e" } else { b"\x0f" });
+        for (sequence, on) in [
+            (&b"\x1b[?7l"[..], !registers.modes.line_wrap),
+            (b"\x1b[4h", registers.modes.insert),
+            (b"\x1b[20h", registers.modes.linefeed_newline),
+        ] {
+            if on {
+                self.out.extend_from_slice(sequence);
+            }
+        }
+    }
+
+    /// A terminal waits to wrap only after it printed into its last column.
+    fn repeat_last_cell(&mut self, grid: GridView<'_>, pen: &PenState) {
+        let Some(row) = grid.screen_row(usize::from(pen.row)).filter(|_| pen.wrap_pending) else { return };
+        let mut col = usize::from(pen.col);
+        if row.cell(col).is_some_and(|cell| cell.width() == Width::Spacer) {
+            col = col.saturating_sub(1);
+        }
+        self.go(usize::from(pen.row), col);
+        self.cells(row, col, row.len());
+    }
+
+    /// Where a pen is and how it writes, without margins.
+    fn pen(&mut self, grid: GridView<'_>, pen: &PenState) {
+        self.repeat_last_cell(grid, pen);
+        if !pen.wrap_pending {
+            self.go(usize::from(pen.row), usize::from(pen.col));
+        }
+        self.looks(pen);
+    }
+
+    fn looks(&mut self, pen: &PenState) {
+        self.link(pen.link.as_ref().map(|(id, target)| (id.as_str(), target.as_str())));
+        if pen.style != Style::default() || self.key != StyleKey::DEFAULT {
+            write_style(&mut self.out, &pen.style);
+        }
+        for (bit, name) in [(0, b'('), (1, b')')] {
+            if pen.line_drawing & (1 << bit) != 0 {
+                self.out.extend_from_slice(&[0x1b, name, b'0']);
+            }
+        }
+    }
+
+    fn cursor(&mut self, registers: &Registers) {
+        let cursor = registers.cursor;
+        put(&mut self.out, format_args!("\x1b[{} q", cursor_style(cursor.shape, cursor.blinking)));
+        self.out.extend_from_slice(if cursor.visible { b"\x1b[?25h" } else { b"\x1b[?25l" });
+    }
+}
+
+/// Whether the last cell is empty because the wide character after it did not fit; a terminal leaves it out
+/// by itself when it prints that character.
+fn leaves_a_gap(row: RowView<'_>, next: Option<RowView<'_>>) -> bool {
+    let last = row.cell(row.len().saturating_sub(1));
+    let first = next.and_then(|next| next.cell(0));
+    last.is_some_and(|cell| cell.width() == Width::LeadingSpacer)
+        && first.is_some_and(|cell| cell.width() == Width::Wide)
+}
+
+/// Cells up to the last one that differs from a cleared cell.
+fn used_length(row: RowView<'_>) -> usize {
+    let is_plain = |col: usize| {
+        row.cell(col).is_none_or(|cell| {
+            cell.is_untouched() || (cell.is_blank() && cell.style_key() == StyleKey::DEFAULT)
+        })
+    };
+    (0..row.len()).rev().find(|&col| !is_plain(col)).map_or(0, |col| col + 1)
+}

@@ -1,0 +1,375 @@
+//! Where escape sequences begin and end. Cuts a byte stream into runs of text with ordinary sequences,
+//! and into the sequences somebody here wants to see alone. Gives no sequence a meaning.
+//!
+//! The promise to the sink: every run starts and ends between sequences and between characters, however
+//! the stream was chunked. An unfinished tail stays here, so that a checkpoint can carry it, and no
+//! parser behind can be left half-way. Sequences that are too long are dropped to their end.
+
+const ESC: u8 = 0x1b;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+const BEL: u8 = 0x07;
+
+/// Longest control sequence; no program needs more, and parameters beyond are ignored anyway.
+const CSI_MAX: usize = 256;
+/// Longest OSC, DCS, APC, PM or SOS string; a longer one is discarded up to its end.
+pub(crate) const STRING_MAX: usize = 64 * 1024;
+/// What an interrupted character becomes.
+const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
+
+/// The kinds of strings a stream may carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StringKind {
+    /// Operating system command.
+    Osc,
+    /// Device control string.
+    Dcs,
+    /// Application program command.
+    Apc,
+    /// Privacy message or start of string: nobody reads these.
+    Ignored,
+}
+
+/// Receives the pieces in stream order.
+pub(crate) trait Sink {
+    /// Text, control characters and ordinary sequences, all whole.
+    fn run(&mut self, bytes: &[u8]);
+    /// A whole control sequence (from ESC to final byte) that [`is_special`] picked.
+    fn special(&mut self, sequence: &[u8]);
+    /// A whole string without introducer and terminator.
+    fn string(&mut self, kind: StringKind, payload: &[u8], terminator: &'static str);
+}
+
+/// Control sequences the emulator does not know or must not handle by itself: REP (its count is
+/// unbounded there), private device status reports, soft reset.
+pub(crate) fn is_special(sequence: &[u8]) -> bool {
+    match sequence {
+        [_, _, .., b'b'] => true,
+        [_, _, b'?', .., b'n'] => true,
+        [_, _, .., b'!', b'p'] => true,
+        _ => false,
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Between sequences; `pending` holds the start of a character or nothing.
+    #[default]
+    Ground,
+    /// After ESC and any intermediates.
+    Escape,
+    /// After `ESC [`.
+    Control,
+    /// In a control sequence that is too long.
+    ControlOverflow,
+    /// In a string.
+    String(StringKind),
+    /// In a string that is too long.
+    StringOverflow(StringKind),
+}
+
+/// The state between two chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Scanner {
+    state: State,
+    /// The unfinished sequence from its ESC on, or the unfinished character.
+    pending: Vec<u8>,
+}
+
+/// What the fast look at an ESC found.
+enum Glance {
+    /// A whole ordinary sequence of this length; it may stay in its run.
+    Ordinary(usize),
+    /// Anything else: cut the run and go byte by byte.
+    Careful,
+}
+
+impl Scanner {
+    /// Takes the next bytes of the stream.
+    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        let mut position = 0;
+        if !self.pending.is_empty() || self.state != State::Ground {
+            position = self.resume(bytes, sink);
+        }
+        let mut run_start = position;
+        while position < bytes.len() {
+            let Some(distance) = memchr::memchr(ESC, &bytes[position..]) else { break };
+            let escape = position + distance;
+            match glance(&bytes[escape..]) {
+                Glance::Ordinary(length) => position = escape + length,
+                Glance::Careful => {
+                    emit_before_cut(&bytes[run_start..escape], sink);
+                    position = self.careful(bytes, escape, sink);
+                    run_start = position;
+                }
+            }
+        }
+        if run_start < bytes.len() {
+            let run = &bytes[run_start..];
+            let whole = run.len() - unfinished_character(run);
+            self.pending.extend_from_slice(&run[whole..]);
+            emit(&run[..whole], sink);
+        }
+    }
+
+    /// The unfinished tail, for a checkpoint: the bytes to feed first, and whether the stream is in the
+    /// middle of something that is being dropped.
+    pub(crate) fn unfinished(&self) -> (&[u8], Dropping) {
+        let dropping = match self.state {
+            State::ControlOverflow => Dropping::Control,
+            State::StringOverflow(kind) => Dropping::String(kind),
+            State::Ground | State::Escape | State::Control | State::String(_) => Dropping::Nothing,
+        };
+        (&self.pending, dropping)
+    }
+
+    /// The scanner that would say `unfinished()` as given. Tails that no scanner produces are cut to
+    /// what one could.
+    pub(crate) fn resumed(tail: &[u8], dropping: Dropping) -> Scanner {
+        let mut scanner = Scanner::default();
+        match dropping {
+            Dropping::Nothing => scanner.feed(&tail[..tail.len().min(STRING_MAX + CSI_MAX)], &mut Nowhere),
+            Dropping::Control => scanner.state = State::ControlOverflow,
+            Dropping::String(kind) => scanner.state = State::StringOverflow(kind),
+        }
+        scanner
+    }
+
+    /// Finishes what an earlier chunk left over; returns how many bytes that took.
+    fn resume(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
+        match self.state {
+            State::Ground => self.resume_character(bytes, sink),
+            _ => self.careful(bytes, 0, sink),
+        }
+    }
+
+    /// Completes a character split between chunks. Invalid ones become one replacement character, as
+    /// they would have in one piece.
+    fn resume_character(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
+        for (index, &byte) in bytes.iter().enumerate() {
+            self.pending.push(byte);
+            match std::str::from_utf8(&self.pending) {
+                Ok(_) => {
+                    sink.run(&self.pending);
+                    self.pending.clear();
+                    return index + 1;
+                }
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => {
+                    sink.run(REPLACEMENT);
+                    self.pending.clear();
+                    return index;
+                }
+            }
+        }
+        bytes.len()
+    }
+
+    /// Byte by byte from `start` until the ground state is reached again; returns the position there.
+    fn careful(&mut self, bytes: &[u8], start: usize, sink: &mut impl Sink) -> usize {
+        let mut position = start;
+        loop {
+            if let State::String(_) | State::StringOverflow(_) = self.state {
+                position += self.string_bytes(&bytes[position..]);
+            }
+            let Some(&byte) = bytes.get(position) else { return bytes.len() };
+            position += usize::from(self.step(byte, sink));
+            if self.state == State::Ground {
+                return position;
+            }
+        }
+    }
+
+    /// Takes the part of a string up to its end or the end of the chunk.
+    fn string_bytes(&mut self, bytes: &[u8]) -> usize {
+        let is_end = |byte: &u8| matches!(*byte, ESC | CAN | SUB | BEL);
+        let length = bytes.iter().position(is_end).unwrap_or(bytes.len());
+        self.collect_string(&bytes[..length]);
+        length
+    }
+
+    fn collect_string(&mut self, bytes: &[u8]) {
+        let State::String(kind) = self.state else { return };
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() > STRING_MAX {
+            self.pending = Vec::new();
+            self.state = State::StringOverflow(kind);
+        }
+    }
+
+    /// One byte of the state machine. `false` when the byte ended a sequence without belonging to it.
+    fn step(&mut self, byte: u8, sink: &mut impl Sink) -> bool {
+        match (self.state, byte) {
+            (State::String(kind), _) => self.string_step(kind, byte, sink),
+            (State::StringOverflow(kind), _) => self.overflow_step(kind, byte),
+            (_, CAN | SUB) => self.ground(),
+            (_, ESC) => self.begin(),
+            (_, 0x00..=0x1f) => sink.run(&[byte]),
+            (_, 0x80..) => {
+                self.ground();
+                return false;
+            }
+            (_, 0x7f) => {}
+            (State::Control, _) => self.control_step(byte, sink),
+            (State::ControlOverflow, 0x40..=0x7e) => self.ground(),
+            (State::ControlOverflow, _) => {}
+            (State::Escape | State::Ground, _) => self.escape_step(byte, sink),
+        }
+        true
+    }
+
+    fn escape_step(&mut self, byte: u8, sink: &mut impl Sink) {
+        self.pending.push(byte);
+        let first = self.pending.len() == 2;
+        self.state = match byte {
+            0x20..=0x2f if self.pending.len() < CSI_MAX => State::Escape,
+            0x20..=0x2f => State::ControlOverflow,
+            b'[' if first => State::Control,
+            b']' if first => State::String(StringKind::Osc),
+            b'P' if first => State::String(StringKind::Dcs),
+            b'_' if first => State::String(StringKind::Apc),
+            b'X' | b'^' if first => State::String(StringKind::Ignored),
+            _ => {
+                sink.run(&self.pending);
+                State::Ground
+            }
+        };
+        if matches!(self.state, State::Ground | State::ControlOverflow) {
+            self.pending.clear();
+        }
+    }
+
+    fn control_step(&mut self, byte: u8, sink: &mut impl Sink) {
+        self.pending.push(byte);
+        if matches!(byte, 0x40..=0x7e) {
+            match is_special(&self.pending) {
+                true => sink.special(&self.pending),
+                false => sink.run(&self.pending),
+            }
+            self.ground();
+        } else if self.pending.len() > CSI_MAX {
+            self.pending.clear();
+            self.state = State::ControlOverflow;
+        }
+    }
+
+    fn string_step(&mut self, kind: StringKind, byte: u8, sink: &mut impl Sink) {
+        match (kind, byte) {
+            (_, CAN | SUB) => self.ground(),
+            (StringKind::Osc, BEL) => {
+                sink.string(kind, &self.pending[2..], "\x07");
+                self.ground();
+            }
+            (_, BEL) => self.collect_string(&[byte]),
+            _ => {
+                sink.string(kind, &self.pending[2..], "\x1b\\");
+                self.begin();
+            }
+        }
+    }
+
+    fn overflow_step(&mut self, kind: StringKind, byte: u8) {
+        match (kind, byte) {
+            (_, CAN | SUB) | (StringKind::Osc, BEL) => self.ground(),
+            (_, ESC) => self.begin(),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self) {
+        self.pending.clear();
+        self.pending.push(ESC);
+        self.state = State::Escape;
+    }
+
+    fn ground(&mut self) {
+        // A long string must not pin its buffer for the life of the screen.
+        if self.pending.capacity() > 4096 {
+            self.pending = Vec::new();
+        }
+        self.pending.clear();
+        self.state = State::Ground;
+    }
+}
+
+/// What a scanner throws away until it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dropping {
+    /// Nothing.
+    Nothing,
+    /// A control sequence that is too long.
+    Control,
+    /// A string that is too long.
+    String(StringKind),
+}
+
+/// A sink for replaying a tail that is known to complete nothing.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn run(&mut self, _: &[u8]) {}
+    fn special(&mut self, _: &[u8]) {}
+    fn string(&mut self, _: StringKind, _: &[u8], _: &'static str) {}
+}
+
+fn emit(run: &[u8], sink: &mut impl Sink) {
+    if !run.is_empty() {
+        sink.run(run);
+    }
+}
+
+/// Emits a run that an ESC ended; a character cut short by it becomes a replacement character.
+fn emit_before_cut(run: &[u8], sink: &mut impl Sink) {
+    let whole = run.len() - unfinished_character(run);
+    emit(&run[..whole], sink);
+    if whole < run.len() {
+        sink.run(REPLACEMENT);
+    }
+}
+
+/// Looks at what follows an ESC without changing anything.
+#[inline]
+fn glance(bytes: &[u8]) -> Glance {
+    match bytes.get(1) {
+        Some(b'[') => glance_control(bytes),
+        Some(b'P' | b'X' | b']' | b'^' | b'_') => Glance::Careful,
+        Some(0x30..=0x7e) => Glance::Ordinary(2),
+        Some(0x20..=0x2f) if matches!(bytes.get(2), Some(0x30..=0x7e)) => Glance::Ordinary(3),
+        _ => Glance::Careful,
+    }
+}
+
+#[inline]
+fn glance_control(bytes: &[u8]) -> Glance {
+    let window = &bytes[2..bytes.len().min(CSI_MAX)];
+    let Some(length) = window.iter().position(|byte| !matches!(byte, 0x20..=0x3f)) else {
+        return Glance::Careful;
+    };
+    let end = 2 + length;
+    match bytes[end] {
+        b'b' | b'n' | b'p' if is_special(&bytes[..=end]) => Glance::Careful,
+        0x40..=0x7e => Glance::Ordinary(end + 1),
+        _ => Glance::Careful,
+    }
+}
+
+/// How many bytes at the end are the valid start of a character.
+fn unfinished_character(bytes: &[u8]) -> usize {
+    let tail = &bytes[bytes.len().saturating_sub(3)..];
+    for (index, &byte) in tail.iter().enumerate().rev() {
+        match byte {
+            0x80..=0xbf => continue,
+            0xc0.. => {
+                let candidate = &tail[index..];
+                let unfinished =
+                    matches!(std::str::from_utf8(candidate), Err(error) if error.error_len().is_none());
+                return if unfinished { candidate.len() } else { 0 };
+            }
+            _ => return 0,
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! The emulated terminal of one run: feeding, size, replies, facts. Views of it (text, repaint, damage,
+//! checkpoint) are in their own files. A failure of the emulator ends here: this one screen is reset and
+//! says so, nobody else notices.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::cell::{Cell, CellText};
+use crate::damage::{Damage, Tracker};
+use crate::dcs;
+use crate::engine::{Engine, RowView, Width};
+use crate::fact::Fact;
+use crate::modes::{Cursor, Modes};
+use crate::osc;
+use crate::scan::{Scanner, Sink, StringKind};
+use crate::size::Size;
+use crate::status::StatusReport;
+
+/// A synchronized update is shown after this many bytes even if the child never ends it.
+const SYNC_BYTES_MAX: u64 = 1024 * 1024;
+/// Most history a screen may be asked to keep.
+const HISTORY_MAX: usize = 1_000_000;
+
+/// What a screen may keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Lines of history above the screen.
+    pub history_lines: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { history_lines: 10_000 }
+    }
+}
+
+impl Limits {
+    pub(crate) fn history(self) -> usize {
+        self.history_lines.min(HISTORY_MAX)
+    }
+}
+
+/// One emulated terminal.
+///
+/// Bytes may be cut anywhere between two calls of [`Screen::feed`]; the result is the same as in one
+/// piece. Replies must be taken and sent to the child, in order, by whoever feeds.
+pub struct Screen {
+    body: Body,
+    scanner: Scanner,
+    tracker: Tracker,
+    /// Cursor and modes at the last published version.
+    shown: (Cursor, Modes),
+    /// Bytes since updates are being held back.
+    sync_bytes: u64,
+}
+
+impl Screen {
+    /// A blank screen.
+    pub fn new(size: Size, limits: Limits) -> Screen {
+        let size = size.sane();
+        Screen::assemble(Engine::new(size, limits.history()), Scanner::default(), 1)
+    }
+
+    /// Takes the next bytes the child wrote.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.scanner.feed(bytes, &mut self.body);
+        self.publish(bytes.len());
+    }
+
+    /// Changes the size; lines of the main grid wrap anew. An equal size changes nothing.
+    pub fn resize(&mut self, size: Size) {
+        let size = size.sane();
+        if size == self.size() {
+            return;
+        }
+        let columns_change = size.cols != self.size().cols;
+        let (first, next) = (self.first_line().0, self.next_line().0);
+        self.body.guarded(size, |engine| engine.resize(size));
+        if columns_change {
+            self.deal_line_ids(first, next);
+        }
+        self.body.engine.take_changed();
+        self.tracker.resize(size.rows);
+        self.shown = (self.cursor(), self.modes());
+        self.sync_bytes = 0;
+    }
+
+    /// Answers to terminal queries, in stream order. At most 4 KiB wait here; beyond that the oldest
+    /// are dropped.
+    pub fn take_replies(&mut self) -> Vec<u8> {
+        self.body.engine.outbox().replies.take()
+    }
+
+    /// What the stream said since the last call, in stream order; newest per kind where only that counts.
+    pub fn take_facts(&mut self) -> Vec<Fact> {
+        self.body.engine.outbox().facts.take()
+    }
+
+    /// A number that grows whenever visible content, cursor, modes or size change. While the child
+    /// holds updates back (mode 2026) it stands still, at most for a mebibyte of output or until
+    /// [`Screen::release_sync`].
+    pub fn version(&self) -> u64 {
+        self.tracker.version()
+    }
+
+    /// What changed after a version.
+    pub fn damage(&self, since: u64) -> Damage {
+        self.tracker.since(since)
+    }
+
+    /// Whether the child holds updates back. Whoever has a clock releases them after 150 ms.
+    pub fn is_synchronizing(&self) -> bool {
+        self.body.engine.is_synchronizing()
+    }
+
+    /// Ends a synchronized update the child did not end.
+    pub fn release_sync(&mut self) {
+        self.body.engine.set_synchronizing(false);
+        self.publish(0);
+    }
+
+    /// The size in cells.
+    pub fn size(&self) -> Size {
+        self.body.engine.size()
+    }
+
+    /// The cursor of the visible grid.
+    pub fn cursor(&self) -> Cursor {
+        self.body.engine.cursor()
+    }
+
+    /// Whether the alternate screen is shown.
+    pub fn is_alternate(&self) -> bool {
+        self.body.engine.is_alternate()
+    }
+
+    /// The title, free of control characters; empty when none was set.
+    pub fn title(&self) -> &str {
+        &self.body.engine.outbox_ref().title
+    }
+
+    /// All modes.
+    pub fn modes(&self) -> Modes {
+        self.body.engine.modes()
+    }
+
+    /// The last status report of every program in the terminal, least recently updated first.
+    pub fn program_status(&self) -> &[StatusReport] {
+        self.body.engine.outbox_ref().status.records()
+    }
+
+    /// The program ended: of its status reports only `done` and `error` stay.
+    pub fn program_ended(&mut self) {
+        self.body.engine.outbox().status.keep_final();
+    }
+
+    /// The cells of a visible row, one per column; empty when there is no such row.
+    pub fn row_cells(&self, row: u16) -> Vec<Cell> {
+        self.body.engine.visible().screen_row(usize::from(row)).map(styled_cells).unwrap_or_default()
+    }
+
+    /// Makes the emulator fail at its next input, to test what happens then.
+    #[doc(hidden)]
+    pub fn fail_engine_once(&mut self) {
+        self.body.engine.fail_next();
+    }
+
+    pub(crate) fn assemble(engine: Engine, scanner: Scanner, version: u64) -> Screen {
+        let shown = (engine.cursor(), engine.modes());
+        let tracker = Tracker::new(engine.size().rows, version);
+        let mut screen =
+            Screen { body: Body { engine, line_base: 0 }, scanner, tracker, shown, sync_bytes: 0 };
+        screen.body.engine.take_changed();
+        screen
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.body.engine
+    }
+
+    pub(crate) fn scanner(&self) -> &Scanner {
+        &self.scanner
+    }
+
+    pub(crate) fn line_base(&self) -> u64 {
+        self.body.line_base
+    }
+
+    pub(crate) fn set_line_base(&mut self, base: u64) {
+        self.body.line_base = base;
+    }
+
+    pub(crate) fn sync_bytes(&self) -> u64 {
+        self.sync_bytes
+    }
+
+    pub(crate) fn set_sync_bytes(&mut self, bytes: u64) {
+        self.sync_bytes = bytes;
+    }
+
+    /// Makes changes visible to readers, unless the child holds them back.
+    fn publish(&mut self, fed: usize) {
+        if self.body.engine.is_synchronizing() {
+            self.sync_bytes += fed as u64;
+            if self.sync_bytes <= SYNC_BYTES_MAX {
+                return;
+            }
+            self.body.engine.set_synchronizing(false);
+        }
+        self.sync_bytes = 0;
+        let changed = self.body.engine.take_changed();
+        let now = (self.cursor(), self.modes());
+        self.tracker.note(&changed, now != self.shown);
+        self.shown = now;
+    }
+
+    /// After wrapping anew: ids from the bottom up, and neither end ever goes back.
+    fn deal_line_ids(&mut self, first_before: u64, next_before: u64) {
+        let main = self.body.engine.main();
+        let total = (main.history() + main.rows()) as u64;
+        let next = next_before.max(first_before + total);
+        self.body.line_base = (next - total).wrapping_sub(main.evicted());
+    }
+}
+
+impl std::fmt::Debug for Screen {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Screen")
+            .field("size", &self.size())
+            .field("version", &self.version())
+            .field("title", &self.title())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The emulator with what must survive its failure.
+struct Body {
+    engine: Engine,
+    /// Added to the emulator's row numbers, wrapping, to make line ids.
+    line_base: u64,
+}
+
+impl Body {
+    /// Runs an operation of the emulator; when it fails, a blank one of the given size takes over.
+    fn guarded(&mut self, size: Size, operation: impl FnOnce(&mut Engine)) {
+        let next = self.next_line();
+        let engine = &mut self.engine;
+        if catch_unwind(AssertUnwindSafe(|| operation(engine))).is_err() {
+            self.engine = self.engine.fresh(size);
+            self.line_base = next;
+            self.engine.outbox().facts.push(Fact::DisplayReset);
+        }
+    }
+
+    fn next_line(&self) -> u64 {
+        let main = self.engine.main();
+        self.line_base.wrapping_add(main.evicted()) + (main.history() + main.rows()) as u64
+    }
+}
+
+impl Sink for Body {
+    fn run(&mut self, bytes: &[u8]) {
+        self.guarded(self.engine.size(), |engine| engine.advance(bytes));
+    }
+
+    fn special(&mut self, sequence: &[u8]) {
+        self.guarded(self.engine.size(), |engine| engine.special(sequence));
+    }
+
+    fn string(&mut self, kind: StringKind, payload: &[u8], terminator: &'static str) {
+        self.guarded(self.engine.size(), |engine| match kind {
+            StringKind::Osc => osc::dispatch(engine, payload, terminator),
+            StringKind::Dcs => dcs::dispatch(engine, payload),
+            StringKind::Apc => dcs::application_command(engine, payload),
+            StringKind::Ignored => {}
+        });
+    }
+}
+
+fn styled_cells(row: RowView<'_>) -> Vec<Cell> {
+    let mut last_link: Option<(&str, Arc<str>)> = None;
+    let mut cells = Vec::with_capacity(row.len());
+    for cell in row.cells() {
+        let mut text = CellText::EMPTY;
+        match (cell.width(), cell.character()) {
+            (Width::Spacer, _) => {}
+            (_, '\0' | '\t') => text.push(' '),
+            (_, character) => {
+                text.push(character);
+                cell.marks().iter().for_each(|&mark| text.push(mark));
+            }
+        }
+        let link = cell.link().map(|(_, target)| match &last_link {
+            Some((known, shared)) if *known == target => shared.clone(),
+            _ => Arc::from(target),
+        });
+        last_link = cell.link().map(|(_, target)| target).zip(link.clone());
+        let width = match cell.width() {
+            Width::Narrow | Width::LeadingSpacer => 1,
+            Width::Wide => 2,
+            Width::Spacer => 0,
+        };
+        cells.push(Cell { text, style: row.style(cell.style_key()), width, link });
+    }
+    cells
+}

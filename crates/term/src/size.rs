@@ -1,0 +1,47 @@
+//! The size of a screen in cells. Owns the clamp; nothing in this crate accepts an unclamped size.
+
+/// Columns and rows of a screen, always within [`Size::MIN`] and [`Size::MAX`] when made by
+/// [`Size::clamped`]. The screen clamps again, so a hand-made value cannot do harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Size {
+    /// Number of columns.
+    pub cols: u16,
+    /// Number of rows.
+    pub rows: u16,
+}
+
+impl Size {
+    /// What a process gets when nobody named a size.
+    pub const DEFAULT: Size = Size { cols: 80, rows: 24 };
+    /// The smallest size: a one-column grid cannot hold a wide character and breaks emulators.
+    pub const MIN: Size = Size { cols: 2, rows: 1 };
+    /// The largest size: a million cells are 8 MiB, which is enough for every wall display.
+    pub const MAX: Size = Size { cols: 1000, rows: 1000 };
+
+    /// Brings any pair of numbers into the allowed range, each dimension on its own.
+    pub fn clamped(cols: u32, rows: u32) -> Size {
+        let within = |value: u32, low: u16, high: u16| {
+            u16::try_from(value.clamp(u32::from(low), u32::from(high))).unwrap_or(high)
+        };
+        Size {
+            cols: within(cols, Size::MIN.cols, Size::MAX.cols),
+            rows: within(rows, Size::MIN.rows, Size::MAX.rows),
+        }
+    }
+
+    /// The same size, clamped.
+    pub(crate) fn sane(self) -> Size {
+        Size::clamped(u32::from(self.cols), u32::from(self.rows))
+    }
+
+    /// Number of cells.
+    pub(crate) fn cells(self) -> usize {
+        usize::from(self.cols) * usize::from(self.rows)
+    }
+}
+
+impl Default for Size {
+    fn default() -> Size {
+        Size::DEFAULT
+    }
+}

@@ -1,0 +1,130 @@
+//! Lines by id, joined lines, search.
+
+use regex::Regex;
+use term::{Line, LineId, Limits, Screen, Size, Wraps};
+
+use crate::streams::screen;
+
+fn texts(lines: &[Line]) -> Vec<&str> {
+    lines.iter().map(|line| line.text.as_str()).collect()
+}
+
+fn all(screen: &Screen, wraps: Wraps) -> Vec<Line> {
+    screen.lines(screen.first_line()..screen.next_line(), wraps)
+}
+
+fn line_with(screen: &Screen, text: &str) -> LineId {
+    all(screen, Wraps::Keep).into_iter().find(|line| line.text == text).map(|line| line.id).unwrap()
+}
+
+#[test]
+fn ids_stay_with_their_line_while_it_scrolls() {
+    let mut screen = screen(Size::clamped(10, 3));
+    screen.feed(b"first\r\nsecond\r\n");
+    let second = line_with(&screen, "second");
+    for number in 0..20 {
+        screen.feed(format!("more {number}\r\n").as_bytes());
+        assert_eq!(line_with(&screen, "second"), second);
+    }
+    assert_eq!(texts(&screen.lines(second..LineId(second.0 + 2), Wraps::Keep)), ["second", "more 0"]);
+}
+
+#[test]
+fn ids_of_lines_that_left_are_gone_and_never_reused() {
+    let mut screen = screen(Size::clamped(10, 2));
+    screen.feed(b"first\r\n");
+    let first = line_with(&screen, "first");
+    (0..100).for_each(|number| screen.feed(format!("{number}\r\n").as_bytes()));
+    assert!(screen.first_line() > first);
+    assert!(screen.lines(first..LineId(first.0 + 1), Wraps::Keep).is_empty());
+    assert_eq!(screen.next_line().0 - screen.first_line().0, 42);
+}
+
+#[test]
+fn clearing_the_history_keeps_the_ids_on_the_screen() {
+    let mut screen = screen(Size::clamped(10, 2));
+    screen.feed(b"a\r\nb\r\nc\r\nd");
+    let last = line_with(&screen, "d");
+    screen.feed(b"\x1b[3J");
+    assert_eq!(line_with(&screen, "d"), last);
+    assert_eq!(texts(&all(&screen, Wraps::Keep)), ["c", "d"]);
+}
+
+#[test]
+fn rows_added_or_taken_keep_every_id() {
+    let mut screen = screen(Size::clamped(10, 4));
+    screen.feed(b"a\r\nb\r\nc\r\nd\r\ne\r\nf");
+    let ids = ["a", "c", "f"].map(|text| line_with(&screen, text));
+    for rows in [2, 6, 1, 9, 4] {
+        screen.resize(Size::clamped(10, rows));
+        assert_eq!(["a", "c", "f"].map(|text| line_with(&screen, text)), ids, "{rows} rows");
+    }
+}
+
+#[test]
+fn wrapping_anew_keeps_the_id_of_the_newest_line() {
+    let mut screen = screen(Size::clamped(20, 3));
+    screen.feed(b"a rather long line here\r\nand one more of those lines\r\nend");
+    let before = screen.next_line();
+    screen.resize(Size::clamped(10, 3));
+    assert!(screen.next_line() >= before);
+    let narrow = screen.next_line();
+    screen.resize(Size::clamped(40, 3));
+    assert!(screen.next_line() >= narrow);
+}
+
+#[test]
+fn the_alternate_screen_does_not_hide_the_history() {
+    let mut screen = screen(Size::clamped(10, 2));
+    screen.feed(b"a\r\nb\r\nc");
+    let before = all(&screen, Wraps::Keep);
+    screen.feed(b"\x1b[?1049hfull\r\nscreen\r\nprogram");
+    assert_eq!(all(&screen, Wraps::Keep), before);
+    assert_eq!(screen.text(Wraps::Keep), "screen\nprogram");
+}
+
+#[test]
+fn wrapped_rows_join_into_the_line_the_program_wrote() {
+    let mut screen = screen(Size::clamped(10, 4));
+    screen.feed(b"0123456789abcdef\r\nnext");
+    let kept = all(&screen, Wraps::Keep);
+    assert_eq!(texts(&kept), ["0123456789", "abcdef", "next", ""]);
+    assert_eq!(kept.iter().map(|line| line.wrapped).collect::<Vec<_>>(), [true, false, false, false]);
+    let joined = all(&screen, Wraps::Join);
+    assert_eq!(texts(&joined), ["0123456789abcdef", "next", ""]);
+    assert_eq!(joined[1].id.0 - joined[0].id.0, 2);
+    assert_eq!(screen.text(Wraps::Join), "0123456789abcdef\nnext");
+}
+
+#[test]
+fn search_finds_across_wraps_and_says_where() {
+    let mut screen = screen(Size::clamped(10, 3));
+    screen.feed("nothing\r\nsee https://example.com/page for more\r\nend\r\n日本 end".as_bytes());
+    let range = screen.first_line()..screen.next_line();
+    let found = screen.search(&Regex::new(r"https://\S+").unwrap(), range.clone(), 10);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].text, "https://example.com/page");
+    assert_eq!((found[0].start, found[0].end), (4, 28));
+    let line = screen.lines(found[0].line..screen.next_line(), Wraps::Join).swap_remove(0);
+    assert_eq!(&line.text[found[0].start..found[0].end], found[0].text);
+    assert_eq!(screen.search(&Regex::new("end").unwrap(), range.clone(), 10).len(), 2);
+    assert_eq!(screen.search(&Regex::new("end").unwrap(), range.clone(), 1).len(), 1);
+    assert_eq!(screen.search(&Regex::new("e").unwrap(), range, 0).len(), 0);
+}
+
+#[test]
+fn ranges_outside_of_what_exists_give_what_exists() {
+    let mut screen = screen(Size::clamped(10, 2));
+    screen.feed(b"a\r\nb");
+    assert_eq!(texts(&screen.lines(LineId(0)..LineId(u64::MAX), Wraps::Keep)), ["a", "b"]);
+    assert!(screen.lines(LineId(9)..LineId(3), Wraps::Keep).is_empty());
+    assert!(screen.lines(LineId(u64::MAX)..LineId(u64::MAX), Wraps::Join).is_empty());
+}
+
+#[test]
+fn a_screen_may_keep_no_history_at_all() {
+    let mut screen = Screen::new(Size::clamped(10, 2), Limits { history_lines: 0 });
+    (0..10).for_each(|number| screen.feed(format!("{number}\r\n").as_bytes()));
+    assert_eq!(texts(&all(&screen, Wraps::Keep)), ["9", ""]);
+    assert_eq!(screen.next_line().0, 11);
+}

@@ -1,0 +1,12 @@
+//! The screen through its public face: what goes in as bytes comes out as picture, replies and facts.
+
+mod containment;
+mod equivalence;
+mod facts;
+mod lines;
+mod malformed;
+mod painting;
+mod recordings;
+mod reference;
+mod replies;
+mod streams;

@@ -1,0 +1,1 @@
+//! Streams of real programs, recorded in a terminal, with the screens they must leave.

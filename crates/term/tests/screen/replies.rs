@@ -1,0 +1,223 @@
+//! Queries: one answer each, in stream order, and never a word of the child's.
+
+use term::{Size, View};
+
+use crate::streams::screen;
+
+/// Every query that is answered, with its answer on a fresh 80×24 screen.
+const ANSWERED: [(&str, &str); 42] = [
+    ("\x1b[c", "\x1b[?62;22;52c"),
+    ("\x1b[0c", "\x1b[?62;22;52c"),
+    ("\x1bZ", "\x1b[?62;22;52c"),
+    ("\x1b[>c", "\x1b[>1;100;0c"),
+    ("\x1b[=c", "\x1bP!|00000000\x1b\\"),
+    ("\x1b[5n", "\x1b[0n"),
+    ("\x1b[6n", "\x1b[1;1R"),
+    ("\x1b[?6n", "\x1b[?1;1R"),
+    ("\x1b[?996n", "\x1b[?997;1n"),
+    ("\x1b[>q", concat!("\x1bP>|Quarterdeck ", env!("CARGO_PKG_VERSION"), "\x1b\\")),
+    ("\x1b[>0q", concat!("\x1bP>|Quarterdeck ", env!("CARGO_PKG_VERSION"), "\x1b\\")),
+    ("\x1b[?u", "\x1b[?0u"),
+    ("\x1b[?2026$p", "\x1b[?2026;2$y"),
+    ("\x1b[?1016$p", "\x1b[?1016;0$y"),
+    ("\x1b[?2027$p", "\x1b[?2027;1$y"),
+    ("\x1b[?2031$p", "\x1b[?2031;2$y"),
+    ("\x1b[?1004$p", "\x1b[?1004;2$y"),
+    ("\x1b[?2004$p", "\x1b[?2004;2$y"),
+    ("\x1b[?25$p", "\x1b[?25;1$y"),
+    ("\x1b[?7$p", "\x1b[?7;1$y"),
+    ("\x1b[?1049$p", "\x1b[?1049;2$y"),
+    ("\x1b[?65000$p", "\x1b[?65000;0$y"),
+    ("\x1b[4$p", "\x1b[4;2$y"),
+    ("\x1b[99$p", "\x1b[99;0$y"),
+    ("\x1b]4;1;?\x07", "\x1b]4;1;rgb:cdcd/3131/3131\x07"),
+    ("\x1b]4;231;?\x1b\\", "\x1b]4;231;rgb:ffff/ffff/ffff\x1b\\"),
+    ("\x1b]10;?\x1b\\", "\x1b]10;rgb:e5e5/e5e5/e5e5\x1b\\"),
+    ("\x1b]11;?\x07", "\x1b]11;rgb:1010/1010/1010\x07"),
+    ("\x1b]12;?\x1b\\", "\x1b]12;rgb:e5e5/e5e5/e5e5\x1b\\"),
+    ("\x1b[14t", "\x1b[4;384;640t"),
+    ("\x1b[16t", "\x1b[6;16;8t"),
+    ("\x1b[18t", "\x1b[8;24;80t"),
+    ("\x1bP+q544e\x1b\\", "\x1bP1+r544E=787465726D2D323536636F6C6F72\x1b\\"),
+    ("\x1bP+q524742\x1b\\", "\x1bP1+r524742=382F382F38\x1b\\"),
+    ("\x1bP+q6e6f7065\x1b\\", "\x1bP0+r\x1b\\"),
+    ("\x1bP$qm\x1b\\", "\x1bP1$r0m\x1b\\"),
+    ("\x1bP$qr\x1b\\", "\x1bP1$r1;24r\x1b\\"),
+    ("\x1bP$q q\x1b\\", "\x1bP1$r2 q\x1b\\"),
+    ("\x1bP$q\"p\x1b\\", "\x1bP0$r\x1b\\"),
+    ("\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", "\x1b_Gi=31;ENOTSUP:images are not shown\x1b\\"),
+    ("\x1b]7501;?\x1b\\", "\x1b]7501;?\x1b\\"),
+    ("\x1b]7501;?\x07", "\x1b]7501;?\x1b\\"),
+];
+
+/// Reports that exist somewhere and must stay silent, because their answer is text of the child, or is
+/// unknown here.
+const SILENT: [&str; 40] = [
+    "\x05",
+    "\x1b[20t",
+    "\x1b[21t",
+    "\x1b[11t",
+    "\x1b[13t",
+    "\x1b[15t",
+    "\x1b[19t",
+    "\x1b]52;c;?\x07",
+    "\x1b]52;p;?\x1b\\",
+    "\x1b]52;;?\x07",
+    "\x1b]0;?\x07",
+    "\x1b]1;?\x07",
+    "\x1b]2;?\x07",
+    "\x1b]3;?\x07",
+    "\x1b]7;?\x07",
+    "\x1b]8;;?\x07",
+    "\x1b]13;?\x07",
+    "\x1b]17;?\x07",
+    "\x1b]19;?\x07",
+    "\x1b]21;foreground=?\x1b\\",
+    "\x1b]22;?\x07",
+    "\x1b]50;?\x07",
+    "\x1b]60;?\x07",
+    "\x1b]61;?\x07",
+    "\x1b]99;i=1:p=?;\x1b\\",
+    "\x1b]133;?\x07",
+    "\x1b]777;?\x07",
+    "\x1b]1337;ReportCellSize\x07",
+    "\x1b]1337;ReportVariable=dXNlci50\x07",
+    "\x1b]1337;Capabilities\x07",
+    "\x1b]5522;type=read\x1b\\",
+    "\x1b[1;1;1;1;24;80*y",
+    "\x1b[x",
+    "\x1b[1x",
+    "\x1b[?1;1;0S",
+    "\x1b[?15n",
+    "\x1b[?26n",
+    "\x1b[0q",
+    "\x1b[1\"q",
+    "\x1b_25a1;s\x1b\\",
+];
+
+fn answer(query: &str) -> String {
+    let mut screen = screen(Size::DEFAULT);
+    screen.feed(query.as_bytes());
+    String::from_utf8(screen.take_replies()).unwrap()
+}
+
+#[test]
+fn p3_every_known_query_is_answered_exactly_once() {
+    for (query, expected) in ANSWERED {
+        assert_eq!(answer(query), expected, "{query:?}");
+    }
+}
+
+#[test]
+fn p3_answers_come_in_stream_order_however_the_stream_is_cut() {
+    let stream: String = ANSWERED.iter().map(|(query, _)| *query).collect();
+    let expected: String = ANSWERED.iter().map(|(_, answer)| *answer).collect();
+    for size in [1, 2, 3, 7, 64, 10_000] {
+        let mut screen = screen(Size::DEFAULT);
+        stream.as_bytes().chunks(size).for_each(|chunk| screen.feed(chunk));
+        assert_eq!(String::from_utf8(screen.take_replies()).unwrap(), expected, "chunks of {size}");
+        assert_eq!(screen.take_replies(), b"");
+    }
+}
+
+#[test]
+fn p3_program_status_is_answered_before_a_later_device_query() {
+    assert_eq!(answer("\x1b]7501;?\x1b\\\x1b[c"), "\x1b]7501;?\x1b\\\x1b[?62;22;52c");
+}
+
+#[test]
+fn p3_answers_follow_the_state_at_their_place_in_the_stream() {
+    assert_eq!(
+        answer("\x1b[3;5H\x1b[6n\x1b[?2004h\x1b[?2004$p\x1b[>5u\x1b[?u\x1b[1;31m\x1bP$qm\x1b\\\x1b[2;5r\x1b[?6h\x1b[2;2H\x1b[6n"),
+        "\x1b[3;5R\x1b[?2004;1$y\x1b[?5u\x1bP1$r0;1;31m\x1b\\\x1b[2;2R"
+    );
+}
+
+#[test]
+fn several_colours_in_one_question_get_one_answer_each() {
+    assert_eq!(
+        answer("\x1b]4;0;?;7;?;300;?\x1b\\\x1b]10;?;?\x1b\\"),
+        "\x1b]4;0;rgb:0000/0000/0000\x1b\\\x1b]4;7;rgb:e5e5/e5e5/e5e5\x1b\\\
+         \x1b]10;rgb:e5e5/e5e5/e5e5\x1b\\\x1b]11;rgb:1010/1010/1010\x1b\\"
+    );
+}
+
+#[test]
+fn c5_reports_of_child_text_are_never_answered() {
+    for query in SILENT {
+        assert_eq!(answer(query), "", "{query:?}");
+    }
+}
+
+/// Puts the marker everywhere a child can put text, then asks everything there is to ask.
+#[test]
+fn c5_no_answer_ever_contains_what_the_child_wrote() {
+    let marker = ";touch x;";
+    let hex: String = marker.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let places = [
+        format!("\x1b]0;{marker}\x07"),
+        format!("\x1b]1;{marker}\x07"),
+        format!("\x1b]2;{marker}\x1b\\"),
+        "\x1b[22t".to_owned(),
+        format!("\x1b]7;file://{marker}/{marker}\x07"),
+        format!("\x1b]8;id={marker};https://{marker}\x07"),
+        format!("\x1b]4;1;{marker}\x07\x1b]10;{marker}\x07\x1b]11;{marker}\x07\x1b]50;{marker}\x07"),
+        format!("\x1b]52;c;{marker}\x07\x1b]52;c;O3RvdWNoIHg7\x07"),
+        format!("\x1b]7501;state=blocked:app={marker}:msg=O3RvdWNoIHg7\x1b\\"),
+        format!("\x1b]1337;SetUserVar=t={marker}\x07"),
+        format!("\x1bP1$r{marker}\x1b\\\x1b_G{marker}\x1b\\\x1b^{marker}\x1b\\"),
+        format!("{marker}\r\n{marker}"),
+    ];
+    let echoing = [
+        format!("\x1bP$q{marker}\x1b\\"),
+        format!("\x1bP+q{hex}\x1b\\"),
+        format!("\x1bP+q{marker}\x1b\\"),
+        format!("\x1b]4;{marker};?\x07"),
+        format!("\x1b]10;{marker};?\x07"),
+        format!("\x1b]7501;?{marker}\x1b\\"),
+        format!("\x1b_Gi=1{marker},a=q;\x1b\\"),
+        format!("\x1b_Ga=q,i=7,{marker};{marker}\x1b\\"),
+        format!("\x1b[?1{marker}$p"),
+    ];
+    let mut screen = screen(Size::DEFAULT);
+    let mut queries = 0;
+    let mut answers = Vec::new();
+    for place in &places {
+        screen.feed(place.as_bytes());
+        let known = ANSWERED.iter().map(|(query, _)| *query).chain(SILENT);
+        for query in known.chain(echoing.iter().map(String::as_str)) {
+            screen.feed(query.as_bytes());
+            answers.extend(screen.take_replies());
+            queries += 1;
+        }
+    }
+    assert!(queries >= 60 * places.len());
+    let answers = String::from_utf8_lossy(&answers).to_lowercase();
+    assert!(answers.contains("[?62"), "the screen went silent");
+    for trace in ["touch", &hex, "o3rvdwnoihg7"] {
+        assert!(!answers.contains(trace), "{trace} in {answers:?}");
+    }
+}
+
+#[test]
+fn e2_queries_nobody_answers_stay_bounded() {
+    let mut screen = screen(Size::DEFAULT);
+    for _ in 0..1_000 {
+        screen.feed(&b"\x1b[6n".repeat(100));
+    }
+    screen.feed(b"\x1b[7;9H\x1b[6n");
+    let replies = screen.take_replies();
+    assert!(replies.len() <= 4096 && replies.len() > 3000);
+    assert!(replies.ends_with(b"\x1b[7;9R"), "the newest answer is kept");
+    assert!(replies.starts_with(b"\x1b["), "answers are dropped whole");
+}
+
+#[test]
+fn a_repaint_of_a_repaint_asks_nothing() {
+    let mut first = screen(Size::DEFAULT);
+    first.feed(b"\x1b[?1049h\x1b[>5u\x1b[?1003h\x1b[?1006hx");
+    let mut second = screen(Size::DEFAULT);
+    second.feed(&first.repaint(View::Whole));
+    second.feed(&second.repaint(View::Window(Size::clamped(10, 5))));
+    assert_eq!(second.take_replies(), b"");
+}

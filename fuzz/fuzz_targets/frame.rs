@@ -1,0 +1,50 @@
+//! Frames from strangers: any bytes, in any pieces, give frames or one error per bad stretch; the decoder neither
+//! panics nor keeps more than it must, a good frame survives a round trip, and the next line is always found.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use proto::frame::{DataKind, Decoder, Frame, MAX_DATA, MAX_LINE, encode_data};
+use proto::request::parse_call;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((first, wire)) = data.split_first() else { return };
+    let cut = usize::from(*first).max(1);
+    let whole = decode(wire, wire.len().max(1));
+    assert_eq!(decode(wire, cut), whole, "the pieces in which bytes arrive must not matter");
+    for line in whole.into_iter().flatten() {
+        if let Frame::Line(line) = line {
+            // Every line is a call or an error; neither may panic.
+            let _call_or_error = parse_call(&line);
+        }
+    }
+    survives_a_round_trip(wire, u32::from(*first));
+});
+
+fn decode(wire: &[u8], cut: usize) -> Vec<Result<Frame, proto::FrameError>> {
+    let mut decoder = Decoder::default();
+    let mut frames = Vec::new();
+    for piece in wire.chunks(cut) {
+        decoder.push(piece);
+        frames.extend(std::iter::from_fn(|| decoder.next_frame()));
+        assert!(decoder.pending().len() <= MAX_LINE.max(MAX_DATA) + piece.len() + 64, "memory without bound");
+    }
+    // Whatever came before, two line feeds end it unless a binary frame is still owed its bytes.
+    decoder.push(b"\n\n");
+    frames.extend(std::iter::from_fn(|| decoder.next_frame()));
+    frames
+}
+
+fn survives_a_round_trip(bytes: &[u8], stream: u32) {
+    let mut wire = Vec::new();
+    encode_data(&mut wire, DataKind::Output, stream, 7, bytes);
+    let mut decoder = Decoder::default();
+    decoder.push(&wire);
+    let mut back = Vec::new();
+    while let Some(frame) = decoder.next_frame() {
+        let Ok(Frame::Data(data)) = frame else { panic!("what we encode must decode") };
+        assert_eq!((data.stream, data.offset), (stream, 7 + back.len() as u64));
+        back.extend_from_slice(&data.bytes);
+    }
+    assert_eq!(back, bytes);
+}

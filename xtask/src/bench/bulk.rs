@@ -1,0 +1,178 @@
+//! Rows of bulk speed: one child that prints as fast as it is read, watched and unwatched, then four at once. Owns
+//! what counts as the end: unwatched, the child's word that its last write returned; watched, the end marker on the
+//! viewer's terminal.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::contender::Contender;
+use super::errand::{END, Errand};
+use super::pty::{Client, Size};
+use super::report::{Report, Unit};
+use super::stream::{self, Kind};
+use super::{Lab, quarterdeck};
+
+/// No contender that works needs longer for one stream.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// An attached client is taken to have drawn what it had when this long nothing came.
+const QUIET: Duration = Duration::from_millis(250);
+
+/// Plain, colour and repaint streams, attached and detached.
+pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
+    lab.renew(report);
+    for kind in Kind::ALL {
+        let bytes = match kind {
+            Kind::Plain => lab.sized(100_000_000, 20_000_000),
+            Kind::Colour | Kind::Repaint => lab.sized(30_000_000, 8_000_000),
+        };
+        let file = stream::write(&lab.directory, kind, bytes)?;
+        for _ in 0..lab.sized(5, 3) {
+            round(lab, report, kind, &file);
+        }
+        // Streams are large; the next one takes their place.
+        let _gone = std::fs::remove_file(&file);
+    }
+    Ok(())
+}
+
+/// One round over all contenders, so that a noisy minute hits everybody.
+fn round(lab: &Lab, report: &mut Report, kind: Kind, file: &Path) {
+    let attached = format!("{} attached", kind.name());
+    let detached = format!("{} detached", kind.name());
+    let bare = bare(lab, file);
+    report.record(&attached, "bare", Unit::Rate, bare.clone());
+    report.record(&detached, "bare", Unit::Rate, bare);
+    for contender in &lab.contenders {
+        report.record(&attached, contender.name(), Unit::Rate, watched(lab, contender, file));
+        if contender.name() == "qd" && kind == Kind::Plain {
+            report.record("plain lost from the log", "qd", Unit::Bytes, lost(contender, file));
+        }
+        report.record(&detached, contender.name(), Unit::Rate, unwatched(lab, contender, file));
+    }
+}
+
+fn bare(lab: &Lab, file: &Path) -> Result<f64, String> {
+    let errand = Errand::print(&lab.directory, &lab.fresh_name(), file)?;
+    let client = Client::start(&bare_command(lab, &errand), Size::NORMAL)?;
+    client.settle(QUIET)?;
+    time_until_marker(&errand, &client, file)
+}
+
+/// The child itself on a terminal of ours.
+pub(crate) fn bare_command(lab: &Lab, errand: &Errand) -> std::process::Command {
+    let mut command = lab.bare.command();
+    command.args(&errand.argv()[1..]);
+    command
+}
+
+fn watched(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, String> {
+    let name = lab.fresh_name();
+    let errand = Errand::print(&lab.directory, &name, file)?;
+    contender.create(&name, Size::NORMAL, &errand.argv())?;
+    let client = contender.attach(&name, Size::NORMAL)?;
+    client.settle(QUIET)?;
+    let rate = time_until_marker(&errand, &client, file);
+    // `lost` looks at the newest entry, so the attached run of qd is forgotten by the sweep at the end.
+    if contender.name() != "qd" {
+        drop(errand);
+        contender.forget(&name);
+    }
+    rate
+}
+
+fn time_until_marker(errand: &Errand, client: &Client, file: &Path) -> Result<f64, String> {
+    let start = Instant::now();
+    errand.start.open();
+    client.read_until(END, PATIENCE)?;
+    rate(file, start.elapsed())
+}
+
+fn unwatched(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, String> {
+    let name = lab.fresh_name();
+    let errand = Errand::print(&lab.directory, &name, file)?;
+    contender.create(&name, Size::NORMAL, &errand.argv())?;
+    let start = Instant::now();
+    errand.start.open();
+    errand.done.wait(PATIENCE)?;
+    let rate = rate(file, start.elapsed());
+    drop(errand);
+    contender.forget(&name);
+    rate
+}
+
+/// Bytes that the child wrote and the log of the newest process does not have. The terminal driver writes each
+/// line feed as two bytes.
+fn lost(contender: &Contender, file: &Path) -> Result<f64, String> {
+    let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let produced = text.len() + text.iter().filter(|byte| **byte == b'\n').count();
+    let listed = quarterdeck::ps(&contender.place)?;
+    let newest = listed.iter().max_by_key(|row| row.name.trim_start_matches('s').parse::<u32>().unwrap_or(0));
+    let newest = newest.ok_or("qd ps shows no process")?;
+    contender.forget(&newest.name);
+    Ok(produced.saturating_sub(newest.log_end as usize) as f64)
+}
+
+fn rate(file: &Path, took: Duration) -> Result<f64, String> {
+    let bytes = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?.len();
+    Ok(bytes as f64 / took.as_secs_f64())
+}
+
+/// How many children are busy at once.
+const BUSY: usize = 4;
+
+/// Four children at once, unwatched, against four bare readers.
+pub(crate) fn run_four(lab: &Lab, report: &mut Report) -> Result<(), String> {
+    lab.renew(report);
+    let file = stream::write(&lab.directory, Kind::Plain, lab.sized(40_000_000, 10_000_000))?;
+    for _ in 0..lab.sized(5, 3) {
+        report.record("four at once", "bare", Unit::Rate, four_bare(lab, &file));
+        for contender in &lab.contenders {
+            report.record("four at once", contender.name(), Unit::Rate, four(lab, contender, &file));
+        }
+    }
+    // The directory goes at the end in any case.
+    let _gone = std::fs::remove_file(&file);
+    Ok(())
+}
+
+fn four_bare(lab: &Lab, file: &Path) -> Result<f64, String> {
+    let mut readers = Vec::new();
+    let errands = errands(lab, file)?;
+    for errand in &errands {
+        let client = Client::start(&bare_command(lab, errand), Size::NORMAL)?;
+        client.settle(QUIET)?;
+        readers.push(client);
+    }
+    let start = Instant::now();
+    let ended = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            readers.iter().map(|client| scope.spawn(|| client.read_until(END, PATIENCE))).collect();
+        errands.iter().for_each(|errand| errand.start.open());
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("a reader died".to_owned())))
+    });
+    ended?;
+    Ok(rate(file, start.elapsed())? * BUSY as f64)
+}
+
+fn four(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, String> {
+    let errands = errands(lab, file)?;
+    let mut names = Vec::new();
+    for errand in &errands {
+        let name = lab.fresh_name();
+        contender.create(&name, Size::NORMAL, &errand.argv())?;
+        names.push(name);
+    }
+    let start = Instant::now();
+    errands.iter().for_each(|errand| errand.start.open());
+    errands.iter().try_for_each(|errand| errand.done.wait(PATIENCE))?;
+    let rate = rate(file, start.elapsed())? * BUSY as f64;
+    drop(errands);
+    names.iter().for_each(|name| contender.forget(name));
+    Ok(rate)
+}
+
+fn errands(lab: &Lab, file: &Path) -> Result<Vec<Errand>, String> {
+    (0..BUSY).map(|_| Errand::print(&lab.directory, &lab.fresh_name(), file)).collect()
+}

@@ -1,0 +1,160 @@
+//! One program under test with a place of its own. Owns the directories, the environment and the copy of the
+//! program file, so that contenders share nothing with each other or with the person at the keyboard; what each
+//! one's command line looks like is in the files beside this one.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::census;
+use super::pty::{Client, Size, run_within};
+
+/// How long any single command of a contender may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command lines of one program. `session` is a short name of letters and digits.
+pub(crate) trait Dialect {
+    /// Its name in the table and on PATH.
+    fn name(&self) -> &'static str;
+    /// Starts a process that nobody watches.
+    fn create(&self, place: &Place, session: &str, size: Size, argv: &[String]) -> Result<(), String>;
+    /// Shows a process in the terminal it is started in.
+    fn attach(&self, place: &Place, session: &str) -> Command;
+    /// What must run before the first `create`; most start by themselves.
+    fn prepare(&self, _place: &Place) -> Result<(), String> {
+        Ok(())
+    }
+    /// Keeps the server alive between processes, where it would leave with the last one.
+    fn keep_alive(&self, _place: &Place) -> Result<(), String> {
+        Ok(())
+    }
+    /// Removes what is left of a process whose child has ended.
+    fn forget(&self, _place: &Place, _session: &str) {}
+    /// Ends everything politely; what stays is swept afterwards.
+    fn stop(&self, _place: &Place) {}
+    /// Lists all processes, if it can.
+    fn list(&self, _place: &Place) -> Option<Command> {
+        None
+    }
+    /// Prints one screen, if it can.
+    fn read(&self, _place: &Place, _session: &str) -> Option<Command> {
+        None
+    }
+    /// Whether attaching paints the screen; those that only pass bytes on paint nothing.
+    fn paints(&self) -> bool {
+        true
+    }
+}
+
+/// Directories and program of one contender.
+pub(crate) struct Place {
+    pub(crate) root: PathBuf,
+    program: PathBuf,
+}
+
+impl Place {
+    /// Makes the directories under `root`; the program file is copied in, so that its processes can be told from
+    /// any other use of the same program.
+    pub(crate) fn new(root: PathBuf, program: &Path) -> Result<Self, String> {
+        let told = |error: std::io::Error| format!("{}: {error}", root.display());
+        for name in ["bin", "home", "run", "data", "config"] {
+            let directory = root.join(name);
+            std::fs::create_dir_all(&directory).map_err(told)?;
+            private(&directory).map_err(told)?;
+        }
+        let name = program.file_name().ok_or("a program has a name")?;
+        let copy = root.join("bin").join(name);
+        std::fs::copy(program, &copy).map_err(told)?;
+        Ok(Self { root, program: copy })
+    }
+
+    /// The program with nothing in its environment but what is its own.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        self.furnish(&mut command);
+        command
+    }
+
+    /// Gives any command this place's environment and directory.
+    pub(crate) fn furnish(&self, command: &mut Command) {
+        let (home, run) = (self.root.join("home"), self.root.join("run"));
+        command.env_clear().current_dir(&home).stdin(Stdio::null());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs([("TERM", "xterm-256color"), ("LANG", "C.UTF-8"), ("SHELL", "/bin/sh")]);
+        command.env("HOME", &home);
+        for name in ["QD_RUNTIME_DIR", "TMUX_TMPDIR", "SCREENDIR", "ABDUCO_SOCKET_DIR", "XDG_RUNTIME_DIR"] {
+            command.env(name, &run);
+        }
+        for name in ["QD_DATA_DIR", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+            command.env(name, self.root.join("data"));
+        }
+        for name in ["QD_CONFIG_DIR", "XDG_CONFIG_HOME"] {
+            command.env(name, self.root.join("config"));
+        }
+    }
+
+    /// Runs a command to its end; what it printed, or its last words. Output goes through files because a daemon
+    /// that inherits a pipe would keep it open.
+    pub(crate) fn run(&self, mut command: Command) -> Result<String, String> {
+        let (said, complained) = (self.root.join("said"), self.root.join("complained"));
+        let file = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+        command.stdout(file(&said)?).stderr(file(&complained)?);
+        let read =
+            |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).trim().to_owned();
+        match run_within(command, PATIENCE) {
+            Ok(()) => Ok(read(&said)),
+            Err(error) => Err(format!("{error} {}", read(&complained))),
+        }
+    }
+
+    /// The contender's own processes that run now.
+    pub(crate) fn servers(&self) -> Vec<u32> {
+        census::servers(&self.root)
+    }
+}
+
+fn private(directory: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))
+}
+
+/// A dialect in its place.
+pub(crate) struct Contender {
+    pub(crate) dialect: Box<dyn Dialect>,
+    pub(crate) place: Place,
+}
+
+impl Contender {
+    pub(crate) fn name(&self) -> &'static str {
+        self.dialect.name()
+    }
+
+    /// Starts a process that nobody watches and returns when the command line does.
+    pub(crate) fn create(&self, session: &str, size: Size, argv: &[String]) -> Result<(), String> {
+        self.dialect.create(&self.place, session, size, argv)
+    }
+
+    /// Opens a terminal of our own and attaches in it.
+    pub(crate) fn attach(&self, session: &str, size: Size) -> Result<Client, String> {
+        Client::start(&self.dialect.attach(&self.place, session), size)
+    }
+
+    /// Removes what is left of a process.
+    pub(crate) fn forget(&self, session: &str) {
+        self.dialect.forget(&self.place, session);
+    }
+
+    /// Ends everything and begins anew with no process and no server.
+    pub(crate) fn renew(&self) -> Result<(), String> {
+        self.stop();
+        self.dialect.prepare(&self.place)?;
+        self.dialect.keep_alive(&self.place)
+    }
+
+    /// Ends everything.
+    pub(crate) fn stop(&self) {
+        self.dialect.stop(&self.place);
+        census::sweep(&self.place.root);
+    }
+}

@@ -1,0 +1,99 @@
+//! Rows of key echo: how long a key takes from the viewer's terminal to the child and back. Owns the keys, chosen so
+//! that none of them ends an escape sequence, and both situations: nothing else to do, and a flood next door.
+
+use std::time::Duration;
+
+use super::bulk::bare_command;
+use super::contender::Contender;
+use super::errand::Errand;
+use super::pty::{Client, Size};
+use super::report::{Report, Unit, percentile};
+use super::{Lab, stream};
+
+const KEYS: &[u8] = b"#@%&=+";
+const PATIENCE: Duration = Duration::from_secs(5);
+const READY: Duration = Duration::from_secs(20);
+
+/// Idle echo of the bare terminal and of each contender, then echo during a flood.
+pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
+    lab.renew(report);
+    let (rounds, keys) = lab.sized((5, 100), (3, 50));
+    let mut bare_times = Vec::new();
+    let mut times: Vec<Vec<f64>> = lab.contenders.iter().map(|_| Vec::new()).collect();
+    for _ in 0..rounds {
+        bare_times.extend(noted(report, "bare", "key echo", bare(lab, keys)));
+        for (index, contender) in lab.contenders.iter().enumerate() {
+            times[index].extend(noted(report, contender.name(), "key echo", through(lab, contender, keys)));
+        }
+    }
+    tell(report, "key echo", "bare", &bare_times);
+    for (index, contender) in lab.contenders.iter().enumerate() {
+        tell(report, "key echo", contender.name(), &times[index]);
+    }
+    let file = stream::write(&lab.directory, stream::Kind::Plain, 20_000_000)?;
+    for contender in &lab.contenders {
+        let flooded = beside_a_flood(lab, contender, &file, rounds * keys / 2);
+        let times = noted(report, contender.name(), "key echo, flood", flooded);
+        tell(report, "key echo, flood", contender.name(), &times);
+    }
+    Ok(())
+}
+
+fn tell(report: &mut Report, row: &str, who: &'static str, times: &[f64]) {
+    if !times.is_empty() {
+        report.record(&format!("{row} median"), who, Unit::Time, Ok(percentile(times, 0.50)));
+        report.record(&format!("{row} p99"), who, Unit::Time, Ok(percentile(times, 0.99)));
+    }
+}
+
+fn noted(report: &mut Report, who: &'static str, row: &str, times: Result<Vec<f64>, String>) -> Vec<f64> {
+    times.unwrap_or_else(|error| {
+        report.note(who, row, &error);
+        Vec::new()
+    })
+}
+
+fn bare(lab: &Lab, keys: usize) -> Result<Vec<f64>, String> {
+    let errand = Errand::echo(&lab.directory, &lab.fresh_name())?;
+    let client = Client::start(&bare_command(lab, &errand), Size::NORMAL)?;
+    errand.done.wait(READY)?;
+    type_keys(&client, keys)
+}
+
+fn through(lab: &Lab, contender: &Contender, keys: usize) -> Result<Vec<f64>, String> {
+    let name = lab.fresh_name();
+    let errand = Errand::echo(&lab.directory, &name)?;
+    contender.create(&name, Size::NORMAL, &errand.argv())?;
+    errand.done.wait(READY)?;
+    let client = contender.attach(&name, Size::NORMAL)?;
+    let times = type_keys(&client, keys);
+    drop(client);
+    drop(errand);
+    contender.forget(&name);
+    times
+}
+
+fn beside_a_flood(
+    lab: &Lab,
+    contender: &Contender,
+    file: &std::path::Path,
+    keys: usize,
+) -> Result<Vec<f64>, String> {
+    let name = lab.fresh_name();
+    let flood = Errand::flood(&lab.directory, &name, file, &lab.directory.join(format!("{name}.count")))?;
+    contender.create(&name, Size::NORMAL, &flood.argv())?;
+    flood.start.open();
+    let times = through(lab, contender, keys);
+    drop(flood);
+    contender.forget(&name);
+    times
+}
+
+fn type_keys(client: &Client, count: usize) -> Result<Vec<f64>, String> {
+    client.settle(Duration::from_millis(300))?;
+    // The first keys pay for pages and caches that a person's second key finds warm.
+    for key in KEYS {
+        client.echo(*key, PATIENCE)?;
+    }
+    KEYS.iter().cycle().take(count).map(|key| Ok(client.echo(*key, PATIENCE)?.as_secs_f64())).collect()
+}

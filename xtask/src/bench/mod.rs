@@ -1,0 +1,234 @@
+//! `cargo xtask bench`: `qd` beside a bare PTY and its peers, one table from one run, then each goal with its verdict.
+//! Owns the laboratory (directories, contenders, sizes) and the list of row families; each family measures in its own
+//! file. Everything is driven from outside, through command lines and terminals, as a user would.
+
+mod adopt;
+mod bulk;
+mod census;
+mod contender;
+mod create;
+mod echo;
+mod errand;
+mod goals;
+mod idle;
+mod paint;
+mod peers;
+mod pty;
+mod quarterdeck;
+mod report;
+mod stalled;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod verbs;
+mod wire;
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::step;
+use contender::{Contender, Dialect, Place};
+use report::Report;
+
+/// Measures some rows; what fails for one contender is noted, not returned.
+type Family = fn(&Lab, &mut Report) -> Result<(), String>;
+
+/// Row families by the name that `--only` takes, in the order of the table.
+const FAMILIES: &[(&str, Family)] = &[
+    ("bulk", bulk::run),
+    ("four", bulk::run_four),
+    ("echo", echo::run),
+    ("paint", paint::run),
+    ("create", create::run),
+    ("idle", idle::run),
+    ("busy", idle::run_busy),
+    ("stalled", stalled::run),
+    ("verbs", verbs::run),
+    ("cold", verbs::run_cold),
+    ("adopt", adopt::run),
+];
+
+/// What was asked for.
+#[derive(Default)]
+struct Options {
+    is_quick: bool,
+    as_json: bool,
+    only: Option<String>,
+    contenders: Option<Vec<String>>,
+}
+
+/// Everything a row family needs.
+pub(crate) struct Lab {
+    /// Smaller sizes and fewer rounds; the ratios get noisy.
+    is_quick: bool,
+    /// Scripts, pipes and streams.
+    directory: PathBuf,
+    /// The terminal without a multiplexer.
+    bare: Place,
+    contenders: Vec<Contender>,
+    counter: Cell<u32>,
+}
+
+/// Parses arguments, builds what is measured, measures, tells.
+pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
+    let options = parse(arguments)?;
+    if cfg!(debug_assertions) {
+        return again_in_release(arguments);
+    }
+    let binary = build_qd();
+    let lab = Lab::new(&options, binary.as_ref().ok())?;
+    let mut report = Report::new(lab.contenders.iter().map(Contender::name).collect());
+    if let Err(error) = &binary {
+        report.note("qd", "build", error);
+    }
+    for name in lab.absent(&options) {
+        report.note(name, "all", "not on PATH");
+    }
+    for (name, family) in
+        FAMILIES.iter().filter(|(name, _)| options.only.as_deref().is_none_or(|only| only == *name))
+    {
+        let start = Instant::now();
+        if let Err(error) = family(&lab, &mut report) {
+            report.note("bench", name, &error);
+        }
+        progress(&options, &format!("{name}: {:.0} s", start.elapsed().as_secs_f64()));
+    }
+    drop(lab);
+    // A run of peers alone has nothing to judge; a qd that does not build fails its goals.
+    let verdicts = if options.wants("qd") { goals::judge(&report) } else { Vec::new() };
+    if options.as_json {
+        println!("{}", report.json(&verdicts));
+    } else {
+        print!("{}", report.table());
+        verdicts.iter().for_each(|verdict| println!("{}", verdict.tell()));
+    }
+    Ok(())
+}
+
+fn progress(options: &Options, line: &str) {
+    if !options.as_json {
+        println!("bench: {line}");
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--quick" => options.is_quick = true,
+            "--json" => options.as_json = true,
+            "--only" => options.only = Some(value()?),
+            "--contenders" => options.contenders = Some(value()?.split(',').map(str::to_owned).collect()),
+            other => return Err(format!("unknown argument `{other}`")),
+        }
+    }
+    let is_known = |only: &String| FAMILIES.iter().any(|(name, _)| name == only);
+    match &options.only {
+        Some(only) if !is_known(only) => {
+            let names: Vec<&str> = FAMILIES.iter().map(|(name, _)| *name).collect();
+            Err(format!("no row `{only}`: choose one of {}", names.join(", ")))
+        }
+        _ => Ok(options),
+    }
+}
+
+/// An unoptimised reader would be slower than the PTY it reads.
+fn again_in_release(arguments: &[String]) -> Result<(), String> {
+    let mut command = step::cargo(&["run", "--release", "--quiet", "--package", "xtask", "--", "bench"]);
+    step::run(command.args(arguments))
+}
+
+fn build_qd() -> Result<PathBuf, String> {
+    step::run(&mut step::cargo(&["build", "--release", "--quiet", "--package", "cli"]))?;
+    Ok(step::target_dir().join("release/qd"))
+}
+
+impl Lab {
+    fn new(options: &Options, qd: Option<&PathBuf>) -> Result<Self, String> {
+        sweep_interrupted();
+        // Short, because the paths of Unix sockets are limited to 107 bytes.
+        let root = std::env::temp_dir().join(format!("qdb{}", std::process::id()));
+        let directory = root.join("lab");
+        std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        let shell = step::find_program("sh").ok_or("no sh on PATH")?;
+        let bare = Place::new(root.join("bare"), &shell)?;
+        let mut contenders = Vec::new();
+        let quarterdeck: Box<dyn Dialect> = Box::new(quarterdeck::Quarterdeck);
+        let mut candidates = vec![(quarterdeck, qd.cloned())];
+        candidates.extend(peers::all().into_iter().map(|peer| {
+            let program = step::find_program(peer.name());
+            (peer, program)
+        }));
+        for (dialect, program) in candidates {
+            let Some(program) = program.filter(|_| options.wants(dialect.name())) else { continue };
+            let place = Place::new(root.join(dialect.name()), &program)?;
+            contenders.push(Contender { dialect, place });
+        }
+        Ok(Self { is_quick: options.is_quick, directory, bare, contenders, counter: Cell::new(0) })
+    }
+
+    /// Peers that were asked for and are not installed.
+    fn absent(&self, options: &Options) -> Vec<&'static str> {
+        let is_here = |name: &str| self.contenders.iter().any(|contender| contender.name() == name);
+        peers::all()
+            .iter()
+            .map(|peer| peer.name())
+            .filter(|name| options.wants(name) && !is_here(name))
+            .collect()
+    }
+
+    /// `full`, or `quick` when speed matters more than quiet figures.
+    fn sized<T>(&self, full: T, quick: T) -> T {
+        if self.is_quick { quick } else { full }
+    }
+
+    /// Every contender begins anew; one that cannot is noted and will fail row by row.
+    fn renew(&self, report: &mut Report) {
+        for contender in &self.contenders {
+            if let Err(error) = contender.renew() {
+                report.note(contender.name(), "start", &error);
+            }
+        }
+    }
+
+    /// A name nobody has had before.
+    fn fresh_name(&self) -> String {
+        self.counter.set(self.counter.get() + 1);
+        format!("s{}", self.counter.get())
+    }
+}
+
+/// Ends and removes what an interrupted run has left: laboratories whose owner is gone.
+fn sweep_interrupted() {
+    let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let owner = name.strip_prefix("qdb").and_then(|digits| digits.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()) {
+            census::sweep(&path);
+            // What cannot be removed is somebody else's.
+            let _left = std::fs::remove_dir_all(&path);
+        }
+    }
+}
+
+impl Options {
+    fn wants(&self, name: &str) -> bool {
+        self.contenders.as_ref().is_none_or(|wanted| wanted.iter().any(|one| one == name))
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for contender in &self.contenders {
+            contender.stop();
+        }
+        let root = self.directory.parent().unwrap_or(&self.directory);
+        census::sweep(root);
+        // A file that cannot be removed stays in the temporary directory.
+        let _left = std::fs::remove_dir_all(root);
+    }
+}

@@ -1,0 +1,301 @@
+//! The peers: how each one is told to start, show and end a process. Owns their command lines and nothing else; each
+//! runs with its factory settings, as a newcomer would have it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::contender::{Dialect, PATIENCE, Place};
+use super::pty::{Size, pass};
+
+/// All peers in the order of the table.
+pub(crate) fn all() -> Vec<Box<dyn Dialect>> {
+    vec![
+        Box::new(Tmux),
+        Box::new(Screen),
+        Box::new(Dtach),
+        Box::new(Abduco),
+        Box::new(Zellij),
+        Box::new(Shpool),
+        Box::new(Tam),
+    ]
+}
+
+/// Starts a daemon that the sweep ends and nobody waits for.
+fn in_background(mut command: Command) -> Result<(), String> {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(drop).map_err(|error| format!("{command:?}: {error}"))
+}
+
+fn until_ok(name: &str, mut is_ready: impl FnMut() -> bool) -> Result<(), String> {
+    for _ in 0..200 {
+        if is_ready() {
+            return Ok(());
+        }
+        pass(Duration::from_millis(20));
+    }
+    Err(format!("the {name} daemon does not answer"))
+}
+
+struct Tmux;
+
+impl Tmux {
+    fn command(place: &Place, arguments: &[&str]) -> Command {
+        let mut command = place.command();
+        command.args(["-L", "bench", "-f", "/dev/null"]).args(arguments);
+        command
+    }
+}
+
+impl Dialect for Tmux {
+    fn name(&self) -> &'static str {
+        "tmux"
+    }
+
+    fn keep_alive(&self, place: &Place) -> Result<(), String> {
+        place
+            .run(Self::command(place, &["start-server", ";", "set-option", "-g", "exit-empty", "off"]))
+            .map(drop)
+    }
+
+    fn create(&self, place: &Place, session: &str, size: Size, argv: &[String]) -> Result<(), String> {
+        let (columns, rows) = (size.0.to_string(), size.1.to_string());
+        let mut command =
+            Self::command(place, &["new-session", "-d", "-s", session, "-x", &columns, "-y", &rows, "--"]);
+        command.args(argv);
+        place.run(command).map(drop)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        Self::command(place, &["attach-session", "-t", &format!("={session}")])
+    }
+
+    fn stop(&self, place: &Place) {
+        // No server is no error here.
+        let _none = place.run(Self::command(place, &["kill-server"]));
+    }
+
+    fn list(&self, place: &Place) -> Option<Command> {
+        Some(Self::command(place, &["list-sessions"]))
+    }
+
+    fn read(&self, place: &Place, session: &str) -> Option<Command> {
+        Some(Self::command(place, &["capture-pane", "-p", "-t", session]))
+    }
+}
+
+struct Screen;
+
+impl Screen {
+    fn command(place: &Place, arguments: &[&str]) -> Command {
+        let mut command = place.command();
+        command.args(["-c", "/dev/null"]).args(arguments);
+        command
+    }
+}
+
+impl Dialect for Screen {
+    fn name(&self) -> &'static str {
+        "screen"
+    }
+
+    fn create(&self, place: &Place, session: &str, _size: Size, argv: &[String]) -> Result<(), String> {
+        // Ten thousand lines, as the others keep or as the measurement needs.
+        let mut command = Self::command(place, &["-h", "10000", "-dmS", session]);
+        command.args(argv);
+        place.run(command).map(drop)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        Self::command(place, &["-x", session])
+    }
+}
+
+struct Dtach;
+
+impl Dialect for Dtach {
+    fn name(&self) -> &'static str {
+        "dtach"
+    }
+
+    fn create(&self, place: &Place, session: &str, _size: Size, argv: &[String]) -> Result<(), String> {
+        let mut command = place.command();
+        command.arg("-n").arg(place.root.join("run").join(session)).args(argv);
+        place.run(command).map(drop)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        let mut command = place.command();
+        command.arg("-a").arg(place.root.join("run").join(session)).args(["-E", "-z", "-r", "none"]);
+        command
+    }
+
+    fn paints(&self) -> bool {
+        false
+    }
+}
+
+struct Abduco;
+
+impl Dialect for Abduco {
+    fn name(&self) -> &'static str {
+        "abduco"
+    }
+
+    fn create(&self, place: &Place, session: &str, _size: Size, argv: &[String]) -> Result<(), String> {
+        let mut command = place.command();
+        command.args(["-n", session]).args(argv);
+        place.run(command).map(drop)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        let mut command = place.command();
+        command.args(["-a", session]);
+        command
+    }
+
+    fn paints(&self) -> bool {
+        false
+    }
+}
+
+struct Zellij;
+
+impl Dialect for Zellij {
+    fn name(&self) -> &'static str {
+        "zellij"
+    }
+
+    fn create(&self, place: &Place, session: &str, _size: Size, argv: &[String]) -> Result<(), String> {
+        let quoted: Vec<String> = argv.iter().skip(1).map(|word| format!("{word:?}")).collect();
+        let arguments = if quoted.is_empty() { String::new() } else { format!("args {}", quoted.join(" ")) };
+        let layout = format!("layout {{ pane command={:?} {{ {arguments} }} }}\n", argv[0]);
+        let file = place.root.join("config").join(format!("{session}.kdl"));
+        // A layout that cannot be written shows as a failed `create`.
+        let _shown_later = std::fs::write(&file, layout);
+        let mut command = place.command();
+        command.args(["attach", "--create-background", session, "options", "--show-startup-tips", "false"]);
+        command.arg("--default-layout").arg(file);
+        place.run(command).map(drop)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        let mut command = place.command();
+        command.args(["attach", session]);
+        command
+    }
+
+    fn forget(&self, place: &Place, session: &str) {
+        let mut command = place.command();
+        command.args(["delete-session", "--force", session]);
+        // Gone already is what we want.
+        let _gone = place.run(command);
+    }
+
+    fn list(&self, place: &Place) -> Option<Command> {
+        let mut command = place.command();
+        command.args(["list-sessions", "--short"]);
+        Some(command)
+    }
+}
+
+struct Shpool;
+
+impl Shpool {
+    fn command(place: &Place, arguments: &[&str]) -> Command {
+        let mut command = place.command();
+        command.arg("--socket").arg(place.root.join("run/shpool.socket")).args(arguments);
+        command
+    }
+}
+
+impl Dialect for Shpool {
+    fn name(&self) -> &'static str {
+        "shpool"
+    }
+
+    fn prepare(&self, place: &Place) -> Result<(), String> {
+        in_background(Self::command(place, &["daemon"]))?;
+        until_ok("shpool", || place.run(Self::command(place, &["list"])).is_ok())
+    }
+
+    fn create(&self, place: &Place, session: &str, _size: Size, argv: &[String]) -> Result<(), String> {
+        let command = Self::command(place, &["attach", "--background", "--cmd", &argv.join(" "), session]);
+        place.run(command).map(drop)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        Self::command(place, &["attach", "--force", session])
+    }
+
+    fn list(&self, place: &Place) -> Option<Command> {
+        Some(Self::command(place, &["list"]))
+    }
+}
+
+struct Tam;
+
+impl Tam {
+    /// One request over a new connection; the answer must name what was spawned.
+    fn ask(place: &Place, request: &Value) -> Result<(), String> {
+        let told = |error: std::io::Error| format!("tam socket: {error}");
+        let mut stream = UnixStream::connect(place.root.join("run/tam/sock")).map_err(told)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(told)?;
+        stream.write_all(format!("{request}\n").as_bytes()).map_err(told)?;
+        let mut reader = BufReader::new(&stream);
+        let mut answer = String::new();
+        while !answer.contains("\"spawned\"") {
+            answer.clear();
+            let count = reader.read_line(&mut answer).map_err(told)?;
+            if count == 0 || answer.contains("\"error\"") {
+                return Err(format!("tam: {}", answer.trim()));
+            }
+        }
+        Ok(())
+    }
+
+    fn command(place: &Place, arguments: &[&str]) -> Command {
+        let mut command = place.command();
+        command.args(arguments);
+        command
+    }
+}
+
+impl Dialect for Tam {
+    fn name(&self) -> &'static str {
+        "tam"
+    }
+
+    fn prepare(&self, place: &Place) -> Result<(), String> {
+        in_background(Self::command(place, &["daemon"]))?;
+        until_ok("tam", || UnixStream::connect(place.root.join("run/tam/sock")).is_ok())
+    }
+
+    fn create(&self, place: &Place, session: &str, _size: Size, argv: &[String]) -> Result<(), String> {
+        // Its command line starts nothing but the agents it knows; its socket starts any program.
+        let directory = place.root.join("home").join(session);
+        std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        let mut task = Self::command(place, &["new", session, "--no-start"]);
+        task.current_dir(&directory);
+        place.run(task)?;
+        let request = json!({"type": "spawn", "provider": argv[0], "args": argv[1..], "id": session,
+            "dir": directory});
+        Self::ask(place, &request)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        Self::command(place, &["attach", session])
+    }
+
+    fn stop(&self, place: &Place) {
+        // No daemon is no error here.
+        let _none = place.run(Self::command(place, &["shutdown"]));
+    }
+
+    fn list(&self, place: &Place) -> Option<Command> {
+        Some(Self::command(place, &["ps", "--json"]))
+    }
+}

@@ -1,0 +1,222 @@
+//! A terminal of our own with a program in it, as a person's terminal emulator would have it. Owns the master side
+//! and the waiting on it; refuses to interpret what it reads.
+
+use std::io::Error;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// Columns and rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Size(pub(crate) u16, pub(crate) u16);
+
+impl Size {
+    pub(crate) const NORMAL: Self = Self(80, 24);
+    pub(crate) const LARGE: Self = Self(200, 50);
+}
+
+/// A program on the slave side of a PTY. Dropping it kills the program and waits for it.
+pub(crate) struct Client {
+    child: Child,
+    master: OwnedFd,
+}
+
+impl Client {
+    /// Starts `command` as the leader of a new session whose terminal is a new PTY.
+    ///
+    /// `setsid --ctty` does what would otherwise need code between fork and exec.
+    pub(crate) fn start(command: &Command, size: Size) -> Result<Self, String> {
+        let (master, slave) = open_pair(size).map_err(|error| format!("cannot open a PTY: {error}"))?;
+        let mut wrapped = Command::new("setsid");
+        wrapped.arg("--ctty").arg(command.get_program()).args(command.get_args()).env_clear();
+        for (name, value) in command.get_envs() {
+            wrapped.env(name, value.unwrap_or_default());
+        }
+        if let Some(directory) = command.get_current_dir() {
+            wrapped.current_dir(directory);
+        }
+        let copy =
+            || slave.try_clone().map(Stdio::from).map_err(|error| format!("cannot copy the slave: {error}"));
+        wrapped.stdin(copy()?).stdout(copy()?).stderr(copy()?);
+        let child = wrapped.spawn().map_err(|error| format!("cannot start setsid: {error}"))?;
+        Ok(Self { child, master })
+    }
+
+    /// Reads with plain blocking reads until `marker` has come by. The marker's first byte must be rare in the
+    /// stream, because only pieces that hold it are searched: the search must not slow the reader it measures.
+    pub(crate) fn read_until(&self, marker: &[u8], patience: Duration) -> Result<(), String> {
+        let _watchdog = Watchdog::over(&self.child, patience);
+        let mut buffer = vec![0; 64 * 1024];
+        let mut tail: Vec<u8> = Vec::new();
+        loop {
+            let count = rustix::io::read(&self.master, &mut buffer[..])
+                .ok()
+                .filter(|count| *count > 0)
+                .ok_or_else(|| format!("no end marker; the last output was {:?}", printable(&tail)))?;
+            let piece = &buffer[..count];
+            if tail.contains(&marker[0]) || piece.contains(&marker[0]) {
+                tail.extend_from_slice(piece);
+                if find(&tail, marker) {
+                    return Ok(());
+                }
+                tail.drain(..tail.len().saturating_sub(marker.len() - 1));
+            } else {
+                tail.clear();
+                tail.extend_from_slice(&piece[count.saturating_sub(marker.len() - 1)..]);
+            }
+        }
+    }
+
+    /// Reads until every needle has been seen, keeping everything; for short outputs.
+    pub(crate) fn read_all_of(&self, needles: &[&[u8]], patience: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + patience;
+        let mut seen = Vec::new();
+        while !needles.iter().all(|needle| find(&seen, needle)) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || !self.read_some(left, &mut seen)? {
+                let end = &seen[seen.len().saturating_sub(200)..];
+                return Err(format!("the screen did not appear; its end was {:?}", printable(end)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one key and waits until it comes back.
+    pub(crate) fn echo(&self, key: u8, patience: Duration) -> Result<Duration, String> {
+        self.settle(Duration::from_millis(1))?;
+        let mut seen = Vec::with_capacity(4096);
+        let start = Instant::now();
+        self.write(&[key])?;
+        while !seen.contains(&key) {
+            let left = patience.saturating_sub(start.elapsed());
+            if left.is_zero() || !self.read_some(left, &mut seen)? {
+                return Err(format!("key {:?} did not come back in {patience:?}", char::from(key)));
+            }
+        }
+        Ok(start.elapsed())
+    }
+
+    /// Throws output away until there has been none for `quiet`.
+    pub(crate) fn settle(&self, quiet: Duration) -> Result<(), String> {
+        let mut sink = Vec::new();
+        while self.read_some(quiet, &mut sink)? {
+            sink.clear();
+        }
+        Ok(())
+    }
+
+    /// Types.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), String> {
+        rustix::io::write(&self.master, bytes).map(|_| ()).map_err(|error| format!("cannot type: {error}"))
+    }
+
+    /// Appends what is there, waiting at most `patience`; false when nothing came.
+    fn read_some(&self, patience: Duration, into: &mut Vec<u8>) -> Result<bool, String> {
+        if !is_readable(&self.master, patience) {
+            return Ok(false);
+        }
+        let mut buffer = [0; 16 * 1024];
+        match rustix::io::read(&self.master, &mut buffer) {
+            Ok(count) if count > 0 => {
+                into.extend_from_slice(&buffer[..count]);
+                Ok(true)
+            }
+            _ => Err(format!("the client ended; it said {:?}", printable(into))),
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // Already gone is as good as killed.
+        let _killed = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+/// Kills a client that outlives its patience, so that a blocking read on its terminal ends.
+struct Watchdog {
+    _stop: mpsc::SyncSender<()>,
+}
+
+impl Watchdog {
+    fn over(child: &Child, patience: Duration) -> Self {
+        let (stop, stopped) = mpsc::sync_channel::<()>(0);
+        let pid = Pid::from_child(child);
+        std::thread::spawn(move || {
+            // The sender only ever goes away; a time-out means that nobody stopped us.
+            if stopped.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let _gone = kill_process(pid, Signal::KILL);
+            }
+        });
+        Self { _stop: stop }
+    }
+}
+
+/// Runs a command to its end within `patience`, as a shell would in the background of this terminal.
+pub(crate) fn run_within(mut command: Command, patience: Duration) -> Result<(), String> {
+    let shown = show(&command);
+    let mut child = command.spawn().map_err(|error| format!("cannot start {shown}: {error}"))?;
+    if !ends_within(&child, patience) {
+        let _killed = child.kill();
+        let _status = child.wait();
+        return Err(format!("{shown} took longer than {patience:?}"));
+    }
+    match child.wait() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{shown}: {status}")),
+        Err(error) => Err(format!("{shown}: {error}")),
+    }
+}
+
+/// The program's name and arguments; its long environment is ours and says nothing.
+fn show(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words =
+        std::iter::once(program).chain(command.get_args()).map(|word| word.to_string_lossy().into_owned());
+    format!("`{}`", words.collect::<Vec<_>>().join(" "))
+}
+
+fn ends_within(child: &Child, patience: Duration) -> bool {
+    pidfd_open(Pid::from_child(child), PidfdFlags::empty())
+        .map_or(true, |pidfd| is_readable(&pidfd, patience))
+}
+
+/// Waits until something can be read.
+pub(crate) fn is_readable(descriptor: &impl AsFd, patience: Duration) -> bool {
+    let mut entries = [PollFd::new(descriptor, PollFlags::IN)];
+    let timeout = Timespec::try_from(patience).ok();
+    matches!(poll(&mut entries, timeout.as_ref()), Ok(count) if count > 0)
+}
+
+/// Lets time pass, for measurements over a window; not for waiting until something has happened.
+pub(crate) fn pass(window: Duration) {
+    let timeout = Timespec::try_from(window).ok();
+    let _nothing = poll(&mut [], timeout.as_ref());
+}
+
+fn open_pair(size: Size) -> Result<(OwnedFd, OwnedFd), Error> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let name = ptsname(&master, Vec::new())?;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
+    tcsetwinsize(&slave, Winsize { ws_col: size.0, ws_row: size.1, ws_xpixel: 0, ws_ypixel: 0 })?;
+    Ok((master, slave))
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> bool {
+    text.windows(wanted.len()).any(|window| window == wanted)
+}
+
+fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(400)..]).into_owned()
+}

@@ -1,0 +1,83 @@
+//! `qd` itself, through its command line. Owns the verbs the bench uses and the few JSON fields it reads.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::contender::{Dialect, Place};
+use super::pty::Size;
+
+pub(crate) struct Quarterdeck;
+
+/// One process as `qd ps --json` shows it.
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) status: String,
+    pub(crate) pid: u64,
+    pub(crate) log_end: u64,
+}
+
+impl Dialect for Quarterdeck {
+    fn name(&self) -> &'static str {
+        "qd"
+    }
+
+    fn create(&self, place: &Place, session: &str, size: Size, argv: &[String]) -> Result<(), String> {
+        let mut command =
+            verb(place, &["spawn", "--name", session, "--size", &format!("{}x{}", size.0, size.1)]);
+        command.arg("--cwd").arg(place.root.join("home")).args(["--json", "--"]).args(argv);
+        place.run(command).map(drop)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        verb(place, &["attach", session])
+    }
+
+    fn forget(&self, place: &Place, session: &str) {
+        // An entry that is gone already is what we want.
+        let _gone = place.run(verb(place, &["close", session]));
+    }
+
+    fn stop(&self, place: &Place) {
+        if !place.servers().is_empty() {
+            // What this leaves behind is swept.
+            let _swept = place.run(verb(place, &["shutdown", "--kill"]));
+        }
+    }
+
+    fn list(&self, place: &Place) -> Option<Command> {
+        Some(verb(place, &["ps"]))
+    }
+
+    fn read(&self, place: &Place, session: &str) -> Option<Command> {
+        Some(verb(place, &["read", session]))
+    }
+}
+
+fn verb(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command();
+    command.args(arguments);
+    command
+}
+
+/// The daemon's pid.
+pub(crate) fn daemon_pid(place: &Place) -> Result<u32, String> {
+    let said = place.run(verb(place, &["status", "--json"]))?;
+    let status: Value = serde_json::from_str(&said).map_err(|error| format!("qd status: {error}: {said}"))?;
+    let pid = status.get("pid").and_then(Value::as_u64).and_then(|pid| u32::try_from(pid).ok());
+    pid.ok_or_else(|| format!("qd status names no pid: {said}"))
+}
+
+/// All processes.
+pub(crate) fn ps(place: &Place) -> Result<Vec<Listed>, String> {
+    let said = place.run(verb(place, &["ps", "--json"]))?;
+    let rows: Vec<Value> = serde_json::from_str(&said).map_err(|error| format!("qd ps: {error}: {said}"))?;
+    let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let listed = |row: &Value| Listed {
+        name: text(row, "name"),
+        status: text(row, "status"),
+        pid: row.get("pid").and_then(Value::as_u64).unwrap_or(0),
+        log_end: row.pointer("/log/end").and_then(Value::as_u64).unwrap_or(0),
+    };
+    Ok(rows.iter().map(listed).collect())
+}

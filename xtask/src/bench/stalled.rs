@@ -1,0 +1,80 @@
+//! Row of stalled viewers: twenty clients that never read while the child floods. Owns the two figures: how much of
+//! its speed the child keeps, and how much the contender's servers grow.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::contender::Contender;
+use super::errand::Errand;
+use super::pty::{Size, pass};
+use super::report::{Report, Unit};
+use super::{Lab, census, stream};
+
+const VIEWERS: usize = 20;
+const PIECE: usize = 4_000_000;
+/// Enough for a rate; the flood with viewers is as long as the goal says.
+const ALONE: Duration = Duration::from_secs(8);
+
+/// Those that let several clients watch one process and keep a screen.
+const CAPABLE: [&str; 2] = ["qd", "tmux"];
+
+/// `qd` for the time the goal names, tmux for comparison.
+pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
+    let file = stream::write(&lab.directory, stream::Kind::Plain, PIECE)?;
+    for contender in lab.contenders.iter().filter(|contender| CAPABLE.contains(&contender.name())) {
+        let full = if contender.name() == "qd" { 60 } else { 15 };
+        let window = Duration::from_secs(lab.sized(full, 6));
+        match flood(lab, contender, &file, window) {
+            Ok((kept, growth)) => {
+                report.record("20 stalled viewers, speed kept", contender.name(), Unit::Ratio, Ok(kept));
+                report.record("20 stalled viewers, growth", contender.name(), Unit::Bytes, Ok(growth));
+            }
+            Err(error) => report.note(contender.name(), "20 stalled viewers", &error),
+        }
+        contender.stop();
+    }
+    Ok(())
+}
+
+fn flood(lab: &Lab, contender: &Contender, file: &Path, window: Duration) -> Result<(f64, f64), String> {
+    contender.renew()?;
+    let name = lab.fresh_name();
+    let count = lab.directory.join(format!("{name}.count"));
+    let errand = Errand::flood(&lab.directory, &name, file, &count)?;
+    contender.create(&name, Size::NORMAL, &errand.argv())?;
+    errand.start.open();
+    pass(Duration::from_secs(1));
+    let alone = rounds_per_second(&count, ALONE);
+    let servers = contender.place.servers();
+    let before = census::pss(&servers);
+    let mut viewers = Vec::new();
+    for _ in 0..VIEWERS {
+        viewers.push(contender.attach(&name, Size::NORMAL)?);
+    }
+    pass(Duration::from_secs(1));
+    let start = Instant::now();
+    let begin = rounds(&count);
+    let mut peak = before;
+    while start.elapsed() < window {
+        pass(Duration::from_millis(500));
+        peak = peak.max(census::pss(&servers));
+    }
+    let watched = (rounds(&count) - begin) / start.elapsed().as_secs_f64();
+    drop(viewers);
+    drop(errand);
+    if alone <= 0.0 {
+        return Err("the child printed nothing".to_owned());
+    }
+    Ok((watched / alone, peak.saturating_sub(before) as f64))
+}
+
+fn rounds_per_second(count: &Path, window: Duration) -> f64 {
+    let (begin, start) = (rounds(count), Instant::now());
+    pass(window);
+    (rounds(count) - begin) / start.elapsed().as_secs_f64()
+}
+
+fn rounds(count: &Path) -> f64 {
+    let text = std::fs::read_to_string(count).unwrap_or_default();
+    text.trim().parse().unwrap_or(0.0)
+}
