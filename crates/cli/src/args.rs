@@ -63,9 +63,11 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 }
 
 fn told(error: &clap::Error) -> ExitCode {
-    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let bare = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let is_help =
+        matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) || error.kind() == bare;
     let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
-    if is_help || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand || !is_json {
+    if is_help || !is_json {
         // A closed output has nobody left to tell.
         drop(error.print());
         return if is_help { ExitCode::SUCCESS } else { ExitCode::from(errors::USAGE) };

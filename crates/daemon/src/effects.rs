@@ -22,6 +22,8 @@ pub(crate) struct Hands {
     pub(crate) records: Records,
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) places: Arc<Places>,
+    /// The mask children create files with: the user's, not the daemon's own.
+    pub(crate) umask: u32,
     pub(crate) facts: mpsc::Sender<Input>,
     pub(crate) events: broadcast::Sender<Arc<Announcement>>,
 }
@@ -102,8 +104,9 @@ impl Hands {
     fn start(&self, start: StartRun) {
         let (launcher, places) = (Arc::clone(&self.launcher), Arc::clone(&self.places));
         let (screens, facts, run) = (self.screens.clone(), self.facts.clone(), start.run);
+        let umask = self.umask;
         drop(tokio::task::spawn_blocking(move || {
-            if let Some(fact) = launch::start(&launcher, &places, &screens, start) {
+            if let Some(fact) = launch::start(&launcher, &places, umask, &screens, start) {
                 // The daemon is ending when nobody listens.
                 drop(facts.blocking_send(Input::Fact { run, fact }));
             }

@@ -19,10 +19,16 @@ pub(crate) fn socket_path(places: &Places, run: RunKey) -> PathBuf {
 
 /// Starts a run and hosts it. A failure is a fact to be told; a start is told by the worker that hosts the run, so that
 /// nothing about the run can be said before it.
-pub(crate) fn start(launcher: &Launcher, places: &Places, screens: &Screens, start: StartRun) -> Option<Fact> {
+pub(crate) fn start(
+    launcher: &Launcher,
+    places: &Places,
+    umask: u32,
+    screens: &Screens,
+    start: StartRun,
+) -> Option<Fact> {
     let run = start.run;
     let token = start.record.run_token.clone();
-    match config(places, start).and_then(|config| launcher.start(&config).map_err(failure)) {
+    match config(places, umask, start).and_then(|config| launcher.start(&config).map_err(failure)) {
         Ok(started) => {
             screens.host(NewRun::new(run, token, started.link, started.hello, Some(started.holder)));
             None
@@ -31,7 +37,7 @@ pub(crate) fn start(launcher: &Launcher, places: &Places, screens: &Screens, sta
     }
 }
 
-fn config(places: &Places, start: StartRun) -> Result<RunConfig, Failure> {
+fn config(places: &Places, umask: u32, start: StartRun) -> Result<RunConfig, Failure> {
     let meta = serde_json::to_vec(&start.record)
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("the record does not serialise: {error}")))?;
     let argv: Vec<OsString> = start.argv.into_iter().map(OsString::from).collect();
@@ -39,6 +45,7 @@ fn config(places: &Places, start: StartRun) -> Result<RunConfig, Failure> {
     config.env = start.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     config.cols = start.size.cols;
     config.rows = start.size.rows;
+    config.umask = Some(umask);
     config.meta = meta;
     Ok(config)
 }

@@ -38,26 +38,31 @@ const DESCRIPTORS: u64 = 16_384;
 pub fn run(options: Options) -> Result<(), DaemonError> {
     let result = prepare(&options);
     match &result {
-        Ok(Role::Winner(_)) => {}
+        Ok(Role::Winner { .. }) => {}
         Ok(Role::Loser(pid)) => say_ready(&format!("ready {pid}")),
         Err(error) => say_ready(&format!("error {error}")),
     }
-    let Role::Winner(lock) = result? else { return Ok(()) };
-    let served = serve(options);
+    let Role::Winner { lock, umask } = result? else { return Ok(()) };
+    let served = serve(options, umask);
     drop(lock);
     served
 }
 
 /// What the lock made of this process.
 enum Role {
-    Winner(File),
+    Winner {
+        /// Held for life.
+        lock: File,
+        /// What the user's shell had: children get it back.
+        umask: u32,
+    },
     /// Another daemon has this pid and answers.
     Loser(String),
 }
 
 fn prepare(options: &Options) -> Result<Role, DaemonError> {
     refuse_setuid()?;
-    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).as_raw_mode();
     let places = &options.places;
     for dir in [&places.runtime, &places.data, &places.config, &places.holders()] {
         ensure_private_dir(dir)?;
@@ -69,7 +74,7 @@ fn prepare(options: &Options) -> Result<Role, DaemonError> {
     let pid = std::process::id().to_string();
     let written = lock.set_len(0).and_then(|()| lock.write_all(pid.as_bytes()));
     written.map_err(DaemonError::system("cannot write the daemon's lock"))?;
-    Ok(Role::Winner(lock))
+    Ok(Role::Winner { lock, umask })
 }
 
 /// A file that was given somebody else's identity must not act with it.
@@ -101,7 +106,7 @@ fn find_winner(places: &Places, lock: &mut File) -> Result<String, DaemonError> 
     }
 }
 
-fn serve(options: Options) -> Result<(), DaemonError> {
+fn serve(options: Options, umask: u32) -> Result<(), DaemonError> {
     start_log(&options);
     raise_descriptors();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -116,7 +121,7 @@ fn serve(options: Options) -> Result<(), DaemonError> {
             return Err(error);
         }
     };
-    let result = runtime.block_on(live(options));
+    let result = runtime.block_on(live(options, umask));
     if let Err(error) = &result {
         say_ready(&format!("error {error}"));
     }
@@ -125,7 +130,7 @@ fn serve(options: Options) -> Result<(), DaemonError> {
 }
 
 /// Everything between the lock and the end.
-async fn live(options: Options) -> Result<(), DaemonError> {
+async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     let places = Arc::new(options.places.clone());
     let warnings: Warnings = Arc::new(Mutex::new(Vec::new()));
     let store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
@@ -142,6 +147,7 @@ async fn live(options: Options) -> Result<(), DaemonError> {
         records: Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?,
         launcher: Arc::new(Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?),
         places: Arc::clone(&places),
+        umask,
         facts: channels.handle.facts.clone(),
         events: channels.events(),
     };
@@ -159,9 +165,10 @@ async fn live(options: Options) -> Result<(), DaemonError> {
     let listener = listen(&places).map_err(system("cannot open the door"))?;
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
     let doorway = Doorway::new(handle, screens, warnings, Arc::clone(&places));
-    drop(tokio::spawn(doorway.serve(listener)));
+    drop(tokio::spawn(doorway.clone().serve(listener)));
     say_ready(&format!("ready {}", std::process::id()));
     desk.work().await;
+    doorway.close().await;
     let _gone = std::fs::remove_file(places.socket());
     Ok(())
 }

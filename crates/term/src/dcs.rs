@@ -50,8 +50,8 @@ pub(crate) fn dispatch(engine: &mut Engine, payload: &[u8]) {
 
 fn answer_capabilities(engine: &mut Engine, names: &[u8]) {
     for name in names.split(|&byte| byte == b';').take(NAMES_MAX) {
-        let found = decode_hex(name)
-            .and_then(|name| CAPABILITIES.iter().find(|(known, _)| known.as_bytes() == name));
+        let found =
+            decode_hex(name).and_then(|name| CAPABILITIES.iter().find(|(known, _)| known.as_bytes() == name));
         match found {
             None => engine.outbox().replies.push(CAPABILITY_UNKNOWN),
             Some((name, "")) => {
@@ -105,15 +105,16 @@ pub(crate) fn application_command(engine: &mut Engine, payload: &[u8]) {
     let Some(rest) = payload.strip_prefix(b"G") else { return };
     let control = rest.split(|&byte| byte == b';').next().unwrap_or_default();
     let value = |key: &[u8]| control.split(|&byte| byte == b',').find_map(|field| field.strip_prefix(key));
-    let image: Option<u32> =
-        value(b"i=").and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok());
+    let image: Option<u32> = value(b"i=")
+        .and_then(|digits| std::str::from_utf8(digits).ok())
+        .and_then(|digits| digits.parse().ok());
     if let (Some(b"q"), Some(image)) = (value(b"a="), image) {
         engine.outbox().replies.push(format!("\x1b_Gi={image};ENOTSUP:images are not shown\x1b\\"));
     }
 }
 
 fn decode_hex(digits: &[u8]) -> Option<Vec<u8>> {
-    if digits.is_empty() || digits.len() % 2 != 0 {
+    if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }
     digits.chunks_exact(2).map(|pair| Some(hex(pair[0])? << 4 | hex(pair[1])?)).collect()

@@ -126,7 +126,12 @@ fn hyperlink(engine: &mut Engine, rest: &[u8]) {
         .split(|&byte| byte == b':')
         .find_map(|field| field.strip_prefix(b"id="))
         .and_then(|id| std::str::from_utf8(id).ok())
-        .filter(|id| id.len() <= LINK_ID_MAX && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' || byte == b'.'))
+        .filter(|id| {
+            id.len() <= LINK_ID_MAX
+                && id
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' || byte == b'.')
+        })
         .unwrap_or_default();
     let target = std::str::from_utf8(target).ok().filter(|target| is_link(target));
     engine.set_link(target.map(|target| (id, target)));

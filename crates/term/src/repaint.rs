@@ -43,13 +43,13 @@ impl Screen {
     fn paint_whole(&self, painter: &mut Painter) {
         let engine = self.engine();
         let registers = engine.registers();
-        painter.quiet(false);
+        painter.quiet(false, &registers.modes);
         painter.grid(engine.main());
         if engine.is_alternate() {
             // The main screen lies ready beneath, for when the child leaves the alternate one.
-            painter.pen(engine.main(), &engine.main().pen());
+            painter.pen(engine.main(), &engine.main().pen(), 0);
             painter.keyboard(&registers.other_keyboard);
-            painter.quiet(true);
+            painter.quiet(true, &registers.modes);
             painter.grid(engine.visible());
         }
         painter.input_modes(&registers.modes);
@@ -65,7 +65,7 @@ impl Screen {
         let registers = engine.registers();
         let grid = engine.visible();
         let (left, top) = pan(&registers, self.size(), window);
-        painter.quiet(engine.is_alternate());
+        painter.quiet(engine.is_alternate(), &registers.modes);
         painter.out.extend_from_slice(b"\x1b[?7l");
         for row in 0..usize::from(window.rows) {
             painter.go(row, 0);
@@ -108,9 +108,11 @@ impl Painter {
         Painter { out: Vec::with_capacity(16 * 1024), key: StyleKey::DEFAULT, link: None }
     }
 
-    fn quiet(&mut self, alternate: bool) {
+    /// Whether clusters share a cell must be known before the first of them is drawn.
+    fn quiet(&mut self, alternate: bool, modes: &Modes) {
         self.out.extend_from_slice(if alternate { b"\x1b[?1049h" } else { b"\x1b[?1049l" });
         self.out.extend_from_slice(QUIET);
+        self.out.extend_from_slice(if modes.grapheme_clusters { b"\x1b[?2027h" } else { b"\x1b[?2027l" });
         self.key = StyleKey::DEFAULT;
         self.link = None;
     }
@@ -146,7 +148,7 @@ impl Painter {
         let to = to.min(row.len());
         let mut col = from;
         while col < to {
-            let Some(cell) = row.cell(col) else { break };
+            let Some(cell) = row.shown(col) else { break };
             let width = cell.width();
             self.style(row, cell.style_key());
             self.link(cell.link());
@@ -210,7 +212,6 @@ impl Painter {
             (1004, modes.focus_events),
             (1007, modes.alternate_scroll),
             (2004, modes.bracketed_paste),
-            (2027, modes.grapheme_clusters),
             (2031, modes.color_scheme_updates),
         ];
         for (number, _) in switches.iter().filter(|(_, on)| !on) {
@@ -252,25 +253,20 @@ impl Painter {
     /// Saved cursor, margins, pen, position and the modes that change how text is placed, in the order
     /// in which they do not disturb each other.
     fn registers(&mut self, grid: GridView<'_>, registers: &Registers) {
-        let saved = grid.saved_pen();
-        self.go(usize::from(saved.row), usize::from(saved.col));
-        self.looks(&saved);
+        self.pen(grid, &grid.saved_pen(), 0);
         self.out.extend_from_slice(b"\x1b7\x1b(B\x1b)B\x1b[0m");
         self.key = StyleKey::DEFAULT;
         let (top, bottom) = registers.region;
-        let mut pen = grid.pen();
         if usize::from(bottom - top) < grid.rows() {
             put(&mut self.out, format_args!("\x1b[{};{bottom}r", top + 1));
         }
-        self.repeat_last_cell(grid, &pen);
+        // Origin mode counts rows from the region's top, and terminals go there when it is set.
+        let mut first_row = 0;
         if registers.modes.origin {
             self.out.extend_from_slice(b"\x1b[?6h");
-            pen.row = pen.row.saturating_sub(top);
+            first_row = top;
         }
-        if registers.modes.origin || !pen.wrap_pending {
-            self.go(usize::from(pen.row), usize::from(pen.col));
-        }
-        self.looks(&pen);
+        self.pen(grid, &grid.pen(), first_row);
         self.out.extend_from_slice(if registers.charset == 1 { b"\x0e" } else { b"\x0f" });
         for (sequence, on) in [
             (&b"\x1b[?7l"[..], !registers.modes.line_wrap),
@@ -283,22 +279,20 @@ impl Painter {
         }
     }
 
-    /// A terminal waits to wrap only after it printed into its last column.
-    fn repeat_last_cell(&mut self, grid: GridView<'_>, pen: &PenState) {
-        let Some(row) = grid.screen_row(usize::from(pen.row)).filter(|_| pen.wrap_pending) else { return };
+    /// Where a pen is and how it writes. A terminal waits to wrap only after it printed into its last
+    /// column, so that cell is printed again.
+    fn pen(&mut self, grid: GridView<'_>, pen: &PenState, first_row: u16) {
+        let row = usize::from(pen.row.saturating_sub(first_row));
         let mut col = usize::from(pen.col);
-        if row.cell(col).is_some_and(|cell| cell.width() == Width::Spacer) {
-            col = col.saturating_sub(1);
-        }
-        self.go(usize::from(pen.row), col);
-        self.cells(row, col, row.len());
-    }
-
-    /// Where a pen is and how it writes, without margins.
-    fn pen(&mut self, grid: GridView<'_>, pen: &PenState) {
-        self.repeat_last_cell(grid, pen);
-        if !pen.wrap_pending {
-            self.go(usize::from(pen.row), usize::from(pen.col));
+        let waiting = grid.screen_row(usize::from(pen.row)).filter(|_| pen.wrap_pending);
+        if let Some(cells) = waiting {
+            if cells.shown(col).is_some_and(|cell| cell.width() == Width::Spacer) {
+                col = col.saturating_sub(1);
+            }
+            self.go(row, col);
+            self.cells(cells, col, cells.len());
+        } else {
+            self.go(row, col);
         }
         self.looks(pen);
     }
@@ -323,18 +317,22 @@ impl Painter {
 }
 
 /// Whether the last cell is empty because the wide character after it did not fit; a terminal leaves it out
-/// by itself when it prints that character.
+/// by itself, in the style of that character, when it prints it.
 fn leaves_a_gap(row: RowView<'_>, next: Option<RowView<'_>>) -> bool {
-    let last = row.cell(row.len().saturating_sub(1));
-    let first = next.and_then(|next| next.cell(0));
-    last.is_some_and(|cell| cell.width() == Width::LeadingSpacer)
-        && first.is_some_and(|cell| cell.width() == Width::Wide)
+    let last = row.shown(row.len().saturating_sub(1));
+    let first = next.and_then(|next| next.shown(0));
+    last.zip(first).is_some_and(|(last, first)| {
+        last.width() == Width::LeadingSpacer
+            && first.width() == Width::Wide
+            && last.style_key() == first.style_key()
+            && last.link() == first.link()
+    })
 }
 
 /// Cells up to the last one that differs from a cleared cell.
 fn used_length(row: RowView<'_>) -> usize {
     let is_plain = |col: usize| {
-        row.cell(col).is_none_or(|cell| {
+        row.shown(col).is_none_or(|cell| {
             cell.is_untouched() || (cell.is_blank() && cell.style_key() == StyleKey::DEFAULT)
         })
     };

@@ -43,12 +43,7 @@ pub(crate) trait Sink {
 /// Control sequences the emulator does not know or must not handle by itself: REP (its count is
 /// unbounded there), private device status reports, soft reset.
 pub(crate) fn is_special(sequence: &[u8]) -> bool {
-    match sequence {
-        [_, _, .., b'b'] => true,
-        [_, _, b'?', .., b'n'] => true,
-        [_, _, .., b'!', b'p'] => true,
-        _ => false,
-    }
+    matches!(sequence, [_, _, .., b'b'] | [_, _, b'?', .., b'n'] | [_, _, .., b'!', b'p'])
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -119,6 +119,12 @@ impl Screen {
         self.publish(0);
     }
 
+    /// How many of the bytes fed last belong to a sequence or character that is not finished: they are not on the
+    /// screen yet. Whoever sends live bytes after a repaint begins with them.
+    pub fn unfinished_bytes(&self) -> usize {
+        self.scanner.unfinished().0.len()
+    }
+
     /// The size in cells.
     pub fn size(&self) -> Size {
         self.body.engine.size()
@@ -281,7 +287,7 @@ impl Sink for Body {
 fn styled_cells(row: RowView<'_>) -> Vec<Cell> {
     let mut last_link: Option<(&str, Arc<str>)> = None;
     let mut cells = Vec::with_capacity(row.len());
-    for cell in row.cells() {
+    for cell in row.shown_cells() {
         let mut text = CellText::EMPTY;
         match (cell.width(), cell.character()) {
             (Width::Spacer, _) => {}

@@ -107,9 +107,8 @@ fn parse_id(value: &str) -> Option<String> {
         !level.is_empty()
             && level.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
     };
-    let valid = value.len() <= ID_MAX
-        && value.split('/').count() <= ID_LEVELS_MAX
-        && value.split('/').all(is_level);
+    let valid =
+        value.len() <= ID_MAX && value.split('/').count() <= ID_LEVELS_MAX && value.split('/').all(is_level);
     valid.then(|| value.to_owned())
 }
 
@@ -162,8 +161,7 @@ impl StatusTable {
 
     /// A new prompt or the end of the program: only what is final stays.
     pub(crate) fn keep_final(&mut self) {
-        self.records
-            .retain(|record| matches!(record.state, Some(ProgramState::Done | ProgramState::Error)));
+        self.records.retain(|record| matches!(record.state, Some(ProgramState::Done | ProgramState::Error)));
     }
 
     /// Full reset.

@@ -133,7 +133,8 @@ impl LineBuffer {
                     (0..count.min(1000)).for_each(|_| self.put(character));
                 }
             }
-            b'A' | b'B' | b'E' | b'F' | b'H' | b'f' | b'd' | b'e' | b'J' | b'L' | b'M' | b'S' | b'T' | b'r' => self.leave(),
+            b'A' | b'B' | b'E' | b'F' | b'H' | b'f' | b'd' | b'e' | b'J' | b'L' | b'M' | b'S' | b'T'
+            | b'r' => self.leave(),
             b'h' | b'l' if matches!(parameters, b"?1049" | b"?1047" | b"?47") => self.leave(),
             _ => {}
         }

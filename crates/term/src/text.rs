@@ -154,7 +154,7 @@ impl Iterator for LineReader<'_> {
 fn append_row(text: &mut String, row: RowView<'_>) {
     let mut key = StyleKey::DEFAULT;
     let mut hidden = false;
-    for cell in row.cells() {
+    for cell in row.shown_cells() {
         if matches!(cell.width(), Width::Spacer | Width::LeadingSpacer) {
             continue;
         }

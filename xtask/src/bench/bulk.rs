@@ -70,6 +70,7 @@ fn watched(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, String>
     let errand = Errand::print(&lab.directory, &name, file)?;
     contender.create(&name, Size::NORMAL, &errand.argv())?;
     let client = contender.attach(&name, Size::NORMAL)?;
+    client.until_raw(PATIENCE)?;
     client.settle(QUIET)?;
     let rate = time_until_marker(&errand, &client, file);
     // `lost` looks at the newest entry, so the attached run of qd is forgotten by the sweep at the end.

@@ -90,6 +90,7 @@ fn beside_a_flood(
 }
 
 fn type_keys(client: &Client, count: usize) -> Result<Vec<f64>, String> {
+    client.until_raw(READY)?;
     client.settle(Duration::from_millis(300))?;
     // The first keys pay for pages and caches that a person's second key finds warm.
     for key in KEYS {

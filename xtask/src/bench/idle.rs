@@ -61,6 +61,7 @@ fn effort(
     let window = lab.sized(Duration::from_secs(10), Duration::from_secs(3));
     let viewer = (count == 200).then(|| contender.attach(newest, Size::NORMAL)).transpose()?;
     if let Some(viewer) = &viewer {
+        viewer.until_raw(CREATION_LIMIT)?;
         viewer.settle(SETTLED)?;
     }
     let servers = contender.place.servers();

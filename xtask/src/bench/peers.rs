@@ -110,6 +110,15 @@ impl Dialect for Screen {
     }
 
     fn attach(&self, place: &Place, session: &str) -> Command {
+        // Its command line returns before the socket is there, which comes named `pid.session`.
+        let is_there = || {
+            let entries = std::fs::read_dir(place.root.join("run")).into_iter().flatten().flatten();
+            entries
+                .map(|entry| entry.file_name())
+                .any(|name| name.to_string_lossy().ends_with(&format!(".{session}")))
+        };
+        // A session that never comes shows as a failed attach.
+        let _shown_later = until_ok("screen", is_there);
         Self::command(place, &["-x", session])
     }
 }
@@ -281,6 +290,10 @@ impl Dialect for Tam {
         let mut task = Self::command(place, &["new", session, "--no-start"]);
         task.current_dir(&directory);
         place.run(task)?;
+        // Its daemon leaves when it has had nothing to do.
+        if UnixStream::connect(place.root.join("run/tam/sock")).is_err() {
+            self.prepare(place)?;
+        }
         let request = json!({"type": "spawn", "provider": argv[0], "args": argv[1..], "id": session,
             "dir": directory});
         Self::ask(place, &request)

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 /// Columns and rows.
 #[derive(Clone, Copy)]
@@ -101,6 +101,20 @@ impl Client {
             }
         }
         Ok(start.elapsed())
+    }
+
+    /// Waits until the program has taken its terminal over. Before that the kernel itself sends keys back, and they
+    /// would be measured as echoes.
+    pub(crate) fn until_raw(&self, patience: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline {
+            let modes = tcgetattr(&self.master).map_err(|error| format!("terminal modes: {error}"))?;
+            if !modes.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON) {
+                return Ok(());
+            }
+            pass(Duration::from_millis(2));
+        }
+        Err(format!("the client did not set its terminal to raw within {patience:?}"))
     }
 
     /// Throws output away until there has been none for `quiet`.

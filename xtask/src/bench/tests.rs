@@ -56,6 +56,7 @@ fn a_key_comes_back_through_a_bare_terminal() {
     let errand = Errand::echo(&bench.0, "one").unwrap();
     let client = Client::start(&shell(&errand), Size::NORMAL).unwrap();
     errand.done.wait(PATIENCE).unwrap();
+    client.until_raw(PATIENCE).unwrap();
     for key in *b"#@%" {
         assert!(client.echo(key, PATIENCE).unwrap() < PATIENCE);
     }
@@ -78,6 +79,14 @@ fn a_client_without_an_end_marker_is_given_up() {
     let start = Instant::now();
     assert!(client.read_until(END, Duration::from_millis(200)).is_err());
     assert!(start.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_terminal_that_still_echoes_by_itself_is_not_ready_for_keys() {
+    let mut command = Command::new("sleep");
+    command.arg("1000").env("PATH", std::env::var_os("PATH").unwrap());
+    let client = Client::start(&command, Size::NORMAL).unwrap();
+    assert!(client.until_raw(Duration::from_millis(100)).is_err());
 }
 
 #[test]

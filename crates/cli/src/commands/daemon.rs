@@ -22,7 +22,7 @@ impl DaemonArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         if !self.foreground {
             // Fails only for the leader of a group, which a shell made of us: then there is a session to stay in.
-            rustix::process::setsid().map_or((), drop);
+            rustix::process::setsid().ok();
         }
         let places = places()?;
         let ephemeral = context.is_ephemeral();

@@ -38,11 +38,13 @@ pub(super) fn run(
     output: BorrowedFd<'_>,
 ) -> Result<Outcome, ClientError> {
     let signals = Signals::register().map_err(ClientError::Broken)?;
+    // Connecting may start a daemon and take its time: until then the terminal's own keys end this program.
     let mut connection = door.connect()?;
-    let request = attach_request(options, options.target.clone(), size_wish(input, output));
-    let attached = connection.attach(request)?;
-    let name = attached.name.clone();
+    // Raw before the answer: a detach key typed at the first glimpse of the screen must not be a signal.
     let terminal = Terminal::enter(input, output).map_err(ClientError::Broken)?;
+    let size = terminal.size().map_or_else(SizeWish::default, SizeWish::from);
+    let attached = connection.attach(attach_request(options, options.target.clone(), size))?;
+    let name = attached.name.clone();
     let drawing = terminal.room();
     let mut session = Session {
         door,
@@ -66,15 +68,6 @@ pub(super) fn run(
 fn attach_request(options: &Options, target: Target, size: SizeWish) -> Attach {
     let Options { read_only, take_over, policy, .. } = *options;
     Attach { target, size, read_only, policy, take_over }
-}
-
-fn size_wish(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> SizeWish {
-    let size = |fd| rustix::termios::tcgetwinsize(fd).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    let found = size(output).or_else(|| size(input));
-    found.map_or_else(SizeWish::default, |size| SizeWish {
-        cols: Some(size.ws_col.into()),
-        rows: Some(size.ws_row.into()),
-    })
 }
 
 struct Session<'s> {
@@ -319,6 +312,11 @@ impl Session<'_> {
             self.draw_all();
             return Ok(Some(Left::Exited(exit)));
         }
+        if !self.typed.is_empty() {
+            self.typed.clear();
+            self.drawing.push(BELL);
+            self.draw()?;
+        }
         let deadline = Instant::now() + RETURN_DEADLINE;
         loop {
             match self.attach_again(deadline) {
@@ -342,7 +340,6 @@ impl Session<'_> {
         self.stream = self.attached.stream;
         connection.stream().set_nonblocking(true).map_err(ClientError::Broken)?;
         self.connection = connection;
-        self.typed.clear();
         self.last_kind = Some(DataKind::Output);
         self.take_arrived()
     }
@@ -381,6 +378,7 @@ impl Session<'_> {
         }
         if !dropped.is_empty() {
             self.drawing.push(BELL);
+            self.draw()?;
         }
         Ok(None)
     }

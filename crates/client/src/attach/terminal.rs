@@ -36,6 +36,8 @@ pub struct Terminal {
     saved: Option<Termios>,
     is_screen: bool,
     is_alternate: bool,
+    /// Whether anything was drawn: what was not touched needs no undoing.
+    is_drawn: bool,
 }
 
 impl Terminal {
@@ -45,7 +47,7 @@ impl Terminal {
         let output = if is_screen { own_description(output)? } else { output.try_clone_to_owned()? };
         let input = input.try_clone_to_owned()?;
         let saved = if isatty(&input) { Some(tcgetattr(&input)?) } else { None };
-        let terminal = Self { input, output, saved, is_screen, is_alternate: false };
+        let terminal = Self { input, output, saved, is_screen, is_alternate: false, is_drawn: false };
         terminal.make_raw()?;
         Ok(terminal)
     }
@@ -92,7 +94,8 @@ impl Terminal {
     }
 
     /// Writes as much as the terminal takes now.
-    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_drawn = true;
         Ok(rustix::io::write(&self.output, bytes)?)
     }
 
@@ -129,7 +132,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        if self.is_screen {
+        if self.is_screen && self.is_drawn {
             let end = if self.is_alternate { LEAVE_ALTERNATE } else { BELOW };
             self.write_before(&[RESET, end].concat(), Instant::now() + RESTORE_DEADLINE);
         }

@@ -14,7 +14,7 @@ use proto::{Call, ErrorCode, Failure, Reply};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::net::unix::UCred;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::{Doorway, attach, dispatch};
@@ -75,6 +75,7 @@ struct Connection {
     /// Streams that calls of this connection read from.
     pastes: HashMap<u32, mpsc::Sender<Vec<u8>>>,
     is_welcome: bool,
+    closing: watch::Receiver<bool>,
 }
 
 /// What becomes of a connection after a frame.
@@ -87,6 +88,7 @@ enum Next {
 pub(super) async fn serve(door: Doorway, stream: UnixStream, peer: UCred) {
     let (out, outgoing) = mpsc::channel(OUTGOING);
     let caller = caller::identify(&peer, &door.screens);
+    let closing = door.closing();
     let connection = Connection {
         stream,
         decoder: Decoder::default(),
@@ -96,6 +98,7 @@ pub(super) async fn serve(door: Doorway, stream: UnixStream, peer: UCred) {
         calls: JoinSet::new(),
         pastes: HashMap::new(),
         is_welcome: false,
+        closing,
     };
     connection.run().await;
 }
@@ -130,6 +133,10 @@ impl Connection {
     /// Waits for bytes in either direction; whether the peer is still there.
     async fn turn(&mut self, buffer: &mut [u8]) -> bool {
         let is_writing = self.writing.1 < self.writing.0.len();
+        let is_closing = *self.closing.borrow();
+        if is_closing && !is_writing && self.calls.is_empty() && self.outgoing.is_empty() {
+            return false;
+        }
         let reads = self.calls.len() < CALLS;
         let interest = match (reads, is_writing) {
             (true, true) => Interest::READABLE | Interest::WRITABLE,
@@ -141,6 +148,7 @@ impl Connection {
                 self.writing = (bytes, 0);
                 self.write_on().is_ok()
             }
+            _ = self.closing.changed(), if !is_closing => true,
             Some(_) = self.calls.join_next(), if !self.calls.is_empty() => true,
             ready = self.stream.ready(interest), if reads || is_writing => {
                 let Ok(ready) = ready else { return false };

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use engine::ViewerId;
 use proto::{ErrorCode, Failure, Places};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::caller;
 use crate::desk::DeskHandle;
@@ -28,6 +28,8 @@ use crate::screens::Screens;
 
 /// Most connections at once.
 const CONNECTIONS: usize = 1024;
+/// How long an ending daemon waits for clients to read their last answers.
+const FAREWELL: Duration = Duration::from_millis(500);
 /// How long to leave a system without descriptors alone before accepting again.
 const BREATHE: Duration = Duration::from_millis(100);
 
@@ -40,11 +42,37 @@ pub(crate) struct Doorway {
     pub(crate) started: Instant,
     viewers: Arc<AtomicU64>,
     places: Arc<Places>,
+    /// Turns true when the desk has ended: connections answer what they owe and close.
+    closing: watch::Sender<bool>,
+    room: Arc<Semaphore>,
 }
 
 impl Doorway {
     pub(crate) fn new(desk: DeskHandle, screens: Screens, warnings: Warnings, places: Arc<Places>) -> Self {
-        Self { desk, screens, warnings, started: Instant::now(), viewers: Arc::new(AtomicU64::new(1)), places }
+        Self {
+            desk,
+            screens,
+            warnings,
+            started: Instant::now(),
+            viewers: Arc::new(AtomicU64::new(1)),
+            places,
+            closing: watch::Sender::new(false),
+            room: Arc::new(Semaphore::new(CONNECTIONS)),
+        }
+    }
+
+    /// Waits until every connection has been answered, for a moment at most.
+    pub(crate) async fn close(&self) {
+        self.closing.send_replace(true);
+        let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
+        if tokio::time::timeout(FAREWELL, self.room.acquire_many(all)).await.is_err() {
+            tracing::debug!("some connections were closed before they had read everything");
+        }
+    }
+
+    /// Turns true when the daemon is about to end.
+    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
     }
 
     /// The next viewer's id.
@@ -54,11 +82,10 @@ impl Doorway {
 
     /// Accepts until the daemon ends.
     pub(crate) async fn serve(self, listener: UnixListener) {
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
         let mut spare = File::open("/dev/null").ok();
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => self.welcome(stream, &room),
+                Ok((stream, _)) => self.welcome(stream),
                 Err(error) if is_out_of_descriptors(&error) => {
                     // Accepting needs a descriptor: give up the spare one, say why, take it back.
                     drop(spare.take());
@@ -76,12 +103,12 @@ impl Doorway {
         }
     }
 
-    fn welcome(&self, stream: UnixStream, room: &Arc<Semaphore>) {
+    fn welcome(&self, stream: UnixStream) {
         let Some(peer) = caller::same_user(&stream) else {
             tracing::warn!(socket = %self.places.socket().display(), "a connection of another user was closed");
             return;
         };
-        let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
             return refuse(&stream, "the daemon has too many connections");
         };
         let door = self.clone();

@@ -27,7 +27,7 @@ use std::sync::{Arc, RwLock};
 use engine::{Input, RunKey};
 use tokio::sync::mpsc;
 
-pub(crate) use handle::{Progress, ScreenHandle};
+pub(crate) use handle::ScreenHandle;
 pub(crate) use order::{NewRun, NewViewer, Order, WriteJob, WriteOutcome};
 use worker::{OrderSender, Worker};
 

@@ -186,8 +186,8 @@ impl Run {
     /// What is covered may be overwritten, once the checkpoint has left this process for good.
     fn let_go_of_covered(&mut self) {
         if !self.link.wants_write() {
-            let _was_moved = self.handle.ring.keep_from(self.checkpoints.covered());
-            if self.handle.ring.is_stalled() {
+            let is_stalled = self.handle.ring.keep_from(self.checkpoints.covered());
+            if is_stalled {
                 let _gone = self.link.send(&ToHolder::Resume);
             }
         }
@@ -236,11 +236,11 @@ impl Run {
         self.publish(version);
     }
 
-    /// What the holder says; whether it is still there.
-    pub(crate) fn hear_holder(&mut self, facts: &mut FactLane) -> bool {
+    /// What the holder says.
+    pub(crate) fn hear_holder(&mut self, facts: &mut FactLane) -> HolderIs {
         loop {
             match self.link.receive() {
-                Ok(None) => return true,
+                Ok(None) => return HolderIs::Here,
                 Ok(Some(FromHolder::InputDone { id, written, .. })) => {
                     self.lane.done(id, written, &self.handle, &mut self.link);
                 }
@@ -251,7 +251,8 @@ impl Run {
                     }
                     facts.say(self.key(), Fact::TreeGone);
                 }
-                Err(_) => return false,
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => return HolderIs::Anothers,
+                Err(_) => return HolderIs::Gone,
             }
         }
     }
@@ -370,11 +371,17 @@ impl Run {
         let _gone = self.link.flush();
         self.let_go_of_covered();
     }
+}
 
-    /// Whether the child is over and its exit was said.
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_exit_said
-    }
+/// What became of a holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HolderIs {
+    /// It is there.
+    Here,
+    /// Another daemon has taken it over: the run lives, and is no longer ours.
+    Anothers,
+    /// It closed its link: it was released, or it was killed.
+    Gone,
 }
 
 /// What passing deadlines changed for viewers.

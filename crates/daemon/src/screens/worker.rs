@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::facts::FactLane;
 use super::order::{NewRun, NewViewer, Order};
-use super::run::Run;
+use super::run::{HolderIs, Run};
 use super::viewer::{Mode, Presence, Viewer};
 use super::viewers::frame_due;
 
@@ -203,16 +203,16 @@ impl Worker {
                     self.show_new_size(run, now);
                 }
             }
-            Order::Signal(run, signal) => drop(self.with(run, |run, _| run.signal(signal))),
-            Order::Kill(run, grace_ms) => drop(self.with(run, |run, _| run.kill(grace_ms))),
-            Order::Sweep(run) => drop(self.with(run, |run, _| kill_holder(run))),
+            Order::Signal(run, signal) => self.tell(run, |run, _| run.signal(signal)),
+            Order::Kill(run, grace_ms) => self.tell(run, |run, _| run.kill(grace_ms)),
+            Order::Sweep(run) => self.tell(run, |run, _| kill_holder(run)),
             Order::Release { run, end_tree, reason } => self.release(run, end_tree, reason, now),
             Order::Watch { run, wait, pattern, since } => {
-                drop(self.with(run, |run, facts| run.watch(wait, pattern, since, facts)));
+                self.tell(run, |run, facts| run.watch(wait, pattern, since, facts));
             }
-            Order::Unwatch(run, wait) => drop(self.with(run, |run, _| run.watches.end(wait))),
+            Order::Unwatch(run, wait) => self.tell(run, |run, _| run.watches.end(wait)),
             Order::TellExit { run, exit, final_offset } => self.tell_exit(run, exit, final_offset, now),
-            Order::Write(run, job) => drop(self.with(run, |run, facts| run.write(job, now, facts))),
+            Order::Write(run, job) => self.tell(run, |run, facts| run.write(job, now, facts)),
         }
     }
 
@@ -223,6 +223,11 @@ impl Worker {
         let result = act(&mut slot.run, &mut self.facts);
         self.settle(number);
         Some(result)
+    }
+
+    /// [`Worker::with`] for orders that leave nothing to be done here; one for a run that went is moot.
+    fn tell(&mut self, key: RunKey, act: impl FnOnce(&mut Run, &mut FactLane)) {
+        let _moot = self.with(key, act);
     }
 
     /// Brings what is watched for a slot in line with what it wants.
@@ -324,13 +329,19 @@ impl Worker {
     fn on_link(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.flush_link();
-        if slot.run.hear_holder(&mut self.facts) {
-            slot.run.say_exit_if_drained(now, &mut self.facts);
-            // An exit may have been said before the last bytes were taken.
-            self.ready.insert(number);
-            self.settle(number);
-        } else {
-            self.holder_gone(number, now);
+        match slot.run.hear_holder(&mut self.facts) {
+            HolderIs::Here => {
+                slot.run.say_exit_if_drained(now, &mut self.facts);
+                // An exit may have been said before the last bytes were taken.
+                self.ready.insert(number);
+                self.settle(number);
+            }
+            HolderIs::Anothers => {
+                tracing::warn!(run = ?slot.run.key(), "another daemon has taken a holder over");
+                slot.run.is_released = true;
+                self.holder_gone(number, now);
+            }
+            HolderIs::Gone => self.holder_gone(number, now),
         }
     }
 
@@ -426,7 +437,7 @@ impl Worker {
     fn release(&mut self, run: RunKey, end_tree: bool, reason: &'static str, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         self.end_viewers(number, reason, now);
-        drop(self.with(run, |run, _| run.release(end_tree)));
+        self.tell(run, |run, _| run.release(end_tree));
     }
 
     /// A holder closed its link: it was released, or it was killed.

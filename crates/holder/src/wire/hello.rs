@@ -7,7 +7,7 @@ use crate::codec::{Cursor, put_bytes};
 /// The plain fields of the HELLO reply; ring, wake-up and master travel beside it as descriptors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelloFields {
-    /// The holder's [`WIRE_VERSION`].
+    /// The holder's [`WIRE_VERSION`](super::WIRE_VERSION).
     pub wire_version: u16,
     /// The holder's pid.
     pub holder_pid: i32,

@@ -288,9 +288,14 @@ impl Run {
     /// Waits until the holder itself is gone and has taken its socket with it.
     pub(crate) fn until_holder_gone(&mut self) {
         self.link = None;
-        let mut holder = self.holder.take().unwrap();
-        let status = holder.wait().unwrap();
-        assert!(status.success(), "the holder failed: {status}");
+        let holder = self.holder.as_mut().unwrap();
+        let mut status = None;
+        eventually("the holder exits", || {
+            status = holder.try_wait().unwrap();
+            status.is_some()
+        });
+        self.holder = None;
+        assert!(status.is_some_and(|status| status.success()), "the holder failed: {status:?}");
         assert!(!self.socket.exists(), "the socket stays behind");
     }
 

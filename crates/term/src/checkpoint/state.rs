@@ -104,17 +104,7 @@ pub(super) fn read_registers(reader: &mut Reader<'_>, size: Size) -> Result<Regi
         number => Some(char::from_u32(number - 1).ok_or(Malformed)?),
     };
     let repeats = reader.small()?;
-    Ok(Registers {
-        modes,
-        cursor,
-        region,
-        tabs,
-        charset,
-        keyboard,
-        other_keyboard,
-        last_character,
-        repeats,
-    })
+    Ok(Registers { modes, cursor, region, tabs, charset, keyboard, other_keyboard, last_character, repeats })
 }
 
 fn packed(bits: &[bool]) -> u8 {

@@ -74,9 +74,7 @@ pub(super) fn foreign_style(style: &Style) -> ForeignStyle {
     ForeignStyle {
         fg: foreign_color(style.fg, NamedColor::Foreground),
         bg: foreign_color(style.bg, NamedColor::Background),
-        underline_color: style
-            .underline_color
-            .map(|color| foreign_color(color, NamedColor::Foreground)),
+        underline_color: style.underline_color.map(|color| foreign_color(color, NamedColor::Foreground)),
         flags,
     }
 }

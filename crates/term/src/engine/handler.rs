@@ -1,7 +1,7 @@
 //! What each operation of a stream does: most go straight to the emulator, some keep the shadow in step,
 //! some repair what the emulator gets wrong. A list, so it may be long. Queries are in `query`.
 
-use rio_vt::ansi::mode::{Mode as AnsiMode, NamedPrivateMode, PrivateMode};
+use rio_vt::ansi::mode::{Mode as AnsiMode, NamedMode, NamedPrivateMode, PrivateMode};
 use rio_vt::ansi::{
     ClearMode, CursorShape as ForeignShape, KeyboardModes, KeyboardModesApplyBehavior, LineClearMode,
     TabulationClearMode,
@@ -64,6 +64,9 @@ impl Handler for Terminal {
 
     fn input(&mut self, character: char) {
         self.last_character = Some(character);
+        if self.inner.mode().contains(Mode::INSERT) {
+            return self.insert(character);
+        }
         if (character as u32) < FIRST_MARK {
             return self.inner.input(character);
         }
@@ -80,14 +83,17 @@ impl Handler for Terminal {
 
     #[inline]
     fn input_ascii_str(&mut self, text: &str) {
+        if self.inner.mode().contains(Mode::INSERT) {
+            return text.chars().for_each(|character| self.input(character));
+        }
         self.last_character = text.bytes().next_back().map(char::from);
         self.inner.input_ascii_str(text);
     }
 
     fn input_codepoints(&mut self, codepoints: &[u32]) {
-        let clusters = self.inner.mode().contains(Mode::GRAPHEME_CLUSTER);
+        let one_by_one = self.inner.mode().intersects(Mode::GRAPHEME_CLUSTER | Mode::INSERT);
         let joins = |&point: &u32| point >= FIRST_MARK && codepoint_width(point) == Some(0);
-        if clusters || codepoints.iter().any(joins) {
+        if one_by_one || codepoints.iter().any(joins) {
             for &point in codepoints {
                 self.input(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
@@ -142,6 +148,7 @@ impl Handler for Terminal {
 
     fn move_backward_tabs(&mut self, count: u16) {
         self.inner.move_backward_tabs(count.min(TABS_MAX));
+        self.inner.grid.cursor.should_wrap = false;
     }
 
     #[inline]
@@ -308,6 +315,23 @@ impl Handler for Terminal {
 }
 
 impl Terminal {
+    /// Prints in insert mode. The emulator shifts cells without looking at wide characters and tears them
+    /// apart; making room first does not.
+    fn insert(&mut self, character: char) {
+        let width = codepoint_width(character as u32).map_or(0, usize::from);
+        if width > 0 {
+            if self.inner.grid.cursor.should_wrap {
+                self.inner.wrapline();
+            }
+            if self.inner.grid.cursor.pos.col.0 + width < self.inner.grid.columns() {
+                self.inner.insert_blank(width);
+            }
+        }
+        self.inner.unset_mode(NamedMode::Insert.into());
+        self.input(character);
+        self.inner.set_mode(NamedMode::Insert.into());
+    }
+
     fn move_to_row(&mut self, delta: i32, col: Column) {
         let origin = match self.inner.mode().contains(Mode::ORIGIN) {
             true => self.region.0 as i32,
@@ -372,7 +396,7 @@ impl Terminal {
         self.repeats -= count * cost;
         if character.is_ascii() {
             let text = String::from(character).repeat(count as usize);
-            self.inner.input_ascii_str(&text);
+            self.input_ascii_str(&text);
         } else {
             (0..count).for_each(|_| self.input(character));
         }

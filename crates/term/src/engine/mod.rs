@@ -153,10 +153,7 @@ impl Engine {
         let changed = match self.terminal.inner.damage() {
             TermDamage::Full => Changed::Everything,
             TermDamage::Partial(lines) => Changed::Rows(
-                lines
-                    .filter_map(|line| u16::try_from(line.line).ok())
-                    .filter(|&row| row < rows)
-                    .collect(),
+                lines.filter_map(|line| u16::try_from(line.line).ok()).filter(|&row| row < rows).collect(),
             ),
         };
         self.terminal.inner.reset_damage();

@@ -16,8 +16,7 @@ use super::view::Width;
 use crate::cell::{Color, Style};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 
-const CHARSETS: [CharsetIndex; 4] =
-    [CharsetIndex::G0, CharsetIndex::G1, CharsetIndex::G2, CharsetIndex::G3];
+const CHARSETS: [CharsetIndex; 4] = [CharsetIndex::G0, CharsetIndex::G1, CharsetIndex::G2, CharsetIndex::G3];
 
 /// The state outside of the grids.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -138,10 +138,28 @@ impl<'a> RowView<'a> {
         Some(CellView { square, extras })
     }
 
-    /// All cells in order.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = CellView<'a>> + use<'a> {
+    /// The cell at a column as a person sees it: half a wide character without its other half, which the
+    /// emulator may leave behind, is blank.
+    pub(crate) fn shown(&self, col: usize) -> Option<CellView<'a>> {
+        let mut cell = self.cell(col)?;
+        let neighbour = |col: usize| self.row.inner.get(col).map(|square| square.wide());
+        let whole = match cell.square.wide() {
+            Wide::Narrow | Wide::LeadingSpacer => true,
+            Wide::Wide => neighbour(col + 1) == Some(Wide::Spacer),
+            Wide::Spacer => col > 0 && neighbour(col - 1) == Some(Wide::Wide),
+        };
+        if !whole {
+            cell.square.set_wide(Wide::Narrow);
+            cell.square.set_c(' ');
+            cell.extras = None;
+        }
+        Some(cell)
+    }
+
+    /// All cells in order, as a person sees them.
+    pub(crate) fn shown_cells(&self) -> impl Iterator<Item = CellView<'a>> + use<'a> {
         let row = *self;
-        (0..self.len()).filter_map(move |col| row.cell(col))
+        (0..self.len()).filter_map(move |col| row.shown(col))
     }
 
     /// Whether the text goes on in the next row.

@@ -52,7 +52,9 @@ fn legacy_keys_are_encoded_as_xterm_does() {
 #[test]
 fn application_cursor_changes_plain_cursor_keys_only() {
     let modes = Modes { application_cursor: true, ..Modes::default() };
-    for (name, expected) in [("up", "\x1bOA"), ("end", "\x1bOF"), ("ctrl-up", "\x1b[1;5A"), ("delete", "\x1b[3~")] {
+    for (name, expected) in
+        [("up", "\x1bOA"), ("end", "\x1bOF"), ("ctrl-up", "\x1b[1;5A"), ("delete", "\x1b[3~")]
+    {
         assert_eq!(bytes(name, &modes), expected, "{name}");
     }
 }

@@ -41,7 +41,10 @@ fn scan(chunks: &[&[u8]]) -> Seen {
 
 fn pieces(bytes: &str) -> Vec<(char, String)> {
     let seen = scan(&[bytes.as_bytes()]);
-    seen.pieces.into_iter().map(|(kind, bytes)| (kind, String::from_utf8_lossy(&bytes).into_owned())).collect()
+    seen.pieces
+        .into_iter()
+        .map(|(kind, bytes)| (kind, String::from_utf8_lossy(&bytes).into_owned()))
+        .collect()
 }
 
 #[test]
@@ -72,9 +75,12 @@ fn controls_inside_a_sequence_come_before_it() {
 
 #[test]
 fn c8_strings_that_are_too_long_are_dropped_to_their_end() {
-    for (introducer, terminator) in [("\x1b]", "\x07"), ("\x1b]", "\x1b\\"), ("\x1bP", "\x1b\\"), ("\x1b_", "\x1b\\")] {
+    for (introducer, terminator) in
+        [("\x1b]", "\x07"), ("\x1b]", "\x1b\\"), ("\x1bP", "\x1b\\"), ("\x1b_", "\x1b\\")]
+    {
         let stream = format!("a{introducer}{}{terminator}b", "x".repeat(STRING_MAX + 1));
-        let text: Vec<u8> = scan(&[stream.as_bytes()]).pieces.into_iter().flat_map(|(_, bytes)| bytes).collect();
+        let text: Vec<u8> =
+            scan(&[stream.as_bytes()]).pieces.into_iter().flat_map(|(_, bytes)| bytes).collect();
         assert_eq!(String::from_utf8_lossy(&text).replace("\x1b\\", ""), "ab", "{introducer:?}");
     }
 }
@@ -117,7 +123,10 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 /// Unfinished characters at the end of a run are replaced when an ESC cuts them; in one piece the emulator
 /// does that, so runs are compared as text.
 fn as_text(seen: Seen) -> Vec<(char, String)> {
-    seen.pieces.into_iter().map(|(kind, bytes)| (kind, String::from_utf8_lossy(&bytes).into_owned())).collect()
+    seen.pieces
+        .into_iter()
+        .map(|(kind, bytes)| (kind, String::from_utf8_lossy(&bytes).into_owned()))
+        .collect()
 }
 
 proptest! {

@@ -8,7 +8,8 @@ fn parse(payload: &str) -> Option<StatusReport> {
 
 #[test]
 fn a_permission_request_is_read_with_its_message() {
-    let report = parse("state=blocked:kind=permission:msg=YXBwcm92ZSBCYXNo:app=codex:id=lead/worker.1").unwrap();
+    let report =
+        parse("state=blocked:kind=permission:msg=YXBwcm92ZSBCYXNo:app=codex:id=lead/worker.1").unwrap();
     assert_eq!(report.state, Some(ProgramState::Blocked));
     assert_eq!(report.kind.as_deref(), Some("permission"));
     assert_eq!(report.message.as_deref(), Some("approve Bash"));

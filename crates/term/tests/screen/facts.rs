@@ -37,7 +37,10 @@ fn each_sequence_becomes_its_fact() {
         (b"\x1b]133;C;x=y\x07", Fact::PromptMark(PromptMark::OutputStart)),
         (b"\x1b]133;D;130\x07", Fact::PromptMark(PromptMark::CommandEnd { exit: Some(130) })),
         (b"\x1b]133;D\x07", Fact::PromptMark(PromptMark::CommandEnd { exit: None })),
-        (b"\x1b]52;c;aGVsbG8=\x07", Fact::Clipboard { target: ClipboardTarget::Clipboard, data: b"hello".to_vec() }),
+        (
+            b"\x1b]52;c;aGVsbG8=\x07",
+            Fact::Clipboard { target: ClipboardTarget::Clipboard, data: b"hello".to_vec() },
+        ),
         (b"\x1b]52;p;\x07", Fact::Clipboard { target: ClipboardTarget::Selection, data: Vec::new() }),
         (b"\x1b[?1049h", Fact::AlternateScreen(true)),
     ];

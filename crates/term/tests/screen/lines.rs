@@ -1,7 +1,7 @@
 //! Lines by id, joined lines, search.
 
 use regex::Regex;
-use term::{Line, LineId, Limits, Screen, Size, Wraps};
+use term::{Limits, Line, LineId, Screen, Size, Wraps};
 
 use crate::streams::screen;
 
@@ -14,7 +14,11 @@ fn all(screen: &Screen, wraps: Wraps) -> Vec<Line> {
 }
 
 fn line_with(screen: &Screen, text: &str) -> LineId {
-    all(screen, Wraps::Keep).into_iter().find(|line| line.text == text).map(|line| line.id).unwrap()
+    all(screen, Wraps::Keep)
+        .into_iter()
+        .find(|line| line.text == text)
+        .map(|line| line.id)
+        .expect("the line is there")
 }
 
 #[test]

@@ -24,7 +24,10 @@ fn suite() -> Vec<(&'static str, Vec<u8>)> {
         ("long titles", format!("\x1b]2;{}\x07", "t".repeat(60_000)).into_bytes()),
         ("too long titles", format!("\x1b]2;{}\x07", "t".repeat(70_000)).into_bytes()),
         ("title stack", b"\x1b]2;abcdef\x07\x1b[22t".to_vec()),
-        ("combining storm", "e\u{300}\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}\u{307}\u{308}\u{309}".as_bytes().to_vec()),
+        (
+            "combining storm",
+            "e\u{300}\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}\u{307}\u{308}\u{309}".as_bytes().to_vec(),
+        ),
         ("only combining", "\u{300}".as_bytes().to_vec()),
         ("combining with moves", "\u{300}\u{301}\x1b[C\x1b[D".as_bytes().to_vec()),
         ("joiners", "\u{1f468}\u{200d}".as_bytes().to_vec()),

@@ -11,11 +11,11 @@ proptest! {
     #[test]
     fn a_repaint_of_any_screen_gives_the_same_picture(size in size(), steps in steps(), before in steps()) {
         let mut original = screen(size);
-        apply(&mut original, &steps);
+        apply(&mut original, &in_one_cluster_mode(&steps));
         let bytes = original.repaint(View::Whole);
         // A terminal in whatever state, then brought to the size and painted.
         let mut viewer = screen(size);
-        apply(&mut viewer, &before);
+        apply(&mut viewer, &in_one_cluster_mode(&before));
         viewer.feed(b"\x18\x1b\\");
         viewer.resize(original.size());
         viewer.take_replies();
@@ -31,11 +31,11 @@ proptest! {
     #[test]
     fn live_bytes_go_on_after_a_repaint(size in size(), steps in steps(), more in steps()) {
         let mut original = screen(size);
-        apply(&mut original, &steps);
+        apply(&mut original, &in_one_cluster_mode(&steps));
         original.feed(b"\x18\x1b\\");
         let mut viewer = screen(original.size());
         viewer.feed(&original.repaint(View::Whole));
-        let live: Vec<Step> = more.into_iter().filter(is_plain).take(1).collect();
+        let live: Vec<Step> = in_one_cluster_mode(&more).into_iter().filter(is_plain).take(1).collect();
         apply(&mut original, &live);
         apply(&mut viewer, &live);
         prop_assert_eq!(Picture::of(&viewer).text, Picture::of(&original).text);
@@ -44,7 +44,7 @@ proptest! {
     #[test]
     fn a_window_of_any_size_shows_the_cursor(size in size(), window in size(), steps in steps()) {
         let mut original = screen(size);
-        apply(&mut original, &steps);
+        apply(&mut original, &in_one_cluster_mode(&steps));
         let mut viewer = screen(window);
         viewer.feed(&original.repaint(View::Window(window)));
         let (shown, wanted) = (viewer.cursor(), original.cursor());
@@ -68,6 +68,21 @@ proptest! {
         }
         prop_assert_eq!(shown, wanted);
     }
+}
+
+/// Streams without characters that join others. Moves and edits can part a cluster into neighbouring cells,
+/// and no terminal draws those apart again; that whole clusters survive is a test of its own below.
+fn in_one_cluster_mode(steps: &[Step]) -> Vec<Step> {
+    let joins = |character: char| matches!(character, '\u{200d}' | '\u{300}'..='\u{36f}' | '\u{fe0f}' | '\u{1f1e6}'..='\u{1f1ff}');
+    let without = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).replace("?2027", "?2004");
+        text.replace(joins, "").into_bytes()
+    };
+    let step = |step: &Step| match step {
+        Step::Feed(bytes) => Step::Feed(without(bytes)),
+        Step::Resize(size) => Step::Resize(*size),
+    };
+    steps.iter().map(step).collect()
 }
 
 /// Bytes without REP: what a terminal printed last, the repaint, is not what the child printed last.
@@ -109,6 +124,15 @@ fn wrapped_lines_stay_wrapped_in_a_viewer() {
     viewer.feed(&original.repaint(View::Whole));
     assert_eq!(Picture::of(&viewer), Picture::of(&original));
     assert_eq!(viewer.text(term::Wraps::Join), "a line longer than ten columns 日本語日本語");
+}
+
+#[test]
+fn clusters_stay_together_in_a_viewer() {
+    let mut original = screen(Size::clamped(12, 5));
+    original.feed("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{1f1e9}\u{1f1ea}\u{2764}\u{fe0f}e\u{301}\u{302} 한日x\u{1f1e9}\u{1f1ea}".as_bytes());
+    let mut viewer = screen(Size::clamped(12, 5));
+    viewer.feed(&original.repaint(View::Whole));
+    assert_eq!(Picture::of(&viewer), Picture::of(&original));
 }
 
 #[test]

@@ -20,7 +20,12 @@ const CASES: [Case; 48] = [
     ("wide character wraps whole", "012345678日", "012345678\n日", (2, 1)),
     ("half a wide character is erased", "日本\x1b[2Gx", " x本", (2, 0)),
     ("combining mark joins", "e\u{301}x", "e\u{301}x", (2, 0)),
-    ("family is one cluster", "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}x", "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}x", (3, 0)),
+    (
+        "family is one cluster",
+        "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}x",
+        "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}x",
+        (3, 0),
+    ),
     ("tab", "a\tb", "a       b", (9, 0)),
     ("tab set by hand", "\x1b[4G\x1bH\ra\tb", "a  b", (4, 0)),
     ("tabs cleared", "\x1b[3ga\tb", "a        b", (9, 0)),
@@ -82,11 +87,16 @@ fn the_reference_table_holds_byte_by_byte() {
 fn styles_reach_the_cells() {
     use term::{Attributes, Color, Underline};
     let mut screen = screen(Size::clamped(10, 4));
-    screen.feed(b"\x1b[1;31mA\x1b[0;38;5;200;48;2;1;2;3mB\x1b[0;4:3;58:2::9:8:7;97mC\x1b[0;7;9mD\x1b[0m \xe6\x97\xa5");
+    screen.feed(
+        b"\x1b[1;31mA\x1b[0;38;5;200;48;2;1;2;3mB\x1b[0;4:3;58:2::9:8:7;97mC\x1b[0;7;9mD\x1b[0m \xe6\x97\xa5",
+    );
     let row = screen.row_cells(0);
     assert_eq!((row[0].style.fg, row[0].style.attributes), (Color::Basic(1), Attributes::BOLD));
     assert_eq!((row[1].style.fg, row[1].style.bg), (Color::Indexed(200), Color::Rgb(1, 2, 3)));
-    assert_eq!((row[2].style.underline, row[2].style.underline_color), (Underline::Curly, Some(Color::Rgb(9, 8, 7))));
+    assert_eq!(
+        (row[2].style.underline, row[2].style.underline_color),
+        (Underline::Curly, Some(Color::Rgb(9, 8, 7)))
+    );
     assert_eq!(row[2].style.fg, Color::Basic(15));
     assert!(row[3].style.attributes.contains(Attributes::INVERSE));
     assert!(row[3].style.attributes.contains(Attributes::STRIKE));

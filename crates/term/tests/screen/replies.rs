@@ -98,7 +98,7 @@ const SILENT: [&str; 40] = [
 fn answer(query: &str) -> String {
     let mut screen = screen(Size::DEFAULT);
     screen.feed(query.as_bytes());
-    String::from_utf8(screen.take_replies()).unwrap()
+    String::from_utf8(screen.take_replies()).expect("answers are text")
 }
 
 #[test]
@@ -128,7 +128,9 @@ fn p3_program_status_is_answered_before_a_later_device_query() {
 #[test]
 fn p3_answers_follow_the_state_at_their_place_in_the_stream() {
     assert_eq!(
-        answer("\x1b[3;5H\x1b[6n\x1b[?2004h\x1b[?2004$p\x1b[>5u\x1b[?u\x1b[1;31m\x1bP$qm\x1b\\\x1b[2;5r\x1b[?6h\x1b[2;2H\x1b[6n"),
+        answer(
+            "\x1b[3;5H\x1b[6n\x1b[?2004h\x1b[?2004$p\x1b[>5u\x1b[?u\x1b[1;31m\x1bP$qm\x1b\\\x1b[2;5r\x1b[?6h\x1b[2;2H\x1b[6n"
+        ),
         "\x1b[3;5R\x1b[?2004;1$y\x1b[?5u\x1bP1$r0;1;31m\x1b\\\x1b[2;2R"
     );
 }

@@ -45,7 +45,8 @@ impl Picture {
 /// A picture, the history and the bytes a viewer would get.
 pub(crate) fn everything(screen: &Screen) -> (Picture, Vec<String>, Vec<u8>) {
     let lines = screen.lines(screen.first_line()..screen.next_line(), Wraps::Keep);
-    let lines = lines.into_iter().map(|line| format!("{} {} {}", line.id.0, line.wrapped, line.text)).collect();
+    let lines =
+        lines.into_iter().map(|line| format!("{} {} {}", line.id.0, line.wrapped, line.text)).collect();
     (Picture::of(screen), lines, screen.repaint(View::Whole))
 }
 
@@ -96,8 +97,18 @@ pub(crate) fn piece() -> impl Strategy<Value = Vec<u8>> {
 
 fn unicode() -> impl Strategy<Value = Vec<u8>> {
     let character = prop_oneof![
-        Just("日"), Just("本"), Just("é"), Just("e\u{301}"), Just("\u{1f600}"), Just("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}"),
-        Just("\u{2764}\u{fe0f}"), Just("\u{300}\u{301}\u{302}"), Just("a"), Just("\u{1f1e9}\u{1f1ea}"), Just("\u{2500}"), Just("한"),
+        Just("日"),
+        Just("本"),
+        Just("é"),
+        Just("e\u{301}"),
+        Just("\u{1f600}"),
+        Just("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}"),
+        Just("\u{2764}\u{fe0f}"),
+        Just("\u{300}\u{301}\u{302}"),
+        Just("a"),
+        Just("\u{1f1e9}\u{1f1ea}"),
+        Just("\u{2500}"),
+        Just("한"),
     ];
     vec(character, 1..12).prop_map(|characters| characters.concat().into_bytes())
 }
@@ -112,11 +123,28 @@ fn control() -> impl Strategy<Value = Vec<u8>> {
 
 fn mode() -> impl Strategy<Value = Vec<u8>> {
     let private = prop_oneof![
-        Just(1), Just(6), Just(7), Just(25), Just(12), Just(47), Just(1000), Just(1002), Just(1003), Just(1004), Just(1006),
-        Just(1047), Just(1048), Just(1049), Just(2004), Just(2027), Just(2031), Just(3),
+        Just(1),
+        Just(6),
+        Just(7),
+        Just(25),
+        Just(12),
+        Just(47),
+        Just(1000),
+        Just(1002),
+        Just(1003),
+        Just(1004),
+        Just(1006),
+        Just(1047),
+        Just(1048),
+        Just(1049),
+        Just(2004),
+        Just(2027),
+        Just(2031),
+        Just(3),
     ];
     prop_oneof![
-        (private, any::<bool>()).prop_map(|(number, on)| format!("\x1b[?{number}{}", if on { 'h' } else { 'l' })),
+        (private, any::<bool>())
+            .prop_map(|(number, on)| format!("\x1b[?{number}{}", if on { 'h' } else { 'l' })),
         Just("\x1b[4h".to_owned()),
         Just("\x1b[4l".to_owned()),
         Just("\x1b[20h".to_owned()),
@@ -149,9 +177,25 @@ fn style() -> impl Strategy<Value = Vec<u8>> {
 
 fn escape() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        Just("\x1b7"), Just("\x1b8"), Just("\x1bM"), Just("\x1bD"), Just("\x1bE"), Just("\x1bH"), Just("\x1bc"), Just("\x1b="),
-        Just("\x1b>"), Just("\x1b(0"), Just("\x1b(B"), Just("\x1b)0"), Just("\x0e"), Just("\x0f"), Just("\t"), Just("\x08"),
-        Just("\x1b#8"), Just("\x07"), Just("\n"),
+        Just("\x1b7"),
+        Just("\x1b8"),
+        Just("\x1bM"),
+        Just("\x1bD"),
+        Just("\x1bE"),
+        Just("\x1bH"),
+        Just("\x1bc"),
+        Just("\x1b="),
+        Just("\x1b>"),
+        Just("\x1b(0"),
+        Just("\x1b(B"),
+        Just("\x1b)0"),
+        Just("\x0e"),
+        Just("\x0f"),
+        Just("\t"),
+        Just("\x08"),
+        Just("\x1b#8"),
+        Just("\x07"),
+        Just("\n"),
     ]
     .prop_map(|text| text.as_bytes().to_vec())
 }

@@ -1,0 +1,113 @@
+//! `qd attach` as a person has it: the real program in a real terminal, against a daemon that the test speaks for.
+
+use std::ffi::OsStr;
+use std::time::{Duration, Instant};
+
+use proto::frame::DataKind;
+use proto::request::View;
+use proto::{Exit, ExitReason, Notice, Request, Size};
+use rustix::process::Signal;
+use testkit::{DEADLINE, FakeDaemon, FromClient, Peer, Pty, wait_for_end};
+
+const SIZE: Size = Size { cols: 90, rows: 20 };
+
+struct Stage {
+    _root: tempfile::TempDir,
+    daemon: FakeDaemon,
+    pty: Pty,
+}
+
+fn stage(arguments: &[&str]) -> Stage {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let places = daemon.places().clone();
+    let variables: [(&str, &OsStr); 3] = [
+        ("QD_RUNTIME_DIR", places.runtime.as_os_str()),
+        ("QD_DATA_DIR", places.data.as_os_str()),
+        ("QD_CONFIG_DIR", places.config.as_os_str()),
+    ];
+    pty.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), arguments, &variables);
+    Stage { _root: root, daemon, pty }
+}
+
+fn attached() -> (Stage, Peer) {
+    let mut stage = stage(&["attach", "build"]);
+    let (mut peer, _) = stage.daemon.accept_attach();
+    peer.data(DataKind::Repaint, 0, b"\x1b[?1002h<drawn>");
+    stage.pty.expect(b"<drawn>");
+    assert!(stage.pty.is_raw());
+    (stage, peer)
+}
+
+#[test]
+fn detaching_says_so_and_exits_with_zero() {
+    let (mut stage, _peer) = attached();
+    stage.pty.type_keys(b"\x1cd");
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+    stage.pty.expect(b"[detached from build]");
+    assert!(!stage.pty.is_raw());
+}
+
+#[test]
+fn the_exit_code_is_the_childs() {
+    let (mut stage, mut peer) = attached();
+    let exit = Exit { code: Some(3), signal: None, reason: ExitReason::Exited };
+    peer.notice(Notice::Exit { stream: 1, exit, offset: 0 });
+    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(3));
+    stage.pty.expect(b"[build: exit 3]");
+}
+
+#[test]
+fn every_signal_that_ends_it_restores_the_terminal_first() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let (mut stage, _peer) = attached();
+        stage.pty.signal(signal);
+        assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(code));
+        stage.pty.expect(b"\x1b[?25h");
+        assert!(!stage.pty.is_raw());
+    }
+}
+
+#[test]
+fn a_new_size_of_the_terminal_is_told() {
+    let (mut stage, mut peer) = attached();
+    let size = Size { cols: 61, rows: 17 };
+    stage.pty.resize(size);
+    assert_eq!(peer.call().request, Request::View(View::Size(size.into())));
+    stage.pty.type_keys(b"\x1cd");
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+}
+
+#[test]
+fn d7_closing_the_terminal_ends_it_promptly_and_cheaply() {
+    let (stage, mut peer) = attached();
+    let start = Instant::now();
+    let mut child = stage.pty.hang_up().unwrap();
+    wait_for_end(&mut child, Duration::from_secs(5));
+    assert_eq!(peer.receive(), FromClient::End);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn detach_works_while_the_terminal_takes_no_output() {
+    let (mut stage, mut peer) = attached();
+    // More than a terminal buffers, and nobody reads it.
+    peer.data(DataKind::Output, 0, &vec![b'x'; 300_000]);
+    stage.pty.type_keys(b"k");
+    peer.expect_input(b"k");
+    stage.pty.type_keys(b"\x1cd");
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+}
+
+#[test]
+fn other_detach_keys_come_from_an_option() {
+    let mut stage = stage(&["attach", "build", "--detach-keys", "ctrl-q"]);
+    let (mut peer, _) = stage.daemon.accept_attach();
+    assert!(stage.pty.is_raw());
+    stage.pty.type_keys(b"\x1cd");
+    peer.expect_input(b"\x1cd");
+    stage.pty.type_keys(b"\x11");
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+}

@@ -1,0 +1,213 @@
+//! Attach in a real terminal against a daemon that the test speaks for.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use client::attach::{Left, Options, Outcome, Terminal, attach_terminal};
+use client::{ClientError, Door};
+use proto::frame::DataKind;
+use proto::request::SizeWish;
+use proto::{Exit, ExitReason, Notice, Places, Size};
+use rustix::termios::{OutputModes, Termios};
+use testkit::{FakeDaemon, FromClient, Pty};
+
+const SIZE: Size = Size { cols: 100, rows: 30 };
+/// The last part of what undoes every mode.
+const CURSOR_SHOWN: &[u8] = b"\x1b[?25h";
+
+type Attachment = JoinHandle<Result<Outcome, ClientError>>;
+
+fn attach(places: &Places, pty: &Pty, change: impl FnOnce(&mut Options)) -> Attachment {
+    let terminal: OwnedFd = pty.slave();
+    let mut options = Options::new("build".into());
+    change(&mut options);
+    let mut door = Door::without_start(places.clone());
+    std::thread::spawn(move || attach_terminal(&mut door, &options, terminal.as_fd(), terminal.as_fd()))
+}
+
+fn left(attachment: Attachment) -> Left {
+    attachment.join().expect("no panic").expect("an outcome").left
+}
+
+fn modes(settings: &Termios) -> (u32, u32, u32) {
+    let Termios { local_modes, input_modes, output_modes, .. } = settings;
+    (local_modes.bits(), input_modes.bits(), output_modes.bits())
+}
+
+#[test]
+fn the_first_press_of_the_detach_keys_restores_the_terminal() {
+    for keys in [&b"\x1cd"[..], b"\x1b[92;5u\x1b[100;1u", b"\x1b[92;5u\x1b[92;5:3ud"] {
+        let root = tempfile::tempdir().unwrap();
+        let daemon = FakeDaemon::listen(root.path());
+        let mut pty = Pty::open(SIZE);
+        let before = modes(&pty.settings());
+        let attachment = attach(daemon.places(), &pty, |_| {});
+        let (mut peer, request) = daemon.accept_attach();
+        assert_eq!(request.size, SizeWish::from(SIZE));
+        peer.data(DataKind::Repaint, 0, b"\x1b[?1049h\x1b[?1003h\x1b[?25lhello");
+        pty.expect(b"hello");
+        assert!(pty.is_raw());
+        pty.type_keys(&[b"ls\r", keys].concat());
+        peer.expect_input(b"ls\r");
+        assert_eq!(left(attachment), Left::Detached);
+        assert_eq!(modes(&pty.settings()), before);
+        pty.expect(b"1003;1004");
+        pty.expect(b"\x1b[?1049l");
+        pty.expect(CURSOR_SHOWN);
+        assert_eq!(peer.receive(), FromClient::End);
+    }
+}
+
+#[test]
+fn a12_queries_reach_no_viewer_and_everything_else_does() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, _) = daemon.accept_attach();
+    peer.data(DataKind::Repaint, 0, b"<begin>");
+    peer.data(DataKind::Output, 0, b"a\x1b[cb\x1b]11;?\x07c\x1b[?u");
+    peer.data(DataKind::Output, 14, b"d\x1b[6");
+    peer.data(DataKind::Output, 18, b"ne\x1b[31mf<end>");
+    pty.expect(b"<begin>");
+    assert_eq!(pty.expect(b"<end>"), b"abcde\x1b[31mf");
+    pty.type_keys(b"\x1cd");
+    assert_eq!(left(attachment), Left::Detached);
+}
+
+#[test]
+fn a_repaint_after_skipped_bytes_ends_the_sequence_that_was_cut() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, _) = daemon.accept_attach();
+    peer.data(DataKind::Repaint, 0, b"<begin>");
+    peer.data(DataKind::Output, 0, b"x\x1b]2;half a ti");
+    peer.notice(Notice::Gap { stream: 1, from: 15, to: 90 });
+    peer.data(DataKind::Repaint, 90, b"<again>");
+    pty.expect(b"<begin>");
+    assert_eq!(pty.expect(b"<again>"), b"x\x1b]2;half a ti\x18");
+    pty.type_keys(b"\x1cd");
+    assert_eq!(left(attachment), Left::Detached);
+}
+
+#[test]
+fn the_exit_is_told_after_the_last_byte() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, _) = daemon.accept_attach();
+    let exit = Exit { code: Some(3), signal: None, reason: ExitReason::Exited };
+    peer.data(DataKind::Output, 0, b"last words");
+    peer.notice(Notice::Exit { stream: 1, exit, offset: 10 });
+    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+    assert_eq!(left(attachment), Left::Exited(exit));
+    pty.expect(b"last words");
+}
+
+#[test]
+fn s1_a_daemon_that_dies_is_attached_to_again_and_typing_is_not_replayed() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, _) = daemon.accept_attach();
+    peer.data(DataKind::Repaint, 0, b"<before>");
+    pty.expect(b"<before>");
+    let places = daemon.places().clone();
+    drop(daemon);
+    drop(peer);
+    pty.type_keys(b"typed into nothing");
+    pty.expect(b"\x07");
+    let daemon = FakeDaemon::listen(root.path());
+    assert_eq!(daemon.places(), &places);
+    let (mut peer, request) = daemon.accept_attach();
+    assert!(request.target.0.starts_with("p_"), "{request:?}");
+    peer.data(DataKind::Repaint, 0, b"<after>");
+    pty.expect(b"<after>");
+    pty.type_keys(b"now\x1cd");
+    peer.expect_input(b"now");
+    assert_eq!(left(attachment), Left::Detached);
+}
+
+#[test]
+fn a_daemon_that_never_returns_is_given_up_and_the_terminal_restored() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let before = modes(&pty.settings());
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, _) = daemon.accept_attach();
+    peer.data(DataKind::Repaint, 0, b"<before>");
+    pty.expect(b"<before>");
+    drop(daemon);
+    drop(peer);
+    let outcome = attachment.join().expect("no panic");
+    assert!(matches!(outcome, Err(ClientError::Unreachable(_))), "{outcome:?}");
+    assert_eq!(modes(&pty.settings()), before);
+}
+
+#[test]
+fn d7_a_terminal_that_hangs_up_detaches_at_once() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, _) = daemon.accept_attach();
+    let start = Instant::now();
+    drop(pty.hang_up());
+    assert_eq!(peer.receive(), FromClient::End);
+    assert_eq!(left(attachment), Left::HungUp);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_watcher_types_nothing_and_can_detach() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |options| options.read_only = true);
+    let (mut peer, request) = daemon.accept_attach();
+    assert!(request.read_only);
+    pty.type_keys(b"x");
+    pty.expect(b"\x07");
+    pty.type_keys(b"\x1cd");
+    assert_eq!(left(attachment), Left::Detached);
+    assert_eq!(peer.receive(), FromClient::End);
+}
+
+#[test]
+fn a_panic_while_attached_restores_the_terminal() {
+    let mut pty = Pty::open(SIZE);
+    let before = modes(&pty.settings());
+    let slave = pty.slave();
+    let panicked = std::thread::spawn(move || {
+        let mut terminal = Terminal::enter(slave.as_fd(), slave.as_fd()).expect("a terminal");
+        terminal.write(b"<drawn>").expect("it takes bytes");
+        panic!("on purpose");
+    })
+    .join();
+    assert!(panicked.is_err());
+    pty.expect(b"<drawn>");
+    pty.expect(CURSOR_SHOWN);
+    assert_eq!(modes(&pty.settings()), before);
+    assert!(pty.settings().output_modes.contains(OutputModes::OPOST));
+}
+
+#[test]
+fn a_refusal_leaves_the_terminal_untouched() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let mut peer = daemon.accept_welcome();
+    let call = peer.call();
+    peer.fail(call.id, proto::Failure::new(proto::ErrorCode::NotFound, "no such process"));
+    let outcome = attachment.join().expect("no panic");
+    assert!(matches!(outcome, Err(ClientError::Failed(_))), "{outcome:?}");
+    assert!(!pty.is_raw());
+    assert!(pty.seen().is_empty());
+}

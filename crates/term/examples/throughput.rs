@@ -1,0 +1,151 @@
+//! Prints how fast a screen takes typical streams, next to the bare emulator, and what its views cost.
+//!
+//! `cargo run --release -p term --example throughput`. Figures are megabytes per second, the median of five
+//! runs over 64 KiB chunks.
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
+use std::fmt::Write;
+use std::time::Instant;
+
+use rio_vt::ansi::CursorShape;
+use rio_vt::crosswords::{Crosswords, CrosswordsSize};
+use rio_vt::event::{VoidListener, WindowId};
+use rio_vt::performer::handler::Processor;
+use term::{Depth, Limits, Screen, Size, View, Wraps};
+
+const BYTES: usize = 16 * 1024 * 1024;
+const CHUNK: usize = 64 * 1024;
+const RUNS: usize = 5;
+
+fn main() {
+    println!("{:<12} {:>9} {:>9} {:>7}", "stream", "screen", "emulator", "ratio");
+    for (name, pattern) in streams() {
+        let stream: Vec<u8> = pattern.bytes().cycle().take(BYTES).collect();
+        let ours = median(|| {
+            let mut screen = Screen::new(Size::DEFAULT, Limits::default());
+            stream.chunks(CHUNK).for_each(|chunk| screen.feed(chunk));
+        });
+        let bare = median(|| {
+            let mut emulator = Crosswords::new(
+                CrosswordsSize::new(80, 24),
+                CursorShape::Block,
+                VoidListener,
+                WindowId::from(0),
+                0,
+                10_000,
+            );
+            let mut parser = Processor::default();
+            stream.chunks(CHUNK).for_each(|chunk| parser.advance(&mut emulator, chunk));
+        });
+        println!("{name:<12} {ours:>9.0} {bare:>9.0} {:>7.2}", ours / bare);
+    }
+    views();
+}
+
+/// Costs of the views of a busy 200×50 screen with full history.
+fn views() {
+    let mut screen = Screen::new(Size::clamped(200, 50), Limits::default());
+    let stream: Vec<u8> = colour().bytes().cycle().take(8 * 1024 * 1024).collect();
+    screen.feed(&stream);
+    let full = screen.checkpoint(Depth::Full);
+    let small = screen.checkpoint(Depth::Screen);
+    println!();
+    println!(
+        "checkpoint(screen)  {:>9.0} µs {:>9} bytes",
+        micros(|| drop(screen.checkpoint(Depth::Screen))),
+        small.len()
+    );
+    println!(
+        "checkpoint(full)    {:>9.0} µs {:>9} bytes",
+        micros(|| drop(screen.checkpoint(Depth::Full))),
+        full.len()
+    );
+    println!("restore(screen)     {:>9.0} µs", micros(|| drop(Screen::restore(&small, Limits::default()))));
+    println!("restore(full)       {:>9.0} µs", micros(|| drop(Screen::restore(&full, Limits::default()))));
+    println!(
+        "repaint             {:>9.0} µs {:>9} bytes",
+        micros(|| drop(screen.repaint(View::Whole))),
+        screen.repaint(View::Whole).len()
+    );
+    println!("text                {:>9.0} µs", micros(|| drop(screen.text(Wraps::Join))));
+    let row = micros(|| (0..50).for_each(|row| drop(screen.row_cells(row))));
+    println!("cells of all rows   {row:>9.0} µs");
+}
+
+fn streams() -> Vec<(&'static str, String)> {
+    vec![
+        ("plain", plain()),
+        ("long lines", "lorem ipsum dolor sit amet ".repeat(400) + "\r\n"),
+        ("colour", colour()),
+        ("true colour", true_colour()),
+        ("utf8", utf8()),
+        ("tui repaint", repaint()),
+    ]
+}
+
+fn plain() -> String {
+    (0..1000).fold(String::new(), |mut text, number| {
+        let _ = write!(text, "{number:06} the quick brown fox jumps over the lazy dog and runs away\r\n");
+        text
+    })
+}
+
+fn colour() -> String {
+    (0..1000).fold(String::new(), |mut text, number| {
+        let color = number % 8;
+        let _ = write!(text, "\x1b[3{color}mdrwxr-xr-x\x1b[0m 2 user \x1b[1;3{color}mdirectory{number}\x1b[0m \x1b[38;5;{}mfile\x1b[0m\r\n", number % 256);
+        text
+    })
+}
+
+/// Ever new pairs: more than the emulator's style table holds.
+fn true_colour() -> String {
+    (0..200_000u32).fold(String::new(), |mut text, number| {
+        let [_, red, green, blue] = number.wrapping_mul(2_654_435_761).to_be_bytes();
+        let _ = write!(text, "\x1b[38;2;{red};{green};{blue};48;2;{blue};{red};{green}m##");
+        text
+    })
+}
+
+fn utf8() -> String {
+    (0..1000).fold(String::new(), |mut text, number| {
+        let _ = write!(text, "{number} 日本語のテキスト grün é \u{1f600} e\u{301} ─│┌┐ текст\r\n");
+        text
+    })
+}
+
+fn repaint() -> String {
+    (0..200).fold(String::new(), |mut text, frame| {
+        text.push_str("\x1b[?2026h\x1b[?25l");
+        for row in 1..=24 {
+            let _ = write!(text, "\x1b[{row};1H\x1b[0m│ \x1b[1;34mitem {row:02}\x1b[0m value {:04} \x1b[2mdetails of the row\x1b[0m\x1b[K", frame * row);
+        }
+        text.push_str("\x1b[?25h\x1b[?2026l");
+        text
+    })
+}
+
+fn median(run: impl Fn()) -> f64 {
+    let mut rates: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            BYTES as f64 / 1e6 / start.elapsed().as_secs_f64()
+        })
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    rates[RUNS / 2]
+}
+
+fn micros(run: impl Fn()) -> f64 {
+    run();
+    let mut times: Vec<f64> = (0..21)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            start.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[10]
+}

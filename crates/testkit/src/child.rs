@@ -1,0 +1,56 @@
+//! Programs that behave in one known way, as argv for a shell that every system has. Owns the scripts; refuses
+//! needing anything installed.
+
+/// Runs a shell script.
+#[must_use]
+pub fn shell(script: &str) -> Vec<String> {
+    ["sh", "-c", script].map(str::to_owned).to_vec()
+}
+
+/// Prints a text and ends with a code.
+#[must_use]
+pub fn print_and_exit(text: &str, code: u8) -> Vec<String> {
+    shell(&format!("printf '%s' '{}'; exit {code}", text.replace('\'', r"'\''")))
+}
+
+/// Prints `line 1` to `line <count>` and ends.
+#[must_use]
+pub fn count_lines(count: u32) -> Vec<String> {
+    shell(&format!("i=1; while [ $i -le {count} ]; do echo line $i; i=$((i+1)); done"))
+}
+
+/// Says `ready`, then repeats every line it reads as `got:<line>`, until its input ends.
+#[must_use]
+pub fn repeat_lines() -> Vec<String> {
+    shell("stty -echo; echo ready; while IFS= read -r line; do echo \"got:$line\"; done")
+}
+
+/// Says `ready`, then prints every byte it reads as it is, unbuffered, with the terminal raw.
+#[must_use]
+pub fn repeat_bytes() -> Vec<String> {
+    shell("stty raw -echo; echo ready; exec cat")
+}
+
+/// Says `ready` and runs until it is ended.
+#[must_use]
+pub fn run_for_ever() -> Vec<String> {
+    shell("echo ready; exec sleep 1000000")
+}
+
+/// Says `ready` and ignores every signal it can.
+#[must_use]
+pub fn ignore_signals() -> Vec<String> {
+    shell("trap '' HUP INT TERM QUIT; echo ready; while :; do sleep 1000; done")
+}
+
+/// Never reads its terminal.
+#[must_use]
+pub fn never_read() -> Vec<String> {
+    shell("stty raw -echo; echo ready; exec sleep 1000000")
+}
+
+/// Leaves a background job behind and ends.
+#[must_use]
+pub fn leave_background() -> Vec<String> {
+    shell("setsid sleep 1000000 & echo $!; exit 0")
+}

@@ -1,0 +1,222 @@
+//! A real daemon in a directory of its own. Owns its start, its violent deaths and proof that nothing of it is left;
+//! refuses sharing anything with the user's own daemon.
+
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use client::{Connection, Door};
+use proto::reply::{Spawned, Text, Waited};
+use proto::request::{Nothing, Read, ReadMode, Shutdown, Spawn, Target, Until, Wait};
+use proto::{Places, ProcessView};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use serde_json::Value;
+
+use crate::deadline::{DEADLINE, readable};
+
+/// A daemon for one test.
+#[derive(Debug)]
+pub struct TestDaemon {
+    root: tempfile::TempDir,
+    exe: PathBuf,
+    door: Mutex<Door>,
+}
+
+impl TestDaemon {
+    /// Starts the daemon of the `qd` at `exe`: `TestDaemon::start(env!("CARGO_BIN_EXE_qd"))`.
+    #[must_use]
+    pub fn start(exe: impl Into<PathBuf>) -> Self {
+        let daemon = Self::without_start(exe);
+        drop(daemon.client());
+        daemon
+    }
+
+    /// The same places with nobody in them yet.
+    #[must_use]
+    pub fn without_start(exe: impl Into<PathBuf>) -> Self {
+        let exe = exe.into();
+        let root = tempfile::Builder::new().prefix("qdt").tempdir().expect("a directory can be made");
+        let door = Mutex::new(Door::new(Places::below(root.path()), exe.clone()));
+        Self { root, exe, door }
+    }
+
+    /// A directory of this test, outside the daemon's own.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Where it keeps its things.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        Places::below(self.root.path())
+    }
+
+    /// A new connection; starts the daemon again when it was killed.
+    #[must_use]
+    pub fn client(&self) -> Connection {
+        let mut door = self.door.lock().expect("no test panics while it connects");
+        door.connect().unwrap_or_else(|error| self.fail(&format!("no connection: {error}")))
+    }
+
+    /// The daemon's pid.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        let door = Door::without_start(self.places());
+        let status = door.knock().and_then(|mut connection| connection.status());
+        let status = status.unwrap_or_else(|error| self.fail(&format!("no status: {error}")));
+        i32::try_from(status.pid).expect("a pid fits")
+    }
+
+    /// Kills the daemon with no chance to say anything, and waits until it is gone.
+    pub fn kill_9(&self) {
+        let pid = Pid::from_raw(self.pid()).expect("a pid is positive");
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).expect("a running daemon has a pidfd");
+        kill_process(pid, Signal::KILL).expect("our own daemon can be killed");
+        assert!(readable(&[pidfd.as_fd()], Instant::now() + DEADLINE)[0], "the daemon did not die");
+    }
+
+    /// A `qd` command for this daemon, not started yet.
+    #[must_use]
+    pub fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
+        let mut command = Command::new(&self.exe);
+        command.args(arguments).stdin(Stdio::null());
+        for (name, value) in self.variables() {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// The variables that lead a `qd` to this daemon.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(&'static str, PathBuf)> {
+        let places = self.places();
+        vec![
+            ("QD_RUNTIME_DIR", places.runtime),
+            ("QD_DATA_DIR", places.data),
+            ("QD_CONFIG_DIR", places.config),
+            ("HOME", self.root.path().to_owned()),
+        ]
+    }
+
+    /// Runs `qd` with these arguments to its end.
+    pub fn qd<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Output {
+        self.command(arguments).output().expect("qd starts")
+    }
+
+    /// Runs `qd --json` with these arguments, which must succeed; what it printed.
+    pub fn json<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Value {
+        let output = self.command(&["--json"]).args(arguments).output().expect("qd starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            self.fail(&format!("{}: {told}", output.status));
+        }
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| self.fail(&format!("not JSON: {error}")))
+    }
+
+    /// Starts a command with this name.
+    pub fn spawn(&self, name: &str, argv: Vec<String>) -> Spawned {
+        let spawn = Spawn { name: Some(name.to_owned()), argv, ..Spawn::default() };
+        self.client().spawn(spawn).unwrap_or_else(|error| self.fail(&format!("no spawn: {error}")))
+    }
+
+    /// What is known of this process; fails when there is none.
+    #[must_use]
+    pub fn process(&self, name: &str) -> ProcessView {
+        let found = self.list().into_iter().find(|process| process.name.as_str() == name);
+        found.unwrap_or_else(|| self.fail(&format!("there is no {name}")))
+    }
+
+    /// All processes.
+    #[must_use]
+    pub fn list(&self) -> Vec<ProcessView> {
+        self.client().list().unwrap_or_else(|error| self.fail(&format!("no list: {error}")))
+    }
+
+    /// Waits until this process has ended.
+    pub fn wait_exit(&self, name: &str) -> Waited {
+        self.wait(name, Until::Exit(Nothing {}), None)
+    }
+
+    /// Waits until this process has printed the pattern, from the start of its log on.
+    pub fn wait_pattern(&self, name: &str, pattern: &str) -> Waited {
+        self.wait(name, Until::Pattern(pattern.to_owned()), Some(0))
+    }
+
+    fn wait(&self, name: &str, until: Until, since: Option<u64>) -> Waited {
+        let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
+        let targets = vec![Target::from(name)];
+        let wait = Wait { targets, until, quantifier: Default::default(), since, timeout_ms };
+        self.client().wait(wait).unwrap_or_else(|error| {
+            self.fail(&format!("{name}: {error}; its screen is:\n{}", self.screen(name)))
+        })
+    }
+
+    /// The text of a process's screen.
+    #[must_use]
+    pub fn screen(&self, name: &str) -> String {
+        self.read(name, ReadMode::Screen).text
+    }
+
+    /// What `read` says in this mode.
+    #[must_use]
+    pub fn read(&self, name: &str, mode: ReadMode) -> Text {
+        let read = Read { target: name.into(), mode, since: None, limit: None, join: false };
+        self.client().read(read).unwrap_or_else(|error| self.fail(&format!("no text: {error}")))
+    }
+
+    /// Fails the test with the daemon's own log.
+    pub fn fail(&self, what: &str) -> ! {
+        panic!("{what}\n--- the daemon's log ---\n{}", self.log());
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.places().daemon_log()).unwrap_or_else(|error| format!("(none: {error})"))
+    }
+
+    /// Ends everything; the pids of children that were running before.
+    fn end_everything(&self) -> Vec<i32> {
+        let Ok(mut connection) = Door::without_start(self.places()).knock() else { return Vec::new() };
+        let pids = match connection.hello().and_then(|_| connection.list()) {
+            Ok(processes) => processes.iter().filter_map(|process| process.pid).collect(),
+            Err(_) => Vec::new(),
+        };
+        if connection.shutdown(Shutdown { kill: true }).is_ok() {
+            let until = Instant::now() + DEADLINE;
+            while let Ok(Some(_)) = connection.receive_before(until) {}
+        }
+        pids
+    }
+}
+
+impl Drop for TestDaemon {
+    fn drop(&mut self) {
+        // Holders that a killed daemon left are only reached through a new one.
+        let has_holders =
+            std::fs::read_dir(self.places().holders()).is_ok_and(|mut dir| dir.next().is_some());
+        if has_holders && let Ok(mut door) = self.door.lock() {
+            drop(door.connect());
+        }
+        let pids = self.end_everything();
+        if std::thread::panicking() {
+            return;
+        }
+        let alive: Vec<_> = pids.into_iter().filter(|pid| is_alive(*pid)).collect();
+        if !alive.is_empty() {
+            self.fail(&format!("children survived the end of their daemon: {alive:?}"));
+        }
+        if Door::without_start(self.places()).knock().is_ok() {
+            self.fail("the daemon survived its shutdown");
+        }
+    }
+}
+
+/// Whether a process runs; a zombie does not.
+fn is_alive(pid: i32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    state.is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))
+}

@@ -1,0 +1,181 @@
+//! The daemon's side of the socket, spoken by the test itself: what a client does with any answer can be seen, also
+//! with answers no daemon would give. Owns framing; refuses having a mind.
+
+use std::collections::VecDeque;
+use std::fs::DirBuilder;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Instant;
+
+use proto::frame::{Data, DataKind, Decoder, Frame, encode_data};
+use proto::reply::{Answer, Attached, ServerLine, Welcome};
+use proto::version::{PROTOCOL, VERSION};
+use proto::{Call, Failure, Name, Notice, Outcome, Places, ProcessId, Reply, Request, RunNumber, Size};
+
+use crate::deadline::{DEADLINE, readable};
+
+/// A socket where a daemon's would be.
+#[derive(Debug)]
+pub struct FakeDaemon {
+    listener: UnixListener,
+    places: Places,
+}
+
+/// Something a client sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FromClient {
+    /// A call.
+    Call(Call),
+    /// A data frame.
+    Data(Data),
+    /// Nothing more: it is gone.
+    End,
+}
+
+/// The daemon's end of one connection.
+#[derive(Debug)]
+pub struct Peer {
+    stream: UnixStream,
+    decoder: Decoder,
+    queue: VecDeque<FromClient>,
+}
+
+impl FakeDaemon {
+    /// Listens in the places below `root`, replacing what a dead one left there.
+    #[must_use]
+    pub fn listen(root: &Path) -> Self {
+        let places = Places::below(root);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&places.runtime)
+            .expect("a directory can be made");
+        let socket = places.socket();
+        if socket.exists() {
+            std::fs::remove_file(&socket).expect("a left-over socket can be removed");
+        }
+        let listener = UnixListener::bind(socket).expect("a socket can be bound");
+        Self { listener, places }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// The next client.
+    #[must_use]
+    pub fn accept(&self) -> Peer {
+        assert!(readable(&[self.listener.as_fd()], Instant::now() + DEADLINE)[0], "no client came");
+        let (stream, _) = self.listener.accept().expect("a client that knocks can be accepted");
+        Peer { stream, decoder: Decoder::default(), queue: VecDeque::new() }
+    }
+
+    /// The next client, welcomed.
+    #[must_use]
+    pub fn accept_welcome(&self) -> Peer {
+        let mut peer = self.accept();
+        let call = peer.call();
+        assert!(matches!(call.request, Request::Hello(_)), "{call:?}");
+        let welcome =
+            Welcome { protocol: PROTOCOL, version: VERSION.to_owned(), pid: 1, caller: "human".to_owned() };
+        peer.reply(call.id, Reply::Welcome(welcome));
+        peer
+    }
+
+    /// The next client, welcomed and attached to a process called `build` of 80x24 on stream 1; its request too.
+    #[must_use]
+    pub fn accept_attach(&self) -> (Peer, proto::request::Attach) {
+        let mut peer = self.accept_welcome();
+        let call = peer.call();
+        let Request::Attach(attach) = call.request else { panic!("not an attach: {call:?}") };
+        let name: Name = "build".parse().expect("a name");
+        let attached = Attached {
+            id: ProcessId::from_entropy(1),
+            name,
+            run: RunNumber(1),
+            size: Size::DEFAULT,
+            stream: 1,
+        };
+        peer.reply(call.id, Reply::Attached(attached));
+        (peer, attach)
+    }
+}
+
+impl Peer {
+    /// The next thing the client sends.
+    pub fn receive(&mut self) -> FromClient {
+        let until = Instant::now() + DEADLINE;
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            if let Some(queued) = self.queue.pop_front() {
+                return queued;
+            }
+            assert!(readable(&[self.stream.as_fd()], until)[0], "the client sent nothing");
+            match self.stream.read(&mut buffer) {
+                Ok(0) | Err(_) => return FromClient::End,
+                Ok(count) => self.decoder.push(&buffer[..count]),
+            }
+            while let Some(frame) = self.decoder.next_frame() {
+                self.queue.push_back(match frame.expect("a client sends whole frames") {
+                    Frame::Data(data) => FromClient::Data(data),
+                    Frame::Line(line) => FromClient::Call(
+                        proto::request::parse_call(&line).expect("a client sends whole calls"),
+                    ),
+                });
+            }
+        }
+    }
+
+    /// The next thing, which must be a call.
+    pub fn call(&mut self) -> Call {
+        match self.receive() {
+            FromClient::Call(call) => call,
+            other => panic!("not a call: {other:?}"),
+        }
+    }
+
+    /// Input bytes until they are `expected`; anything else fails.
+    pub fn expect_input(&mut self, expected: &[u8]) {
+        let mut seen = Vec::new();
+        while seen.len() < expected.len() {
+            match self.receive() {
+                FromClient::Data(data) if data.kind == DataKind::Input => seen.extend_from_slice(&data.bytes),
+                other => panic!("not input: {other:?} after {}", seen.escape_ascii()),
+            }
+        }
+        assert_eq!(seen.escape_ascii().to_string(), expected.escape_ascii().to_string());
+    }
+
+    /// Answers a call.
+    pub fn reply(&mut self, id: u64, reply: Reply) {
+        self.line(&ServerLine::Reply(Answer { id, outcome: Outcome::Ok(reply) }));
+    }
+
+    /// Refuses a call.
+    pub fn fail(&mut self, id: u64, failure: Failure) {
+        self.line(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }));
+    }
+
+    /// Says something about a stream.
+    pub fn notice(&mut self, notice: Notice) {
+        self.line(&ServerLine::Notice(notice));
+    }
+
+    /// Sends bytes on stream 1.
+    pub fn data(&mut self, kind: DataKind, offset: u64, bytes: &[u8]) {
+        let mut frames = Vec::new();
+        encode_data(&mut frames, kind, 1, offset, bytes);
+        self.stream.write_all(&frames).expect("the client takes frames");
+    }
+
+    fn line(&mut self, line: &ServerLine) {
+        let mut text = serde_json::to_vec(line).expect("our own words are JSON");
+        text.push(b'\n');
+        self.stream.write_all(&text).expect("the client takes lines");
+    }
+}
