@@ -1,5 +1,7 @@
 //! `qd attach` as a person has it: the real program in a real terminal, against a daemon that the test speaks for.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 

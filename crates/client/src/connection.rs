@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
@@ -175,6 +175,13 @@ impl Connection {
     pub fn send_data(&mut self, stream: u32, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
         let frame = data_frame(stream, offset, bytes)?;
         self.stream.write_all(&frame).map_err(ClientError::Broken)
+    }
+
+    /// A handle to the daemon's own process, whose readiness is its end. Taken while the connection lives, so the pid
+    /// is still the daemon's.
+    pub(crate) fn daemon_process(&self) -> io::Result<OwnedFd> {
+        let peer = rustix::net::sockopt::socket_peercred(&self.stream)?;
+        Ok(rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty())?)
     }
 
     pub(crate) fn stream(&self) -> &UnixStream {

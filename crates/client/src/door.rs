@@ -79,6 +79,15 @@ impl Door {
 
     /// Like [`Door::connect`], giving up at `deadline`.
     pub fn connect_before(&mut self, deadline: Instant) -> Result<Connection, ClientError> {
+        for _ in 1..MAX_STARTS {
+            let mut connection = self.open_or_start(deadline)?;
+            match connection.hello() {
+                // A daemon killed while it was starting a holder: the holder, not yet executed, kept its listening socket
+                // open for a moment longer. Nothing but hello was asked, so asking again is safe.
+                Err(ClientError::Broken(error)) if has_closed(&error) => {}
+                other => return other.map(|_| connection),
+            }
+        }
         let mut connection = self.open_or_start(deadline)?;
         connection.hello()?;
         Ok(connection)
@@ -135,6 +144,12 @@ fn has_ended(child: &Child) -> bool {
         return true;
     };
     ready::readable_before(pidfd.as_fd(), Instant::now() + END_DEADLINE).unwrap_or(true)
+}
+
+/// The other side went without a word.
+fn has_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 /// No socket, or a socket that a dead daemon left behind.

@@ -37,6 +37,10 @@ pub(crate) fn start(
     command.arg("daemon").args((bond == Bond::Starter).then_some("--ephemeral"));
     command.env("QD_RUNTIME_DIR", &places.runtime);
     command.env("QD_DATA_DIR", &places.data).env("QD_CONFIG_DIR", &places.config);
+    // A daemon started from inside a run must not carry that run's marks: whoever sweeps the run would end it too.
+    for mark in ["QD_RUN_TOKEN", "QD_PROCESS_ID", "QD_TASK_ID", "QD_WORKSPACE_ID", "QD_SESSION_ID"] {
+        command.env_remove(mark);
+    }
     command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());
     command.stdin(if bond == Bond::Starter { Stdio::piped() } else { Stdio::null() });
     let mut child = command

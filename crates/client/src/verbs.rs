@@ -2,6 +2,9 @@
 //!
 //! Owns pairing each request with the reply it gets. Refuses defaults and decisions: arguments go as they are.
 
+use std::os::fd::AsFd;
+use std::time::Instant;
+
 use proto::reply::{
     Attached, DaemonStatus, Ended, Following, Matches, Spawned, Subscribed, Text, Waited, Wrote,
 };
@@ -10,7 +13,8 @@ use proto::request::{
 };
 use proto::{ProcessView, Reply, Request};
 
-use crate::{ClientError, Connection};
+use crate::connection::broken;
+use crate::{ClientError, Connection, ready};
 
 /// One method: its sentence, its name, its request with arguments, its reply with what is inside.
 macro_rules! verb {
@@ -55,9 +59,13 @@ impl Connection {
         self.done("rename", Request::Rename(arguments))
     }
 
-    /// Ends the daemon.
-    pub fn shutdown(&mut self, arguments: Shutdown) -> Result<(), ClientError> {
-        self.done("shutdown", Request::Shutdown(arguments))
+    /// Ends the daemon and waits until its process is gone, so that another one may take its place. Whether it was
+    /// gone before `deadline`.
+    pub fn shutdown(&mut self, arguments: Shutdown, deadline: Instant) -> Result<bool, ClientError> {
+        // The connection ends before the process does: its end proves nothing about locks and sockets.
+        let process = self.daemon_process().map_err(ClientError::Broken)?;
+        self.done("shutdown", Request::Shutdown(arguments))?;
+        ready::readable_before(process.as_fd(), deadline).map_err(broken)
     }
 
     /// All processes the caller may see.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use engine::input::ChildExit;
 use engine::{Fact, Input, ProcessRecord, RunKey};
 use holder::{ExitStatus, Link, LinkError};
-use proto::Places;
+use proto::{Places, Size};
 
 use crate::screens::{NewRun, Screens};
 
@@ -42,15 +42,17 @@ pub(crate) fn adopt_all(places: &Places, screens: &Screens, expected: &[(RunKey,
 
 fn adopt_one(path: &Path, screens: &Screens) -> Result<(RunKey, Input), LinkError> {
     let (link, hello) = Link::connect(path, ANSWER)?;
-    let record: ProcessRecord = serde_json::from_slice(&hello.meta)
+    let mut record: ProcessRecord = serde_json::from_slice(&hello.meta)
         .map_err(|error| LinkError::Io(std::io::Error::other(format!("its meta does not read: {error}"))))?;
+    // The meta is as old as the run; the size is not.
+    record.size = Size { cols: hello.cols, rows: hello.rows };
     let run = RunKey::new(record.id, record.run);
     let pid = hello.child_pid;
     let exit = hello.exited.map(|exit| match exit.status {
         ExitStatus::Code(code) => ChildExit::Code(code),
         ExitStatus::Signal(signal) => ChildExit::Signal(signal),
     });
-    screens.host(NewRun::new(run, record.run_token.clone(), link, hello, None));
+    screens.host(NewRun::new(run, record.run_token.clone(), link, hello, false));
     Ok((run, Input::Adopted { record: Box::new(record), pid, exit }))
 }
 

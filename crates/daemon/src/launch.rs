@@ -30,7 +30,7 @@ pub(crate) fn start(
     let token = start.record.run_token.clone();
     match config(places, umask, start).and_then(|config| launcher.start(&config).map_err(failure)) {
         Ok(started) => {
-            screens.host(NewRun::new(run, token, started.link, started.hello, Some(started.holder)));
+            screens.host(NewRun::new(run, token, started.link, started.hello, true));
             None
         }
         Err(failure) => Some(Fact::StartFailed(failure)),

@@ -3,17 +3,17 @@
 //! Owns the lock, the socket's birth, the signals and the ready line. Refuses a second daemon, other people's
 //! directories and changed user ids.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{Caller, Command, Config, Engine, NoTasks};
+use engine::{Caller, Command, Config, Engine, Input, NoTasks};
 use holder::Launcher;
 use proto::request::Shutdown;
-use proto::{Places, environment};
+use proto::{Places, ProcessId, environment};
 use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store::{Store, ensure_private_dir};
@@ -151,6 +151,7 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
         facts: channels.handle.facts.clone(),
         events: channels.events(),
     };
+    let known: HashSet<ProcessId> = entries.iter().map(|entry| entry.id).collect();
     let engine = Engine::restore(config(), Box::new(NoTasks), entries);
     let expected = engine.expected_runs();
     let handle = channels.handle.clone();
@@ -160,6 +161,7 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
         tokio::task::spawn_blocking(move || adopt::adopt_all(&places, &screens, &expected)).await
     };
     for input in adopted.unwrap_or_default() {
+        warn_if_recovered(&warnings, &known, &input);
         desk.decide(input).await;
     }
     let listener = listen(&places).map_err(system("cannot open the door"))?;
@@ -171,6 +173,16 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     doorway.close().await;
     let _gone = std::fs::remove_file(places.socket());
     Ok(())
+}
+
+/// A running process that the database does not have: it was damaged, deleted or could not be written.
+fn warn_if_recovered(warnings: &Warnings, known: &HashSet<ProcessId>, input: &Input) {
+    if let Input::Adopted { record, .. } = input
+        && !known.contains(&record.id)
+    {
+        let text = format!("{} ({}) was not in the database; it was recovered from its holder", record.name, record.id);
+        records::warn(warnings, text);
+    }
 }
 
 /// Opens the door. The lock is held, so an old socket belongs to nobody; the directory is private, so nobody else can

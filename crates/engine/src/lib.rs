@@ -5,14 +5,16 @@
 //! arrives as facts about it.
 //!
 //! Reading order: [`input`] (what can happen), [`effect`] (what can be done about it), [`process`] (one entry),
-//! `command/` (one verb, one file: check, then apply), `lifecycle` (what facts do to an entry), `viewers`,
-//! `waits`, [`rights`].
+//! `command/` (one verb, one file: check, then apply), `lifecycle` (what facts do to an entry), `adoption`,
+//! `deadlines`, `viewers`, `waits`, [`rights`].
 //!
 //! Invariants, re-checked after every [`Engine::handle`] in debug builds (`invariants`): names are unique, no parent
 //! cycle, every wait and every ending belongs to something alive, `restore(records)` equals the live state.
 
+mod adoption;
 mod backoff;
 mod command;
+mod deadlines;
 mod environment;
 mod invariants;
 mod lifecycle;
@@ -128,6 +130,11 @@ impl Engine {
         for record in records {
             let process = Process::from_record(record);
             engine.processes.insert(process.id, process);
+        }
+        // A record that did not read takes its place in the tree with it.
+        let known: BTreeSet<ProcessId> = engine.processes.keys().copied().collect();
+        for process in engine.processes.values_mut() {
+            process.parent = process.parent.filter(|parent| known.contains(parent));
         }
         engine
     }

@@ -12,7 +12,10 @@ use crate::effect::{Answer, Effect, StartRun};
 use crate::environment;
 use crate::input::{ChildExit, Fact, RunKey, Ticket};
 use crate::process::{Ending, Process, Then};
-use crate::record::{ProcessRecord, Record};
+use crate::record::Record;
+
+/// Longest grace: an end is bounded by three seconds, whatever was asked for.
+const MAX_GRACE_MS: u32 = 2_000;
 
 impl Engine {
     /// Takes a fact about a current run; a fact about an older one is stale and ignored.
@@ -111,7 +114,7 @@ impl Engine {
         for ticket in starters {
             self.reply(ticket, Err(failure.clone()));
         }
-        self.waits_see_exit(run);
+        self.waits_see_end(run);
         if is_first || ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
             self.remove(run.process);
         } else {
@@ -179,7 +182,20 @@ impl Engine {
 
     /// Begins, or strengthens, the end of an entry's run.
     pub(crate) fn end(&mut self, id: ProcessId, reason: Option<ExitReason>, then: Then, ticket: Option<Ticket>) {
-        let sweep_at = self.now.uptime_ms + u64::from(self.config.grace_ms) + self.config.sweep_after_ms;
+        self.end_within(self.config.grace_ms, id, reason, then, ticket);
+    }
+
+    /// [`Engine::end`] with a grace somebody asked for.
+    pub(crate) fn end_within(
+        &mut self,
+        grace_ms: u32,
+        id: ProcessId,
+        reason: Option<ExitReason>,
+        then: Then,
+        ticket: Option<Ticket>,
+    ) {
+        let grace_ms = grace_ms.min(MAX_GRACE_MS);
+        let sweep_at = self.now.uptime_ms + u64::from(grace_ms) + self.config.sweep_after_ms;
         let Some(process) = self.processes.get_mut(&id) else { return };
         process.restart_at = None;
         // A terminal without a child has no entry, so for it every end is a removal.
@@ -188,10 +204,15 @@ impl Engine {
             ending.then = ending.then.max(then);
             ending.reason = ending.reason.or(reason);
             ending.tickets.extend(ticket);
+            if grace_ms < ending.grace_ms && process.status != Status::Starting {
+                ending.grace_ms = grace_ms;
+                let run = process.key();
+                self.kill_tree(run);
+            }
             return;
         }
-        process.ending =
-            Some(Ending { reason, then, tickets: ticket.into_iter().collect(), sweep_at, is_swept: false, is_gone: false });
+        let tickets = ticket.into_iter().collect();
+        process.ending = Some(Ending { reason, then, tickets, grace_ms, sweep_at, is_swept: false, is_gone: false });
         let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
         match status {
             Status::Starting => {} // `started` goes on from here.
@@ -206,7 +227,8 @@ impl Engine {
     }
 
     fn kill_tree(&mut self, run: RunKey) {
-        let grace_ms = self.config.grace_ms;
+        let ending = self.processes.get(&run.process).and_then(|process| process.ending.as_ref());
+        let grace_ms = ending.map_or(self.config.grace_ms, |ending| ending.grace_ms);
         self.effects.push(Effect::Kill { run, grace_ms });
     }
 
@@ -249,6 +271,9 @@ impl Engine {
 
     /// Starts the run after the current one.
     pub(crate) fn next_run(&mut self, id: ProcessId, starters: Vec<Ticket>) {
+        if let Some(old) = self.processes.get(&id).map(Process::key) {
+            self.waits_see_end(old);
+        }
         let Some(process) = self.processes.get_mut(&id) else { return };
         process.run = process.run.next();
         process.viewers.clear();
@@ -273,6 +298,9 @@ impl Engine {
 
     /// Takes the entry off the books.
     pub(crate) fn remove(&mut self, id: ProcessId) {
+        if let Some(run) = self.processes.get(&id).map(Process::key) {
+            self.waits_see_end(run);
+        }
         let Some(process) = self.processes.remove(&id) else { return };
         self.touched.remove(&id);
         self.effects.push(Effect::Record(Record::Remove(id)));
@@ -300,6 +328,7 @@ impl Engine {
                 reason: None,
                 then,
                 tickets: Vec::new(),
+                grace_ms: 0,
                 sweep_at: 0,
                 is_swept: true,
                 is_gone: false,
@@ -307,6 +336,7 @@ impl Engine {
             ending.reason = Some(ExitReason::Lost);
             self.exited(run, None, final_offset);
         }
+        self.waits_see_end(run);
         self.tree_gone(run);
     }
 
@@ -345,80 +375,6 @@ impl Engine {
     fn announce_change(&mut self, id: ProcessId) {
         if let Some(view) = self.processes.get(&id).filter(|process| !process.is_departed()).map(Process::view) {
             self.announce(Event::Changed(Box::new(view)));
-        }
-    }
-
-    /// A holder of an earlier daemon: it belongs to a known run, or it is taken in as what it says it is.
-    pub(crate) fn adopt(&mut self, record: Box<ProcessRecord>, pid: i32, exit: Option<ChildExit>) {
-        let run = RunKey::new(record.id, record.run);
-        match self.processes.get(&run.process).map(|known| known.run) {
-            Some(known) if known > run.run => {
-                // A finished restart left it behind; its process has a newer run.
-                self.effects.push(Effect::Release { run, end_tree: true, reason: "restarted" });
-                return;
-            }
-            Some(known) if known == run.run => {}
-            _ => self.take_in(*record),
-        }
-        let now = self.now;
-        let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.has_holder = true;
-        process.pid = Some(pid);
-        process.last_activity = now.uptime_ms;
-        process.last_output = now.uptime_ms;
-        process.active_at = now.wall_ms;
-        if exit.is_none() || process.exit.is_none() {
-            process.status = Status::Running;
-        }
-        self.touch(run.process);
-    }
-
-    /// Registers what a holder says it is, under a name that is free.
-    fn take_in(&mut self, record: ProcessRecord) {
-        let mut process = Process::from_record(record);
-        process.status = Status::Starting;
-        process.exit = None;
-        if self.is_taken(&process.name) {
-            process.name = self.default_name(process.kind);
-        }
-        self.processes.insert(process.id, process);
-    }
-
-    /// Does what is due.
-    pub(crate) fn pass_deadlines(&mut self) {
-        let now = self.now.uptime_ms;
-        let due: Vec<ProcessId> = self
-            .processes
-            .values()
-            .filter(|process| process.next_deadline().is_some_and(|deadline| deadline <= now))
-            .map(|process| process.id)
-            .collect();
-        for id in due {
-            self.pass_deadline(id, now);
-        }
-        self.pass_wait_deadlines();
-    }
-
-    fn pass_deadline(&mut self, id: ProcessId, now: u64) {
-        let Some(process) = self.processes.get_mut(&id) else { return };
-        let is_due = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now);
-        let run = process.key();
-        if is_due(process.departure()) {
-            self.release(run, true, "exited");
-            self.remove(id);
-        } else if is_due(process.restart_at) {
-            process.restart_at = None;
-            self.release(run, true, "restarted");
-            self.next_run(id, Vec::new());
-        } else if is_due(process.idle_deadline()) {
-            self.end(id, Some(ExitReason::IdleTimeout), Then::Stay, None);
-        } else if let Some(ending) = &mut process.ending
-            && !ending.is_swept
-            && ending.sweep_at <= now
-        {
-            ending.is_swept = true;
-            let token = process.run_token.clone();
-            self.effects.push(Effect::Sweep { run, token });
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Ending {
     pub(crate) then: Then,
     /// Who is told when it is over.
     pub(crate) tickets: Vec<Ticket>,
+    /// How long the tree may take to end by itself.
+    pub(crate) grace_ms: u32,
     /// Swept from outside when the holder has not reported by then.
     pub(crate) sweep_at: u64,
     /// Whether that has been ordered.

@@ -79,10 +79,24 @@ impl Engine {
         self.processes.get(&run.process).is_some_and(|process| process.run == run.run && process.is_live())
     }
 
-    /// A run is over: exits are satisfied, everything else can no longer come true.
+    /// A child is over. Whether a pattern came before that is for its watch to say: it may begin after the exit was
+    /// announced and still find what was printed.
     pub(crate) fn waits_see_exit(&mut self, run: RunKey) {
-        let concerned: Vec<WaitId> =
-            self.waits.iter().filter(|(_, wait)| wait.is_open_for(&run)).map(|(id, _)| *id).collect();
+        self.run_over_for_all(run, |wait| !matches!(wait.until, Until::Pattern(_)));
+    }
+
+    /// A run goes for good: what has not come true never will.
+    pub(crate) fn waits_see_end(&mut self, run: RunKey) {
+        self.run_over_for_all(run, |_| true);
+    }
+
+    fn run_over_for_all(&mut self, run: RunKey, is_concerned: impl Fn(&Wait) -> bool) {
+        let concerned: Vec<WaitId> = self
+            .waits
+            .iter()
+            .filter(|(_, wait)| wait.is_open_for(&run) && is_concerned(wait))
+            .map(|(id, _)| *id)
+            .collect();
         for id in concerned {
             self.run_over_for(id, run);
             self.settle(id);

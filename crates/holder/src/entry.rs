@@ -1,5 +1,6 @@
-//! The body of `qd hold`: take the configuration from stdin, leave the daemon's world, open PTY, ring and door, start the
-//! child, greet the daemon, and hold. Every failure before the child runs goes back to the daemon with its cause.
+//! A forked holder's way into its run: leave the nursery, take the configuration from the link, open PTY, ring and
+//! door, start the child, greet the daemon, and hold. Every failure before the child runs goes back to the daemon with
+//! its cause.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,14 +20,14 @@ use crate::ring::RingWriter;
 use crate::signals::{self, Signals};
 use crate::wire::{FrameBuffer, kind};
 
-/// Runs one holder until it is released or hung up. Stdin must be the socket that [`Launcher`](crate::Launcher) made.
-///
-/// Must be called while the process is single-threaded and owns no descriptor beyond 0, 1 and 2.
-pub fn hold() -> ExitCode {
-    let Ok((link, inherited_umask)) = leave_the_daemons_world() else { return ExitCode::FAILURE };
+/// Runs one holder, in a process that the nursery has forked for it, until it is released or hung up.
+pub(crate) fn hold_run(link: OwnedFd, inherited_umask: Mode) -> ExitCode {
+    if leave_the_nursery().is_err() {
+        return ExitCode::FAILURE;
+    }
     let mut incoming = FrameBuffer::default();
     let Ok(config) = receive_config(link.as_fd(), &mut incoming) else { return ExitCode::FAILURE };
-    match set_up(config, inherited_umask) {
+    match set_up(config, inherited_umask, link.as_fd()) {
         Ok(mut holder) => {
             signals::trim_memory();
             lower_oom_score();
@@ -44,18 +45,10 @@ pub fn hold() -> ExitCode {
     }
 }
 
-/// Own session, own name, no inherited descriptors, no directory kept busy. Returns the link and the umask we came with.
-fn leave_the_daemons_world() -> io::Result<(OwnedFd, Mode)> {
-    signals::close_inherited()?;
-    let link = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&null)?;
-    // A shell that starts `qd hold` by hand is already a group leader; that is no reason to refuse.
-    let _ = rustix::process::setsid();
-    rustix::process::chdir("/")?;
-    rustix::thread::set_name(c"qd-hold")?;
-    let inherited_umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    Ok((link, inherited_umask))
+/// A session of its own, so that what is sent to one holder's group reaches no other, and a name of its own.
+fn leave_the_nursery() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(rustix::thread::set_name(c"qd-hold")?)
 }
 
 fn receive_config(link: BorrowedFd<'_>, incoming: &mut FrameBuffer) -> io::Result<RunConfig> {
@@ -75,7 +68,7 @@ fn receive_config(link: BorrowedFd<'_>, incoming: &mut FrameBuffer) -> io::Resul
     }
 }
 
-fn set_up(config: RunConfig, inherited_umask: Mode) -> Result<Holder, Failure> {
+fn set_up(config: RunConfig, inherited_umask: Mode, link: BorrowedFd<'_>) -> Result<Holder, Failure> {
     check_workdir(&config.cwd)?;
     if config.socket.as_os_str().len() > LONGEST_SOCKET_PATH {
         return Err(Failure::SocketPathTooLong);
@@ -87,6 +80,11 @@ fn set_up(config: RunConfig, inherited_umask: Mode) -> Result<Holder, Failure> {
     let (cols, rows) = crate::clamp_size(config.cols, config.rows);
     let pty = Pty::open(cols, rows).map_err(Failure::from_pty)?;
     let door = Door::open(&config.socket).map_err(Failure::from_io)?;
+    // A daemon that dies from here on leaves a door that the next one finds. One that died before may already have been
+    // replaced by one that looked and found no door: then a child started now would be known to nobody.
+    if fdpass::is_hung_up(link) {
+        return Err(Failure::Os(Errno::PIPE.raw_os_error()));
+    }
     let leader = pty::start(&config, &pty.slave, inherited_umask)
         .map_err(|error| Failure::from_exec(error, &config))?;
     Ok(Holder::new(config, signals, ring, pty, door, leader))

@@ -102,7 +102,9 @@ impl Holder {
         let head = self.hello().encode_head();
         let blob = self.checkpoint.as_ref().map(|(_, blob)| Rc::clone(blob));
         let fds = [self.ring.file(), wake.as_fd(), self.pty.master.as_fd()];
-        if peer.greet(&head, blob, &fds).is_ok() {
+        let is_greeted = peer.greet(&head, blob, &fds).is_ok();
+        // A daemon that is already gone displaces nobody; if there is nobody, what it said last still counts.
+        if is_greeted || self.link.is_none() {
             if let Some(mut former) = self.link.replace(peer) {
                 former.dismiss();
             }

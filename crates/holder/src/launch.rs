@@ -1,22 +1,24 @@
 //! Starting a holder, from the daemon. The configuration travels over a socket pair that then stays as the first link,
 //! so there is no moment at which nobody is connected. It blocks for a few milliseconds and refuses async.
 
+mod control;
+
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
+use self::control::Nursery;
 use crate::codec::Cursor;
 use crate::config::RunConfig;
 use crate::fdpass;
-use crate::link::{Hello, Link, LinkError, receive_reply};
-use crate::wire::{WireError, frame, kind};
+use crate::link::{Hello, Link, LinkError, receive_reply, refine};
+use crate::wire::{HANGUP, WireError, frame, kind};
 
 /// How long a holder may take to start its child; generous, because a busy machine is not a failure.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -71,16 +73,18 @@ pub enum LaunchError {
 
 /// Starts holders from the executable as it was when the launcher was made: the file may be replaced or removed
 /// afterwards, and daemon and holders still match.
+///
+/// Its nursery, which forks the holders, is started with the first of them and replaced when it has died.
 #[derive(Debug)]
 pub struct Launcher {
     executable: OwnedFd,
+    /// Locked only to look or to replace, never while a holder starts.
+    nursery: Mutex<Option<Arc<Nursery>>>,
 }
 
-/// A holder that has started its child.
+/// A holder that has started its child. It is nobody's to reap: it has gone when its link has closed.
 #[derive(Debug)]
 pub struct Started {
-    /// The holder itself; whoever started it reaps it once the link has closed.
-    pub holder: Child,
     /// The first link.
     pub link: Link,
     /// What the holder said.
@@ -96,48 +100,81 @@ impl Launcher {
     /// From another executable whose `hold` argument leads to [`hold`](crate::hold()).
     pub fn for_exe(path: &Path) -> io::Result<Launcher> {
         let executable = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Launcher { executable })
+        Ok(Launcher { executable, nursery: Mutex::new(None) })
     }
 
     /// Starts a holder and its child; returns when the child runs or has failed to. Safe to call from many threads.
     pub fn start(&self, config: &RunConfig) -> Result<Started, LaunchError> {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-            .map_err(limit_or_io)?;
-        let mut holder = self.spawn(theirs).map_err(limit_or_io)?;
-        match first_contact(ours, config) {
-            Ok((link, hello)) => Ok(Started { holder, link, hello }),
-            Err(error) => {
-                // The link is closed, so a holder that has not started its child exits; one that hangs is killed.
-                drop(holder.kill());
-                drop(holder.wait());
-                Err(error)
+        let nursery = self.nursery_other_than(None)?;
+        match start_in(&nursery, config) {
+            // The holder was not forked, or it fell with its nursery before it could say anything: once more.
+            Err(LaunchError::Link(LinkError::Gone)) if nursery.has_ended() => {
+                start_in(&*self.nursery_other_than(Some(&nursery))?, config)
             }
+            Err(LaunchError::Link(LinkError::TimedOut)) => {
+                self.retire(&nursery);
+                Err(LaunchError::Link(LinkError::TimedOut))
+            }
+            result => result,
         }
     }
 
-    fn spawn(&self, socket: OwnedFd) -> Result<Child, Errno> {
-        let path = format!("/proc/self/fd/{}", self.executable.as_raw_fd());
-        let mut command = Command::new(path);
-        // Without an environment no holder can be mistaken for a process of the run in which the daemon was started.
-        command.arg0("qd").arg("hold").env_clear();
-        command.stdin(Stdio::from(socket)).stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    /// The current nursery; a new one if there is none or only this one, which has ended.
+    fn nursery_other_than(&self, ended: Option<&Arc<Nursery>>) -> Result<Arc<Nursery>, LaunchError> {
+        let mut current = self.current();
+        let is_ended = |found: &Arc<Nursery>| ended.is_some_and(|ended| Arc::ptr_eq(found, ended));
+        if let Some(found) = current.as_ref().filter(|found| !is_ended(found)) {
+            return Ok(Arc::clone(found));
+        }
+        let new = Arc::new(Nursery::start(self.executable.as_fd())?);
+        *current = Some(Arc::clone(&new));
+        Ok(new)
+    }
+
+    /// A nursery that does not answer may be stopped or stuck; as it holds nothing, the next start takes a new one.
+    fn retire(&self, silent: &Arc<Nursery>) {
+        self.current().take_if(|found| Arc::ptr_eq(found, silent));
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Nursery>>> {
+        // What the lock guards is replaced whole, so a panic of another thread cannot have left half of it.
+        self.nursery.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn first_contact(socket: OwnedFd, config: &RunConfig) -> Result<(Link, Hello), LaunchError> {
+fn start_in(nursery: &Nursery, config: &RunConfig) -> Result<Started, LaunchError> {
+    first_contact(nursery.request()?, config)
+}
+
+/// Sends the configuration and waits for what comes of it. A holder that does not answer in time is told to end its run
+/// whenever it wakes up; one that is given up before its child runs never starts it.
+pub(crate) fn first_contact(socket: OwnedFd, config: &RunConfig) -> Result<Started, LaunchError> {
     let deadline = Instant::now() + START_LIMIT;
+    let reply = send_config(socket.as_fd(), config).and_then(|()| receive_reply(socket.as_fd(), deadline));
+    match reply {
+        Ok(Ok((incoming, hello))) => Ok(Started { link: Link::over(socket, incoming), hello }),
+        Ok(Err(failure)) => Err(failure.explain(config)),
+        Err(error) => {
+            // If nobody hears it, nobody needs to.
+            drop(fdpass::send(socket.as_fd(), &HANGUP));
+            Err(error.into())
+        }
+    }
+}
+
+fn send_config(socket: BorrowedFd<'_>, config: &RunConfig) -> Result<(), LinkError> {
     let bytes = frame(kind::CONFIG, &[&config.encode()]);
-    rustix::net::sockopt::set_socket_timeout(&socket, rustix::net::sockopt::Timeout::Send, Some(START_LIMIT))
-        .map_err(io::Error::from)?;
+    set_socket_timeout(socket, Timeout::Send, Some(START_LIMIT)).map_err(io::Error::from)?;
     let mut sent = 0;
     while sent < bytes.len() {
-        sent += fdpass::send(socket.as_fd(), &bytes[sent..])?;
+        match fdpass::send(socket, &bytes[sent..]).map_err(refine) {
+            Ok(count) => sent += count,
+            // Whoever closed the link may have said why before.
+            Err(LinkError::Gone) => return Ok(()),
+            Err(error) => return Err(error),
+        }
     }
-    match receive_reply(socket, deadline)? {
-        Ok(connected) => Ok(connected),
-        Err(failure) => Err(failure.explain(config)),
-    }
+    Ok(())
 }
 
 fn limit_or_io(error: Errno) -> LaunchError {
@@ -149,7 +186,7 @@ fn limit_or_io(error: Errno) -> LaunchError {
 
 fn limit_name(error: Errno) -> Option<&'static str> {
     match error {
-        Errno::MFILE => Some("open files per process (ulimit -n)"),
+        Errno::MFILE | Errno::TOOMANYREFS => Some("open files per process (ulimit -n)"),
         Errno::NFILE => Some("open files of the system (fs.file-max)"),
         Errno::AGAIN => Some("processes (ulimit -u or pids.max)"),
         Errno::NOMEM => Some("memory"),

@@ -1,8 +1,9 @@
 //! The small per-run process that owns a PTY and its process tree, and the daemon's side of the wire to it.
 //!
-//! A **holder** (`qd hold`) is one OS process per run. It opens the PTY, starts the child, reads its output into a ring
-//! in shared memory, writes its input, reaps its tree and outlives every daemon. This crate refuses: async, serde, an
-//! emulator, and any knowledge of processes, tasks or clients. It is the only crate with `unsafe`.
+//! A **holder** is one OS process per run. It opens the PTY, starts the child, reads its output into a ring in shared
+//! memory, writes its input, reaps its tree and outlives every daemon. Holders are forked by the **nursery**
+//! (`qd hold`), one per daemon, so that they share the memory that loading the program has cost. This crate refuses:
+//! async, serde, an emulator, and any knowledge of processes, tasks or clients. It is the only crate with `unsafe`.
 //!
 //! | file | owns |
 //! |---|---|
@@ -10,13 +11,15 @@
 //! | `wire`, `codec` | the frozen frames between daemon and holder; total decoders |
 //! | `ring` | the output by absolute offset in a sealed memfd: writer, reader, the rule for a full ring |
 //! | `launch`, `link`, `sweep` | the daemon's side: start a holder, talk to it, clean up after a killed one |
+//! | `nursery` | between the two: the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
 //! | `input`, `ending`, `exit`, `door`, `peer` | one concern of the loop each |
 //!
-//! Invariants: the holder is single-threaded (so `fork`, `umask`, `chdir` and the parent-death signal are safe); it is
-//! the only reader of the PTY master; an exit is announced after the last byte; a signal goes only to a process whose
-//! lineage was checked while a pidfd pinned it.
+//! Invariants: nursery and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death signal are
+//! safe); the nursery has nothing of any run, so its death is no loss; the holder is the only reader of the PTY master;
+//! an exit is announced after the last byte; a signal goes only to a process whose lineage was checked while a pidfd
+//! pinned it.
 
 pub mod config;
 pub mod launch;
@@ -34,14 +37,15 @@ mod exit;
 mod fdpass;
 mod hold;
 mod input;
+mod nursery;
 mod peer;
 mod pty;
 mod signals;
 
 pub use config::{RunConfig, clamp_size};
-pub use entry::hold;
 pub use launch::{LaunchError, Launcher, Started};
 pub use link::{Hello, Link, LinkError};
+pub use nursery::hold;
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
 pub use sweep::{RUN_TOKEN_VARIABLE, sweep_lost_run};
 pub use wire::{Exit, ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, SignalTarget, ToHolder, WIRE_VERSION};

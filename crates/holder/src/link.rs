@@ -93,10 +93,15 @@ impl Link {
             return Err(LinkError::OtherUser);
         }
         fdpass::send(stream.as_fd(), &ToHolder::Hello { version: WIRE_VERSION }.encode()).map_err(refine)?;
-        match receive_reply(stream, deadline)? {
-            Ok(connected) => Ok(connected),
+        match receive_reply(stream.as_fd(), deadline)? {
+            Ok((incoming, hello)) => Ok((Link::over(stream, incoming), hello)),
             Err(_) => Err(LinkError::Wire(WireError::Malformed { what: "hello reply" })),
         }
+    }
+
+    /// Over a greeted, non-blocking socket, with whatever was read beyond the greeting.
+    pub(crate) fn over(socket: OwnedFd, incoming: FrameBuffer) -> Link {
+        Link { socket, incoming, outgoing: Vec::new(), sent: 0 }
     }
 
     /// Queues a message and sends what goes now. The queue grows only by what the caller sends: the caller keeps to
@@ -170,12 +175,12 @@ impl AsFd for Link {
     }
 }
 
-/// Waits for the HELLO reply, or for the reason why there is none.
+/// Waits for the HELLO reply, or for the reason why there is none. The socket is non-blocking from then on.
 pub(crate) fn receive_reply(
-    socket: OwnedFd,
+    socket: BorrowedFd<'_>,
     deadline: Instant,
-) -> Result<Result<(Link, Hello), Failure>, LinkError> {
-    fdpass::set_nonblocking(socket.as_fd())?;
+) -> Result<Result<(FrameBuffer, Hello), Failure>, LinkError> {
+    fdpass::set_nonblocking(socket)?;
     let mut incoming = FrameBuffer::default();
     let mut fds = Vec::new();
     let mut buf = vec![0u8; 64 << 10];
@@ -187,15 +192,15 @@ pub(crate) fn receive_reply(
                 _ => continue,
             }
         }
-        wait_readable(socket.as_fd(), deadline)?;
-        match fdpass::receive_with_fds(socket.as_fd(), &mut buf, &mut fds) {
+        wait_readable(socket, deadline)?;
+        match fdpass::receive_with_fds(socket, &mut buf, &mut fds) {
             Ok(0) => return Err(LinkError::Gone),
             Ok(count) => incoming.extend(&buf[..count]),
             Err(error) if fdpass::is_not_now(&error) => {}
             Err(error) => return Err(refine(error)),
         }
     };
-    Ok(Ok((Link { socket, incoming, outgoing: Vec::new(), sent: 0 }, hello)))
+    Ok(Ok((incoming, hello)))
 }
 
 fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkError> {
@@ -231,7 +236,7 @@ fn wait_readable(socket: BorrowedFd<'_>, deadline: Instant) -> Result<(), LinkEr
     }
 }
 
-fn refine(error: io::Error) -> LinkError {
+pub(crate) fn refine(error: io::Error) -> LinkError {
     match error.kind() {
         io::ErrorKind::ConnectionRefused
         | io::ErrorKind::NotFound

@@ -1,5 +1,5 @@
 //! Signals of the holder, as readable events: TERM and CHLD arrive through a descriptor, the rest is ignored. It owns
-//! every libc call of the crate and refuses handlers, which would run at any point of the program.
+//! every libc call of the crate, `fork` included, and refuses handlers, which would run at any point of the program.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Highest signal number of Linux.
 const HIGHEST_SIGNAL: i32 = 64;
 
-/// Ignored by the holder: what a terminal, a hang-up or a broken pipe would send. A holder ends by Hangup, Release or
-/// TERM only.
+/// Ignored by nursery and holders: what a terminal, a hang-up or a broken pipe would send. A holder ends by Hangup,
+/// Release or TERM only.
 const IGNORED: [i32; 9] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -37,9 +37,9 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over. Must be called before any child is started, so that none is missed.
+    /// Takes over the signals that the nursery has left alone, and the children that it has left to the kernel. Must be
+    /// called before any child is started, so that none is missed.
     pub(crate) fn take_over() -> io::Result<Signals> {
-        IGNORED.iter().for_each(|signal| set_disposition(*signal, libc::SIG_IGN, 0));
         // Stopped and continued children are none of our business and must not wake us.
         set_disposition(libc::SIGCHLD, libc::SIG_DFL, libc::SA_NOCLDSTOP);
         let watched = signal_set(&[libc::SIGTERM, libc::SIGCHLD]);
@@ -69,6 +69,32 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// Ignores what a holder ignores, for all holders to come, and leaves it to the kernel to reap them.
+pub(crate) fn ignore_for_nursery() {
+    IGNORED.iter().for_each(|signal| set_disposition(*signal, libc::SIG_IGN, 0));
+    set_disposition(libc::SIGCHLD, libc::SIG_IGN, libc::SA_NOCLDWAIT);
+}
+
+/// Which side of a fork this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forked {
+    /// The one that was there before.
+    Parent,
+    /// The new one.
+    Child,
+}
+
+/// Forks. Must be called while the process is single-threaded.
+#[expect(unsafe_code, reason = "rustix has no fork")]
+pub(crate) fn fork() -> io::Result<Forked> {
+    // SAFETY: there is no other thread, so the child finds every lock free and every structure whole.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Forked::Child),
+        _ => Ok(Forked::Parent),
     }
 }
 

@@ -424,9 +424,41 @@ pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
             return (0, protocol(format!("the line is not JSON: {}", Printable(&error.to_string()))));
         };
         let id = whole.get("id").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        let why = error.to_string();
-        (id, Failure::new(ErrorCode::InvalidArgs, format!("request: {}", Printable(&why))))
+        let (why, at) = (error.to_string(), path_at(text, error.column()));
+        let why = why.split(" at line ").next().unwrap_or_default();
+        (id, Failure::new(ErrorCode::InvalidArgs, format!("{}: {}", Printable(&at), Printable(why))))
     })
+}
+
+/// Which field a parser had come to at this column: the keys and places that lead there, joined by dots.
+fn path_at(text: &str, column: usize) -> String {
+    let (mut path, mut word, mut in_string, mut escaped) = (Vec::new(), String::new(), false, false);
+    for character in text.get(..column).unwrap_or(text).chars() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => {
+                in_string = !in_string;
+                if in_string {
+                    word.clear();
+                }
+            }
+            _ if in_string => word.push(character),
+            '{' => path.push(String::new()),
+            '[' => path.push("0".to_owned()),
+            ':' => path.last_mut().into_iter().for_each(|key| key.clone_from(&word)),
+            ',' => path.last_mut().into_iter().for_each(|place| *place = next_place(place)),
+            '}' | ']' => drop(path.pop()),
+            _ => {}
+        }
+    }
+    path.retain(|key| !key.is_empty());
+    if path.is_empty() { "request".to_owned() } else { path.join(".") }
+}
+
+/// After a comma: the next place of an array, or a key that is still to come.
+fn next_place(place: &str) -> String {
+    place.parse::<usize>().map_or_else(|_| String::new(), |number| (number + 1).to_string())
 }
 
 /// How deep brackets nest outside strings; cheap, and run before any recursive parser sees the line.

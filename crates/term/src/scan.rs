@@ -88,7 +88,7 @@ impl Scanner {
         }
         let mut run_start = position;
         while position < bytes.len() {
-            let Some(distance) = memchr::memchr(ESC, &bytes[position..]) else { break };
+            let Some(distance) = next_escape(&bytes[position..]) else { break };
             let escape = position + distance;
             match glance(&bytes[escape..]) {
                 Glance::Ordinary(length) => position = escape + length,
@@ -319,6 +319,18 @@ fn emit_before_cut(run: &[u8], sink: &mut impl Sink) {
     emit(&run[..whole], sink);
     if whole < run.len() {
         sink.run(REPLACEMENT);
+    }
+}
+
+/// Where the next ESC is. In coloured output it is near, and a few comparisons are cheaper than the search
+/// that is fast over long text.
+#[inline]
+fn next_escape(bytes: &[u8]) -> Option<usize> {
+    const NEAR: usize = 12;
+    let near = &bytes[..bytes.len().min(NEAR)];
+    match near.iter().position(|&byte| byte == ESC) {
+        Some(distance) => Some(distance),
+        None => memchr::memchr(ESC, &bytes[near.len()..]).map(|distance| near.len() + distance),
     }
 }
 

@@ -9,17 +9,32 @@
 //! | `fake` | the daemon's side of the socket, spoken by the test |
 //! | `pty` | a real terminal that the test types into and looks at |
 //! | `child` | programs that behave in one known way |
+//! | `stage` | a daemon whose children carry a mark, so that a survivor is found wherever it hides |
+//! | `tail` | a log read to its end, every offset checked |
+//! | `raw` | a client that may say anything |
+//! | `teller` | a child whose every byte was ordered |
+//! | `census` | who lives and what they use, as the kernel counts it |
 
 #![expect(clippy::panic, reason = "this crate is only ever part of a test, where a panic is the verdict")]
 
+pub mod census;
 pub mod child;
 pub mod daemon;
 pub mod fake;
 pub mod pty;
+pub mod raw;
+pub mod stage;
+pub mod tail;
+pub mod teller;
 
 mod deadline;
 
+pub use census::Mark;
 pub use daemon::TestDaemon;
 pub use deadline::{DEADLINE, wait_for_end};
 pub use fake::{FakeDaemon, FromClient, Peer};
 pub use pty::Pty;
+pub use raw::RawClient;
+pub use stage::{Stage, scaled, survivors};
+pub use tail::Tail;
+pub use teller::Teller;

@@ -103,6 +103,15 @@ impl Pty {
         }
     }
 
+    /// Waits for something to be drawn and takes it, with everything that no expectation has taken; nothing when the
+    /// time is over or the terminal has ended.
+    pub fn take_drawn(&mut self, until: Instant) -> Vec<u8> {
+        if self.seen.is_empty() && readable(&[self.master.as_fd()], until)[0] {
+            self.read_some();
+        }
+        std::mem::take(&mut self.seen)
+    }
+
     /// Everything drawn that no expectation has taken.
     #[must_use]
     pub fn seen(&self) -> &[u8] {

@@ -18,18 +18,18 @@ use crate::screens::{NewViewer, Order};
 pub(super) async fn locate(client: &Client, wish: &Attach) -> Result<Located, Failure> {
     match client.door.desk.ask(client.caller, Command::Attach(wish.clone())).await? {
         Answer::Located(located) => {
-            drop(hosted(client, &located)?);
+            hosted(client, &located)?.ready().await;
             Ok(located)
         }
         Answer::Reply(_) | Answer::Listed { .. } => Err(unexpected("attach")),
     }
 }
 
-/// Gives the stream to the worker that hosts the run.
+/// Gives the stream, with what was read and not understood and what was said and not sent, to the worker that hosts
+/// the run.
 pub(super) fn hand_over(
     client: &Client,
-    socket: UnixStream,
-    unread: Vec<u8>,
+    (socket, unread, mut greeting): (UnixStream, Vec<u8>, Vec<u8>),
     id: u64,
     wish: &Attach,
     located: Located,
@@ -42,7 +42,8 @@ pub(super) fn hand_over(
         size: located.size,
         stream,
     };
-    let greeting = encode(&ServerLine::Reply(Line { id, outcome: Outcome::Ok(Reply::Attached(attached)) }));
+    let reply = ServerLine::Reply(Line { id, outcome: Outcome::Ok(Reply::Attached(attached)) });
+    greeting.extend_from_slice(&encode(&reply));
     let viewer = NewViewer {
         run: located.run,
         viewer: client.door.next_viewer(),

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::time::Duration;
 
 use engine::Caller;
 use proto::frame::{DataKind, Decoder, Frame};
@@ -26,6 +27,8 @@ const OUTGOING: usize = 32;
 const CALLS: usize = 64;
 /// Pieces of one streamed paste that may wait.
 const PIECES: usize = 4;
+/// How long the task of an answered call may take to end.
+const ANSWERED: Duration = Duration::from_millis(200);
 /// Bytes read at once.
 const READ: usize = 64 * 1024;
 
@@ -247,20 +250,34 @@ impl Connection {
                 return Next::GoOn;
             }
         };
-        if !self.calls.is_empty() {
+        if !self.is_all_answered().await {
             let failure = Failure::new(ErrorCode::Conflict, "other calls of this connection are not answered yet");
             self.refuse(id, failure.hint("attach on a connection of its own")).await;
             return Next::GoOn;
         }
-        let (_, outgoing) = mpsc::channel(1);
-        let connection = std::mem::replace(&mut self.outgoing, outgoing);
-        drop(connection);
+        let unsent = self.unsent();
         let unread = self.decoder.pending().to_vec();
         match self.take_stream() {
-            Ok(stream) => attach::hand_over(&self.client, stream, unread, id, &wish, located),
+            Ok(stream) => attach::hand_over(&self.client, (stream, unread, unsent), id, &wish, located),
             Err(error) => tracing::warn!(%error, "a connection could not become a viewer"),
         }
         Next::HandedOver
+    }
+
+    /// Whether no call of this connection is still to be answered. A call's task ends a moment after its answer is on
+    /// its way, so that moment is waited for.
+    async fn is_all_answered(&mut self) -> bool {
+        let last = async { while self.calls.join_next().await.is_some() {} };
+        tokio::time::timeout(ANSWERED, last).await.is_ok()
+    }
+
+    /// Answers that are not on the wire yet: they go out before anything a viewer is sent.
+    fn unsent(&mut self) -> Vec<u8> {
+        let mut unsent = self.writing.0.split_off(self.writing.1);
+        while let Ok(line) = self.outgoing.try_recv() {
+            unsent.extend_from_slice(&line);
+        }
+        unsent
     }
 
     /// The stream itself; what is left behind is closed with the connection.

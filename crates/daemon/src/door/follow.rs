@@ -2,6 +2,8 @@
 //!
 //! Owns one reader's place in the log. Refuses slowing the child: what was overwritten before it was read is a gap.
 
+use std::sync::Arc;
+
 use engine::Verb;
 use holder::ReadOutcome;
 use proto::event::Notice;
@@ -9,7 +11,7 @@ use proto::frame::{DataKind, encode_data};
 use proto::process::LogSpan;
 use proto::reply::{Following, ServerLine};
 use proto::request::Follow;
-use proto::{Failure, Reply, Size};
+use proto::{Exit, Failure, Reply, Size};
 
 use super::connection::Client;
 use super::{dispatch::locate, read::hosted};
@@ -21,23 +23,16 @@ const PIECE: usize = 64 * 1024;
 /// Serves a follower until its stream ends or it goes.
 pub(super) async fn serve(client: Client, id: u64, wish: Follow) {
     match begin(&client, id, &wish).await {
-        Ok((handle, reply)) => {
-            let (stream, end) = (reply.stream, reply.log.end);
-            let from = wish.from.unwrap_or(reply.log.start);
+        Ok((place, reply)) => {
             if client.answer(id, Ok(Reply::Following(reply))).await {
-                let until = if wish.live { None } else { Some(end) };
-                stream_log(&client, &handle, stream, from, until).await;
+                place.stream_log(&client).await;
             }
         }
         Err(failure) => drop(client.answer(id, Err(failure)).await),
     }
 }
 
-async fn begin(
-    client: &Client,
-    id: u64,
-    wish: &Follow,
-) -> Result<(std::sync::Arc<ScreenHandle>, Following), Failure> {
+async fn begin(client: &Client, id: u64, wish: &Follow) -> Result<(Place, Following), Failure> {
     let located = locate(client, wish.target.clone(), Verb::Read).await?;
     let handle = hosted(client, &located)?;
     let log = LogSpan { start: handle.ring.start(), end: handle.ring.end() };
@@ -47,47 +42,84 @@ async fn begin(
     let Size { cols, rows } = located.size;
     let size = Size { cols, rows };
     let stream = u32::try_from(id & u64::from(u32::MAX)).unwrap_or(0);
-    Ok((handle, Following { id: located.run.process, run: located.run.run, stream, log, size }))
+    let until = if wish.live { None } else { Some(log.end) };
+    let place = Place { handle, stream, at: wish.from.unwrap_or(log.start), until, exit: located.exit };
+    Ok((place, Following { id: located.run.process, run: located.run.run, stream, log, size }))
 }
 
-/// Sends everything from `at` to `until`, or to the end of the run.
-async fn stream_log(client: &Client, handle: &ScreenHandle, stream: u32, mut at: u64, until: Option<u64>) {
-    let mut progress = handle.progress.subscribe();
-    let mut buffer = vec![0; PIECE];
-    loop {
-        let now = *progress.borrow_and_update();
-        let end = until.unwrap_or_else(|| handle.ring.end());
-        while at < end {
-            let most = usize::try_from(end - at).unwrap_or(usize::MAX).min(PIECE);
-            let is_sent = match handle.ring.read(at, &mut buffer[..most]) {
-                ReadOutcome::Bytes(0) => break,
+/// One follower's place in the log.
+struct Place {
+    handle: Arc<ScreenHandle>,
+    stream: u32,
+    at: u64,
+    /// Where it ends; none: with the run.
+    until: Option<u64>,
+    /// How the run had ended when it began.
+    exit: Option<Exit>,
+}
+
+impl Place {
+    /// Sends everything up to where it ends, then how the run ended if that is where.
+    async fn stream_log(mut self, client: &Client) {
+        let mut progress = self.handle.progress.subscribe();
+        let mut buffer = vec![0; PIECE];
+        loop {
+            let now = *progress.borrow_and_update();
+            if !self.send_log(client, &mut buffer).await {
+                return;
+            }
+            if self.until.is_some() {
+                return self.end(client, "complete").await;
+            }
+            // The exit of a run that an earlier daemon saw end is known from the start; its log's end comes later.
+            let ended = self.exit.zip(now.exited_at).or(now.told_exit);
+            match ended {
+                Some((exit, offset)) if self.at >= offset => {
+                    let notice = Notice::Exit { stream: self.stream, exit, offset };
+                    if client.say(&ServerLine::Notice(notice)).await {
+                        self.end(client, "exited").await;
+                    }
+                    return;
+                }
+                _ if now.is_over => return self.end(client, "closed").await,
+                _ => {}
+            }
+            tokio::select! {
+                changed = progress.changed() => if changed.is_err() { return },
+                () = client.out.closed() => return,
+            }
+        }
+    }
+
+    /// Sends what is there now; whether the client is still there.
+    async fn send_log(&mut self, client: &Client, buffer: &mut [u8]) -> bool {
+        let end = self.until.unwrap_or_else(|| self.handle.ring.end());
+        while self.at < end {
+            let most = usize::try_from(end - self.at).unwrap_or(usize::MAX).min(buffer.len());
+            let is_sent = match self.handle.ring.read(self.at, &mut buffer[..most]) {
+                ReadOutcome::Bytes(0) => return true,
                 ReadOutcome::Bytes(count) => {
                     let mut frame = Vec::with_capacity(count + proto::frame::HEADER);
-                    encode_data(&mut frame, DataKind::Output, stream, at, &buffer[..count]);
-                    at += count as u64;
+                    encode_data(&mut frame, DataKind::Output, self.stream, self.at, &buffer[..count]);
+                    self.at += count as u64;
                     client.out.send(frame).await.is_ok()
                 }
                 ReadOutcome::Missed { resume_at } => {
-                    let to = until.map_or(resume_at, |until| until.min(resume_at));
-                    let gap = Notice::Gap { stream, from: at, to };
-                    at = to;
+                    let to = self.until.map_or(resume_at, |until| until.min(resume_at));
+                    let gap = Notice::Gap { stream: self.stream, from: self.at, to };
+                    self.at = to;
                     client.say(&ServerLine::Notice(gap)).await
                 }
             };
             if !is_sent {
-                return;
+                return false;
             }
         }
-        let is_complete = until.is_some() || now.is_over || now.exited_at.is_some_and(|end| at >= end);
-        if is_complete {
-            let reason = if until.is_some() { "complete" } else { "exited" };
-            let notice = Notice::End { stream, reason: reason.to_owned() };
-            client.say(&ServerLine::Notice(notice)).await;
-            return;
-        }
-        tokio::select! {
-            changed = progress.changed() => if changed.is_err() { return },
-            () = client.out.closed() => return,
-        }
+        true
+    }
+
+    async fn end(&self, client: &Client, reason: &str) {
+        let notice = Notice::End { stream: self.stream, reason: reason.to_owned() };
+        client.say(&ServerLine::Notice(notice)).await;
     }
 }

@@ -4,6 +4,7 @@
 //! the blocking pool, under the screen's short lock.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::{Located, Verb};
 use holder::ReadOutcome;
@@ -23,6 +24,8 @@ const DEFAULT_MATCHES: usize = 100;
 const MAX_MATCHES: usize = 1_000;
 /// Log bytes that are turned into text for one read, however little text they make.
 const MAX_RAW: u64 = 4 << 20;
+/// How long a read waits for the screen to show what was printed before it.
+const CATCH_UP: Duration = Duration::from_secs(5);
 
 pub(super) async fn read(client: &Client, wish: Read) -> Result<Reply, Failure> {
     let limit = match wish.limit {
@@ -31,9 +34,10 @@ pub(super) async fn read(client: &Client, wish: Read) -> Result<Reply, Failure> 
         None => DEFAULT_LIMIT,
     };
     let handle = hosted(client, &locate(client, wish.target, Verb::Read).await?)?;
+    let caught_up = catch_up(&handle).await;
     let wraps = if wish.join { Wraps::Join } else { Wraps::Keep };
     blocking(move || match wish.mode {
-        ReadMode::Screen => read_screen(&handle, wraps, limit),
+        ReadMode::Screen => read_screen(&handle, caught_up, wraps, limit),
         ReadMode::History => read_history(&handle, wish.since, wraps, limit),
         ReadMode::Stream => read_stream(&handle, wish.since, limit),
     })
@@ -49,6 +53,7 @@ pub(super) async fn search(client: &Client, wish: Search) -> Result<Reply, Failu
     };
     let regex = pattern::compile(&wish.pattern)?;
     let handle = hosted(client, &locate(client, wish.target, Verb::Read).await?)?;
+    catch_up(&handle).await;
     blocking(move || {
         let screen = handle.screen();
         let range = screen.first_line()..screen.next_line();
@@ -68,6 +73,17 @@ pub(super) fn hosted(client: &Client, located: &Located) -> Result<Arc<ScreenHan
         let message = format!("{} has no screen: its run is gone", located.name);
         Failure::new(ErrorCode::NotRunning, message).hint("qd restart starts it again")
     })
+}
+
+/// Waits until everything that was printed before this call is on the screen, as after a restart, when a replay is still
+/// going on; the offset up to which it is.
+async fn catch_up(handle: &ScreenHandle) -> u64 {
+    let end = handle.ring.end();
+    let mut progress = handle.progress.subscribe();
+    let caught_up = progress.wait_for(|progress| progress.seen >= end || progress.is_over);
+    // A machine that drowns shows what it has; the offset tells how much that is.
+    let is_late = tokio::time::timeout(CATCH_UP, caught_up).await.is_err();
+    if is_late { handle.progress.borrow().seen.min(end) } else { end }
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
@@ -92,12 +108,12 @@ fn describe(screen: &Screen, mode: ReadMode) -> Text {
     }
 }
 
-fn read_screen(handle: &ScreenHandle, wraps: Wraps, limit: usize) -> Text {
+fn read_screen(handle: &ScreenHandle, caught_up: u64, wraps: Wraps, limit: usize) -> Text {
     let screen = handle.screen();
     let mut reply = describe(&screen, ReadMode::Screen);
     reply.text = screen.text(wraps);
     drop(screen);
-    reply.offset = handle.ring.end();
+    reply.offset = caught_up;
     reply.truncated = keep_end(&mut reply.text, limit);
     reply
 }

@@ -45,6 +45,7 @@ pub(super) async fn write(
         return Err(not_running());
     }
     let handle = hosted(client, &located)?;
+    handle.ready().await;
     let writer = Writer { client, handle: &handle, deadline: Instant::now() + timeout };
     let turn = tokio::time::timeout(timeout, handle.turn.acquire()).await;
     let Ok(Ok(_turn)) = turn else {

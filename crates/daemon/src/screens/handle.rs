@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::RunKey;
 use holder::RingReader;
+use proto::Exit;
 use rustix::termios::{LocalModes, tcgetattr};
 use term::Screen;
 use tokio::sync::{Semaphore, watch};
@@ -20,8 +21,13 @@ pub(crate) struct Progress {
     pub(crate) version: u64,
     /// The log's end, once the child is over.
     pub(crate) exited_at: Option<u64>,
+    /// How it ended and the log's end, once the engine has said so.
+    pub(crate) told_exit: Option<(Exit, u64)>,
     /// Nothing more will come: the run was released or lost.
     pub(crate) is_over: bool,
+    /// The screen shows what there was when the run was hosted. False only while a daemon that has just started
+    /// restores what an earlier one left.
+    pub(crate) is_ready: bool,
 }
 
 /// One hosted run, as the door sees it.
@@ -45,8 +51,8 @@ pub(crate) struct ScreenHandle {
 }
 
 impl ScreenHandle {
-    pub(crate) fn new(run: RunKey, screen: Screen, seen: u64, hello: HelloParts) -> Self {
-        let progress = Progress { seen, version: screen.version(), ..Progress::default() };
+    pub(crate) fn new(run: RunKey, screen: Screen, hello: HelloParts) -> Self {
+        let progress = Progress { version: screen.version(), ..Progress::default() };
         Self {
             run,
             ring: hello.ring,
@@ -62,6 +68,13 @@ impl ScreenHandle {
     /// The screen. A panic while it was held is survived: the emulator resets itself.
     pub(crate) fn screen(&self) -> MutexGuard<'_, Screen> {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns when the screen can be shown.
+    pub(crate) async fn ready(&self) {
+        // The sender is this handle's own, so it cannot have gone.
+        let mut progress = self.progress.subscribe();
+        drop(progress.wait_for(|progress| progress.is_ready || progress.is_over).await);
     }
 
     /// The terminal's master side, for keystrokes.

@@ -4,7 +4,6 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::Child;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,11 +47,13 @@ pub(crate) struct NewRun {
     pub(crate) handle: Arc<ScreenHandle>,
     pub(crate) link: Link,
     pub(crate) wake: OwnedFd,
-    /// The holder, when this daemon started it and must reap it.
-    pub(crate) child: Option<Child>,
+    /// Whether this daemon started it; an adopted one has been announced by a former daemon.
+    pub(crate) is_new: bool,
     /// How the child ended, when it already has.
     pub(crate) exited: Option<holder::Exit>,
     pub(crate) last_input_id: u64,
+    /// What an earlier daemon left of the screen, and the offset it stands for.
+    pub(crate) checkpoint: Option<(u64, Vec<u8>)>,
     /// When the child started, as the kernel counts; guards against recycled pids.
     pub(crate) child_start_time: u64,
     /// The mark its processes carry.
@@ -60,14 +61,11 @@ pub(crate) struct NewRun {
 }
 
 impl NewRun {
-    /// Makes a run of what a holder said. The screen continues from the holder's checkpoint where there is one.
-    pub(crate) fn new(run: RunKey, token: String, link: Link, hello: Hello, child: Option<Child>) -> Self {
+    /// Makes a run of what a holder said. Its screen is blank until its worker has restored it: a hundred of them are
+    /// restored while the door is already open.
+    pub(crate) fn new(run: RunKey, token: String, link: Link, hello: Hello, is_new: bool) -> Self {
         let size = term::Size::clamped(hello.cols.into(), hello.rows.into());
-        let restored = hello
-            .checkpoint
-            .and_then(|(offset, blob)| Screen::restore(&blob, Limits::default()).ok().map(|screen| (screen, offset)));
-        let (mut screen, seen) = restored.unwrap_or_else(|| (Screen::new(size, Limits::default()), 0));
-        screen.resize(size);
+        let screen = Screen::new(size, Limits::default());
         let ring = Arc::new(hello.ring);
         let parts = HelloParts {
             ring,
@@ -76,12 +74,13 @@ impl NewRun {
             master: hello.master,
         };
         Self {
-            handle: Arc::new(ScreenHandle::new(run, screen, seen, parts)),
+            handle: Arc::new(ScreenHandle::new(run, screen, parts)),
             link,
             wake: hello.wake,
-            child,
+            is_new,
             exited: hello.exited,
             last_input_id: hello.last_input_id,
+            checkpoint: hello.checkpoint,
             child_start_time: hello.child_start_time,
             token,
         }

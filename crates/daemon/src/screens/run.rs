@@ -3,16 +3,15 @@
 //! Owns its place in the log, its link, its input lane, its watches and its checkpoints. Refuses knowing why: orders
 //! and facts are all it speaks.
 
-use std::process::Child;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::input::ChildExit;
-use engine::{Fact, RunKey, WaitId};
+use engine::{Fact, RunKey, ViewerId, WaitId};
 use holder::{ArmOutcome, ExitStatus, FromHolder, Link, ReadOutcome, SignalTarget, ToHolder};
 use proto::{Exit, Size};
 use regex::Regex;
-use term::Depth;
+use term::{Depth, Limits, Screen};
 
 use super::checkpoint::{Checkpoints, Verdict};
 use super::facts::FactLane;
@@ -26,6 +25,12 @@ use super::watch::Watches;
 const RESIZE: Duration = Duration::from_millis(16);
 /// The engine hears at most this often that there is output.
 const OUTPUT: Duration = Duration::from_millis(100);
+/// A flood that has lasted this long is skimmed: viewers get drawings of the screen instead of every byte.
+const SKIM_AFTER: Duration = Duration::from_millis(60);
+/// How long to look for a keystroke's echo before sleeping. The child answers within this time or nobody minds.
+const ECHO: Duration = Duration::from_micros(40);
+/// Keystrokes longer than this are a paste.
+const KEYSTROKE: usize = 64;
 /// A synchronized update that has not ended by then is shown as it is.
 const SYNC: Duration = Duration::from_millis(150);
 
@@ -40,18 +45,25 @@ pub(crate) struct Run {
     /// What viewers were told about the end.
     pub(crate) told_exit: Option<(Exit, u64)>,
     pub(crate) watches: Watches,
-    /// The holder, until it is reaped.
-    pub(crate) child: Option<Child>,
+    /// The viewer the engine was last told to be typing.
+    pub(crate) typist: Option<ViewerId>,
     pub(crate) child_start_time: u64,
     pub(crate) holder_start_time: Option<u64>,
     pub(crate) token: String,
     /// The holder was told to go: its end is no loss.
     pub(crate) is_released: bool,
+    /// What there was when the run was hosted: once it is on the screen, the screen can be shown.
+    ready_at: u64,
     pace: Pace,
+    flood_since: Option<Instant>,
+    is_echo_expected: bool,
     checkpoints: Checkpoints,
     exited: Option<holder::Exit>,
     is_exit_said: bool,
     resized_at: Option<Instant>,
+    /// Output up to here was printed before this daemon came, at the size the terminal then had.
+    replay_to: u64,
+    hosted_at: Instant,
     wanted_size: Option<Size>,
     output_said_at: Option<Instant>,
     output_due: Option<Instant>,
@@ -71,27 +83,35 @@ pub(crate) struct Advance {
 
 impl Run {
     pub(crate) fn new(new: NewRun, now: Instant) -> Self {
-        let progress = *new.handle.progress.borrow();
+        let seen = restore(&new.handle, new.checkpoint);
+        let ready_at = new.handle.ring.end();
+        new.handle.progress.send_modify(|progress| progress.is_ready = seen >= ready_at);
         let size = new.handle.screen().size();
         let holder_start_time = holder::tree::start_time(new.handle.holder_pid);
+        let replay_to = new.handle.ring.end();
         Self {
             size: Size { cols: size.cols, rows: size.rows },
-            seen: progress.seen,
+            seen,
+            ready_at,
             lane: Lane::new(new.last_input_id),
             handle: new.handle,
             link: new.link,
             told_exit: None,
             watches: Watches::default(),
-            child: new.child,
+            typist: None,
             child_start_time: new.child_start_time,
             holder_start_time,
             token: new.token,
             is_released: false,
             pace: Pace::new(now),
-            checkpoints: Checkpoints::new(progress.seen, now),
+            flood_since: None,
+            is_echo_expected: false,
+            checkpoints: Checkpoints::new(seen, now),
             exited: new.exited,
             is_exit_said: false,
             resized_at: None,
+            replay_to,
+            hosted_at: now,
             wanted_size: None,
             output_said_at: None,
             output_due: None,
@@ -110,7 +130,10 @@ impl Run {
         loop {
             match self.handle.ring.read(self.seen, buffer) {
                 ReadOutcome::Bytes(0) => match self.handle.ring.arm(self.seen) {
-                    ArmOutcome::Armed => return None,
+                    ArmOutcome::Armed => {
+                        self.flood_since = None;
+                        return None;
+                    }
                     ArmOutcome::MovedTo(_) => {}
                 },
                 ReadOutcome::Bytes(count) => {
@@ -118,6 +141,7 @@ impl Run {
                     self.seen += count as u64;
                     let has_more = self.handle.ring.end() > self.seen;
                     let is_flood = self.pace.took(count, now);
+                    self.flood_since = is_flood.then(|| self.flood_since.unwrap_or(now));
                     // Without a flood the ring is armed right away: the next byte wakes us.
                     let is_armed = has_more || is_flood || self.handle.ring.arm(self.seen) == ArmOutcome::Armed;
                     if has_more {
@@ -128,6 +152,33 @@ impl Run {
                 ReadOutcome::Missed { resume_at } => self.seen = resume_at,
             }
         }
+    }
+
+    /// Whether the child floods so long that every byte would only be drawn to be scrolled away.
+    pub(crate) fn is_skimming(&self, now: Instant) -> bool {
+        self.flood_since.is_some_and(|since| now.duration_since(since) > SKIM_AFTER)
+    }
+
+    /// A person pressed a key: its echo is worth looking for.
+    pub(crate) fn expect_echo(&mut self, keys: &[u8]) {
+        self.is_echo_expected = keys.len() <= KEYSTROKE;
+    }
+
+    /// Looks for the echo of a keystroke for a moment instead of sleeping: saves the wake-up, which costs more than the
+    /// look. Whether there is output.
+    pub(crate) fn look_for_echo(&mut self) -> bool {
+        if !std::mem::take(&mut self.is_echo_expected) || self.flood_since.is_some() {
+            return false;
+        }
+        self.handle.ring.disarm();
+        let start = Instant::now();
+        while start.elapsed() < ECHO {
+            if self.handle.ring.end() > self.seen {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        self.handle.ring.arm(self.seen) != ArmOutcome::Armed
     }
 
     /// Puts output on the screen and does what follows from it.
@@ -163,16 +214,11 @@ impl Run {
 
     fn publish(&self, version: u64) {
         let (seen, exited_at) = (self.seen, self.exited.filter(|_| self.is_exit_said).map(|exit| exit.final_offset));
-        if self.handle.progress.receiver_count() > 0 || exited_at.is_some() || self.is_released {
-            self.handle.progress.send_modify(|progress| {
-                *progress = Progress { seen, version, exited_at, ..*progress };
-            });
-        } else {
-            self.handle.progress.send_if_modified(|progress| {
-                *progress = Progress { seen, version, exited_at, ..*progress };
-                false
-            });
-        }
+        // Always told: who begins to wait between a look for waiters and a silent change would wait for ever.
+        self.handle.progress.send_modify(|progress| {
+            let is_ready = progress.is_ready || seen >= self.ready_at;
+            *progress = Progress { seen, version, exited_at, is_ready, ..*progress };
+        });
     }
 
     /// Gives the holder a checkpoint, and only then lets it overwrite what the checkpoint covers.
@@ -226,6 +272,7 @@ impl Run {
         self.is_exit_said = true;
         let hits = self.watches.changed(&self.handle.screen(), now, true);
         self.say_hits(hits, facts);
+        self.end_watches(facts);
         self.lane.clear();
         let status = match exit.status {
             ExitStatus::Code(code) => ChildExit::Code(code),
@@ -234,6 +281,13 @@ impl Run {
         facts.say(self.key(), Fact::Exited { exit: status, final_offset: exit.final_offset });
         let version = self.handle.screen().version();
         self.publish(version);
+    }
+
+    /// No more output comes: what is still watched for will not appear.
+    pub(crate) fn end_watches(&mut self, facts: &mut FactLane) {
+        for wait in self.watches.end_all() {
+            facts.say(self.key(), Fact::Unmatched { wait });
+        }
     }
 
     /// What the holder says.
@@ -286,16 +340,18 @@ impl Run {
     }
 
     fn apply_size(&mut self, now: Instant) -> bool {
-        if self.resized_at.is_some_and(|at| now.duration_since(at) < RESIZE) {
+        let is_replaying = self.seen < self.replay_to;
+        if is_replaying || self.resized_at.is_some_and(|at| now.duration_since(at) < RESIZE) {
             return false;
         }
         let Some(size) = self.wanted_size.take() else { return false };
         self.resized_at = Some(now);
         self.size = size;
+        // A replay of older bytes at the new size would wrap them differently: they are covered first. The checkpoint may
+        // be long and the daemon may die while it is being sent; the holder must not have the new size before it.
+        self.full_checkpoint();
         let _gone = self.link.send(&ToHolder::Resize { cols: size.cols, rows: size.rows });
         self.handle.screen().resize(term::Size::clamped(size.cols.into(), size.rows.into()));
-        // A replay of older bytes at the new size would wrap them differently: cover them now.
-        self.full_checkpoint();
         let version = self.handle.screen().version();
         self.publish(version);
         true
@@ -318,6 +374,12 @@ impl Run {
         self.lane.clear();
     }
 
+    /// The engine has said how the run ended.
+    pub(crate) fn know_exit(&mut self, exit: Exit, final_offset: u64) {
+        self.told_exit = Some((exit, final_offset));
+        self.handle.progress.send_modify(|progress| progress.told_exit = self.told_exit);
+    }
+
     /// Nothing more will come.
     pub(crate) fn close_progress(&self) {
         self.handle.progress.send_modify(|progress| progress.is_over = true);
@@ -325,7 +387,9 @@ impl Run {
 
     /// When something is due without anything happening.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let resize = self.wanted_size.and(self.resized_at).map(|at| at + RESIZE);
+        let is_replaying = self.seen < self.replay_to;
+        let may_resize_at = self.resized_at.map_or(self.hosted_at, |at| at + RESIZE);
+        let resize = self.wanted_size.filter(|_| !is_replaying).map(|_| may_resize_at);
         let all = [
             self.pace.due(),
             self.lane.due(),
@@ -370,6 +434,24 @@ impl Run {
     pub(crate) fn flush_link(&mut self) {
         let _gone = self.link.flush();
         self.let_go_of_covered();
+    }
+}
+
+/// Puts what an earlier daemon left on the screen; the offset it stands for. A checkpoint that does not read is worth
+/// nothing, but the ring still is.
+fn restore(handle: &ScreenHandle, checkpoint: Option<(u64, Vec<u8>)>) -> u64 {
+    let Some((offset, blob)) = checkpoint else { return 0 };
+    match Screen::restore(&blob, Limits::default()) {
+        Ok(mut restored) => {
+            let mut screen = handle.screen();
+            restored.resize(screen.size());
+            *screen = restored;
+            offset
+        }
+        Err(error) => {
+            tracing::warn!(%error, run = ?handle.run, "a checkpoint does not read; the log is replayed instead");
+            0
+        }
     }
 }
 

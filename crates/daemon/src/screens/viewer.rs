@@ -14,6 +14,9 @@ use proto::frame::{DataKind, Decoder, Frame, FrameError, MAX_DATA, data_header, 
 use proto::reply::{Answer, Outcome, ServerLine};
 use proto::{Failure, Owner, Size};
 
+/// Bytes on their way to a viewer beyond which its wrong calls are not answered any more.
+const MAX_UNREAD: usize = 256 * 1024;
+
 /// How a viewer is shown the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -21,6 +24,18 @@ pub(crate) enum Mode {
     Live,
     /// It has another: the screen is composed for it.
     Composed,
+}
+
+/// What a viewer is to be shown as soon as it has taken what is on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owed {
+    /// Nothing but what comes.
+    #[default]
+    Nothing,
+    /// The screen anew.
+    Paint,
+    /// The terminal's size, and the screen anew.
+    SizeAndPaint,
 }
 
 /// Whether a viewer is still there.
@@ -57,6 +72,7 @@ pub(crate) struct Viewer {
     out: Vec<u8>,
     out_sent: usize,
     is_closing: bool,
+    owed: Owed,
 }
 
 impl Viewer {
@@ -81,7 +97,18 @@ impl Viewer {
             out: new.greeting,
             out_sent: 0,
             is_closing: false,
+            owed: Owed::Nothing,
         }
+    }
+
+    /// It is to be shown this, or more.
+    pub(crate) fn owes(&mut self, owed: Owed) {
+        self.owed = self.owed.max(owed);
+    }
+
+    /// What it is owed, which from here on it is not.
+    pub(crate) fn take_owed(&mut self) -> Owed {
+        std::mem::take(&mut self.owed)
     }
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
@@ -132,8 +159,12 @@ impl Viewer {
         self.send_line(&ServerLine::Notice(notice));
     }
 
-    /// Answers a call with a failure; the connection stays.
+    /// Answers a call with a failure; the connection stays. Full-queue policy: dropped, because whoever reads no
+    /// answers to nonsense misses nothing.
     pub(crate) fn send_failure(&mut self, id: u64, failure: Failure) {
+        if self.out.len() - self.out_sent > MAX_UNREAD {
+            return;
+        }
         self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }));
     }
 

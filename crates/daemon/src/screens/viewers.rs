@@ -15,7 +15,7 @@ use term::View;
 
 use super::facts::FactLane;
 use super::run::Run;
-use super::viewer::{Mode, Presence, Viewer};
+use super::viewer::{Mode, Owed, Presence, Viewer};
 
 /// A viewer further behind than this is skipped ahead: reading on would take it longer than a repaint.
 const MAX_LAG: u64 = 256 * 1024;
@@ -49,7 +49,9 @@ impl Run {
         let screen = self.handle.screen();
         let view = match viewer.mode {
             Mode::Live => View::Whole,
-            Mode::Composed => View::Window(term::Size::clamped(viewer.size.cols.into(), viewer.size.rows.into())),
+            Mode::Composed => {
+                View::Window(term::Size::clamped(viewer.size.cols.into(), viewer.size.rows.into()))
+            }
         };
         let drawing = screen.repaint(view);
         // Bytes of a sequence the child has not finished belong to what comes next, not to what was drawn.
@@ -62,8 +64,24 @@ impl Run {
     /// The terminal has another size now: everybody is shown anew.
     pub(crate) fn show_new_size(&mut self, viewers: &mut [&mut Viewer], now: Instant) {
         for viewer in viewers.iter_mut().filter(|viewer| !viewer.is_closing()) {
-            self.show_size(viewer);
-            self.repaint(viewer, now);
+            viewer.owes(Owed::SizeAndPaint);
+            self.pay(viewer, now);
+        }
+    }
+
+    /// Shows a viewer what it is owed once it has taken everything before it: a viewer that asks and does not read is
+    /// owed one repaint, however often it asks.
+    fn pay(&self, viewer: &mut Viewer, now: Instant) {
+        if !viewer.is_clear() || viewer.is_closing() {
+            return;
+        }
+        match viewer.take_owed() {
+            Owed::Nothing => {}
+            Owed::Paint => self.repaint(viewer, now),
+            Owed::SizeAndPaint => {
+                self.show_size(viewer);
+                self.repaint(viewer, now);
+            }
         }
     }
 
@@ -76,11 +94,24 @@ impl Run {
             if !viewer.is_clear() || viewer.is_closing() {
                 return Presence::Here;
             }
+            self.pay(viewer, now);
             match viewer.mode {
+                _ if !viewer.is_clear() => {}
                 Mode::Composed if viewer.is_stale && frame_due(viewer).is_none_or(|due| due <= now) => {
                     self.repaint(viewer, now);
                 }
-                Mode::Live if viewer.sent_to < self.seen => self.send_next(viewer, buffer, now),
+                Mode::Live if viewer.sent_to < self.seen && !self.is_skimming(now) => {
+                    self.send_next(viewer, buffer, now);
+                }
+                Mode::Live
+                    if viewer.sent_to < self.seen && frame_due(viewer).is_none_or(|due| due <= now) =>
+                {
+                    self.skip_ahead(viewer, now);
+                }
+                Mode::Live if viewer.sent_to >= self.seen => {
+                    viewer.is_stale = false;
+                    return Presence::Here;
+                }
                 Mode::Composed | Mode::Live => return Presence::Here,
             }
         }
@@ -96,17 +127,20 @@ impl Run {
         };
         match outcome {
             ReadOutcome::Bytes(count) if count > 0 => viewer.send_output(&buffer[..count]),
-            ReadOutcome::Bytes(_) | ReadOutcome::Missed { .. } => {
-                let notice = Notice::Gap { stream: viewer.stream, from: viewer.sent_to, to: self.seen };
-                viewer.send_notice(notice);
-                self.repaint(viewer, now);
-            }
+            ReadOutcome::Bytes(_) | ReadOutcome::Missed { .. } => self.skip_ahead(viewer, now),
         }
     }
 
+    /// Leaves out what the viewer has not seen, says so, and draws the screen as it is.
+    fn skip_ahead(&self, viewer: &mut Viewer, now: Instant) {
+        viewer.send_notice(Notice::Gap { stream: viewer.stream, from: viewer.sent_to, to: self.seen });
+        self.repaint(viewer, now);
+    }
+
     /// New output: sent at once to whoever is up to date.
-    pub(crate) fn show_output(&self, viewer: &mut Viewer, before: u64, bytes: &[u8]) {
+    pub(crate) fn show_output(&self, viewer: &mut Viewer, before: u64, bytes: &[u8], now: Instant) {
         match viewer.mode {
+            Mode::Live if self.is_skimming(now) => viewer.is_stale = true,
             Mode::Live if viewer.sent_to == before && viewer.is_clear() && !viewer.is_closing() => {
                 viewer.send_output(bytes);
             }
@@ -135,7 +169,10 @@ impl Run {
                 }
                 Ok(Frame::Line(line)) => self.hear_line(viewer, &line, now, facts),
                 Ok(Frame::Data(_)) => {
-                    viewer.send_failure(0, Failure::new(ErrorCode::Protocol, "only input frames come from a viewer"));
+                    viewer.send_failure(
+                        0,
+                        Failure::new(ErrorCode::Protocol, "only input frames come from a viewer"),
+                    );
                 }
                 Err(error) => viewer.send_failure(0, Failure::new(ErrorCode::Protocol, error.to_string())),
             }
@@ -144,7 +181,8 @@ impl Run {
 
     fn hear_keys(&mut self, viewer: &mut Viewer, keys: &[u8], now: Instant, facts: &mut FactLane) {
         if viewer.read_only {
-            return viewer.send_failure(0, Failure::new(ErrorCode::Denied, "denied: this viewer is read-only"));
+            return viewer
+                .send_failure(0, Failure::new(ErrorCode::Denied, "denied: this viewer is read-only"));
         }
         if self.told_exit.is_some() {
             return;
@@ -153,7 +191,10 @@ impl Run {
             let failure = Failure::new(ErrorCode::Partial, "the child reads no input: keys were dropped");
             viewer.send_failure(0, failure);
         }
-        if viewer.typed_at.is_none_or(|at| now.duration_since(at) > TYPED) {
+        self.expect_echo(keys);
+        let is_another = self.typist != Some(viewer.id);
+        if is_another || viewer.typed_at.is_none_or(|at| now.duration_since(at) > TYPED) {
+            self.typist = Some(viewer.id);
             viewer.typed_at = Some(now);
             facts.say(self.key(), Fact::Typed { by: viewer.by, viewer: Some(viewer.id) });
         }
@@ -165,14 +206,20 @@ impl Run {
             Err((id, failure)) => return viewer.send_failure(id, failure),
         };
         let Request::View(view) = call.request else {
-            let failure = Failure::new(ErrorCode::Protocol, "this connection is attached: only view calls work on it");
+            let failure =
+                Failure::new(ErrorCode::Protocol, "this connection is attached: only view calls work on it");
             return viewer.send_failure(call.id, failure.hint("open another connection"));
         };
         match view {
             ViewCall::Size(wish) => self.view_resized(viewer, wish.or(viewer.size), now, facts),
-            ViewCall::Repaint(_) => self.repaint(viewer, now),
+            ViewCall::Repaint(_) => {
+                viewer.owes(Owed::Paint);
+                self.pay(viewer, now);
+            }
             ViewCall::OwnSize(_) => {
                 let (id, size) = (viewer.id, viewer.size);
+                // Whoever types next owns the size again, and the engine must hear of it.
+                self.typist = None;
                 facts.say(self.key(), Fact::ViewerResized { viewer: id, size, owns: true });
             }
         }
@@ -184,14 +231,14 @@ impl Run {
         }
         viewer.size = size;
         facts.say(self.key(), Fact::ViewerResized { viewer: viewer.id, size, owns: false });
-        self.show_size(viewer);
-        self.repaint(viewer, now);
+        viewer.owes(Owed::SizeAndPaint);
+        self.pay(viewer, now);
     }
 }
 
-/// When the next composed frame may be sent.
+/// When the next drawing may be sent, to a viewer that is owed one.
 pub(crate) fn frame_due(viewer: &Viewer) -> Option<Instant> {
-    let is_owed = viewer.mode == Mode::Composed && viewer.is_stale && viewer.is_clear();
+    let is_owed = viewer.is_stale && viewer.is_clear();
     viewer.painted_at.filter(|_| is_owed).map(|at| at + FRAME)
 }
 

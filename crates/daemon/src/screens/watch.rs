@@ -68,6 +68,12 @@ impl Watches {
         self.watches.retain(|watch| watch.wait != wait);
     }
 
+    /// Ends them all; which there were.
+    pub(crate) fn end_all(&mut self) -> Vec<WaitId> {
+        self.due = None;
+        self.watches.drain(..).map(|watch| watch.wait).collect()
+    }
+
     /// The screen changed. Looks now, or soon.
     pub(crate) fn changed(&mut self, screen: &Screen, now: Instant, is_last: bool) -> Vec<Hit> {
         if self.watches.is_empty() {

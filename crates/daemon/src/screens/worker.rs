@@ -5,7 +5,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -22,7 +21,8 @@ use super::viewer::{Mode, Presence, Viewer};
 use super::viewers::frame_due;
 
 /// Orders that may wait. Full-queue policy: the engine waits, because a worker never waits for the engine.
-const ORDERS: usize = 4096;
+/// The queue is made in full, so it is no larger than it needs to be.
+const ORDERS: usize = 256;
 /// Most output handled for one run before the others get their turn: a fraction of a millisecond of parsing.
 const SLICE: usize = 128 * 1024;
 /// Events taken per turn.
@@ -99,8 +99,6 @@ pub(crate) struct Worker {
     ready: BTreeSet<u64>,
     /// Slots with something due at some time.
     timed: BTreeSet<u64>,
-    /// Holders that closed their link and are about to exit.
-    dying: Vec<Child>,
     buffer: Vec<u8>,
 }
 
@@ -123,7 +121,6 @@ impl Worker {
             next_slot: 1,
             ready: BTreeSet::new(),
             timed: BTreeSet::new(),
-            dying: Vec::new(),
             buffer: vec![0; SLICE],
         };
         std::thread::Builder::new().name(format!("screens-{number}")).spawn(move || worker.work())?;
@@ -150,7 +147,6 @@ impl Worker {
             self.on_time(now);
             self.serve_ready();
             self.facts.flush();
-            self.dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         }
     }
 
@@ -160,7 +156,7 @@ impl Worker {
         }
         let now = Instant::now();
         let timed = self.timed.iter().filter_map(|slot| self.slot_due(*slot));
-        let soon = (!self.dying.is_empty() || !self.facts.is_clear()).then(|| now + SOON);
+        let soon = (!self.facts.is_clear()).then(|| now + SOON);
         let due = timed.chain(soon).min()?;
         let wait = due.saturating_duration_since(now);
         Some(Timespec { tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX), tv_nsec: wait.subsec_nanos().into() })
@@ -208,7 +204,9 @@ impl Worker {
             Order::Sweep(run) => self.tell(run, |run, _| kill_holder(run)),
             Order::Release { run, end_tree, reason } => self.release(run, end_tree, reason, now),
             Order::Watch { run, wait, pattern, since } => {
-                self.tell(run, |run, facts| run.watch(wait, pattern, since, facts));
+                if self.with(run, |run, facts| run.watch(wait, pattern, since, facts)).is_none() {
+                    self.facts.say(run, Fact::Unmatched { wait });
+                }
             }
             Order::Unwatch(run, wait) => self.tell(run, |run, _| run.watches.end(wait)),
             Order::TellExit { run, exit, final_offset } => self.tell_exit(run, exit, final_offset, now),
@@ -254,7 +252,7 @@ impl Worker {
             Ok(wake) => wake,
             Err(error) => return tracing::error!(%error, "a run could not be hosted"),
         };
-        if new.child.is_some() {
+        if new.is_new {
             self.facts.say(new.handle.run, Fact::Started { pid: new.handle.child_pid });
         }
         let run = Run::new(new, now);
@@ -286,7 +284,7 @@ impl Worker {
             let bytes = &self.buffer[..advance.count];
             for id in &slot.viewers {
                 if let Some(viewer) = self.viewers.get_mut(id) {
-                    slot.run.show_output(viewer, advance.before, bytes);
+                    slot.run.show_output(viewer, advance.before, bytes, now);
                 }
             }
             slot.run.feed(bytes, now, &mut self.facts);
@@ -352,14 +350,22 @@ impl Worker {
                 return self.let_go(id);
             }
             let slot = self.by_run.get(&viewer.run).copied();
-            if let Some(slot) = slot.and_then(|number| self.slots.get_mut(&number)) {
-                slot.run.hear(viewer, now, &mut self.facts);
-            }
             if let Some(number) = slot {
-                self.settle(number);
+                self.hear(number, id, now);
             }
         }
         self.catch_up(id, now);
+    }
+
+    /// Takes what a viewer sent, and the echo of its keystrokes if it comes at once.
+    fn hear(&mut self, number: u64, id: ViewerId, now: Instant) {
+        let (Some(slot), Some(viewer)) = (self.slots.get_mut(&number), self.viewers.get_mut(&id)) else { return };
+        slot.run.hear(viewer, now, &mut self.facts);
+        // Only while nothing else wants this thread.
+        if self.ready.is_empty() && slot.run.look_for_echo() {
+            self.serve(number);
+        }
+        self.settle(number);
     }
 
     fn attach(&mut self, new: NewViewer, now: Instant) {
@@ -378,17 +384,8 @@ impl Worker {
         slot.viewers.push(id);
         self.viewers.insert(id, viewer);
         self.on_viewer(id, epoll::EventFlags::empty(), now);
-        self.hear_unread(id, now);
-        self.settle(number);
-    }
-
-    /// A viewer may have sent frames right behind its attach call.
-    fn hear_unread(&mut self, id: ViewerId, now: Instant) {
-        let Some(viewer) = self.viewers.get_mut(&id) else { return };
-        let slot = self.by_run.get(&viewer.run).and_then(|number| self.slots.get_mut(number));
-        if let Some(slot) = slot {
-            slot.run.hear(viewer, now, &mut self.facts);
-        }
+        // It may have sent frames right behind its attach call.
+        self.hear(number, id, now);
     }
 
     /// Ends every viewer of a slot with a reason.
@@ -425,7 +422,7 @@ impl Worker {
     fn tell_exit(&mut self, run: RunKey, exit: proto::Exit, final_offset: u64, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         let Some(slot) = self.slots.get_mut(&number) else { return };
-        slot.run.told_exit = Some((exit, final_offset));
+        slot.run.know_exit(exit, final_offset);
         for id in &slot.viewers {
             if let Some(viewer) = self.viewers.get_mut(id) {
                 slot.run.tell_exit(viewer, exit, final_offset, now);
@@ -452,9 +449,9 @@ impl Worker {
             slot.run.feed(&self.buffer[..advance.count], now, &mut self.facts);
         }
         slot.run.say_exit_if_drained(now, &mut self.facts);
+        slot.run.end_watches(&mut self.facts);
         slot.run.lane.clear();
         slot.run.close_progress();
-        self.dying.extend(slot.run.child.take());
         for id in slot.viewers.clone() {
             if let Some(viewer) = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
                 slot.run.repaint(viewer, now);

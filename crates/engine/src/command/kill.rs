@@ -32,7 +32,8 @@ impl Engine {
                 done()
             }
             None => {
-                self.end(id, None, Then::Stay, Some(ticket));
+                let grace_ms = kill.grace_ms.unwrap_or(self.config.grace_ms);
+                self.end_within(grace_ms, id, None, Then::Stay, Some(ticket));
                 Ok(None)
             }
         }

@@ -24,7 +24,7 @@ fn figure_8_9_a_hundred_holders_start_soon_and_stay_small() {
     let total: u64 = runs.iter().map(|run| pss(run.holder_pid)).sum();
     println!("100 holders: started in {started:?}, {} KiB PSS each", total / 100);
     assert!(started < Duration::from_secs(20), "{started:?}");
-    assert!(total / 100 < 1024, "{} KiB each", total / 100);
+    assert!(total / 100 < 256, "{} KiB each", total / 100);
     runs.into_iter().for_each(Run::close);
 }
 

@@ -56,7 +56,7 @@ fn by_term(run: &mut Run) {
 
 fn by_crash(run: &mut Run) {
     kill(run.holder_pid, Signal::KILL);
-    run.holder.take().unwrap().wait().unwrap();
+    run.until_holder_dead();
     holder::sweep_lost_run(&run.marker, run.child_pid, run.hello.child_start_time).unwrap();
     std::fs::remove_file(&run.socket).unwrap();
 }

@@ -20,7 +20,7 @@ fn s2_a_killed_holder_ends_its_run_and_the_sweep_leaves_no_orphan() {
     kill(run.holder_pid, Signal::KILL);
     run.until("the link ends", |run| !run.turn());
     assert!(began.elapsed() < Duration::from_secs(1), "reported late");
-    run.holder.take().unwrap().wait().unwrap();
+    run.until_holder_dead();
     eventually("the leader dies with its holder", || !exists(run.child_pid));
     assert!(!marked(&run.marker).is_empty(), "there are orphans to sweep");
     let killed = sweep_lost_run(&run.marker, run.child_pid, run.hello.child_start_time).unwrap();

@@ -14,6 +14,8 @@ mod kills;
 #[cfg(test)]
 mod lost;
 #[cfg(test)]
+mod nursery;
+#[cfg(test)]
 mod overrun;
 #[cfg(test)]
 mod rig;

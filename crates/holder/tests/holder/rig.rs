@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,8 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// Long enough for any machine; a test that needs it has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-static LAUNCHER: LazyLock<Launcher> =
-    LazyLock::new(|| Launcher::for_exe(Path::new(env!("CARGO_BIN_EXE_qd-hold-test"))).unwrap());
+static LAUNCHER: LazyLock<Launcher> = LazyLock::new(launcher);
 
 /// Where this process's sockets and files are; below the build's own directory for such things.
 static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -62,8 +60,17 @@ pub(crate) fn shell(script: &str) -> RunConfig {
     config(&["sh", "-c", script])
 }
 
+/// A launcher with a nursery of its own, for tests that do something to it.
+pub(crate) fn launcher() -> Launcher {
+    Launcher::for_exe(Path::new(env!("CARGO_BIN_EXE_qd-hold-test"))).unwrap()
+}
+
 pub(crate) fn launch(config: &RunConfig) -> Result<Run, LaunchError> {
-    LAUNCHER.start(config).map(|started| Run::new(config, started))
+    launch_from(&LAUNCHER, config)
+}
+
+pub(crate) fn launch_from(launcher: &Launcher, config: &RunConfig) -> Result<Run, LaunchError> {
+    launcher.start(config).map(|started| Run::new(config, started))
 }
 
 pub(crate) fn start(config: &RunConfig) -> Run {
@@ -109,9 +116,22 @@ pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
+/// Something that becomes readable when the process has ended, whatever becomes of its pid.
+pub(crate) fn pin(pid: i32) -> OwnedFd {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap()
+}
+
+pub(crate) fn wait_for_end(pinned: &OwnedFd) {
+    let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    let ready = poll(&mut [PollFd::new(pinned, PollFlags::IN)], Some(&timeout));
+    assert_eq!(ready, Ok(1), "the process does not end");
+}
+
 /// A run as a daemon sees it.
 pub(crate) struct Run {
-    pub(crate) holder: Option<Child>,
+    /// A pidfd of the holder, until it is known to be gone.
+    pub(crate) holder: Option<OwnedFd>,
     pub(crate) holder_pid: i32,
     pub(crate) child_pid: i32,
     pub(crate) link: Option<Link>,
@@ -138,7 +158,7 @@ impl Run {
         Run {
             holder_pid: started.hello.holder_pid,
             child_pid: started.hello.child_pid,
-            holder: Some(started.holder),
+            holder: Some(pin(started.hello.holder_pid)),
             link: Some(started.link),
             hello: started.hello,
             socket: config.socket.clone(),
@@ -288,15 +308,13 @@ impl Run {
     /// Waits until the holder itself is gone and has taken its socket with it.
     pub(crate) fn until_holder_gone(&mut self) {
         self.link = None;
-        let holder = self.holder.as_mut().unwrap();
-        let mut status = None;
-        eventually("the holder exits", || {
-            status = holder.try_wait().unwrap();
-            status.is_some()
-        });
-        self.holder = None;
-        assert!(status.is_some_and(|status| status.success()), "the holder failed: {status:?}");
+        self.until_holder_dead();
         assert!(!self.socket.exists(), "the socket stays behind");
+    }
+
+    /// Waits until the holder is gone, however it went.
+    pub(crate) fn until_holder_dead(&mut self) {
+        wait_for_end(&self.holder.take().unwrap());
     }
 
     /// Ends everything.
@@ -311,9 +329,9 @@ impl Run {
 impl Drop for Run {
     /// A failed test must not leave a tree behind either.
     fn drop(&mut self) {
-        let Some(mut holder) = self.holder.take() else { return };
-        holder.kill().ok();
-        holder.wait().ok();
+        let Some(holder) = self.holder.take() else { return };
+        rustix::process::pidfd_send_signal(&holder, rustix::process::Signal::KILL).ok();
+        wait_for_end(&holder);
         holder::sweep_lost_run(&self.marker, self.child_pid, self.hello.child_start_time).ok();
         fs::remove_file(&self.socket).ok();
     }

@@ -183,12 +183,13 @@ impl<'b> Decoder<'_, 'b> {
                 return Err(Malformed);
             }
             let mut marks = ['\0'; MARKS_MAX];
-            let mut cell = self.cell(head, &mut marks)?;
+            let cell = self.cell(head, &mut marks)?;
             let (times, each) = if head & REPEAT != 0 { (1, count) } else { (count, 1) };
+            let mut target = place.as_mut().map(|(grid, row)| (grid.stamp(&cell), &mut **grid, *row));
             for index in 0..times {
-                cell.character = self.reader.character()?;
-                if let Some((grid, row)) = place.as_mut() {
-                    grid.fill(*row, col + index, each, &cell);
+                let character = self.reader.character()?;
+                if let Some((stamp, grid, row)) = target.as_mut() {
+                    grid.print((*row, col + index), each, stamp, character);
                 }
             }
             col += count;
@@ -210,7 +211,6 @@ impl<'b> Decoder<'_, 'b> {
             }
         }
         Ok(RawCell {
-            character: '\0',
             marks: &marks[..length],
             style,
             fill: head & FILL != 0,

@@ -127,6 +127,3 @@ fn read_scanner(reader: &mut Reader<'_>) -> Result<Scanner, Malformed> {
     };
     Ok(Scanner::resumed(reader.bytes(2 * STRING_MAX)?, dropping))
 }
-
-#[cfg(test)]
-mod tests;

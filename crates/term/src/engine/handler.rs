@@ -1,7 +1,7 @@
 //! What each operation of a stream does: most go straight to the emulator, some keep the shadow in step,
 //! some repair what the emulator gets wrong. A list, so it may be long. Queries are in `query`.
 
-use rio_vt::ansi::mode::{Mode as AnsiMode, NamedMode, NamedPrivateMode, PrivateMode};
+use rio_vt::ansi::mode::{Mode as AnsiMode, PrivateMode};
 use rio_vt::ansi::{
     ClearMode, CursorShape as ForeignShape, KeyboardModes, KeyboardModesApplyBehavior, LineClearMode,
     TabulationClearMode,
@@ -13,14 +13,13 @@ use rio_vt::crosswords::grid::Dimensions;
 use rio_vt::crosswords::pos::{CharsetIndex, Column, Line, StandardCharset};
 use rio_vt::performer::handler::Handler;
 
+use super::edit::clamp_move;
 use super::keyboard::Keyboard;
 use super::terminal::{Terminal, default_tabs};
 use crate::fact::Fact;
 
 /// First character that may join the one before it.
 const FIRST_MARK: u32 = 0x300;
-/// How much dearer it is to repeat a character outside of ASCII.
-const WIDE_REPEAT_COST: u32 = 4;
 /// Tabs further than this many columns end at the margin anyway.
 const TABS_MAX: u16 = 1000;
 
@@ -50,7 +49,6 @@ impl Handler for Terminal {
         delete_lines(count: usize);
         erase_chars(count: Column);
         save_cursor_position();
-        restore_cursor_position();
         clear_line(mode: LineClearMode);
         reverse_index();
         terminal_attribute(attribute: Attr);
@@ -101,6 +99,11 @@ impl Handler for Terminal {
         }
         self.last_character = codepoints.last().and_then(|&point| char::from_u32(point));
         self.inner.input_codepoints(codepoints);
+    }
+
+    fn restore_cursor_position(&mut self) {
+        self.inner.restore_cursor_position();
+        self.keep_in_region();
     }
 
     fn goto_line(&mut self, line: Line) {
@@ -224,7 +227,7 @@ impl Handler for Terminal {
         match mode.raw() {
             1049 => self.show_alternate(false),
             47 | 1047 => self.leave_with_cursor(),
-            1048 => self.inner.restore_cursor_position(),
+            1048 => self.restore_cursor_position(),
             2031 => self.color_scheme_updates = false,
             number => {
                 self.inner.unset_private_mode(mode);
@@ -312,121 +315,4 @@ impl Handler for Terminal {
     fn report_keyboard_mode(&mut self) {
         self.answer_keyboard();
     }
-}
-
-impl Terminal {
-    /// Prints in insert mode. The emulator shifts cells without looking at wide characters and tears them
-    /// apart; making room first does not.
-    fn insert(&mut self, character: char) {
-        let width = codepoint_width(character as u32).map_or(0, usize::from);
-        if width > 0 {
-            if self.inner.grid.cursor.should_wrap {
-                self.inner.wrapline();
-            }
-            if self.inner.grid.cursor.pos.col.0 + width < self.inner.grid.columns() {
-                self.inner.insert_blank(width);
-            }
-        }
-        self.inner.unset_mode(NamedMode::Insert.into());
-        self.input(character);
-        self.inner.set_mode(NamedMode::Insert.into());
-    }
-
-    fn move_to_row(&mut self, delta: i32, col: Column) {
-        let origin = match self.inner.mode().contains(Mode::ORIGIN) {
-            true => self.region.0 as i32,
-            false => 0,
-        };
-        let row = self.inner.grid.cursor.pos.row.0 + delta - origin;
-        self.inner.goto(Line(row), col);
-    }
-
-    fn mark_tab(&mut self, on: bool) {
-        let col = self.inner.grid.cursor.pos.col.0;
-        if let Some(stop) = self.tabs.get_mut(col) {
-            *stop = on;
-        }
-    }
-
-    /// Replaces all tab stops, the emulator's included.
-    pub(super) fn set_tab_stops(&mut self, stops: Vec<bool>) {
-        self.inner.clear_tabs(TabulationClearMode::All);
-        let col = self.inner.grid.cursor.pos.col;
-        for (index, _) in stops.iter().enumerate().filter(|(_, stop)| **stop) {
-            self.inner.grid.cursor.pos.col = Column(index);
-            self.inner.set_horizontal_tabstop();
-        }
-        self.inner.grid.cursor.pos.col = col;
-        self.tabs = stops;
-    }
-
-    fn show_alternate(&mut self, on: bool) {
-        if on == self.main.is_some() {
-            return;
-        }
-        match on {
-            true => self.enter_alternate(),
-            false => self.leave_alternate(),
-        }
-        self.outbox.facts.push(Fact::AlternateScreen(on));
-    }
-
-    /// Modes 47 and 1047 share one cursor between the grids.
-    fn leave_with_cursor(&mut self) {
-        if self.main.is_some() {
-            let position = self.inner.grid.cursor.pos;
-            self.show_alternate(false);
-            self.inner.grid.cursor.pos = position;
-            self.inner.grid.cursor.should_wrap = false;
-        }
-    }
-
-    fn after_private_mode(&mut self, number: u16) {
-        if number == NamedPrivateMode::ColumnMode as u16 {
-            self.region = (0, self.inner.grid.screen_lines());
-        }
-    }
-
-    /// Prints the last character again, as often as the stream may.
-    pub(super) fn repeat(&mut self, count: u32) {
-        let Some(character) = self.last_character else { return };
-        let cells = u32::try_from(self.size().cells()).unwrap_or(u32::MAX);
-        let cost = if character.is_ascii() { 1 } else { WIDE_REPEAT_COST };
-        let count = count.min(cells).min(self.repeats / cost);
-        self.repeats -= count * cost;
-        if character.is_ascii() {
-            let text = String::from(character).repeat(count as usize);
-            self.input_ascii_str(&text);
-        } else {
-            (0..count).for_each(|_| self.input(character));
-        }
-    }
-
-    /// DECSTR: what a program may have left behind, without touching the text.
-    pub(super) fn soft_reset(&mut self) {
-        for mode in [4, 20] {
-            self.inner.unset_mode(AnsiMode::new(mode));
-        }
-        for mode in [1, 6] {
-            self.inner.unset_private_mode(PrivateMode::new(mode));
-        }
-        for mode in [7, 25] {
-            self.inner.set_private_mode(PrivateMode::new(mode));
-        }
-        self.inner.unset_keypad_application_mode();
-        self.inner.terminal_attribute(Attr::Reset);
-        let position = self.inner.grid.cursor.pos;
-        self.set_scrolling_region(1, None);
-        self.inner.grid.cursor.pos = position;
-        self.inner.grid.cursor.charsets = Default::default();
-        self.set_active_charset(CharsetIndex::G0);
-        let mut saved = self.inner.grid.cursor.clone();
-        saved.pos = Default::default();
-        saved.should_wrap = false;
-        self.inner.grid.saved_cursor = saved;
-    }
-}
-
-fn clamp_move(rows: usize) -> i32 {
-    i32::try_from(rows).unwrap_or(i32::MAX).min(u16::MAX.into())
 }

@@ -7,6 +7,7 @@
 //! is what makes exact checkpoints possible.
 
 mod convert;
+mod edit;
 mod handler;
 mod keyboard;
 mod query;
@@ -77,9 +78,9 @@ impl Engine {
             std::panic::resume_unwind(Box::new("failpoint in the emulator"));
         }
         self.terminal.earn_repeats(bytes.len());
-        match std::str::from_utf8(bytes) {
-            Ok(_) => self.parser.advance(&mut self.terminal, bytes),
-            Err(_) => self.advance_broken(bytes),
+        match bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() {
+            true => self.parser.advance(&mut self.terminal, bytes),
+            false => self.advance_broken(bytes),
         }
     }
 

@@ -80,11 +80,9 @@ impl PenState {
     }
 }
 
-/// One exact cell.
+/// One exact cell but for its character.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawCell<'a> {
-    /// Base character; `\0` when never written.
-    pub(crate) character: char,
     /// Characters joined to it.
     pub(crate) marks: &'a [char],
     /// Looks.
@@ -98,6 +96,9 @@ pub(crate) struct RawCell<'a> {
     /// Id and target of the hyperlink.
     pub(crate) link: Option<(&'a str, &'a str)>,
 }
+
+/// A cell in the emulator's form, without its character.
+pub(crate) struct Stamp(Square);
 
 /// Writes into one grid of a fresh engine.
 pub(crate) struct GridBuilder<'a> {
@@ -125,13 +126,23 @@ impl<'a> GridBuilder<'a> {
         self.grid.history_size()
     }
 
-    /// Writes `count` equal cells from `col` on in a row counted from the oldest. Cells outside are dropped.
-    pub(crate) fn fill(&mut self, row: usize, col: usize, count: usize, cell: &RawCell<'_>) {
+    /// A cell ready to be written any number of times.
+    pub(crate) fn stamp(&mut self, cell: &RawCell<'_>) -> Stamp {
+        Stamp(self.square(cell))
+    }
+
+    /// Writes a stamp with a character into `count` cells from `col` on, in a row counted from the oldest.
+    /// Cells outside are dropped.
+    pub(crate) fn print(&mut self, place: (usize, usize), count: usize, stamp: &Stamp, character: char) {
+        let (row, col) = place;
         let columns = self.grid.columns();
         if row >= self.grid.total_lines() || col >= columns {
             return;
         }
-        let square = self.square(cell);
+        let mut square = stamp.0;
+        if !square.is_bg_only() {
+            square.set_c(character);
+        }
         let line = Line(row as i32 - self.grid.history_size() as i32);
         let target = &mut self.grid[line];
         note_contents(target, square);
@@ -193,7 +204,6 @@ impl<'a> GridBuilder<'a> {
     }
 
     fn text_square(&mut self, square: &mut Square, cell: &RawCell<'_>) {
-        square.set_c(cell.character);
         if cell.style != Style::default() {
             self.grid.set_template_style(convert::foreign_style(&cell.style));
             self.grid.sync_template_style();

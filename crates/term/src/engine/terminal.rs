@@ -22,8 +22,9 @@ pub(super) const MARKS_MAX: usize = 8;
 const TITLE_MAX: usize = 1024;
 /// Titles a child may push.
 pub(crate) const TITLE_STACK_MAX: usize = 16;
-/// Characters that repetition (REP) may print per byte of stream, so that nine bytes cannot cost a screen.
-const REPEATS_PER_BYTE: u32 = 8;
+/// Characters that repetition (REP) may print per byte of stream beyond what is cheap, so that nine bytes
+/// cannot cost a screen.
+const REPEATS_PER_BYTE: u32 = 4;
 /// The most repetition a stream can save up; also what it starts with.
 pub(crate) const REPEATS_MAX: u32 = 100_000;
 /// Default distance of tab stops.
@@ -131,6 +132,7 @@ impl Terminal {
         if let Some(main) = self.main.as_mut() {
             note_occupied(main);
             main.resize(true, rows, cols);
+            mend_edge(&mut self.inner.grid);
         }
         settle_cursors(&mut self.inner.grid);
         self.main.as_mut().map(settle_cursors);
@@ -147,12 +149,17 @@ impl Terminal {
         }
         let link = self.link();
         self.set_link(None);
-        let mut placeholder = Grid::new(1, usize::from(Size::MIN.cols), 0);
-        placeholder.cursor = self.inner.grid.cursor.clone();
+        let placeholder = Grid::new(1, usize::from(Size::MIN.cols), 0);
         let mut main = std::mem::replace(&mut self.inner.grid, placeholder);
         self.inner.swap_alt();
+        // Styles are numbered per grid, so the pen must be looked up anew before it fills the screen.
+        let grid = &mut self.inner.grid;
+        grid.cursor = main.cursor.clone();
+        grid.cursor.style_dirty = true;
+        grid.sync_template_style();
+        grid.reset_region(..);
         // An older saved cursor of the alternate grid must not leak into this visit.
-        self.inner.grid.saved_cursor = self.inner.grid.cursor.clone();
+        grid.saved_cursor = grid.cursor.clone();
         main.saved_cursor = main.cursor.clone();
         self.main = Some(main);
         std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
@@ -166,6 +173,16 @@ impl Terminal {
         self.inner.grid = main;
         self.inner.mark_fully_damaged();
         std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+        self.keep_in_region();
+    }
+
+    /// In origin mode a cursor cannot be outside of the scroll region, wherever it was taken from.
+    pub(super) fn keep_in_region(&mut self) {
+        if self.inner.mode().contains(Mode::ORIGIN) {
+            let (top, bottom) = (self.region.0 as i32, self.region.1 as i32);
+            let row = &mut self.inner.grid.cursor.pos.row;
+            *row = Line(row.0.clamp(top, bottom - 1));
+        }
     }
 
     /// Id and target of the open hyperlink.
@@ -278,6 +295,18 @@ fn note_occupied(grid: &mut Grid<Square>) {
         let row = &mut grid[Line(line)];
         if let Some(last) = row.inner.iter().rposition(|square| !square.is_empty()) {
             let _touched: &mut Square = &mut row[Column(last)];
+        }
+    }
+}
+
+/// Cutting the alternate grid narrower can halve a wide character in the last column. The half is taken
+/// out, because the emulator would clear the cell before it when it is overwritten.
+fn mend_edge(grid: &mut Grid<Square>) {
+    let last_column = grid.last_column();
+    for line in 0..grid.screen_lines() as i32 {
+        let cell = &mut grid[Line(line)][last_column];
+        if matches!(cell.wide(), Wide::Wide) {
+            cell.clear();
         }
     }
 }

@@ -138,13 +138,14 @@ impl<'a> RowView<'a> {
         Some(CellView { square, extras })
     }
 
-    /// The cell at a column as a person sees it: half a wide character without its other half, which the
-    /// emulator may leave behind, is blank.
+    /// The cell at a column as a person sees it: half a wide character without its other half, or a gap
+    /// that is not at the end of a row, which the emulator may leave behind, are blank.
     pub(crate) fn shown(&self, col: usize) -> Option<CellView<'a>> {
         let mut cell = self.cell(col)?;
         let neighbour = |col: usize| self.row.inner.get(col).map(|square| square.wide());
         let whole = match cell.square.wide() {
-            Wide::Narrow | Wide::LeadingSpacer => true,
+            Wide::Narrow => true,
+            Wide::LeadingSpacer => col + 1 == self.row.len(),
             Wide::Wide => neighbour(col + 1) == Some(Wide::Spacer),
             Wide::Spacer => col > 0 && neighbour(col - 1) == Some(Wide::Wide),
         };

@@ -9,11 +9,11 @@ fn parse(payload: &str) -> Option<StatusReport> {
 #[test]
 fn a_permission_request_is_read_with_its_message() {
     let report =
-        parse("state=blocked:kind=permission:msg=YXBwcm92ZSBCYXNo:app=codex:id=lead/worker.1").unwrap();
+        parse("state=blocked:kind=permission:msg=YXBwcm92ZSBCYXNo:app=crew:id=lead/worker.1").unwrap();
     assert_eq!(report.state, Some(ProgramState::Blocked));
     assert_eq!(report.kind.as_deref(), Some("permission"));
     assert_eq!(report.message.as_deref(), Some("approve Bash"));
-    assert_eq!(report.app.as_deref(), Some("codex"));
+    assert_eq!(report.app.as_deref(), Some("crew"));
     assert_eq!(report.id, "lead/worker.1");
 }
 
@@ -29,7 +29,7 @@ fn one_broken_field_rejects_the_whole_report() {
     for broken in [
         "".to_owned(),
         "state".to_owned(),
-        "app=codex".to_owned(),
+        "app=crew".to_owned(),
         "state=dancing".to_owned(),
         "state=idle:progress=101".to_owned(),
         "state=idle:progress=+5".to_owned(),

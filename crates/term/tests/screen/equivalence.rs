@@ -1,13 +1,9 @@
 //! The same bytes give the same screen, however they are cut and however often it was saved and restored.
 
 use proptest::prelude::*;
-use term::{Damage, Depth, Limits, RestoreError, Screen, Size, Wraps};
+use term::{Damage, Depth, Fact, Limits, RestoreError, Screen, Size, Wraps};
 
-use crate::streams::{Picture, Step, apply, everything, limits, screen, size, steps};
-
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
+use crate::streams::{Picture, Step, apply, config, everything, limits, screen, size, steps};
 
 proptest! {
     #![proptest_config(config(1_500))]
@@ -89,6 +85,13 @@ proptest! {
                 }
             }
         }
+    }
+
+    #[test]
+    fn c9_no_stream_and_no_size_makes_the_emulator_fail(size in size(), steps in steps()) {
+        let mut screen = screen(size);
+        apply(&mut screen, &steps);
+        prop_assert!(!screen.take_facts().contains(&Fact::DisplayReset));
     }
 
     #[test]

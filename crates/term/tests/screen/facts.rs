@@ -104,7 +104,7 @@ fn states(screen: &Screen) -> Vec<(&str, Option<ProgramState>)> {
 #[test]
 fn program_status_is_kept_per_id_and_follows_prompts_and_resets() {
     let mut screen = screen(Size::DEFAULT);
-    screen.feed(b"\x1b]7501;state=working:app=codex\x1b\\\x1b]7501;state=done:id=sub\x1b\\");
+    screen.feed(b"\x1b]7501;state=working:app=crew\x1b\\\x1b]7501;state=done:id=sub\x1b\\");
     screen.feed(b"\x1b]7501;state=blocked:kind=permission:msg=cm0gLXJm\x07");
     assert_eq!(states(&screen), [("sub", Some(ProgramState::Done)), ("", Some(ProgramState::Blocked))]);
     let facts = screen.take_facts();

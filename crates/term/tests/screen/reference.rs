@@ -7,7 +7,7 @@ use crate::streams::screen;
 /// Name, bytes, text, cursor as (column, row).
 type Case = (&'static str, &'static str, &'static str, (u16, u16));
 
-const CASES: [Case; 48] = [
+const CASES: [Case; 49] = [
     ("text", "hello", "hello", (5, 0)),
     ("newline keeps the column", "ab\ncd", "ab\n  cd", (4, 1)),
     ("return and newline", "ab\r\ncd", "ab\ncd", (2, 1)),
@@ -55,6 +55,7 @@ const CASES: [Case; 48] = [
     ("scroll region", "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[3;1H\nX", "a\nc\nX\nd", (1, 2)),
     ("origin mode", "\x1b[2;3r\x1b[?6h\x1b[1;1Hx\x1b[5Gy", "\nx   y", (5, 1)),
     ("origin mode moves", "\x1b[2;4r\x1b[?6h\x1b[2;1Ha\x1b[1Bb", "\n\na\n b", (2, 3)),
+    ("origin mode goes home", "abc\x1b[2;3r\x1b[3;3H\x1b[?6hx", "abc\nx", (1, 1)),
     ("save and restore", "ab\x1b7\x1b[3;3Hx\x1b8c", "abc\n\n  x", (3, 0)),
     ("line drawing", "\x1b(0lqk\x1b(Bq", "┌─┐q", (4, 0)),
     ("shift out", "\x1b)0a\x0eq\x0fq", "a─q", (3, 0)),

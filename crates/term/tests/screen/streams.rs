@@ -3,7 +3,18 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use term::{Cell, Cursor, Limits, Modes, Screen, Size, View, Wraps};
+
+/// The same cases in every run, so that a failure is a change and not luck.
+pub(crate) fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: cases * 10,
+        failure_persistence: None,
+        rng_seed: RngSeed::Random,
+        ..ProptestConfig::default()
+    }
+}
 
 /// What a test does to a screen.
 #[derive(Clone, Debug)]

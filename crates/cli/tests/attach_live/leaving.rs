@@ -1,0 +1,129 @@
+//! How an attachment ends: detached, taken over, signalled, with its child; and how it survives its daemon.
+
+use proto::Size;
+use rustix::process::Signal;
+use testkit::{Stage, child};
+
+use super::window::Window;
+use super::{sh, stage};
+
+fn running() -> Stage {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    stage
+}
+
+fn settings(window: &Window) -> String {
+    format!("{:?}", window.pty.settings())
+}
+
+/// The settings of a terminal that nobody has touched.
+fn untouched() -> String {
+    format!("{:?}", testkit::Pty::open(Size::DEFAULT).settings())
+}
+
+#[test]
+fn detaching_works_on_the_first_press_restores_the_terminal_and_the_process_runs_on() {
+    let stage = running();
+    let mut window = Window::attached(&stage, "ready");
+    assert!(window.pty.is_raw());
+    assert_eq!(window.detach().code(), Some(0));
+    window.until_shows("[detached from x]");
+    assert_eq!(settings(&window), untouched());
+    stage.until_view("x", |view| view.viewers == 0);
+    stage.type_text("x", "still here\n");
+    stage.wait_pattern("x", "got:still here");
+}
+
+#[test]
+fn a_signal_restores_the_terminal_and_the_process_runs_on() {
+    let stage = running();
+    let mut window = Window::attached(&stage, "ready");
+    window.pty.signal(Signal::TERM);
+    assert_eq!(window.wait_exit().code(), Some(143));
+    assert_eq!(settings(&window), untouched());
+    assert_eq!(stage.process("x").status, proto::Status::Running);
+}
+
+#[test]
+fn the_exit_code_is_the_childs_and_the_terminal_is_restored() {
+    for (script, code, words) in
+        [("exit 7", 7, "[x: exit 7]"), ("kill -9 $$", 137, "[x: SIGKILL]"), ("exit 0", 0, "[x: exit 0]")]
+    {
+        let stage = stage();
+        stage.run("x", sh(&format!("printf '\\033[?1049h\\033[?25l\\033[?1000hready'; read l; {script}")));
+        stage.wait_pattern("x", "ready");
+        let mut window = Window::attached(&stage, "ready");
+        window.type_keys("\r");
+        assert_eq!(window.wait_exit().code(), Some(code));
+        window.until_shows(words);
+        assert_eq!(settings(&window), untouched());
+        // Whatever the child left on is off again: alternate screen, hidden cursor, mouse.
+        assert!(!window.screen.is_alternate() && window.screen.cursor().visible, "{script}");
+        assert!(!format!("{:?}", window.screen.modes()).contains("Click"), "{:?}", window.screen.modes());
+    }
+}
+
+#[test]
+fn closing_the_process_ends_its_viewers() {
+    let stage = running();
+    let mut window = Window::attached(&stage, "ready");
+    stage.json(&["close", "x"]);
+    window.wait_exit();
+    assert_eq!(settings(&window), untouched());
+}
+
+#[test]
+fn a_take_over_ends_the_others_and_says_so() {
+    let stage = running();
+    let mut first = Window::attached(&stage, "ready");
+    let mut second = Window::open(&stage, Size::DEFAULT, &["attach", "x", "--take-over"]);
+    second.until_shows("ready");
+    assert_eq!(first.wait_exit().code(), Some(0));
+    first.until_shows("taken over");
+    assert_eq!(settings(&first), untouched());
+    stage.until_view("x", |view| view.viewers == 1);
+    second.type_keys("mine\r");
+    second.until_shows("got:mine");
+}
+
+#[test]
+fn s1_an_attached_terminal_survives_kill_9_of_the_daemon() {
+    let stage = running();
+    let pid = stage.process("x").pid;
+    let mut window = Window::attached(&stage, "ready");
+    window.type_keys("before\r");
+    window.until_shows("got:before");
+    for round in 0..2 {
+        stage.kill_9();
+        stage.until_view("x", |view| view.viewers == 1);
+        // What was typed while nobody listened would have been dropped; from here on it is heard.
+        window.type_keys(&format!("after {round}\r"));
+        window.until_shows(&format!("got:after {round}"));
+    }
+    assert_eq!(stage.process("x").pid, pid);
+    assert_eq!(window.text(), stage.screen("x").trim_end());
+    assert_eq!(window.detach().code(), Some(0));
+}
+
+#[test]
+fn spawning_attached_shows_the_process_at_once() {
+    let stage = stage();
+    let words = [
+        "spawn",
+        "--name",
+        "x",
+        "--env",
+        &stage.mark(),
+        "--attach",
+        "--",
+        "sh",
+        "-c",
+        "echo hello; read l; exit 3",
+    ];
+    let mut window = Window::open(&stage, Size::DEFAULT, &words);
+    window.until_shows("hello");
+    window.type_keys("\r");
+    assert_eq!(window.wait_exit().code(), Some(3));
+}

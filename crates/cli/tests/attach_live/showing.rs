@@ -1,0 +1,191 @@
+//! What viewers see: a repaint, then what follows; the same for all; panned where the window is another size.
+
+use std::time::Instant;
+
+use proto::request::{Resize, SizeWish};
+use proto::{Owner, Size};
+use testkit::{Tail, child};
+
+use super::window::Window;
+use super::{sh, stage};
+
+#[test]
+fn a_viewer_is_shown_the_screen_and_then_what_follows_never_a_replay() {
+    let stage = stage();
+    stage.run(
+        "x",
+        sh("stty -echo; seq 1 5000; printf '\\033[31mred\\033[0m\\n'; echo ready; while read -r l; do echo \"got:$l\"; done"),
+    );
+    stage.wait_pattern("x", "ready");
+    let mut window = Window::attached(&stage, "ready");
+    assert!(window.text().contains("5000") && !window.has_drawn(b"4900"), "history was replayed");
+    assert_eq!(window.text(), stage.screen("x").trim_end());
+    window.type_keys("one\r");
+    window.until_shows("got:one");
+    assert_eq!(window.text(), stage.screen("x").trim_end());
+}
+
+#[test]
+fn two_viewers_see_the_same_and_both_may_type() {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    let mut windows = [Window::attached(&stage, "ready"), Window::attached(&stage, "ready")];
+    assert_eq!(stage.process("x").viewers, 2);
+    for (number, typist) in [0, 1, 0].into_iter().enumerate() {
+        windows[typist].type_keys(&format!("from {number}\r"));
+        for window in &mut windows {
+            window.until_shows(&format!("got:from {number}"));
+        }
+    }
+    assert_eq!(windows[0].text(), windows[1].text());
+    assert_eq!(stage.process("x").owner, Owner::User);
+}
+
+#[test]
+fn a4_the_keys_of_a_read_only_viewer_reach_nobody() {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    let mut tail = Tail::live(&stage, "x");
+    tail.until(b"ready");
+    let mut watcher = Window::open(&stage, Size { cols: 70, rows: 20 }, &["attach", "x", "--read-only"]);
+    watcher.until_shows("ready");
+    watcher.type_keys("forbidden\r");
+    watcher.resize(Size { cols: 60, rows: 18 });
+    // The bell says that nobody listens; then the keys have been heard and refused.
+    let until = Instant::now() + testkit::DEADLINE;
+    while !watcher.has_drawn(b"\x07") {
+        assert!(watcher.draw(until), "no bell");
+    }
+    stage.type_text("x", "allowed\n");
+    tail.until(b"got:allowed");
+    watcher.until_shows("got:allowed");
+    assert!(!tail.bytes.windows(9).any(|window| window == b"forbidden"));
+    assert_eq!(stage.process("x").size, Size::DEFAULT);
+}
+
+#[test]
+fn a4_a_read_only_viewer_is_refused_at_the_writer_not_only_in_its_client() {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    let mut tail = Tail::live(&stage, "x");
+    tail.until(b"ready");
+    let mut viewer = stage.client();
+    let size = SizeWish { cols: Some(20), rows: Some(5) };
+    let wish =
+        proto::request::Attach { target: "x".into(), size, read_only: true, policy: None, take_over: false };
+    let stream = viewer.attach(wish).unwrap().stream;
+    viewer.send_data(stream, 0, b"forbidden\n").unwrap();
+    viewer.send(proto::Request::View(proto::request::View::OwnSize(proto::request::Nothing {}))).unwrap();
+    viewer
+        .send(proto::Request::Kill(proto::request::Kill { target: "x".into(), signal: None, grace_ms: None }))
+        .unwrap();
+    let until = Instant::now() + testkit::DEADLINE;
+    let mut refusals = 0;
+    while refusals < 2 {
+        if let Some(client::Incoming::Answer(answer)) = viewer.receive_before(until).unwrap() {
+            assert!(matches!(answer.outcome, proto::Outcome::Error(_)), "{answer:?}");
+            refusals += 1;
+        }
+    }
+    stage.type_text("x", "allowed\n");
+    tail.until(b"got:allowed");
+    assert!(!tail.bytes.windows(9).any(|window| window == b"forbidden"));
+    assert_eq!(stage.process("x").size, Size::DEFAULT);
+}
+
+#[test]
+fn the_size_owner_is_whoever_types_and_the_other_is_shown_the_part_with_the_cursor() {
+    let stage = stage();
+    stage.run(
+        "x",
+        sh("stty -echo; echo ready; while read -r l; do printf '\\033[2J\\033[20;60Hmark:%s' \"$l\"; done"),
+    );
+    stage.wait_pattern("x", "ready");
+    let mut large = Window::attached(&stage, "ready");
+    let small_size = Size { cols: 40, rows: 10 };
+    let mut small = Window::open(&stage, small_size, &["attach", "x"]);
+    small.until_shows("ready");
+    assert_eq!(stage.process("x").size, Size::DEFAULT);
+    large.type_keys("one\r");
+    large.until_shows("mark:one");
+    // Column 60 of row 20 is not within 40x10: the view follows the cursor.
+    small.until_shows("mark:one");
+    assert_eq!(stage.process("x").size, Size::DEFAULT);
+    small.type_keys("two\r");
+    stage.until_view("x", |view| view.size == small_size);
+    large.type_keys("three\r");
+    stage.until_view("x", |view| view.size == Size::DEFAULT);
+    large.until_shows("mark:three");
+    small.until_shows("mark:three");
+    // The owner's window changes: the terminal goes with it, everybody else's does not count.
+    large.resize(Size { cols: 100, rows: 30 });
+    stage.until_view("x", |view| view.size == Size { cols: 100, rows: 30 });
+    small.resize(Size { cols: 50, rows: 12 });
+    small.until_shows("mark:three");
+    assert_eq!(stage.process("x").size, Size { cols: 100, rows: 30 });
+}
+
+#[test]
+fn attaching_alone_never_resizes() {
+    let stage = stage();
+    stage.run(
+        "x",
+        sh("stty -echo; echo ready; trap 'echo resized' WINCH; while read -r l; do stty size; done"),
+    );
+    stage.wait_pattern("x", "ready");
+    let mut windows: Vec<_> = [(120, 50), (30, 8), (80, 24)]
+        .into_iter()
+        .map(|(cols, rows)| Window::open(&stage, Size { cols, rows }, &["attach", "x"]))
+        .collect();
+    for window in &mut windows {
+        window.until_shows("ready");
+    }
+    stage.type_text("x", "\n");
+    stage.wait_pattern("x", "24 80");
+    for window in &mut windows {
+        window.until_shows("24 80");
+        assert!(!window.text().contains("resized"), "{}", window.text());
+    }
+}
+
+#[test]
+fn a_fixed_size_stays_whoever_types() {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    let mut window = Window::open(&stage, Size { cols: 50, rows: 9 }, &["attach", "x", "--size", "fixed"]);
+    window.until_shows("ready");
+    window.type_keys("one\r");
+    window.until_shows("got:one");
+    assert_eq!(stage.process("x").size, Size::DEFAULT);
+    stage
+        .client()
+        .resize(Resize { target: "x".into(), size: SizeWish { cols: Some(90), rows: None } })
+        .unwrap();
+    window.type_keys("two\r");
+    window.until_shows("got:two");
+    assert_eq!(stage.process("x").size, Size { cols: 90, rows: 24 });
+}
+
+#[test]
+fn c6_a_clipboard_write_of_a_process_reaches_no_client() {
+    let stage = stage();
+    stage.run("x", sh("stty -echo; echo ready; read l; printf '\\033]52;c;c2VjcmV0\\007\\033]52;p;c2VjcmV0\\033\\\\'; echo over; read l"));
+    stage.wait_pattern("x", "ready");
+    let mut windows = [Window::attached(&stage, "ready"), Window::attached(&stage, "ready")];
+    let mut composed = Window::open(&stage, Size { cols: 60, rows: 20 }, &["attach", "x", "--read-only"]);
+    composed.until_shows("ready");
+    stage.type_text("x", "\n");
+    for window in windows.iter_mut().chain([&mut composed]) {
+        window.until_shows("over");
+        assert!(
+            !window.has_drawn(b"]52;") && !window.has_drawn(b"c2VjcmV0"),
+            "{}",
+            window.drawn.escape_ascii()
+        );
+    }
+    // Who comes later is not sent it either.
+    let late = Window::attached(&stage, "over");
+    assert!(!late.has_drawn(b"]52;"));
+}

@@ -1,0 +1,149 @@
+//! Viewers that do not keep up: they are skipped ahead, and nobody else notices.
+
+use std::time::{Duration, Instant};
+
+use client::{Connection, Incoming};
+use proto::request::Attach;
+use proto::{Notice, Size};
+use term::{Limits, Screen, Wraps};
+use testkit::{Stage, scaled};
+
+use super::window::Window;
+use super::{sh, stage};
+
+/// Prints 100 MB and says so.
+const FLOOD: &str = "stty raw -echo; echo ready; read l; yes 'all work and no play makes a dull line of text' | \
+                     head -c 100000000; printf '\\r\\nthe end\\r\\n'; exec sleep 1000000";
+
+fn attach(stage: &Stage, size: Size) -> Connection {
+    let mut viewer = stage.client();
+    let wish =
+        Attach { target: "x".into(), size: size.into(), read_only: true, policy: None, take_over: false };
+    viewer.attach(wish).unwrap();
+    viewer
+}
+
+#[test]
+fn a8_a_viewer_that_never_reads_does_not_stall_the_child_and_later_shows_the_same_screen() {
+    let stage = stage();
+    stage.run("x", sh(FLOOD.replace("read l", "head -n 1 >/dev/null").as_str()));
+    stage.wait_pattern("x", "ready");
+    let mut window = Window::attached(&stage, "ready");
+    let composed_size = Size { cols: 100, rows: 30 };
+    let mut composed = Window::open(&stage, composed_size, &["attach", "x", "--read-only"]);
+    composed.until_shows("ready");
+    let start = Instant::now();
+    stage.type_text("x", "\n");
+    // Neither window is read until the child is through.
+    stage.json(&["wait", "x", "--silence", "1500", "--timeout", "120"]);
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(stage.screen("x").contains("the end"), "it stalled");
+    assert!(stage.process("x").log.end > 100_000_000);
+    window.until_shows("the end");
+    composed.until_shows("the end");
+    assert_eq!(window.text(), stage.screen("x").trim_end());
+    assert_eq!(composed.text(), stage.screen("x").trim_end());
+    let skipped = window.drawn.len();
+    assert!(skipped < 50_000_000, "{skipped} bytes were drawn: nothing was skipped");
+}
+
+/// What a viewer was sent, on a screen of its own.
+struct Seen {
+    connection: Connection,
+    screen: Screen,
+    /// Every live byte is followed by the next one, or by a gap that was told.
+    at: Option<u64>,
+    missed: u64,
+}
+
+impl Seen {
+    fn new(connection: Connection) -> Self {
+        let screen = Screen::new(term::Size::clamped(80, 24), Limits::default());
+        Self { connection, screen, at: None, missed: 0 }
+    }
+
+    fn until_shows(&mut self, text: &str) {
+        let until = Instant::now() + testkit::DEADLINE;
+        while !self.screen.text(Wraps::Keep).contains(text) {
+            match self.connection.receive_before(until).unwrap() {
+                Some(Incoming::Data(data)) => {
+                    let is_live = data.kind == proto::frame::DataKind::Output;
+                    assert!(
+                        !is_live || self.at.is_none_or(|at| at == data.offset),
+                        "a hole at {}",
+                        data.offset
+                    );
+                    let length = if is_live { data.bytes.len() as u64 } else { 0 };
+                    self.at = Some(data.offset + length);
+                    self.screen.feed(&data.bytes);
+                }
+                Some(Incoming::Notice(Notice::Gap { from, to, .. })) => self.missed += to - from,
+                Some(_) => {}
+                None => panic!("never `{text}` but:\n{}", self.screen.text(Wraps::Keep)),
+            }
+        }
+    }
+}
+
+#[test]
+fn a9_one_stalled_viewer_costs_three_others_nothing() {
+    let stage = stage();
+    let script = "stty -echo; echo ready; while read -r l; do seq -s ' ' 1 1000; echo \"got:$l\"; done";
+    stage.run("x", sh(script));
+    stage.wait_pattern("x", "ready");
+    let stalled = attach(&stage, Size::DEFAULT);
+    let mut fast: Vec<_> = (0..3).map(|_| Seen::new(attach(&stage, Size::DEFAULT))).collect();
+    let mut slowest = Duration::ZERO;
+    // Enough that whatever is kept for the stalled one is full long before the end.
+    for round in 0..scaled(150) {
+        let start = Instant::now();
+        stage.type_text("x", &format!("round {round}.\n"));
+        for seen in &mut fast {
+            seen.until_shows(&format!("got:round {round}."));
+        }
+        slowest = slowest.max(start.elapsed());
+    }
+    assert!(fast.iter().all(|seen| seen.missed == 0), "a fast viewer lost bytes");
+    assert!(slowest < Duration::from_secs(5), "{slowest:?}");
+    let last = format!("got:round {}.", scaled(150) - 1);
+    let mut late = Seen::new(stalled);
+    late.until_shows(&last);
+    assert_eq!(late.screen.text(Wraps::Keep).trim_end(), stage.screen("x").trim_end());
+}
+
+#[test]
+fn a8_a_viewer_that_never_reads_and_never_stops_asking_costs_bounded_memory() {
+    let stage = stage();
+    stage.run(
+        "x",
+        sh("stty raw -echo; echo ready; yes 'something to paint' | head -n 30; exec sleep 1000000"),
+    );
+    stage.wait_pattern("x", "ready");
+    let mut viewer = attach(&stage, Size::DEFAULT);
+    let before = resident(&stage);
+    for round in 0..scaled(20_000) {
+        let view = match round % 3 {
+            0 => proto::request::View::Repaint(proto::request::Nothing {}),
+            1 => proto::request::View::Size(Size { cols: 80, rows: 20 }.into()),
+            _ => proto::request::View::Size(Size::DEFAULT.into()),
+        };
+        viewer.send(proto::Request::View(view)).unwrap();
+        if round % 10 == 0 {
+            viewer.send(proto::Request::List(proto::request::Nothing {})).unwrap();
+        }
+    }
+    // Another viewer is served meanwhile.
+    Seen::new(attach(&stage, Size::DEFAULT)).until_shows("something");
+    let after = resident(&stage);
+    assert!(after < before + (32 << 20), "{before} bytes became {after}");
+    let mut late = Seen::new(viewer);
+    stage.type_text("x", "");
+    late.until_shows("something to paint");
+}
+
+/// The daemon's resident memory in bytes.
+fn resident(stage: &Stage) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", stage.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() * 1024
+}

@@ -1,0 +1,112 @@
+//! What a child finds when it starts: identity, size, directory, environment; and why it may not start at all.
+
+use std::os::unix::fs::PermissionsExt;
+
+use proto::error::Cause;
+use proto::request::{SizeWish, Spawn};
+use proto::{ErrorCode, Request};
+use testkit::{Stage, Tail, TestDaemon};
+
+use super::{argv, sh, stage, text};
+
+#[test]
+fn t1_a_process_has_its_identity_its_size_and_its_directory() {
+    let stage = stage();
+    let directory = stage.root().join("work dir");
+    std::fs::create_dir(&directory).unwrap();
+    let script = "echo \"id=$QD_PROCESS_ID ws=$QD_WORKSPACE_ID task=[$QD_TASK_ID]\"; stty size; pwd -P";
+    let spawned = stage.spawn_as(Spawn {
+        cwd: Some(directory.display().to_string()),
+        size: SizeWish { cols: Some(101), rows: Some(33) },
+        workspace: Some("harbour".to_owned()),
+        ..stage.spec("one", sh(script))
+    });
+    let printed = text(Tail::live(&stage, "one").to_end());
+    let real = directory.canonicalize().unwrap();
+    let expected = format!("id={} ws=harbour task=[]\r\n33 101\r\n{}\r\n", spawned.id, real.display());
+    assert_eq!(printed, expected);
+}
+
+#[test]
+fn t4_a_directory_that_is_gone_is_told_and_nothing_is_registered() {
+    let stage = stage();
+    let gone = stage.root().join("gone");
+    let spawn = Spawn { cwd: Some(gone.display().to_string()), ..stage.spec("x", sh("echo no")) };
+    let failure = stage.refusal(Request::Spawn(spawn));
+    assert_eq!(failure.code, ErrorCode::WorkdirGone);
+    assert!(failure.message.contains("gone"), "{failure:?}");
+    assert_eq!(stage.list(), []);
+}
+
+#[test]
+fn t4_an_unknown_task_is_told_and_nothing_is_registered() {
+    let stage = stage();
+    let spawn = Spawn { task: Some("no-such".to_owned()), ..stage.spec("x", sh("echo no")) };
+    let failure = stage.refusal(Request::Spawn(spawn));
+    assert_eq!(failure.code, ErrorCode::TaskNotFound);
+    assert!(failure.message.contains("no-such"), "{failure:?}");
+    assert_eq!(stage.list(), []);
+}
+
+#[test]
+fn t11_spawn_errors_keep_their_cause() {
+    let stage = stage();
+    let plain = stage.root().join("plain");
+    std::fs::write(&plain, "no program").unwrap();
+    let closed = stage.root().join("closed");
+    std::fs::create_dir(&closed).unwrap();
+    let cases = [
+        (argv(&["/no/such/program"]), None, ErrorCode::SpawnFailed, Some(Cause::NotFound)),
+        (argv(&["no-such-program-on-path"]), None, ErrorCode::SpawnFailed, Some(Cause::NotFound)),
+        (argv(&[plain.to_str().unwrap()]), None, ErrorCode::SpawnFailed, Some(Cause::Permission)),
+        (argv(&["/"]), None, ErrorCode::SpawnFailed, Some(Cause::Permission)),
+        (argv(&["true"]), Some("/no/such/dir"), ErrorCode::WorkdirGone, None),
+        (argv(&["true"]), Some("/dev/null"), ErrorCode::WorkdirGone, None),
+    ];
+    for (argv, cwd, code, cause) in cases {
+        let cwd = cwd.map(str::to_owned).or(Some("/".to_owned()));
+        let failure = stage.refusal(Request::Spawn(Spawn { cwd, ..stage.spec("x", argv.clone()) }));
+        assert_eq!((failure.code, failure.cause), (code, cause), "{argv:?}: {failure:?}");
+    }
+    // Root may enter every directory; for everybody else a closed one is told as such.
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read_dir(&closed).is_err() {
+        let cwd = Some(closed.display().to_string());
+        let failure = stage.refusal(Request::Spawn(Spawn { cwd, ..stage.spec("x", sh("true")) }));
+        assert!(matches!(failure.code, ErrorCode::WorkdirGone | ErrorCode::SpawnFailed), "{failure:?}");
+    }
+    assert_eq!(stage.list(), []);
+}
+
+/// The names a command sees that are not on anybody's list.
+fn canaries(printed: &str) -> Vec<&str> {
+    printed.lines().filter(|line| line.starts_with("CANARY_")).collect()
+}
+
+#[test]
+fn h9_b9_a_command_sees_the_allow_list_and_none_of_the_daemons_secrets() {
+    let daemon = TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
+    let mut starter = daemon.command(&["ps"]);
+    for number in 0..50 {
+        starter.env(format!("CANARY_{number}"), "secret");
+    }
+    starter.env("LC_ALL", "C").env("TERM", "dumb").env("TMUX", "x").env("GITHUB_TOKEN", "CANARY_T");
+    assert!(starter.output().unwrap().status.success());
+    let stage = Stage::around(daemon);
+    // Once from the daemon's own environment, once from the client's.
+    stage.run("own", sh("env"));
+    let mut client = stage.command(&["spawn", "--name", "clients", "--env", &stage.mark(), "--", "env"]);
+    for number in 0..50 {
+        client.env(format!("CANARY_{number}"), "secret");
+    }
+    assert!(client.env("LC_ALL", "C").output().unwrap().status.success());
+    for name in ["own", "clients"] {
+        let printed = text(Tail::live(&stage, name).to_end()).replace('\r', "");
+        assert_eq!(canaries(&printed), Vec::<&str>::new(), "{name}");
+        assert!(!printed.contains("CANARY_T") && !printed.contains("TMUX="), "{name}: {printed}");
+        let has = |line: &str| printed.lines().any(|printed| printed == line);
+        assert!(has("TERM=xterm-256color") && has("COLORTERM=truecolor"), "{name}: {printed}");
+        assert!(has("LC_ALL=C.UTF-8"), "{name}: {printed}");
+        assert!(printed.contains("\nPATH=") || printed.starts_with("PATH="), "{name}: {printed}");
+    }
+}

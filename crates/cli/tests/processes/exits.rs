@@ -1,0 +1,198 @@
+//! How runs end and what is left of their words: codes, signals, every byte before the exit.
+
+use std::time::{Duration, Instant};
+
+use proto::event::Event;
+use proto::request::{Close, Spawn};
+use proto::{ErrorCode, ExitReason, Notice, Request, Status};
+use testkit::{Stage, Tail, child, scaled};
+
+use super::{argv, sh, stage, text};
+
+/// What `seq 1 <count>` prints on a terminal.
+fn counted(count: usize) -> Vec<u8> {
+    (1..=count).flat_map(|number| format!("{number}\r\n").into_bytes()).collect()
+}
+
+#[test]
+fn h1_every_byte_before_exit_is_delivered() {
+    let stage = stage();
+    let lanes = 4;
+    std::thread::scope(|scope| {
+        for lane in 0..lanes {
+            let stage = &stage;
+            scope.spawn(move || {
+                for round in 0..scaled(100 / lanes) {
+                    // From 1 KiB to 64 KiB, all of it written at once and right before the exit.
+                    let count = 200 + (round * lanes + lane) * 97 % 10_000;
+                    let name = format!("h1-{lane}-{round}");
+                    stage.run(&name, sh(&format!("exec seq 1 {count}")));
+                    let mut tail = Tail::live(stage, &name);
+                    let expected = counted(count);
+                    assert!(tail.to_end() == expected, "{name}: {} of {}", tail.bytes.len(), expected.len());
+                    let (exit, end) = tail.exit.expect("a follower is told how it ended");
+                    assert_eq!((exit.code, end, tail.missed), (Some(0), expected.len() as u64, 0));
+                    drop(
+                        stage.client().close(Close { target: name.as_str().into(), keep_background: false }),
+                    );
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn h1_the_exit_event_carries_the_final_offset_and_the_screen_has_the_last_line() {
+    let stage = stage();
+    for round in 0..scaled(10) {
+        let name = format!("last-{round}");
+        let mut events = stage.subscriber();
+        let spawned = stage.run(&name, sh("printf 'one\\ntwo\\nlast words'"));
+        let seen = stage
+            .until_event(&mut events, |event| matches!(event, Event::Exited { id, .. } if *id == spawned.id));
+        let Some(Event::Exited { final_offset, .. }) = seen.last() else { panic!("{seen:?}") };
+        assert_eq!(*final_offset, 20);
+        assert_eq!(stage.screen(&name).trim_end(), "one\ntwo\nlast words");
+    }
+}
+
+fn waited(stage: &Stage, name: &str) -> (Option<i64>, Option<i64>, String) {
+    let waited = stage.json(&["wait", name, "--exit", "--timeout", "30"]);
+    let exit = &waited["satisfied"][0]["exit"];
+    (exit["code"].as_i64(), exit["signal"].as_i64(), exit["reason"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn h2_exit_codes_are_the_childs() {
+    let stage = stage();
+    for code in [0, 1, 3, 42, 127, 255] {
+        let name = format!("code-{code}");
+        stage.run(&name, sh(&format!("exit {code}")));
+        assert_eq!(waited(&stage, &name), (Some(code), None, "exited".to_owned()));
+    }
+    // A code that is not zero is no error of ours.
+    assert!(stage.list().iter().all(|process| process.status == Status::Exited && process.failure.is_none()));
+}
+
+#[test]
+fn h3_death_by_signal_is_that_signal() {
+    let stage = stage();
+    for signal in [1, 2, 3, 6, 9, 11, 13, 15, 31] {
+        let name = format!("signal-{signal}");
+        stage.run(&name, sh(&format!("ulimit -c 0; kill -{signal} $$; sleep 60")));
+        assert_eq!(waited(&stage, &name), (None, Some(signal), "signalled".to_owned()));
+    }
+}
+
+#[test]
+fn h4_a_shell_that_leaves_a_job_behind_has_exited() {
+    let stage = stage();
+    stage.run_terminal("shell", argv(&["bash", "--norc", "--noprofile", "-i"]));
+    let mut tail = Tail::live(&stage, "shell");
+    let mut events = stage.subscriber();
+    stage.type_text("shell", "sleep 1000000 & echo job-$((40+2))\r");
+    tail.until(b"job-42");
+    let start = Instant::now();
+    stage.type_text("shell", "exit 5\r");
+    let id = stage.process("shell").id;
+    stage.until_event(
+        &mut events,
+        |event| matches!(event, Event::Exited { id: over, exit, .. } if *over == id && exit.code == Some(5)),
+    );
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    tail.to_end();
+    assert_eq!(tail.exit.map(|(exit, _)| exit.code), Some(Some(5)));
+    // A terminal's entry goes with its child; its last words stay readable for whoever comes late.
+    assert_eq!(stage.list(), []);
+    assert!(stage.screen("shell").contains("job-42"));
+}
+
+#[test]
+fn t7_exit_then_removed_then_done_and_then_it_is_not_found() {
+    let stage = stage();
+    let spawned = stage.run("x", child::run_for_ever());
+    stage.wait_pattern("x", "ready");
+    let mut events = stage.subscriber();
+    let mut viewer = stage.client();
+    viewer.attach(attach("x")).unwrap();
+    let ended = stage.client().close(Close { target: "x".into(), keep_background: false }).unwrap();
+    assert_eq!(ended.exit.unwrap().reason, ExitReason::Closed);
+    let failure = stage.refusal(Request::Close(Close { target: "x".into(), keep_background: false }));
+    assert_eq!(failure.code, ErrorCode::NotFound);
+    let events = stage
+        .until_event(&mut events, |event| matches!(event, Event::Done { id } if *id == spawned.id))
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Exited { exit, .. } => Some(format!("exited {}", exit.reason)),
+            Event::Removed { .. } => Some("removed".to_owned()),
+            Event::Done { .. } => Some("done".to_owned()),
+            Event::Changed(_) | Event::Resync {} => None,
+        });
+    assert_eq!(events.collect::<Vec<_>>(), ["exited closed", "removed", "done"]);
+    let notices = notices(&mut viewer);
+    let places: Vec<_> =
+        notices.iter().filter(|notice| matches!(notice, Notice::Exit { .. } | Notice::End { .. })).collect();
+    assert!(matches!(places[..], [Notice::Exit { .. }, Notice::End { .. }]), "{notices:?}");
+    stage.assert_nobody_left();
+}
+
+fn attach(name: &str) -> proto::request::Attach {
+    let size = proto::Size::DEFAULT.into();
+    proto::request::Attach { target: name.into(), size, read_only: false, policy: None, take_over: false }
+}
+
+/// Every notice until the connection ends.
+fn notices(viewer: &mut client::Connection) -> Vec<Notice> {
+    let until = Instant::now() + testkit::DEADLINE;
+    let mut notices = Vec::new();
+    while let Ok(Some(incoming)) = viewer.receive_before(until) {
+        if let client::Incoming::Notice(notice) = incoming {
+            notices.push(notice);
+        }
+    }
+    notices
+}
+
+#[test]
+fn t8_an_idle_process_ends_with_its_reason_and_a_busy_one_does_not() {
+    let stage = stage();
+    let idle = |name: &str, argv, timeout| {
+        stage.spawn_as(Spawn { idle_timeout_ms: Some(timeout), ..stage.spec(name, argv) });
+    };
+    let start = Instant::now();
+    // Ten that also refuse to go: one grace for all of them, not ten.
+    for number in 0..10 {
+        idle(&format!("idle-{number}"), child::ignore_signals(), 300);
+    }
+    idle("busy", sh("for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.2; done; exit 7"), 1_500);
+    for number in 0..10 {
+        let waited = stage.wait_exit(&format!("idle-{number}"));
+        assert_eq!(waited.satisfied[0].exit.unwrap().reason, ExitReason::IdleTimeout);
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert_eq!(stage.wait_exit("busy").satisfied[0].exit.unwrap().code, Some(7));
+    stage.assert_nobody_left();
+}
+
+#[test]
+fn t8_a_viewer_and_input_count_as_activity() {
+    let stage = stage();
+    let spawn = stage.spec("x", child::repeat_lines());
+    stage.spawn_as(Spawn { idle_timeout_ms: Some(800), ..spawn });
+    let mut viewer = stage.client();
+    viewer.attach(attach("x")).unwrap();
+    // Twice the time without a word, and it is still there because somebody looks.
+    stage.json(&["wait", "x", "--silence", "1600", "--timeout", "30"]);
+    assert_eq!(stage.process("x").status, Status::Running);
+    drop(viewer);
+    assert_eq!(stage.wait_exit("x").satisfied[0].exit.unwrap().reason, ExitReason::IdleTimeout);
+}
+
+#[test]
+fn a_process_that_prints_nothing_ends_with_nothing() {
+    let stage = stage();
+    stage.run("quiet", argv(&["true"]));
+    let mut tail = Tail::live(&stage, "quiet");
+    assert_eq!(text(tail.to_end()), "");
+    assert_eq!(tail.exit.map(|(exit, offset)| (exit.code, offset)), Some((Some(0), 0)));
+}

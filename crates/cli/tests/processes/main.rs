@@ -1,0 +1,34 @@
+//! Processes over the real socket and real terminals: every guarantee of the contract is one test with its row's name.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+
+mod endings;
+mod environment;
+mod exits;
+mod input;
+mod pastes;
+mod reading;
+mod sizes;
+mod verbs;
+mod waits;
+
+use testkit::Stage;
+
+/// A daemon of its own for every test.
+fn stage() -> Stage {
+    Stage::start(env!("CARGO_BIN_EXE_qd"))
+}
+
+/// A shell script as argv.
+fn sh(script: &str) -> Vec<String> {
+    testkit::child::shell(script)
+}
+
+/// A program with arguments as argv.
+fn argv(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

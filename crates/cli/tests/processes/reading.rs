@@ -1,0 +1,148 @@
+//! Reading: screen, history, stream, search, logs, recordings; limits and gaps are told.
+
+use std::process::Stdio;
+
+use proto::request::{Follow, Read, ReadMode};
+use testkit::{Stage, Tail, child};
+
+use super::{sh, stage, text};
+
+fn read(stage: &Stage, mode: ReadMode, since: Option<u64>, limit: Option<u32>) -> proto::reply::Text {
+    let read = Read { target: "x".into(), mode, since, limit, join: false };
+    stage.client().read(read).unwrap()
+}
+
+#[test]
+fn a_screen_is_the_visible_grid_and_its_cursor() {
+    let stage = stage();
+    stage.run("x", child::count_lines(100));
+    stage.wait_exit("x");
+    let screen = read(&stage, ReadMode::Screen, None, None);
+    let expected: Vec<String> = (78..=100).map(|number| format!("line {number}")).collect();
+    assert_eq!(screen.text.trim_end().lines().collect::<Vec<_>>(), expected);
+    assert_eq!((screen.cursor.col, screen.cursor.row, screen.alternate), (0, 23, false));
+    let cut = read(&stage, ReadMode::Screen, None, Some(20));
+    assert!(cut.truncated && cut.text.len() <= 20, "{cut:?}");
+}
+
+#[test]
+fn history_is_read_by_line_ids_to_the_end_without_loss() {
+    let stage = stage();
+    stage.run("x", child::count_lines(3000));
+    stage.wait_exit("x");
+    let (mut lines, mut since) = (Vec::new(), 0);
+    loop {
+        let part = read(&stage, ReadMode::History, Some(since), Some(1000));
+        assert!(part.text.len() <= 1000 && part.missed == 0, "{} {}", part.text.len(), part.missed);
+        lines.extend(part.text.lines().map(str::to_owned));
+        since = part.offset;
+        if !part.truncated {
+            break;
+        }
+    }
+    let lines: Vec<_> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines, (1..=3000).map(|number| format!("line {number}")).collect::<Vec<_>>());
+    let newest = read(&stage, ReadMode::History, None, Some(200));
+    assert!(newest.truncated && newest.text.trim_end().ends_with("line 3000"), "{newest:?}");
+}
+
+#[test]
+fn the_stream_is_read_by_offsets_and_limits_are_kept() {
+    let stage = stage();
+    stage.run(
+        "x",
+        sh("printf '\\033[31mred\\033[0m\\n'; i=1; while [ $i -le 9000 ]; do echo line $i; i=$((i+1)); done"),
+    );
+    stage.wait_exit("x");
+    let default = read(&stage, ReadMode::Stream, Some(0), None);
+    assert!(default.truncated && (12_000..13_000).contains(&default.text.len()), "{}", default.text.len());
+    let most = read(&stage, ReadMode::Stream, Some(0), Some(u32::MAX));
+    assert!(most.truncated && (65_536..66_600).contains(&most.text.len()), "{}", most.text.len());
+    let (mut all, mut since) = (String::new(), 0);
+    loop {
+        let part = read(&stage, ReadMode::Stream, Some(since), Some(4000));
+        all.push_str(&part.text);
+        since = part.offset;
+        if !part.truncated {
+            break;
+        }
+    }
+    let lines: Vec<_> = all.lines().map(str::to_owned).collect();
+    let expected = std::iter::once("red".to_owned()).chain((1..=9000).map(|number| format!("line {number}")));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn e4_what_was_overwritten_is_told_as_missed_and_the_sum_is_what_was_produced() {
+    let stage = stage();
+    // Longer than the ring, all of it numbered.
+    stage.run("x", sh("stty raw -echo; seq 1 1000000; printf over"));
+    stage.wait_exit("x");
+    let produced: u64 = (1..=1_000_000u64).map(|number| number.to_string().len() as u64 + 1).sum::<u64>() + 4;
+    let stream = read(&stage, ReadMode::Stream, Some(0), None);
+    assert!(stream.missed > 0, "{stream:?}");
+    let mut tail = Tail::begin(&stage, Follow { target: "x".into(), from: Some(0), live: true });
+    tail.to_end();
+    assert_eq!(tail.missed + tail.bytes.len() as u64, produced);
+    assert!(tail.missed > 0 && tail.bytes.ends_with(b"1000000\nover"));
+    let output = stage.qd(&["logs", "x", "--since", "0"]);
+    assert_eq!(text(&output.stderr), format!("[{} bytes are gone]\n", tail.missed));
+    assert!(output.stdout == tail.bytes);
+}
+
+#[test]
+fn a_search_finds_rendered_lines() {
+    let stage = stage();
+    // The word is painted in two colours and two pieces; a person sees one word.
+    stage.run("x", sh("printf '\\033[31mnee\\033[32mdle\\033[0m one\\n'; seq 1 200; echo needle two"));
+    stage.wait_exit("x");
+    let found = stage.json(&["search", "x", "needle (one|two)"]);
+    let texts: Vec<_> =
+        found["matches"].as_array().unwrap().iter().map(|m| m["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["needle one", "needle two"]);
+    assert_eq!(found["truncated"], false);
+    let cut = stage.json(&["search", "x", "^1", "--limit", "3"]);
+    assert_eq!((cut["matches"].as_array().unwrap().len(), &cut["truncated"]), (3, &true.into()));
+    assert_eq!(stage.qd(&["search", "x", "("]).status.code(), Some(2));
+}
+
+#[test]
+fn logs_follow_to_the_end_of_the_run() {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    let logs = stage.command(&["logs", "x", "-f"]).stdout(Stdio::piped()).spawn().unwrap();
+    stage.type_text("x", "one\n");
+    stage.wait_pattern("x", "got:one");
+    stage.type_text("x", "two\n\u{4}");
+    let output = logs.wait_with_output().unwrap();
+    assert_eq!(text(&output.stdout), "ready\r\ngot:one\r\ngot:two\r\n");
+    let now = stage.qd(&["logs", "x"]);
+    assert_eq!(text(&now.stdout), text(&output.stdout));
+}
+
+#[test]
+fn a_recording_is_an_asciicast_of_what_was_shown() {
+    let stage = stage();
+    stage.run("x", sh("stty -echo; printf '\\033[1mbold\\033[0m \\303\\244\\r\\n'; read x; echo end"));
+    stage.wait_pattern("x", "bold");
+    let cast = stage.root().join("out.cast");
+    let words = ["record", "x", cast.to_str().unwrap(), "--from-start"];
+    let record = stage.command(&words).stdout(Stdio::null()).spawn().unwrap();
+    stage.type_text("x", "\n");
+    assert!(record.wait_with_output().unwrap().status.success());
+    let lines: Vec<serde_json::Value> = std::fs::read_to_string(cast)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&lines[0]["version"], &lines[0]["width"], &lines[0]["height"]),
+        (&2.into(), &80.into(), &24.into())
+    );
+    let shown: String =
+        lines[1..].iter().filter(|event| event[1] == "o").map(|event| event[2].as_str().unwrap()).collect();
+    assert_eq!(shown.replace('\r', ""), "\u{1b}[1mbold\u{1b}[0m ä\nend\n");
+    let times: Vec<f64> = lines[1..].iter().map(|event| event[0].as_f64().unwrap()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+}

@@ -1,0 +1,140 @@
+//! Waiting for what happens: from now, from an offset, right before the end, for any and for all.
+
+use client::ClientError;
+use proto::request::{Quantifier, Until, Wait};
+use proto::{ErrorCode, Reply, Request};
+use testkit::{Stage, child, scaled};
+
+use super::{sh, stage, text};
+
+fn wait(name: &str, until: Until, since: Option<u64>) -> Wait {
+    Wait { targets: vec![name.into()], until, quantifier: Quantifier::All, since, timeout_ms: Some(30_000) }
+}
+
+/// Runs `qd`; its exit code and what it said.
+fn qd(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = stage.qd(arguments);
+    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+}
+
+#[test]
+fn a_pattern_printed_right_before_the_exit_is_seen() {
+    let stage = stage();
+    for round in 0..scaled(20) {
+        let name = format!("r{round}");
+        stage.run(&name, sh("stty -echo; echo ready; read x; printf \"needle-$x\""));
+        stage.wait_pattern(&name, "ready");
+        let mut waiter = stage.client();
+        let id =
+            waiter.send(Request::Wait(wait(&name, Until::Pattern("needle-.*".to_owned()), None))).unwrap();
+        // Answered calls of the same connection: the wait before them is registered.
+        for _ in 0..3 {
+            drop(waiter.list().unwrap());
+        }
+        stage.type_text(&name, "seen\n");
+        let Reply::Waited(waited) = waiter.answer(id).unwrap() else { panic!("another answer") };
+        assert_eq!(waited.satisfied[0].text.as_deref(), Some("needle-seen"));
+    }
+}
+
+#[test]
+fn a_pattern_in_the_log_is_found_whether_the_run_is_over_or_is_just_ending() {
+    let stage = stage();
+    for round in 0..scaled(60) {
+        let name = format!("fast-{round}");
+        stage.run(&name, sh("echo one; echo needle; echo two"));
+        let waited = stage.client().wait(wait(&name, Until::Pattern("needle".to_owned()), Some(0)));
+        let waited = waited.unwrap_or_else(|error| stage.fail(&format!("{name}: {error}")));
+        assert_eq!(waited.satisfied[0].text.as_deref(), Some("needle"));
+    }
+}
+
+#[test]
+fn a_pattern_that_cannot_come_any_more_is_told() {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    let mut waiter = stage.client();
+    let id = waiter.send(Request::Wait(wait("x", Until::Pattern("never".to_owned()), None))).unwrap();
+    drop(waiter.list().unwrap());
+    stage.json(&["kill", "x"]);
+    let answer = waiter.answer(id);
+    assert!(
+        matches!(&answer, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotRunning),
+        "{answer:?}"
+    );
+    // The same when it is over already, and when its entry goes or another run takes its place.
+    let answer = stage.client().wait(wait("x", Until::Pattern("never".to_owned()), Some(0)));
+    assert!(
+        matches!(&answer, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotRunning),
+        "{answer:?}"
+    );
+    stage.json(&["restart", "x"]);
+    stage.wait_pattern("x", "ready");
+    let id = waiter.send(Request::Wait(wait("x", Until::Pattern("never".to_owned()), None))).unwrap();
+    drop(waiter.list().unwrap());
+    stage.json(&["restart", "x"]);
+    assert!(waiter.answer(id).is_err());
+    let id = waiter.send(Request::Wait(wait("x", Until::Pattern("never".to_owned()), None))).unwrap();
+    drop(waiter.list().unwrap());
+    stage.json(&["close", "x"]);
+    assert!(waiter.answer(id).is_err());
+}
+
+#[test]
+fn a_pattern_means_from_now_unless_an_offset_is_given() {
+    let stage = stage();
+    stage.run("x", sh("stty -echo; echo old needle; echo ready; while read -r l; do echo \"$l\"; done"));
+    stage.wait_pattern("x", "ready");
+    let (code, said) = qd(&stage, &["wait", "x", "--pattern", "needle", "--timeout", "0.7"]);
+    assert_eq!(code, Some(5), "{said}");
+    let (code, said) = qd(&stage, &["wait", "x", "--pattern", "needle", "--since", "0", "--timeout", "30"]);
+    assert_eq!((code, said.as_str()), (Some(0), "old needle\n"));
+    let end = stage.process("x").log.end.to_string();
+    let since = ["wait", "x", "--pattern", "needle", "--since", &end, "--timeout", "0.5"];
+    assert_eq!(qd(&stage, &since).0, Some(5));
+    stage.type_text("x", "new needle\n");
+    let (code, said) = qd(&stage, &["wait", "x", "--pattern", "needle", "--since", &end, "--timeout", "30"]);
+    assert_eq!((code, said.as_str()), (Some(0), "new needle\n"));
+}
+
+#[test]
+fn any_is_the_first_and_all_is_every_one() {
+    let stage = stage();
+    stage.run("quick", sh("exit 4"));
+    stage.run("slow", child::repeat_lines());
+    stage.wait_pattern("slow", "ready");
+    let any = stage.json(&["wait", "quick", "slow", "--exit", "--any", "--timeout", "30"]);
+    let names = |value: &serde_json::Value| -> Vec<String> {
+        let satisfied = value["satisfied"].as_array().unwrap();
+        satisfied.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&any), ["quick"]);
+    let (code, _) = qd(&stage, &["wait", "quick", "slow", "--exit", "--all", "--timeout", "0.3"]);
+    assert_eq!(code, Some(5));
+    stage.type_text("slow", "\u{4}");
+    let all = stage.json(&["wait", "quick", "slow", "--exit", "--timeout", "30"]);
+    assert_eq!(names(&all), ["quick", "slow"]);
+    assert_eq!(all["satisfied"][0]["exit"]["code"], 4);
+}
+
+#[test]
+fn silence_is_counted_from_the_last_output() {
+    let stage = stage();
+    stage
+        .run("x", sh("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done; echo over; exec sleep 1000000"));
+    stage.json(&["wait", "x", "--silence", "700", "--timeout", "30"]);
+    assert!(stage.screen("x").contains("over"));
+    stage.run("noisy", sh("while :; do echo x; sleep 0.05; done"));
+    let (code, said) = qd(&stage, &["wait", "noisy", "--silence", "5000", "--timeout", "1"]);
+    assert_eq!(code, Some(5), "{said}");
+}
+
+#[test]
+fn a_time_out_has_its_own_exit_code_and_nobody_to_wait_for_another() {
+    let stage = stage();
+    stage.run("x", child::run_for_ever());
+    assert_eq!(qd(&stage, &["wait", "x", "--exit", "--timeout", "0.1"]).0, Some(5));
+    assert_eq!(qd(&stage, &["wait", "nobody", "--exit", "--timeout", "0.1"]).0, Some(3));
+    assert_eq!(qd(&stage, &["wait", "x", "--pattern", "(", "--timeout", "0.1"]).0, Some(2));
+}

@@ -1,0 +1,168 @@
+//! The way in: squatted directories, other users, parallel starts, probes, set-user-id files.
+
+use std::collections::BTreeSet;
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use proto::request::{Attach, SizeWish};
+use testkit::census::scale;
+use testkit::{Mark, TestDaemon, child};
+
+use crate::{NOBODY, QD, is_root, said};
+
+fn chmod(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn b1_a_squatted_runtime_directory_is_refused_by_its_path() {
+    let layouts: [(&str, fn(&Path)); 4] = [
+        ("a link", |path| {
+            DirBuilder::new().mode(0o700).create(path.with_extension("real")).unwrap();
+            symlink(path.with_extension("real"), path).unwrap();
+        }),
+        ("open to everybody", |path| {
+            std::fs::create_dir(path).unwrap();
+            chmod(path, 0o777);
+        }),
+        ("a file", |path| std::fs::write(path, "").unwrap()),
+        ("somebody else's", |path| {
+            DirBuilder::new().mode(0o700).create(path).unwrap();
+            std::os::unix::fs::chown(path, Some(65534), None).unwrap();
+        }),
+    ];
+    for (what, squat) in layouts {
+        if what == "somebody else's" && !is_root() {
+            continue;
+        }
+        let daemon = TestDaemon::without_start(QD);
+        let runtime = daemon.places().runtime;
+        squat(&runtime);
+        let output = daemon.qd(&["ps"]);
+        assert_ne!(output.status.code(), Some(0), "{what}");
+        assert!(said(&output).contains(runtime.to_str().unwrap()), "{what}: {}", said(&output));
+        let through = runtime.with_extension("real");
+        assert!(!through.exists() || through.read_dir().unwrap().next().is_none(), "{what}: written through the link");
+    }
+}
+
+/// Connects as another user and asks; what the socket said.
+fn ask_as_nobody(socket: &Path) -> String {
+    let program = "socket(S, AF_UNIX, SOCK_STREAM, 0) or die; \
+        connect(S, sockaddr_un($ARGV[0])) or do { print \"refused\"; exit }; \
+        $SIG{PIPE} = 'IGNORE'; syswrite(S, qq({\"id\":1,\"request\":{\"status\":{}}}\\n)); \
+        $count = sysread(S, $answer, 100); print 'answered with ', length($answer || ''), ' bytes'";
+    let mut command = Command::new("setpriv");
+    command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups"]);
+    said(&command.args(["perl", "-MSocket", "-e", program]).arg(socket).output().unwrap())
+}
+
+#[test]
+fn b2_another_user_cannot_connect_and_gets_no_answer_from_an_opened_directory() {
+    if !is_root() {
+        return;
+    }
+    let daemon = TestDaemon::start(QD);
+    let (root, places) = (daemon.root().to_owned(), daemon.places());
+    chmod(&root, 0o755);
+    assert_eq!(ask_as_nobody(&places.socket()), "refused");
+    for mode in [0o755, 0o777] {
+        chmod(&places.runtime, mode);
+        chmod(&places.socket(), 0o777);
+        assert_eq!(ask_as_nobody(&places.socket()), "answered with 0 bytes", "{mode:o}");
+    }
+    let log = std::fs::read_to_string(places.daemon_log()).unwrap();
+    assert!(log.contains("another user"), "{log}");
+    chmod(&places.runtime, 0o700);
+    assert!(daemon.qd(&["ps"]).status.success(), "the owner is served all the while");
+}
+
+#[test]
+fn b2_another_users_qd_says_whose_socket_it_is() {
+    if !is_root() {
+        return;
+    }
+    let daemon = TestDaemon::start(QD);
+    let (root, places) = (daemon.root().to_owned(), daemon.places());
+    [&root, &places.runtime, &places.socket()].into_iter().for_each(|path| chmod(path, 0o777));
+    let mut command = Command::new("setpriv");
+    command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups", QD, "status"]);
+    let output = command.envs(daemon.variables()).output().unwrap();
+    assert_ne!(output.status.code(), Some(0), "{}", said(&output));
+    chmod(&places.runtime, 0o700);
+}
+
+#[test]
+fn b3_fifty_cold_starts_at_once_make_one_daemon() {
+    for _ in 0..3 * scale() {
+        let daemon = TestDaemon::without_start(QD);
+        let start = || daemon.command(&["--json", "ps"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let starters: Vec<_> = (0..50).map(|_| start()).collect();
+        for starter in starters {
+            let output = starter.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        }
+        let runtime = daemon.places().runtime;
+        let is_ours = |pid: &i32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let line = testkit::census::command_line(*pid);
+            line.contains("daemon")
+                && environment.split(|byte| *byte == 0).any(|entry| entry == format!("QD_RUNTIME_DIR={}", runtime.display()).as_bytes())
+                && testkit::census::is_alive(*pid)
+        };
+        let daemons = testkit::census::eventually("the losers to end", || {
+            let living: BTreeSet<i32> = testkit::census::everybody().into_iter().filter(is_ours).collect();
+            (living.len() <= 1).then_some(living)
+        });
+        assert_eq!(daemons, BTreeSet::from([daemon.pid()]), "one daemon, and its socket leads to it");
+    }
+}
+
+#[test]
+fn b4_probes_that_connect_and_close_disturb_no_viewer() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    daemon.client().spawn(mark.spawn("echo", child::repeat_lines())).unwrap();
+    daemon.wait_pattern("echo", "ready");
+    let mut viewer = daemon.client();
+    let size = SizeWish::default();
+    let attach = Attach { target: "echo".into(), size, read_only: false, policy: None, take_over: false };
+    let attached = viewer.attach(attach).unwrap();
+    let holder = daemon.places().holders().read_dir().unwrap().next().unwrap().unwrap().path();
+    for n in 0..100 {
+        drop(std::os::unix::net::UnixStream::connect(daemon.places().socket()).unwrap());
+        drop(std::os::unix::net::UnixStream::connect(&holder).unwrap());
+        if n % 10 == 0 {
+            viewer.send_data(attached.stream, 0, format!("probe{n}\n").as_bytes()).unwrap();
+            daemon.wait_pattern("echo", &format!("got:probe{n}"));
+        }
+    }
+    assert_eq!(daemon.process("echo").viewers, 1);
+}
+
+#[test]
+fn b13_a_set_user_id_program_refuses_to_be_a_daemon() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::Builder::new().prefix("qds").tempdir().unwrap();
+    let exe = directory.path().join("qd");
+    std::fs::copy(QD, &exe).unwrap();
+    chmod(directory.path(), 0o777);
+    chmod(&exe, 0o4755);
+    assert_eq!(std::fs::metadata(&exe).unwrap().uid(), 0);
+    for arguments in [&["daemon"][..], &["ps"]] {
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups"]);
+        command.arg(&exe).args(arguments).stdin(Stdio::null());
+        for (name, place) in [("QD_RUNTIME_DIR", "run"), ("QD_DATA_DIR", "data"), ("QD_CONFIG_DIR", "config")] {
+            command.env(name, directory.path().join("home").join(place));
+        }
+        let output = command.output().unwrap();
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(said(&output).contains("setuid"), "{arguments:?}: {}", said(&output));
+        assert!(!directory.path().join("home").exists(), "{arguments:?}: nothing was made with somebody's rights");
+    }
+}

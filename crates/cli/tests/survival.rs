@@ -1,0 +1,19 @@
+//! Nothing is lost: the daemon is killed, holders are killed, disks fill up, programs are replaced, and every process
+//! goes on. Over the real socket, with real terminals and real kills.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+
+#[path = "survival/killed_daemon.rs"]
+mod killed_daemon;
+#[path = "survival/killed_holder.rs"]
+mod killed_holder;
+#[path = "survival/moments.rs"]
+mod moments;
+#[path = "survival/planned.rs"]
+mod planned;
+#[path = "survival/spoiled.rs"]
+mod spoiled;
+#[path = "survival/story.rs"]
+mod story;
+
+const QD: &str = env!("CARGO_BIN_EXE_qd");

@@ -1,0 +1,158 @@
+//! Kill -9 of the daemon at random moments under output: same pids, equal screens, every byte accounted for.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use proto::request::ReadMode;
+use proto::{ExitReason, Size, Status};
+use testkit::census::{pause, scale};
+use testkit::{Mark, TestDaemon, child};
+
+use crate::QD;
+use crate::story::{Dice, Story};
+
+/// Kills at scale 1.
+const KILLS: usize = 100;
+/// One run in so many orders more than a ring holds, so that the child is stopped while nobody reads.
+const FLOOD_EVERY: usize = 50;
+/// The longest a return may take; the figure itself is one second and is printed.
+const USABLE: Duration = Duration::from_secs(5);
+
+#[test]
+fn s1_a_daemon_killed_at_random_moments_loses_nothing() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let mut dice = Dice::new(1);
+    let mut stories: Vec<Story> = (0..4).map(|n| Story::begin(&daemon, &mark, &format!("s{n}"), n)).collect();
+    let mut returns = Vec::new();
+    for kill in 0..KILLS * scale() {
+        for (n, story) in stories.iter_mut().enumerate() {
+            let is_flood = n == 0 && kill % FLOOD_EVERY == FLOOD_EVERY - 1;
+            story.tell(if is_flood { 5 << 20 } else { 200 + dice.below(24_000) });
+        }
+        pause(Duration::from_micros(dice.below(30_000) as u64));
+        daemon.kill_9();
+        if kill % 10 == 5 {
+            kill_a_starting_daemon(&daemon, Duration::from_micros(dice.below(20_000) as u64));
+        }
+        returns.push(come_back(&daemon, &stories));
+        for story in &stories {
+            story.wait_told(&daemon);
+            story.check_text(&daemon);
+        }
+        stories[kill % 4].check_cells(&daemon);
+        if kill % 5 == 4 {
+            let size = Size { cols: 20 + dice.below(120) as u16, rows: 5 + dice.below(40) as u16 };
+            stories[kill % 4].resize(&daemon, size);
+        }
+    }
+    returns.sort();
+    let (median, worst) = (returns[returns.len() / 2], returns[returns.len() - 1]);
+    println!("killed {} times; usable again after {median:?} (median), {worst:?} (worst)", returns.len());
+    for story in stories {
+        let followed = story.end(&daemon);
+        println!("received {} + gaps {}, {} broken connections", followed.received, followed.gaps, followed.broken);
+        assert!(followed.broken > 0, "the follower was never cut off");
+    }
+}
+
+/// The next `qd` starts a daemon that has every process, with its pid.
+fn come_back(daemon: &TestDaemon, stories: &[Story]) -> Duration {
+    let began = Instant::now();
+    let listed = daemon.json(&["ps"]);
+    let took = began.elapsed();
+    assert!(took <= USABLE, "usable again only after {took:?}");
+    for story in stories {
+        let found = listed.as_array().unwrap().iter().find(|process| process["name"] == story.name.as_str());
+        assert_eq!(found.unwrap()["pid"], story.pid, "{}", story.name);
+        assert_eq!(found.unwrap()["status"], "running", "{}", story.name);
+    }
+    took
+}
+
+/// A daemon that dies while it is taking over is one that never was.
+fn kill_a_starting_daemon(daemon: &TestDaemon, after: Duration) {
+    let mut command: Command = daemon.command(&["daemon"]);
+    let mut starting = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    pause(after);
+    starting.kill().unwrap();
+    starting.wait().unwrap();
+}
+
+#[test]
+fn t6_an_acknowledged_resize_survives_a_kill_right_after_it() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let mut story = Story::begin(&daemon, &mark, "sized", 7);
+    story.tell(40_000);
+    story.wait_told(&daemon);
+    for n in 0..10 {
+        story.ask_for_size(&daemon, Size { cols: 40 + n * 7, rows: 10 + n });
+        daemon.kill_9();
+        assert_eq!(daemon.process("sized").size, story.size, "as it was told");
+        let has_it = || (daemon.read("sized", ReadMode::Screen).size == story.size).then_some(());
+        testkit::census::eventually("the promised size", has_it);
+        story.tell(3_000);
+        story.wait_told(&daemon);
+        story.check_text(&daemon);
+    }
+    story.end(&daemon);
+}
+
+#[test]
+fn h10_without_a_daemon_a_child_runs_to_completion() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let go = daemon.root().join("go");
+    let script = format!("echo ready; until [ -e '{}' ]; do sleep 0.01; done; seq 1 20000; echo over; exit 9", go.display());
+    let spawned = daemon.client().spawn(mark.spawn("alone", child::shell(&script))).unwrap();
+    daemon.wait_pattern("alone", "ready");
+    let pinned = testkit::census::pin(spawned.pid.unwrap());
+    daemon.kill_9();
+    std::fs::write(go, "").unwrap();
+    testkit::census::wait_gone(&pinned);
+    let waited = daemon.wait_exit("alone");
+    let exit = waited.satisfied[0].exit.unwrap();
+    assert_eq!((exit.code, exit.reason), (Some(9), ExitReason::Exited));
+    let logged = daemon.qd(&["logs", "alone"]).stdout;
+    let expected: String = (1..=20_000).map(|n| format!("{n}\r\n")).collect();
+    assert_eq!(String::from_utf8(logged).unwrap(), format!("ready\r\n{expected}over\r\n"));
+    assert!(daemon.screen("alone").ends_with("20000\nover"), "{}", daemon.screen("alone"));
+}
+
+#[test]
+fn s1_ended_processes_keep_their_last_screen_their_exit_and_their_name() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    daemon.client().spawn(mark.spawn("first", child::print_and_exit("last words", 4))).unwrap();
+    daemon.wait_exit("first");
+    assert!(daemon.qd(&["rename", "first", "renamed"]).status.success());
+    for _ in 0..3 {
+        daemon.kill_9();
+        let process = daemon.process("renamed");
+        assert_eq!((process.status, process.exit.unwrap().code), (Status::Exited, Some(4)));
+        assert_eq!(daemon.screen("renamed").trim_end(), "last words");
+    }
+    assert!(daemon.qd(&["restart", "renamed"]).status.success());
+    daemon.wait_exit("renamed");
+    assert_eq!(daemon.process("renamed").run.0, 2);
+}
+
+#[test]
+fn f1_kills_leave_no_torn_and_no_temporary_file() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    for n in 0..10 {
+        daemon.client().spawn(mark.spawn(&format!("f{n}"), child::run_for_ever())).unwrap();
+        let mut storm = daemon.command(&["rename", &format!("f{n}"), &format!("g{n}")]).spawn().unwrap();
+        daemon.kill_9();
+        storm.wait().unwrap();
+    }
+    assert_eq!(daemon.list().len(), 10);
+    assert!(daemon.client().status().unwrap().warnings.is_empty(), "nothing was damaged");
+    let left: Vec<_> = testkit::census::files(daemon.root())
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "tmp" || end.to_string_lossy().contains("corrupt")))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
