@@ -1,7 +1,7 @@
 //! Everything wrong that a client can say: each is answered in words, the next request on the same connection works, and
 //! nothing that runs is lost.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![expect(clippy::panic, reason = "a test that cannot be set up has failed")]
 
 use proto::frame::{DataKind, data_header};
 use serde_json::{Value, json};

@@ -113,6 +113,13 @@ impl Connection {
 
     /// Waits for the answer to the call with this id.
     pub fn answer(&mut self, id: u64) -> Result<Reply, ClientError> {
+        // Answers come in any order: this one may have come while another was waited for.
+        let is_it = |queued: &Incoming| matches!(queued, Incoming::Answer(answer) if answer.id == id);
+        if let Some(at) = self.queue.iter().position(is_it)
+            && let Some(Incoming::Answer(answer)) = self.queue.remove(at)
+        {
+            return outcome(answer.outcome);
+        }
         loop {
             match self.next_from_socket()?.ok_or_else(ClientError::gone)? {
                 Incoming::Answer(answer) if answer.id == id || answer.id == 0 => {

@@ -166,10 +166,11 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     }
     let listener = listen(&places).map_err(system("cannot open the door"))?;
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
-    let doorway = Doorway::new(handle, screens, warnings, Arc::clone(&places));
+    let doorway = Doorway::new(handle, screens.clone(), warnings, Arc::clone(&places));
     drop(tokio::spawn(doorway.clone().serve(listener)));
     say_ready(&format!("ready {}", std::process::id()));
     desk.work().await;
+    screens.finish().await;
     doorway.close().await;
     let _gone = std::fs::remove_file(places.socket());
     Ok(())

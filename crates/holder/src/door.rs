@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,8 @@ pub(crate) const LONGEST_SOCKET_PATH: usize = 107;
 pub(crate) struct Door {
     listener: OwnedFd,
     path: PathBuf,
+    /// Device and inode of the socket's file.
+    file: (u64, u64),
     pending: Vec<Peer>,
     /// Set when the system had no descriptor left: until then nobody is let in, so that the loop does not spin.
     closed_until: Option<Instant>,
@@ -49,7 +52,13 @@ impl Door {
         let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         bind(&listener, &SocketAddrUnix::new(path.as_os_str().as_bytes())?)?;
         listen(&listener, 16)?;
-        Ok(Door { listener, path: path.to_owned(), pending: Vec::new(), closed_until: None })
+        let file = identity(path)?;
+        Ok(Door { listener, path: path.to_owned(), file, pending: Vec::new(), closed_until: None })
+    }
+
+    /// Whether the file at our path is still our socket: otherwise no daemon can find us.
+    pub(crate) fn is_reachable(&self) -> bool {
+        identity(&self.path).is_ok_and(|file| file == self.file)
     }
 
     /// The listening socket, unless it makes no sense to look at it now.
@@ -104,6 +113,11 @@ impl Door {
         }
         visitors
     }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let file = std::fs::symlink_metadata(path)?;
+    Ok((file.dev(), file.ino()))
 }
 
 impl Drop for Door {

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, WaitOptions, getpid, pidfd_send_signal, wait};
 
 use self::sources::{Ready, Sources, timeout};
+use crate::abandoned::Abandoned;
 use crate::config::{RunConfig, clamp_size};
 use crate::door::{Door, Visitor};
 use crate::ending::{DEFAULT_GRACE, Ending, Progress};
@@ -44,6 +45,7 @@ pub(crate) struct Holder {
     input: InputQueue,
     exit: ExitWatch,
     ending: Option<Ending>,
+    abandoned: Abandoned,
     checkpoint: Option<(u64, Rc<[u8]>)>,
     size: (u16, u16),
     meta: Vec<u8>,
@@ -88,6 +90,7 @@ impl Holder {
             input: InputQueue::default(),
             exit: ExitWatch::default(),
             ending: None,
+            abandoned: Abandoned::default(),
             checkpoint: None,
             size: clamp_size(config.cols, config.rows),
             meta: config.meta,
@@ -162,7 +165,7 @@ impl Holder {
     fn next_deadline(&self) -> Option<Instant> {
         let exit = self.exit.deadline(Instant::now(), self.flow.is_stalled());
         let ending = self.ending.as_ref().and_then(Ending::deadline);
-        [self.flow.deadline(), exit, ending, self.door.deadline()].into_iter().flatten().min()
+        [self.flow.deadline(), exit, ending, self.door.deadline(), self.abandoned.deadline()].into_iter().flatten().min()
     }
 
     fn wait_for_events(&mut self) -> Ready {
@@ -357,6 +360,10 @@ impl Holder {
         if let Some(exit) = self.exit.announce(now, self.ring.end(), self.pty.at_end, self.flow.is_stalled())
         {
             self.tell_all(&[FromHolder::Exited(exit)]);
+        }
+        let is_waiting = self.exit.announced().is_some() && self.link.is_none() && self.ending.is_none();
+        if self.abandoned.is_certain(is_waiting, now, || self.door.is_reachable()) {
+            self.end_tree(DEFAULT_GRACE, Leaving::AfterEnding);
         }
         let Some(mut ending) = self.ending.take() else { return };
         let childless = self.reap();

@@ -157,7 +157,7 @@ pub(crate) fn first_contact(socket: OwnedFd, config: &RunConfig) -> Result<Start
         Err(error) => {
             // If nobody hears it, nobody needs to.
             drop(fdpass::send(socket.as_fd(), &HANGUP));
-            Err(error.into())
+            Err(name_limit(error))
         }
     }
 }
@@ -175,6 +175,17 @@ fn send_config(socket: BorrowedFd<'_>, config: &RunConfig) -> Result<(), LinkErr
         }
     }
     Ok(())
+}
+
+/// A link that failed because a limit was reached is that limit's failure.
+fn name_limit(error: LinkError) -> LaunchError {
+    match error {
+        LinkError::Io(source) => match Errno::from_io_error(&source).and_then(limit_name) {
+            Some(what) => LaunchError::Limit { what, source },
+            None => LaunchError::Link(LinkError::Io(source)),
+        },
+        other => other.into(),
+    }
 }
 
 fn limit_or_io(error: Errno) -> LaunchError {

@@ -14,7 +14,7 @@
 //! | `nursery` | between the two: the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
-//! | `input`, `ending`, `exit`, `door`, `peer` | one concern of the loop each |
+//! | `input`, `ending`, `exit`, `door`, `peer`, `abandoned` | one concern of the loop each |
 //!
 //! Invariants: nursery and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death signal are
 //! safe); the nursery has nothing of any run, so its death is no loss; the holder is the only reader of the PTY master;
@@ -29,6 +29,7 @@ pub mod sweep;
 pub mod tree;
 pub mod wire;
 
+mod abandoned;
 mod codec;
 mod door;
 mod ending;

@@ -205,8 +205,11 @@ pub(crate) fn receive_reply(
 
 fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkError> {
     let (fields, blob) = HelloFields::decode(body)?;
-    let Ok([ring, wake, master]) = <[OwnedFd; HELLO_FDS]>::try_from(fds) else {
-        return Err(LinkError::Wire(WireError::Malformed { what: "descriptors of the hello reply" }));
+    let [ring, wake, master] = match <[OwnedFd; HELLO_FDS]>::try_from(fds) {
+        Ok(fds) => fds,
+        // Every holder sends all of them: the kernel had no room for the rest in our own table.
+        Err(fds) if fds.len() < HELLO_FDS => return Err(LinkError::Io(rustix::io::Errno::MFILE.into())),
+        Err(_) => return Err(LinkError::Wire(WireError::Malformed { what: "descriptors of the hello reply" })),
     };
     Ok(Hello {
         wire_version: fields.wire_version,

@@ -11,6 +11,7 @@ use proto::reply::{Spawned, Wrote};
 use proto::request::{Input, Spawn, Target, Write};
 use proto::{Failure, Kind, Request};
 
+use crate::deadline::readable;
 use crate::{DEADLINE, TestDaemon};
 
 /// The variable that marks every child of a stage.
@@ -153,7 +154,21 @@ impl Drop for Stage {
         }
         let alive = survivors(&self.mark());
         assert!(alive.is_empty(), "survived the end of everything: {}", told(&alive));
+        let until = Instant::now() + DEADLINE / 3;
+        while !open_sockets(&self.mark).is_empty() {
+            let open = open_sockets(&self.mark);
+            assert!(Instant::now() < until, "somebody still listens at {open:?}");
+            // Nothing announces the end of a process that is not ours.
+            drop(readable(&[], Instant::now() + Duration::from_millis(10)));
+        }
     }
+}
+
+/// Sockets below this directory that some process still has: a holder or a daemon that did not end.
+fn open_sockets(root: &str) -> Vec<String> {
+    let all = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let paths = all.lines().filter_map(|line| line.split_whitespace().nth(7));
+    paths.filter(|path| path.starts_with(root)).map(str::to_owned).collect()
 }
 
 /// Processes that live and have `mark` as a whole entry of their environment.

@@ -1,6 +1,6 @@
 //! Processes over the real socket and real terminals: every guarantee of the contract is one test with its row's name.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod endings;
 mod environment;

@@ -91,10 +91,10 @@ fn t7_the_death_of_a_parent_takes_its_children_at_any_depth() {
     inside.json(&format!(
         "spawn --name middle -- sh -c '{exports} {QD} spawn --name bottom -- sleep 1000000; exec sleep 1000000'"
     ));
-    testkit::census::eventually("the grandchild", || {
-        daemon.list().iter().any(|process| process.name.as_str() == "bottom").then_some(())
+    let bottom = testkit::census::eventually("the grandchild", || {
+        daemon.list().iter().find(|process| process.name.as_str() == "bottom").and_then(|bottom| bottom.pid)
     });
-    let bottom = testkit::census::pin(daemon.process("bottom").pid.unwrap());
+    let bottom = testkit::census::pin(bottom);
     let top = daemon.process("top");
     assert_eq!(daemon.process("bottom").parent, Some(daemon.process("middle").id));
     rustix::process::kill_process(rustix::process::Pid::from_raw(top.pid.unwrap()).unwrap(), rustix::process::Signal::KILL)

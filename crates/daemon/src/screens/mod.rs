@@ -23,9 +23,10 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use engine::{Input, RunKey};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use handle::ScreenHandle;
 pub(crate) use order::{NewRun, NewViewer, Order, WriteJob, WriteOutcome};
@@ -33,6 +34,9 @@ use worker::{OrderSender, Worker};
 
 /// Fewest and most worker threads. Two keep a flood on one from delaying keys on the other even on one core.
 const WORKERS: std::ops::RangeInclusive<usize> = 2..=4;
+
+/// How long holders that were let go may take: their trees are gone already, or end within three seconds.
+const FINISH: Duration = Duration::from_secs(4);
 
 /// All hosted runs. Cheap to clone.
 #[derive(Clone)]
@@ -88,6 +92,21 @@ impl Screens {
             self.shared.workers[worker].send(order);
         }
         worker.is_some()
+    }
+
+    /// Waits until every holder that was let go has gone, or until it has taken too long.
+    pub(crate) async fn finish(&self) {
+        let all = async {
+            for worker in &self.shared.workers {
+                let (told, finished) = oneshot::channel();
+                worker.send(Order::Finish(told));
+                // A worker that has ended has nobody to wait for.
+                let _ended = finished.await;
+            }
+        };
+        if tokio::time::timeout(FINISH, all).await.is_err() {
+            tracing::warn!("some holders did not end; the next daemon adopts them");
+        }
     }
 
     /// The run whose holder has this pid: how a caller's lineage is turned into an identity.

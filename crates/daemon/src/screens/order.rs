@@ -40,6 +40,8 @@ pub(crate) enum Order {
     Attach(Box<NewViewer>),
     /// Type this.
     Write(RunKey, WriteJob),
+    /// The daemon ends: say so when every holder that was let go has gone.
+    Finish(oneshot::Sender<()>),
 }
 
 /// A run to be hosted.

@@ -3,6 +3,7 @@
 //! Owns its place in the log, its link, its input lane, its watches and its checkpoints. Refuses knowing why: orders
 //! and facts are all it speaks.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,8 +62,6 @@ pub(crate) struct Run {
     exited: Option<holder::Exit>,
     is_exit_said: bool,
     resized_at: Option<Instant>,
-    /// Output up to here was printed before this daemon came, at the size the terminal then had.
-    replay_to: u64,
     hosted_at: Instant,
     wanted_size: Option<Size>,
     output_said_at: Option<Instant>,
@@ -82,14 +81,14 @@ pub(crate) struct Advance {
 }
 
 impl Run {
-    pub(crate) fn new(new: NewRun, now: Instant) -> Self {
+    /// A run, and what wakes its worker.
+    pub(crate) fn new(new: NewRun, now: Instant) -> (Self, OwnedFd) {
         let seen = restore(&new.handle, new.checkpoint);
         let ready_at = new.handle.ring.end();
         new.handle.progress.send_modify(|progress| progress.is_ready = seen >= ready_at);
         let size = new.handle.screen().size();
         let holder_start_time = holder::tree::start_time(new.handle.holder_pid);
-        let replay_to = new.handle.ring.end();
-        Self {
+        let run = Self {
             size: Size { cols: size.cols, rows: size.rows },
             seen,
             ready_at,
@@ -110,14 +109,14 @@ impl Run {
             exited: new.exited,
             is_exit_said: false,
             resized_at: None,
-            replay_to,
             hosted_at: now,
             wanted_size: None,
             output_said_at: None,
             output_due: None,
             sync_due: None,
             title: String::new(),
-        }
+        };
+        (run, new.wake)
     }
 
     pub(crate) fn key(&self) -> RunKey {
@@ -340,7 +339,7 @@ impl Run {
     }
 
     fn apply_size(&mut self, now: Instant) -> bool {
-        let is_replaying = self.seen < self.replay_to;
+        let is_replaying = self.seen < self.ready_at;
         if is_replaying || self.resized_at.is_some_and(|at| now.duration_since(at) < RESIZE) {
             return false;
         }
@@ -387,7 +386,7 @@ impl Run {
 
     /// When something is due without anything happening.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let is_replaying = self.seen < self.replay_to;
+        let is_replaying = self.seen < self.ready_at;
         let may_resize_at = self.resized_at.map_or(self.hosted_at, |at| at + RESIZE);
         let resize = self.wanted_size.filter(|_| !is_replaying).map(|_| may_resize_at);
         let all = [

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use engine::{Fact, Input, RunKey, ViewerId};
 use proto::event::Notice;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::facts::FactLane;
 use super::order::{NewRun, NewViewer, Order};
@@ -100,6 +100,8 @@ pub(crate) struct Worker {
     /// Slots with something due at some time.
     timed: BTreeSet<u64>,
     buffer: Vec<u8>,
+    /// Whoever waits until every holder that was let go has gone.
+    finishing: Option<oneshot::Sender<()>>,
 }
 
 impl Worker {
@@ -122,6 +124,7 @@ impl Worker {
             ready: BTreeSet::new(),
             timed: BTreeSet::new(),
             buffer: vec![0; SLICE],
+            finishing: None,
         };
         std::thread::Builder::new().name(format!("screens-{number}")).spawn(move || worker.work())?;
         Ok(OrderSender { orders: sender, bell })
@@ -147,6 +150,16 @@ impl Worker {
             self.on_time(now);
             self.serve_ready();
             self.facts.flush();
+            self.tell_finished();
+        }
+    }
+
+    /// Answers a daemon that waits for its end. A holder that was told to go and has not heard it would stay for ever.
+    fn tell_finished(&mut self) {
+        let is_over = self.finishing.is_some() && self.slots.values().all(|slot| !slot.run.is_released);
+        if let Some(told) = self.finishing.take_if(|_| is_over) {
+            // The daemon may have waited long enough.
+            let _unheard = told.send(());
         }
     }
 
@@ -211,6 +224,7 @@ impl Worker {
             Order::Unwatch(run, wait) => self.tell(run, |run, _| run.watches.end(wait)),
             Order::TellExit { run, exit, final_offset } => self.tell_exit(run, exit, final_offset, now),
             Order::Write(run, job) => self.tell(run, |run, facts| run.write(job, now, facts)),
+            Order::Finish(told) => self.finishing = Some(told),
         }
     }
 
@@ -248,14 +262,10 @@ impl Worker {
     fn host(&mut self, new: NewRun, now: Instant) {
         let number = self.next_slot;
         self.next_slot += 1;
-        let wake = match new.wake.try_clone() {
-            Ok(wake) => wake,
-            Err(error) => return tracing::error!(%error, "a run could not be hosted"),
-        };
         if new.is_new {
             self.facts.say(new.handle.run, Fact::Started { pid: new.handle.child_pid });
         }
-        let run = Run::new(new, now);
+        let (run, wake) = Run::new(new, now);
         let ring = epoll::EventData::new_u64(Source::Ring(number).token());
         let link = epoll::EventData::new_u64(Source::Link(number).token());
         let added = epoll::add(&self.epoll, &wake, ring, epoll::EventFlags::IN)

@@ -62,6 +62,17 @@ fn a_checkpoint_comes_back_as_it_was() {
 }
 
 #[test]
+fn an_ended_run_that_nobody_can_find_any_more_leaves() {
+    let config = shell("sleep 1000 & exit 0");
+    let mut run = start(&config);
+    assert_eq!(run.until_exit().status, code(0));
+    std::fs::remove_file(&config.socket).unwrap();
+    run.disconnect();
+    run.until_holder_dead();
+    eventually("nothing is left behind", || marked(&run.marker).is_empty());
+}
+
+#[test]
 fn b4_probes_do_not_disturb_the_daemon() {
     let mut run = start(&config(&["cat"]));
     for round in 0..scaled(100) {

@@ -37,7 +37,13 @@ impl Terminal {
             false => 0,
         };
         let row = self.inner.grid.cursor.pos.row.0 + delta - origin;
-        self.inner.goto(Line(row), col);
+        self.inner.goto(Line(row.max(0)), col);
+    }
+
+    /// Nothing stands on the visible grid.
+    pub(super) fn is_blank(&self) -> bool {
+        let grid = &self.inner.grid;
+        (0..grid.screen_lines() as i32).all(|line| grid[Line(line)].is_clear())
     }
 
     pub(super) fn mark_tab(&mut self, on: bool) {

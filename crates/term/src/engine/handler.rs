@@ -185,9 +185,15 @@ impl Handler for Terminal {
         self.inner.clear_tabs(mode);
     }
 
-    /// The emulator forgets row 0 when the cursor is in row 1.
+    /// The emulator forgets row 0 when the cursor is in row 1, and pushes a blank line into an empty history
+    /// when the screen is blank already.
     fn clear_screen(&mut self, mode: ClearMode) {
         let above = matches!(mode, ClearMode::Above);
+        if matches!(mode, ClearMode::All) && self.is_blank() {
+            self.inner.grid.sync_template_style();
+            self.inner.grid.reset_region(..);
+            return self.inner.mark_fully_damaged();
+        }
         self.inner.clear_screen(mode);
         if above && self.inner.grid.cursor.pos.row == Line(1) {
             self.inner.grid.reset_region(Line(0)..Line(1));

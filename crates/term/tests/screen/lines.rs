@@ -126,6 +126,13 @@ fn ranges_outside_of_what_exists_give_what_exists() {
 }
 
 #[test]
+fn clearing_a_blank_screen_makes_no_history() {
+    let mut screen = screen(Size::clamped(10, 3));
+    screen.feed(b"\x1b[2J\x1b[2J\x1b[H\x1b[2J");
+    assert_eq!((screen.first_line().0, screen.next_line().0), (0, 3));
+}
+
+#[test]
 fn a_screen_may_keep_no_history_at_all() {
     let mut screen = Screen::new(Size::clamped(10, 2), Limits { history_lines: 0 });
     (0..10).for_each(|number| screen.feed(format!("{number}\r\n").as_bytes()));

@@ -1,0 +1,33 @@
+//! Many processes, many viewers, much output: everything is answered, nothing grows, nothing is left. The sizes here
+//! are those of one short run; `QD_TEST_SCALE` multiplies them.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+
+#[path = "scale/crowd.rs"]
+mod crowd;
+#[path = "scale/flood.rs"]
+mod flood;
+#[path = "scale/soak.rs"]
+mod soak;
+
+use std::time::Instant;
+
+use client::{Connection, Incoming};
+use proto::Size;
+use proto::request::{Attach, SizeWish};
+use testkit::{DEADLINE, TestDaemon};
+
+const QD: &str = env!("CARGO_BIN_EXE_qd");
+
+/// A viewer of a process, by the protocol alone.
+fn attach(daemon: &TestDaemon, name: &str) -> Connection {
+    let mut connection = daemon.client();
+    let size = SizeWish::from(Size::DEFAULT);
+    connection.attach(Attach { target: name.into(), size, read_only: true, policy: None, take_over: false }).unwrap();
+    connection
+}
+
+/// The next thing that is sent, in time.
+fn next(connection: &mut Connection) -> Incoming {
+    connection.receive_before(Instant::now() + DEADLINE).unwrap().expect("something is sent in time")
+}

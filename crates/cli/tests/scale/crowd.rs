@@ -1,0 +1,126 @@
+//! Two hundred processes, fifty viewers, a hundred waiters.
+
+use proto::request::{Close, Input, Quantifier, Target, Until, Wait, Write};
+use proto::{Request, Status};
+use testkit::census::vitals;
+use testkit::{DEADLINE, Mark, Teller, TestDaemon, child};
+
+use crate::{QD, attach, next};
+
+const PROCESSES: usize = 200;
+const VIEWERS: usize = 50;
+const WAITERS: usize = 100;
+
+fn timeout() -> Option<u64> {
+    u64::try_from(DEADLINE.as_millis() * 2).ok()
+}
+
+fn wait_all(daemon: &TestDaemon, pattern: &str) {
+    let targets = (0..PROCESSES).map(|n| Target(format!("p{n}"))).collect();
+    let until = Until::Pattern(pattern.to_owned());
+    let wait = Wait { targets, until, quantifier: Quantifier::All, since: Some(0), timeout_ms: timeout() };
+    assert_eq!(daemon.client().wait(wait).unwrap().satisfied.len(), PROCESSES);
+}
+
+#[test]
+fn two_hundred_processes_are_listed_answer_and_leave_nothing() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let before = vitals(daemon.pid());
+    let mut connection = daemon.client();
+    let calls: Vec<u64> = (0..PROCESSES)
+        .map(|n| connection.send(Request::Spawn(mark.spawn(&format!("p{n}"), child::repeat_lines()))).unwrap())
+        .collect();
+    for call in calls {
+        connection.answer(call).unwrap();
+    }
+    wait_all(&daemon, "ready");
+    let listed = daemon.list();
+    assert_eq!(listed.len(), PROCESSES);
+    assert!(listed.iter().all(|process| process.status == Status::Running));
+    let calls: Vec<u64> = (0..PROCESSES)
+        .map(|n| {
+            let input = Input::Text(format!("hello{n}\n"));
+            let write = Write { target: Target(format!("p{n}")), input, submit: false, timeout_ms: None };
+            connection.send(Request::Write(write)).unwrap()
+        })
+        .collect();
+    for call in calls {
+        connection.answer(call).unwrap();
+    }
+    wait_all(&daemon, "got:hello[0-9]");
+    let full = vitals(daemon.pid());
+    assert!(full.fds <= before.fds + 4 * PROCESSES + 16, "{} descriptors, {} before", full.fds, before.fds);
+    // Threads that answer several reads at once come and go; none belongs to a process.
+    assert!(full.threads <= before.threads + 34, "{} threads, {} before", full.threads, before.threads);
+    println!("{PROCESSES} processes: {full:?}, before {before:?}");
+    let calls: Vec<u64> = (0..PROCESSES)
+        .map(|n| {
+            let close = Close { target: Target(format!("p{n}")), keep_background: false };
+            connection.send(Request::Close(close)).unwrap()
+        })
+        .collect();
+    for call in calls {
+        connection.answer(call).unwrap();
+    }
+    assert!(daemon.list().is_empty());
+    mark.expect_gone();
+    testkit::census::eventually("the descriptors go with their processes", || {
+        (vitals(daemon.pid()).fds <= before.fds + 8).then_some(())
+    });
+}
+
+#[test]
+fn fifty_viewers_of_one_process_all_see_its_last_words() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let mut teller = Teller::new(daemon.root(), "shown");
+    daemon.client().spawn(mark.spawn("shown", teller.argv())).unwrap();
+    let viewers: Vec<_> = (0..VIEWERS).map(|_| attach(&daemon, "shown")).collect();
+    testkit::census::eventually("all viewers", || (daemon.process("shown").viewers == VIEWERS as u32).then_some(()));
+    let readers: Vec<_> = viewers
+        .into_iter()
+        .map(|mut viewer| {
+            std::thread::spawn(move || {
+                let mut shown = term::Screen::new(term::Size::DEFAULT, term::Limits { history_lines: 0 });
+                while !shown.text(term::Wraps::Keep).contains("=last words=") {
+                    if let client::Incoming::Data(data) = next(&mut viewer) {
+                        shown.feed(&data.bytes);
+                    }
+                }
+            })
+        })
+        .collect();
+    let lines: String = (0..4000).map(|n| format!("line {n}\r\n")).collect();
+    teller.tell(lines.as_bytes());
+    teller.tell(b"=last words=");
+    for (n, reader) in readers.into_iter().enumerate() {
+        assert!(reader.join().is_ok(), "viewer {n}");
+    }
+}
+
+#[test]
+fn e7_a_hundred_waiters_on_a_flooding_process_are_all_answered() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let mut teller = Teller::new(daemon.root(), "flood");
+    daemon.client().spawn(mark.spawn("flood", teller.argv())).unwrap();
+    let mut connections: Vec<_> = (0..4).map(|_| daemon.client()).collect();
+    let calls: Vec<(usize, u64)> = (0..WAITERS)
+        .map(|n| {
+            let until = Until::Pattern(format!("=mark {n}=|never{n}"));
+            let targets = vec!["flood".into()];
+            let wait = Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms: timeout() };
+            (n % 4, connections[n % 4].send(Request::Wait(wait)).unwrap())
+        })
+        .collect();
+    // A list is answered behind the waits of its own connection, so that all of them are there.
+    connections.iter_mut().for_each(|connection| assert_eq!(connection.list().unwrap().len(), 1));
+    let filler: String = (0..200).map(|n| format!("filler {n} aaaaaaaaaaaaaaaaaaaaaaaaa\r\n")).collect();
+    for n in 0..WAITERS {
+        teller.tell(format!("{filler}=mark {n}=\r\n").as_bytes());
+    }
+    for (connection, call) in calls {
+        connections[connection].answer(call).unwrap();
+    }
+}

@@ -1,0 +1,207 @@
+//! Much output: memory stays bounded, nobody is delayed, every byte is received or told as a gap.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use client::{Chunk, FollowStream, Incoming};
+use proto::frame::DataKind;
+use proto::request::Follow;
+use testkit::census::{pause, scale, vitals};
+use testkit::{Mark, Teller, TestDaemon, child};
+
+use crate::{QD, attach, next};
+
+const MIB: u64 = 1 << 20;
+
+/// A file whose bytes are known at every offset: numbered lines of 16 bytes.
+fn numbered(root: &Path, length: u64) -> (PathBuf, Vec<u8>) {
+    let bytes: Vec<u8> = (0..length / 16).flat_map(|n| format!("{n:013} \r\n").into_bytes()).collect();
+    assert_eq!(bytes.len() as u64, length);
+    let path = root.join("numbered");
+    std::fs::write(&path, &bytes).unwrap();
+    (path, bytes)
+}
+
+#[test]
+fn a8_viewers_that_never_read_cost_bounded_memory_and_stall_nobody() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let (file, bytes) = numbered(daemon.root(), 4 * MIB);
+    let mut teller = Teller::new(daemon.root(), "flood");
+    daemon.client().spawn(mark.spawn("flood", teller.argv())).unwrap();
+    teller.tell_file(&file, bytes.len() as u64);
+    daemon.wait_pattern("flood", &format!("{:013}", 4 * MIB / 16 - 1));
+    let viewers: Vec<_> = (0..20).map(|_| attach(&daemon, "flood")).collect();
+    testkit::census::eventually("all viewers", || (daemon.process("flood").viewers == 20).then_some(()));
+    let before = vitals(daemon.pid()).rss_kib;
+    for _ in 0..24 * scale() {
+        teller.tell_file(&file, bytes.len() as u64);
+    }
+    teller.end();
+    let waited = daemon.wait_exit("flood");
+    assert_eq!(waited.satisfied[0].offset, teller.produced, "the child was not stalled");
+    let after = vitals(daemon.pid()).rss_kib;
+    println!("20 stalled viewers, {} MB: {before} -> {after} KiB", teller.produced / 1_000_000);
+    assert!(after <= before + 64 * 1024, "{before} -> {after} KiB");
+    drop(viewers);
+}
+
+#[test]
+fn e2_a_hundred_thousand_questions_of_a_child_that_never_reads_delay_nobody() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let mut teller = Teller::new(daemon.root(), "asks");
+    daemon.client().spawn(mark.spawn("asks", teller.argv())).unwrap();
+    daemon.client().spawn(mark.spawn("other", child::repeat_lines())).unwrap();
+    daemon.wait_pattern("other", "ready");
+    let before = vitals(daemon.pid()).rss_kib;
+    teller.tell(&b"\x1b[6n".repeat(100_000));
+    teller.tell(b"=asked=");
+    for n in 0..5 {
+        let began = Instant::now();
+        assert!(daemon.qd(&["send", "other", &format!("hello{n}")]).status.success());
+        daemon.wait_pattern("other", &format!("got:hello{n}"));
+        assert!(began.elapsed() < Duration::from_secs(10), "an answer took {:?}", began.elapsed());
+    }
+    daemon.wait_pattern("asks", "=asked=");
+    let after = vitals(daemon.pid()).rss_kib;
+    assert!(after <= before + 32 * 1024, "{before} -> {after} KiB");
+    assert!(daemon.qd(&["close", "asks"]).status.success());
+}
+
+/// How a follower behaves.
+#[derive(Clone, Copy, Debug)]
+enum Pace {
+    Fast,
+    /// Reads nothing until the child is over.
+    Late,
+    /// Pauses after every frame.
+    Slow,
+}
+
+/// Follows to the end; bytes received and bytes told as gaps. Every byte is compared with what it must be.
+fn follow(mut stream: FollowStream, pace: Pace, over: &std::sync::Barrier, pattern: &[u8]) -> (u64, u64) {
+    if matches!(pace, Pace::Late) {
+        over.wait();
+    }
+    let (mut received, mut gaps) = (0, 0);
+    for chunk in stream.by_ref() {
+        match chunk.unwrap() {
+            Chunk::Bytes { offset, bytes } => {
+                assert_eq!(offset, received + gaps, "{pace:?}");
+                let begin = usize::try_from(offset).unwrap() % pattern.len();
+                let (head, tail) = bytes.split_at(bytes.len().min(pattern.len() - begin));
+                let is_right = pattern[begin..].starts_with(head) && pattern.starts_with(tail);
+                assert!(is_right, "{pace:?}: other bytes at {offset}");
+                received += bytes.len() as u64;
+            }
+            Chunk::Gap { from, to } => {
+                assert!(from == received + gaps && to > from, "{pace:?}: a gap {from}..{to}");
+                gaps += to - from;
+            }
+            Chunk::Resized(_) | Chunk::Exit(_) => {}
+        }
+        if matches!(pace, Pace::Slow) {
+            pause(Duration::from_millis(2));
+        }
+    }
+    if !matches!(pace, Pace::Late) {
+        over.wait();
+    }
+    (received, gaps)
+}
+
+#[test]
+fn e4_received_and_gaps_are_exactly_what_was_produced_for_every_follower() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let (file, bytes) = numbered(daemon.root(), 4 * MIB);
+    let mut teller = Teller::new(daemon.root(), "flood");
+    daemon.client().spawn(mark.spawn("flood", teller.argv())).unwrap();
+    let (pattern, over) = (std::sync::Arc::new(bytes), std::sync::Arc::new(std::sync::Barrier::new(3)));
+    let followers: Vec<_> = [Pace::Fast, Pace::Late, Pace::Slow]
+        .into_iter()
+        .map(|pace| {
+            let wish = Follow { target: "flood".into(), from: Some(0), live: true };
+            let stream = FollowStream::begin(daemon.client(), wish).unwrap();
+            let (pattern, over) = (std::sync::Arc::clone(&pattern), std::sync::Arc::clone(&over));
+            (pace, std::thread::spawn(move || follow(stream, pace, &over, &pattern)))
+        })
+        .collect();
+    for _ in 0..72 * scale() {
+        teller.tell_file(&file, pattern.len() as u64);
+    }
+    teller.end();
+    assert_eq!(daemon.wait_exit("flood").satisfied[0].offset, teller.produced);
+    for (pace, follower) in followers {
+        let (received, gaps) = follower.join().expect("a follower accounts for every byte");
+        println!("{pace:?}: received {received} + gaps {gaps} of {}", teller.produced);
+        assert_eq!(received + gaps, teller.produced, "{pace:?}");
+        assert!(received > 0, "{pace:?}");
+        assert!(!matches!(pace, Pace::Late) || gaps > 0, "who reads nothing misses something, and is told");
+    }
+}
+
+/// Bytes that mean nothing, the same in every run.
+fn noise(length: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// One piece of noise: less than what a follower may fall behind.
+const PIECE: usize = 128 * 1024;
+
+#[test]
+fn e6_random_bytes_come_through_the_log_and_the_command_line_unchanged() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let mut teller = Teller::new(daemon.root(), "noise");
+    daemon.client().spawn(mark.spawn("noise", teller.argv())).unwrap();
+    let mut logs = daemon.command(&["logs", "noise", "-f"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = logs.stdout.take().unwrap();
+    for n in 0..400 * scale() as u64 {
+        let piece = noise(PIECE, n + 1);
+        teller.tell(&piece);
+        let mut got = vec![0; PIECE];
+        out.read_exact(&mut got).unwrap();
+        assert!(got == piece, "piece {n} came through changed");
+    }
+    teller.end();
+    assert_eq!(out.read_to_end(&mut Vec::new()).unwrap(), 0, "nothing more came");
+    testkit::wait_for_end(&mut logs, testkit::DEADLINE);
+}
+
+#[test]
+fn e6_random_bytes_reach_a_viewer_unchanged() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let mut teller = Teller::new(daemon.root(), "noise");
+    daemon.client().spawn(mark.spawn("noise", teller.argv())).unwrap();
+    let mut viewer = attach(&daemon, "noise");
+    while !matches!(next(&mut viewer), Incoming::Data(data) if data.kind == DataKind::Repaint) {}
+    for n in 0..800 * scale() as u64 {
+        let piece = noise(8 * 1024, n + 1);
+        let begin = teller.produced;
+        teller.tell(&piece);
+        let mut got = Vec::new();
+        while got.len() < piece.len() {
+            match next(&mut viewer) {
+                Incoming::Data(data) if data.kind == DataKind::Output => {
+                    assert_eq!(data.offset, begin + got.len() as u64);
+                    got.extend_from_slice(&data.bytes);
+                }
+                Incoming::Data(data) => panic!("a viewer that keeps up was sent {:?} at {}", data.kind, data.offset),
+                Incoming::Notice(_) | Incoming::Event(_) | Incoming::Answer(_) => {}
+            }
+        }
+        assert!(got == piece, "piece {n} came through changed");
+    }
+}
