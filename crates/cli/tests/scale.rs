@@ -1,7 +1,7 @@
 //! Many processes, many viewers, much output: everything is answered, nothing grows, nothing is left. The sizes here
 //! are those of one short run; `QD_TEST_SCALE` multiplies them.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 #[path = "scale/crowd.rs"]
 mod crowd;
@@ -23,7 +23,9 @@ const QD: &str = env!("CARGO_BIN_EXE_qd");
 fn attach(daemon: &TestDaemon, name: &str) -> Connection {
     let mut connection = daemon.client();
     let size = SizeWish::from(Size::DEFAULT);
-    connection.attach(Attach { target: name.into(), size, read_only: true, policy: None, take_over: false }).unwrap();
+    connection
+        .attach(Attach { target: name.into(), size, read_only: true, policy: None, take_over: false })
+        .unwrap();
     connection
 }
 

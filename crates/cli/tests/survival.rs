@@ -1,7 +1,7 @@
 //! Nothing is lost: the daemon is killed, holders are killed, disks fill up, programs are replaced, and every process
 //! goes on. Over the real socket, with real terminals and real kills.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 #[path = "survival/killed_daemon.rs"]
 mod killed_daemon;

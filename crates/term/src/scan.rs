@@ -34,6 +34,10 @@ pub(crate) enum StringKind {
 pub(crate) trait Sink {
     /// Text, control characters and ordinary sequences, all whole.
     fn run(&mut self, bytes: &[u8]);
+    /// A whole sequence that sets colours and attributes (SGR).
+    fn pen(&mut self, sequence: &[u8]) {
+        self.run(sequence);
+    }
     /// A whole control sequence (from ESC to final byte) that [`is_special`] picked.
     fn special(&mut self, sequence: &[u8]);
     /// A whole string without introducer and terminator.
@@ -75,6 +79,8 @@ pub(crate) struct Scanner {
 enum Glance {
     /// A whole ordinary sequence of this length; it may stay in its run.
     Ordinary(usize),
+    /// A whole sequence of this length that sets colours and attributes.
+    Pen(usize),
     /// Anything else: cut the run and go byte by byte.
     Careful,
 }
@@ -92,6 +98,12 @@ impl Scanner {
             let escape = position + distance;
             match glance(&bytes[escape..]) {
                 Glance::Ordinary(length) => position = escape + length,
+                Glance::Pen(length) => {
+                    emit_before_cut(&bytes[run_start..escape], sink);
+                    position = escape + length;
+                    sink.pen(&bytes[escape..position]);
+                    run_start = position;
+                }
                 Glance::Careful => {
                     emit_before_cut(&bytes[run_start..escape], sink);
                     position = self.careful(bytes, escape, sink);
@@ -354,6 +366,7 @@ fn glance_control(bytes: &[u8]) -> Glance {
     };
     let end = 2 + length;
     match bytes[end] {
+        b'm' => Glance::Pen(end + 1),
         b'b' | b'n' | b'p' if is_special(&bytes[..=end]) => Glance::Careful,
         0x40..=0x7e => Glance::Ordinary(end + 1),
         _ => Glance::Careful,

@@ -63,6 +63,7 @@ impl Screen {
 
     /// Takes the next bytes the child wrote.
     pub fn feed(&mut self, bytes: &[u8]) {
+        self.body.expect_lines(bytes.len());
         self.scanner.feed(bytes, &mut self.body);
         self.publish(bytes.len());
     }
@@ -75,6 +76,7 @@ impl Screen {
         }
         let columns_change = size.cols != self.size().cols;
         let (first, next) = (self.first_line().0, self.next_line().0);
+        self.body.expect_lines(0);
         self.body.guarded(size, |engine| engine.resize(size));
         if columns_change {
             self.deal_line_ids(first, next);
@@ -175,7 +177,7 @@ impl Screen {
         let shown = (engine.cursor(), engine.modes());
         let tracker = Tracker::new(engine.size().rows, version);
         let mut screen =
-            Screen { body: Body { engine, line_base: 0 }, scanner, tracker, shown, sync_bytes: 0 };
+            Screen { body: Body { engine, line_base: 0, beyond: 0 }, scanner, tracker, shown, sync_bytes: 0 };
         screen.body.engine.take_changed();
         screen
     }
@@ -245,16 +247,23 @@ struct Body {
     engine: Engine,
     /// Added to the emulator's row numbers, wrapping, to make line ids.
     line_base: u64,
+    /// No line that the current input makes has this id or a higher one.
+    beyond: u64,
 }
 
 impl Body {
+    /// Prepares for input of this many bytes, each of which makes one line at most. Looked up once per input and not
+    /// per operation: an emulator that has failed cannot be asked any more.
+    fn expect_lines(&mut self, bytes: usize) {
+        self.beyond = self.next_line() + bytes as u64;
+    }
+
     /// Runs an operation of the emulator; when it fails, a blank one of the given size takes over.
     fn guarded(&mut self, size: Size, operation: impl FnOnce(&mut Engine)) {
-        let next = self.next_line();
         let engine = &mut self.engine;
         if catch_unwind(AssertUnwindSafe(|| operation(engine))).is_err() {
             self.engine = self.engine.fresh(size);
-            self.line_base = next;
+            self.line_base = self.beyond;
             self.engine.outbox().facts.push(Fact::DisplayReset);
         }
     }
@@ -268,6 +277,13 @@ impl Body {
 impl Sink for Body {
     fn run(&mut self, bytes: &[u8]) {
         self.guarded(self.engine.size(), |engine| engine.advance(bytes));
+    }
+
+    fn pen(&mut self, sequence: &[u8]) {
+        // Only the parser can fail here; setting an attribute cannot.
+        if !self.engine.pen(sequence) {
+            self.run(sequence);
+        }
     }
 
     fn special(&mut self, sequence: &[u8]) {

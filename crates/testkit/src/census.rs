@@ -134,7 +134,8 @@ pub fn vitals(pid: i32) -> Vitals {
 /// Processor time of a process so far; a zombie still has it.
 #[must_use]
 pub fn processor_time(pid: i32) -> Duration {
-    let ticks: u64 = stat(pid).map_or(0, |fields| fields[11..13].iter().filter_map(|n| n.parse::<u64>().ok()).sum());
+    let ticks: u64 =
+        stat(pid).map_or(0, |fields| fields[11..13].iter().filter_map(|n| n.parse::<u64>().ok()).sum());
     let per_second = rustix::param::clock_ticks_per_second();
     Duration::from_millis(ticks * 1000 / per_second.max(1))
 }

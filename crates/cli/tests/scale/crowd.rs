@@ -29,7 +29,9 @@ fn two_hundred_processes_are_listed_answer_and_leave_nothing() {
     let before = vitals(daemon.pid());
     let mut connection = daemon.client();
     let calls: Vec<u64> = (0..PROCESSES)
-        .map(|n| connection.send(Request::Spawn(mark.spawn(&format!("p{n}"), child::repeat_lines()))).unwrap())
+        .map(|n| {
+            connection.send(Request::Spawn(mark.spawn(&format!("p{n}"), child::repeat_lines()))).unwrap()
+        })
         .collect();
     for call in calls {
         connection.answer(call).unwrap();
@@ -77,7 +79,9 @@ fn fifty_viewers_of_one_process_all_see_its_last_words() {
     let mut teller = Teller::new(daemon.root(), "shown");
     daemon.client().spawn(mark.spawn("shown", teller.argv())).unwrap();
     let viewers: Vec<_> = (0..VIEWERS).map(|_| attach(&daemon, "shown")).collect();
-    testkit::census::eventually("all viewers", || (daemon.process("shown").viewers == VIEWERS as u32).then_some(()));
+    testkit::census::eventually("all viewers", || {
+        (daemon.process("shown").viewers == VIEWERS as u32).then_some(())
+    });
     let readers: Vec<_> = viewers
         .into_iter()
         .map(|mut viewer| {
@@ -110,13 +114,14 @@ fn e7_a_hundred_waiters_on_a_flooding_process_are_all_answered() {
         .map(|n| {
             let until = Until::Pattern(format!("=mark {n}=|never{n}"));
             let targets = vec!["flood".into()];
-            let wait = Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms: timeout() };
+            let wait =
+                Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms: timeout() };
             (n % 4, connections[n % 4].send(Request::Wait(wait)).unwrap())
         })
         .collect();
     // A list is answered behind the waits of its own connection, so that all of them are there.
     connections.iter_mut().for_each(|connection| assert_eq!(connection.list().unwrap().len(), 1));
-    let filler: String = (0..200).map(|n| format!("filler {n} aaaaaaaaaaaaaaaaaaaaaaaaa\r\n")).collect();
+    let filler: String = (0..80).map(|n| format!("filler {n} aaaaaaaaaaaaaaaaaaaaaaaaa\r\n")).collect();
     for n in 0..WAITERS {
         teller.tell(format!("{filler}=mark {n}=\r\n").as_bytes());
     }

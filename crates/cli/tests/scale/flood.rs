@@ -130,7 +130,7 @@ fn e4_received_and_gaps_are_exactly_what_was_produced_for_every_follower() {
             (pace, std::thread::spawn(move || follow(stream, pace, &over, &pattern)))
         })
         .collect();
-    for _ in 0..72 * scale() {
+    for _ in 0..48 * scale() {
         teller.tell_file(&file, pattern.len() as u64);
     }
     teller.end();
@@ -167,7 +167,7 @@ fn e6_random_bytes_come_through_the_log_and_the_command_line_unchanged() {
     daemon.client().spawn(mark.spawn("noise", teller.argv())).unwrap();
     let mut logs = daemon.command(&["logs", "noise", "-f"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = logs.stdout.take().unwrap();
-    for n in 0..400 * scale() as u64 {
+    for n in 0..160 * scale() as u64 {
         let piece = noise(PIECE, n + 1);
         teller.tell(&piece);
         let mut got = vec![0; PIECE];
@@ -198,7 +198,9 @@ fn e6_random_bytes_reach_a_viewer_unchanged() {
                     assert_eq!(data.offset, begin + got.len() as u64);
                     got.extend_from_slice(&data.bytes);
                 }
-                Incoming::Data(data) => panic!("a viewer that keeps up was sent {:?} at {}", data.kind, data.offset),
+                Incoming::Data(data) => {
+                    panic!("a viewer that keeps up was sent {:?} at {}", data.kind, data.offset)
+                }
                 Incoming::Notice(_) | Incoming::Event(_) | Incoming::Answer(_) => {}
             }
         }

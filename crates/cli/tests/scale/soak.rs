@@ -11,7 +11,7 @@ const SLOPE_KIB: u64 = 8 * 1024;
 fn cycle(daemon: &TestDaemon, mark: &Mark, n: usize) {
     let name = format!("c{n}");
     daemon.client().spawn(mark.spawn(&name, child::shell("echo ready; exec sleep 1000000"))).unwrap();
-    if n % 6 == 0 {
+    if n.is_multiple_of(6) {
         let mut viewer = attach(daemon, &name);
         next(&mut viewer);
     }
@@ -37,8 +37,10 @@ fn a_soak_of_spawns_closes_and_viewers_leaves_everything_as_it_was() {
     println!("{cycles} cycles: {before:?} -> {after:?}");
     let allowed = SLOPE_KIB * cycles as u64 / 1000 + 4 * 1024;
     assert!(after.rss_kib <= before.rss_kib + allowed, "{} -> {} KiB", before.rss_kib, after.rss_kib);
-    let zombies: Vec<i32> =
-        testkit::census::everybody().into_iter().filter(|other| parent(*other) == pid && is_zombie(*other)).collect();
+    let zombies: Vec<i32> = testkit::census::everybody()
+        .into_iter()
+        .filter(|other| parent(*other) == pid && is_zombie(*other))
+        .collect();
     assert!(zombies.is_empty(), "{zombies:?}");
     assert!(daemon.places().holders().read_dir().unwrap().next().is_none(), "no socket of a holder is left");
 }

@@ -16,9 +16,12 @@ fn chmod(path: &Path, mode: u32) {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
+/// Puts something where the directory should be.
+type Squat = fn(&Path);
+
 #[test]
 fn b1_a_squatted_runtime_directory_is_refused_by_its_path() {
-    let layouts: [(&str, fn(&Path)); 4] = [
+    let layouts: [(&str, Squat); 4] = [
         ("a link", |path| {
             DirBuilder::new().mode(0o700).create(path.with_extension("real")).unwrap();
             symlink(path.with_extension("real"), path).unwrap();
@@ -44,7 +47,10 @@ fn b1_a_squatted_runtime_directory_is_refused_by_its_path() {
         assert_ne!(output.status.code(), Some(0), "{what}");
         assert!(said(&output).contains(runtime.to_str().unwrap()), "{what}: {}", said(&output));
         let through = runtime.with_extension("real");
-        assert!(!through.exists() || through.read_dir().unwrap().next().is_none(), "{what}: written through the link");
+        assert!(
+            !through.exists() || through.read_dir().unwrap().next().is_none(),
+            "{what}: written through the link"
+        );
     }
 }
 
@@ -88,7 +94,13 @@ fn b2_another_users_qd_says_whose_socket_it_is() {
     let (root, places) = (daemon.root().to_owned(), daemon.places());
     [&root, &places.runtime, &places.socket()].into_iter().for_each(|path| chmod(path, 0o777));
     let mut command = Command::new("setpriv");
-    command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups", QD, "status"]);
+    command.args([
+        &format!("--reuid={NOBODY}"),
+        &format!("--regid={NOBODY}"),
+        "--clear-groups",
+        QD,
+        "status",
+    ]);
     let output = command.envs(daemon.variables()).output().unwrap();
     assert_ne!(output.status.code(), Some(0), "{}", said(&output));
     chmod(&places.runtime, 0o700);
@@ -98,7 +110,9 @@ fn b2_another_users_qd_says_whose_socket_it_is() {
 fn b3_fifty_cold_starts_at_once_make_one_daemon() {
     for _ in 0..3 * scale() {
         let daemon = TestDaemon::without_start(QD);
-        let start = || daemon.command(&["--json", "ps"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let start = || {
+            daemon.command(&["--json", "ps"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
         let starters: Vec<_> = (0..50).map(|_| start()).collect();
         for starter in starters {
             let output = starter.wait_with_output().unwrap();
@@ -109,7 +123,9 @@ fn b3_fifty_cold_starts_at_once_make_one_daemon() {
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let line = testkit::census::command_line(*pid);
             line.contains("daemon")
-                && environment.split(|byte| *byte == 0).any(|entry| entry == format!("QD_RUNTIME_DIR={}", runtime.display()).as_bytes())
+                && environment
+                    .split(|byte| *byte == 0)
+                    .any(|entry| entry == format!("QD_RUNTIME_DIR={}", runtime.display()).as_bytes())
                 && testkit::census::is_alive(*pid)
         };
         let daemons = testkit::census::eventually("the losers to end", || {
@@ -157,12 +173,16 @@ fn b13_a_set_user_id_program_refuses_to_be_a_daemon() {
         let mut command = Command::new("setpriv");
         command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups"]);
         command.arg(&exe).args(arguments).stdin(Stdio::null());
-        for (name, place) in [("QD_RUNTIME_DIR", "run"), ("QD_DATA_DIR", "data"), ("QD_CONFIG_DIR", "config")] {
+        for (name, place) in [("QD_RUNTIME_DIR", "run"), ("QD_DATA_DIR", "data"), ("QD_CONFIG_DIR", "config")]
+        {
             command.env(name, directory.path().join("home").join(place));
         }
         let output = command.output().unwrap();
         assert_ne!(output.status.code(), Some(0), "{arguments:?}");
         assert!(said(&output).contains("setuid"), "{arguments:?}: {}", said(&output));
-        assert!(!directory.path().join("home").exists(), "{arguments:?}: nothing was made with somebody's rights");
+        assert!(
+            !directory.path().join("home").exists(),
+            "{arguments:?}: nothing was made with somebody's rights"
+        );
     }
 }

@@ -61,11 +61,14 @@ fn b6_a_process_sees_its_neighbours_and_drives_only_what_is_below_it() {
     let mut inside = Inside::begin(&daemon, &mark, "parent");
     let own = daemon.process("parent");
     let listed = inside.json("ps");
-    let names: Vec<&str> = listed.as_array().unwrap().iter().map(|process| process["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|process| process["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     inside.json("spawn --name kid -- sleep 1000000");
     assert_eq!(daemon.process("kid").parent, Some(own.id), "its parent is who asked");
-    for forbidden in ["close sibling", "kill sibling", "send sibling x", "read sibling", "restart sibling", "shutdown"] {
+    for forbidden in
+        ["close sibling", "kill sibling", "send sibling x", "read sibling", "restart sibling", "shutdown"]
+    {
         let (code, out) = inside.run(&format!("'{QD}' {forbidden}"));
         assert_eq!(code, 4, "{forbidden}: {out}");
     }
@@ -97,8 +100,11 @@ fn t7_the_death_of_a_parent_takes_its_children_at_any_depth() {
     let bottom = testkit::census::pin(bottom);
     let top = daemon.process("top");
     assert_eq!(daemon.process("bottom").parent, Some(daemon.process("middle").id));
-    rustix::process::kill_process(rustix::process::Pid::from_raw(top.pid.unwrap()).unwrap(), rustix::process::Signal::KILL)
-        .unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(top.pid.unwrap()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
     let waited = daemon.wait_exit("top");
     assert_eq!(waited.satisfied[0].exit.unwrap().reason, ExitReason::Signalled);
     testkit::census::wait_gone(&bottom);
@@ -118,10 +124,16 @@ fn b5_an_older_run_of_a_process_is_nobody_to_the_newer_one() {
     inside.run(&job);
     let directory = inside.directory.clone();
     let leader = daemon.process("again").pid.unwrap();
-    rustix::process::kill_process(rustix::process::Pid::from_raw(leader).unwrap(), rustix::process::Signal::KILL).unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(leader).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
     daemon.wait_exit("again");
     std::fs::write(directory.join("go"), "").unwrap();
-    let code = testkit::census::eventually("the late caller", || std::fs::read_to_string(directory.join("late")).ok());
+    let code = testkit::census::eventually("the late caller", || {
+        std::fs::read_to_string(directory.join("late")).ok()
+    });
     assert_eq!(code.trim(), "4");
     assert!(daemon.process("sibling").exit.is_none());
 }

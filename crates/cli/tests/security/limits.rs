@@ -23,7 +23,8 @@ impl Drop for ByHand {
 fn start_with_descriptors(daemon: &TestDaemon, limit: u32) -> ByHand {
     let mut command = Command::new("prlimit");
     command.arg(format!("--nofile={limit}:{limit}")).args([QD, "daemon"]).envs(daemon.variables());
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("ready "), "{line}");
@@ -58,7 +59,9 @@ fn d10_without_descriptors_the_limit_is_named_and_everybody_else_is_served() {
     let answered = connection.list().unwrap();
     assert_eq!(answered.len(), count, "a connection that was there goes on");
     drop(visitors);
-    testkit::census::eventually("the door is open again", || daemon.qd(&["ps"]).status.success().then_some(()));
+    testkit::census::eventually("the door is open again", || {
+        daemon.qd(&["ps"]).status.success().then_some(())
+    });
     assert!(daemon.qd(&["send", "d0", "hello"]).status.success());
     daemon.wait_pattern("d0", "got:hello");
     assert!(daemon.qd(&["close", "d1"]).status.success());
@@ -129,7 +132,8 @@ fn d9_a_close_of_what_is_still_starting_leaves_nothing() {
     let argv = vec![program.display().to_string(), "1000000".to_owned()];
     starting.send(Request::Spawn(mark.spawn("slow", argv))).unwrap();
     testkit::census::eventually("the entry", || (daemon.list().len() == 1).then_some(()));
-    let mut closing = daemon.command(&["close", "slow"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut closing =
+        daemon.command(&["close", "slow"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     lease.release();
     assert!(testkit::wait_for_end(&mut closing, DEADLINE).success());
     assert!(daemon.list().is_empty());
@@ -157,5 +161,7 @@ fn d10_more_than_the_most_calls_of_one_connection_are_all_answered() {
         limit: None,
         join: false,
     });
-    assert!(matches!(refused, Err(client::ClientError::Failed(failure)) if failure.code == ErrorCode::NotFound));
+    assert!(
+        matches!(refused, Err(client::ClientError::Failed(failure)) if failure.code == ErrorCode::NotFound)
+    );
 }

@@ -66,12 +66,18 @@ fn c7_hostile_strings_reach_no_terminal() {
     let cwd = daemon.root().join(std::ffi::OsStr::from_bytes(b"dir\x1b[2J\x9b2J"));
     let cwd = if cwd.to_str().is_some() { cwd } else { daemon.root().join("dir\x1b[2J\u{9b}2J") };
     std::fs::create_dir(&cwd).unwrap();
-    let mut argv = child::shell(&format!("printf '\\033]2;evil\\033[2Jtitle\\007'; echo ready; exec sleep 1000000 # {HOSTILE}"));
+    let mut argv = child::shell(&format!(
+        "printf '\\033]2;evil\\033[2Jtitle\\007'; echo ready; exec sleep 1000000 # {HOSTILE}"
+    ));
     argv.push(HOSTILE.to_owned());
     let spawn = mark.spawn("hostile", argv);
     daemon.client().spawn(Spawn { cwd: Some(cwd.to_str().unwrap().to_owned()), ..spawn }).unwrap();
     daemon.wait_pattern("hostile", "ready");
-    let named = daemon.client().spawn(Spawn { name: Some(HOSTILE.to_owned()), argv: child::run_for_ever(), ..Spawn::default() });
+    let named = daemon.client().spawn(Spawn {
+        name: Some(HOSTILE.to_owned()),
+        argv: child::run_for_ever(),
+        ..Spawn::default()
+    });
     assert!(!named.unwrap_err().to_string().contains('\x1b'), "a refused name is not echoed raw");
     let verbs: [&[&str]; 8] = [
         &["ps"],

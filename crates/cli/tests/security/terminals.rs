@@ -18,7 +18,8 @@ const GONE: Duration = Duration::from_secs(10);
 fn in_terminal(daemon: &TestDaemon, program: &str, arguments: &[&str]) -> (Pty, i32) {
     let mut pty = Pty::open(Size::DEFAULT);
     let variables = daemon.variables();
-    let variables: Vec<(&str, &OsStr)> = variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
     let pid = pty.spawn(OsStr::new(program), arguments, &variables);
     (pty, pid)
 }
@@ -62,7 +63,9 @@ fn d8_closing_the_launching_terminal_leaves_sessions_alive() {
     let mark = Mark::default();
     let daemon = TestDaemon::without_start(QD);
     let (name, value) = mark.variable();
-    let script = format!("'{QD}' spawn --name kept --env {name}={value} -- sleep 1000000 && echo started; exec sleep 1000000");
+    let script = format!(
+        "'{QD}' spawn --name kept --env {name}={value} -- sleep 1000000 && echo started; exec sleep 1000000"
+    );
     let (mut pty, _) = in_terminal(&daemon, "sh", &["-c", &script]);
     pty.expect(b"started");
     let (pid, before) = (daemon.pid(), daemon.process("kept"));

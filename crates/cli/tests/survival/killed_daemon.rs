@@ -51,7 +51,10 @@ fn s1_a_daemon_killed_at_random_moments_loses_nothing() {
     println!("killed {} times; usable again after {median:?} (median), {worst:?} (worst)", returns.len());
     for story in stories {
         let followed = story.end(&daemon);
-        println!("received {} + gaps {}, {} broken connections", followed.received, followed.gaps, followed.broken);
+        println!(
+            "received {} + gaps {}, {} broken connections",
+            followed.received, followed.gaps, followed.broken
+        );
         assert!(followed.broken > 0, "the follower was never cut off");
     }
 }
@@ -104,7 +107,10 @@ fn h10_without_a_daemon_a_child_runs_to_completion() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
     let go = daemon.root().join("go");
-    let script = format!("echo ready; until [ -e '{}' ]; do sleep 0.01; done; seq 1 20000; echo over; exit 9", go.display());
+    let script = format!(
+        "echo ready; until [ -e '{}' ]; do sleep 0.01; done; seq 1 20000; echo over; exit 9",
+        go.display()
+    );
     let spawned = daemon.client().spawn(mark.spawn("alone", child::shell(&script))).unwrap();
     daemon.wait_pattern("alone", "ready");
     let pinned = testkit::census::pin(spawned.pid.unwrap());
@@ -152,7 +158,9 @@ fn f1_kills_leave_no_torn_and_no_temporary_file() {
     assert!(daemon.client().status().unwrap().warnings.is_empty(), "nothing was damaged");
     let left: Vec<_> = testkit::census::files(daemon.root())
         .into_iter()
-        .filter(|path| path.extension().is_some_and(|end| end == "tmp" || end.to_string_lossy().contains("corrupt")))
+        .filter(|path| {
+            path.extension().is_some_and(|end| end == "tmp" || end.to_string_lossy().contains("corrupt"))
+        })
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -15,7 +15,8 @@ fn kill_holder_of(child: i32) {
 }
 
 /// A child with a grandchild in a session of its own and one that ignores hang-ups.
-const FAMILY: &str = "setsid sleep 1000000 & (trap '' HUP TERM; sleep 1000000) & echo ready; exec sleep 1000000";
+const FAMILY: &str =
+    "setsid sleep 1000000 & (trap '' HUP TERM; sleep 1000000) & echo ready; exec sleep 1000000";
 
 #[test]
 fn s2_a_killed_holder_ends_exactly_its_own_run() {
@@ -37,7 +38,10 @@ fn s2_a_killed_holder_ends_exactly_its_own_run() {
             let incoming = events.receive_before(began + DEADLINE).unwrap().expect("the loss is announced");
             let client::Incoming::Event(announcement) = incoming else { continue };
             if let Event::Exited { id, exit, .. } = announcement.what {
-                assert_eq!((id, exit.reason, exit.code, exit.signal), (victim.id, ExitReason::Lost, None, None));
+                assert_eq!(
+                    (id, exit.reason, exit.code, exit.signal),
+                    (victim.id, ExitReason::Lost, None, None)
+                );
                 break;
             }
         }
@@ -78,11 +82,18 @@ fn s2_a_waiter_and_a_viewer_of_a_lost_run_are_told() {
     let daemon = TestDaemon::start(QD);
     let victim = daemon.client().spawn(mark.spawn("victim", child::run_for_ever())).unwrap();
     daemon.wait_pattern("victim", "ready");
-    let waiter = daemon.command(&["--json", "wait", "victim", "--exit"]).stdout(std::process::Stdio::piped()).spawn();
+    let waiter =
+        daemon.command(&["--json", "wait", "victim", "--exit"]).stdout(std::process::Stdio::piped()).spawn();
     let mut viewer = daemon.client();
     let size = proto::request::SizeWish::default();
     viewer
-        .attach(proto::request::Attach { target: "victim".into(), size, read_only: true, policy: None, take_over: false })
+        .attach(proto::request::Attach {
+            target: "victim".into(),
+            size,
+            read_only: true,
+            policy: None,
+            take_over: false,
+        })
         .unwrap();
     kill_holder_of(victim.pid.unwrap());
     let told = waiter.unwrap().wait_with_output().unwrap();

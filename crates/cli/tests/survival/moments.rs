@@ -45,7 +45,9 @@ fn s1_kills_in_a_storm_of_spawns_let_no_child_escape() {
         let mut connection = daemon.client();
         for process in connection.list().unwrap() {
             assert!(process.name.as_str().starts_with(&format!("r{round}-")), "{}", process.name);
-            connection.close(Close { target: Target(process.id.to_string()), keep_background: false }).unwrap();
+            connection
+                .close(Close { target: Target(process.id.to_string()), keep_background: false })
+                .unwrap();
         }
         mark.expect_gone();
     }
@@ -62,7 +64,9 @@ fn s1_a_kill_during_close_is_completed_or_can_be_repeated() {
         daemon.client().spawn(mark.spawn(&name, child::shell(stubborn))).unwrap();
         daemon.wait_pattern(&name, "ready");
         let mut connection = daemon.client();
-        connection.send(Request::Close(Close { target: name.as_str().into(), keep_background: false })).unwrap();
+        connection
+            .send(Request::Close(Close { target: name.as_str().into(), keep_background: false }))
+            .unwrap();
         pause(Duration::from_micros(dice.below(600_000) as u64));
         daemon.kill_9();
         let code = daemon.qd(&["close", &name]).status.code();

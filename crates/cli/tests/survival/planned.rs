@@ -20,7 +20,8 @@ fn s3_ten_planned_restarts_under_output_lose_nothing() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
     let mut dice = Dice::new(8);
-    let mut stories: Vec<Story> = (0..2).map(|n| Story::begin(&daemon, &mark, &format!("p{n}"), 20 + n)).collect();
+    let mut stories: Vec<Story> =
+        (0..2).map(|n| Story::begin(&daemon, &mark, &format!("p{n}"), 20 + n)).collect();
     for _ in 0..10 * scale() {
         stories.iter_mut().for_each(|story| story.tell(200_000));
         pause(Duration::from_micros(dice.below(15_000) as u64));
@@ -46,7 +47,8 @@ fn s3_an_upgrade_is_another_file_taking_over() {
     let daemon = TestDaemon::start(&old);
     let spawned = daemon.client().spawn(mark.spawn("kept", child::repeat_lines())).unwrap();
     let run = |exe: &Path, arguments: &[&str]| {
-        let output = std::process::Command::new(exe).args(arguments).envs(daemon.variables()).output().unwrap();
+        let output =
+            std::process::Command::new(exe).args(arguments).envs(daemon.variables()).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };

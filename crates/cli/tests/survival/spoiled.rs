@@ -64,7 +64,8 @@ struct SmallDisk(std::path::PathBuf);
 impl SmallDisk {
     fn mount(at: std::path::PathBuf) -> Option<Self> {
         std::fs::create_dir(&at).unwrap();
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k,mode=0700", "qdt"]).arg(&at).output();
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k,mode=0700", "qdt"]).arg(&at).output();
         mount.is_ok_and(|mount| mount.status.success()).then_some(Self(at))
     }
 }

@@ -90,15 +90,25 @@ impl Story {
             0..=4 => format!("\x1b[38;5;{colour}mline {count} {}\x1b[0m\r\n", "word ".repeat(colour % 40)),
             5 => format!("\x1b[1;4;48;2;{colour};9;99mcount {count}\x1b[22;24m tail\r\n"),
             6 => {
-                let rows: String =
-                    (1..=row).map(|row| format!("\x1b[{row};1H\x1b[2K\x1b[3{}m{count}/{row}", row % 8)).collect();
+                let rows: String = (1..=row)
+                    .map(|row| format!("\x1b[{row};1H\x1b[2K\x1b[3{}m{count}/{row}", row % 8))
+                    .collect();
                 format!("\x1b[?2026h\x1b[H{rows}\x1b[?2026l")
             }
             7 if self.dice.below(2) == 0 => format!("\x1b[?1049h\x1b[2J\x1b[{row};3Hfull screen {count}"),
             7 => "\x1b[?1049l".to_owned(),
             8 => format!("wide 漢字 e\u{301} 👍 {count}\r\n"),
-            9 => format!("\x1b[{};{}r\x1b[{row};1H\x1b[{}L{count}\x1b[M\x1b[r", 1 + row / 2, row + 2, 1 + row % 4),
-            10 => format!("\x1b]2;title {count}\x07\x1b[{row};{}H\x1b[{}X{count}\x1b[1K", 1 + colour % 70, colour % 9),
+            9 => format!(
+                "\x1b[{};{}r\x1b[{row};1H\x1b[{}L{count}\x1b[M\x1b[r",
+                1 + row / 2,
+                row + 2,
+                1 + row % 4
+            ),
+            10 => format!(
+                "\x1b]2;title {count}\x07\x1b[{row};{}H\x1b[{}X{count}\x1b[1K",
+                1 + colour % 70,
+                colour % 9
+            ),
             _ => {
                 let on = if colour % 2 == 0 { 'h' } else { 'l' };
                 format!("\x1b[?25{on}\x1b[?2004{on}\x1b[?1{on}\x1b[?1006{on}\x1b[?7h{count}\r\n")
@@ -129,7 +139,10 @@ impl Story {
 
     /// Gives the quiet terminal another size, which it may get a moment later.
     pub(crate) fn ask_for_size(&mut self, daemon: &TestDaemon, size: Size) {
-        daemon.client().resize(Resize { target: self.name.as_str().into(), size: SizeWish::from(size) }).unwrap();
+        daemon
+            .client()
+            .resize(Resize { target: self.name.as_str().into(), size: SizeWish::from(size) })
+            .unwrap();
         self.size = size;
         self.model.resize(term::Size { cols: size.cols, rows: size.rows });
     }
@@ -137,7 +150,13 @@ impl Story {
     /// Text, cursor, title and the newest history are what an emulator makes of the same bytes.
     pub(crate) fn check_text(&self, daemon: &TestDaemon) {
         let read = |mode, limit| {
-            let read = Read { target: self.name.as_str().into(), mode, since: None, limit: Some(limit), join: false };
+            let read = Read {
+                target: self.name.as_str().into(),
+                mode,
+                since: None,
+                limit: Some(limit),
+                join: false,
+            };
             daemon.client().read(read).unwrap()
         };
         let seen = read(ReadMode::Screen, 65_536);
@@ -145,7 +164,10 @@ impl Story {
         assert_eq!(seen.size, self.size, "{name}");
         assert_eq!(seen.text, self.model.text(Wraps::Keep), "{name} at {}", self.told.len());
         let cursor = self.model.cursor();
-        assert_eq!((seen.cursor.col, seen.cursor.row, seen.cursor.visible), (cursor.col, cursor.row, cursor.visible));
+        assert_eq!(
+            (seen.cursor.col, seen.cursor.row, seen.cursor.visible),
+            (cursor.col, cursor.row, cursor.visible)
+        );
         assert_eq!((seen.alternate, seen.title.as_str()), (self.model.is_alternate(), self.model.title()));
         assert_eq!(seen.offset, self.told.len() as u64, "{name}: the log's end");
         let history = read(ReadMode::History, HISTORY);
@@ -169,9 +191,11 @@ impl Story {
             take_over: false,
         };
         connection.attach(attach).unwrap();
-        let mut shown = Screen::new(term::Size { cols: self.size.cols, rows: self.size.rows }, Limits::default());
+        let mut shown =
+            Screen::new(term::Size { cols: self.size.cols, rows: self.size.rows }, Limits::default());
         loop {
-            match connection.receive_before(Instant::now() + DEADLINE).unwrap().expect("a viewer is painted") {
+            match connection.receive_before(Instant::now() + DEADLINE).unwrap().expect("a viewer is painted")
+            {
                 Incoming::Data(data) if data.kind == DataKind::Repaint => break shown.feed(&data.bytes),
                 _ => {}
             }
@@ -188,7 +212,12 @@ impl Story {
         self.teller.end();
         let waited = daemon.wait_exit(&self.name);
         let exit = waited.satisfied[0].exit.unwrap();
-        assert_eq!((exit.code, waited.satisfied[0].offset), (Some(7), self.told.len() as u64), "{}", self.name);
+        assert_eq!(
+            (exit.code, waited.satisfied[0].offset),
+            (Some(7), self.told.len() as u64),
+            "{}",
+            self.name
+        );
         let followed = self.follower.take().unwrap().join().expect("the follower accounts for every byte");
         followed.check(&self.told);
         followed
@@ -236,7 +265,13 @@ impl Followed {
 
     /// Received and gaps are exactly what was produced, byte by byte.
     pub(crate) fn check(&self, produced: &[u8]) {
-        assert_eq!(self.at(), produced.len() as u64, "received {} + gaps {} = produced", self.received, self.gaps);
+        assert_eq!(
+            self.at(),
+            produced.len() as u64,
+            "received {} + gaps {} = produced",
+            self.received,
+            self.gaps
+        );
         for (offset, bytes) in &self.pieces {
             let begin = usize::try_from(*offset).unwrap();
             assert!(produced[begin..begin + bytes.len()] == bytes[..], "other bytes at {offset}");

@@ -85,8 +85,10 @@ impl Run {
     pub(crate) fn new(new: NewRun, now: Instant) -> (Self, OwnedFd) {
         let seen = restore(&new.handle, new.checkpoint);
         let ready_at = new.handle.ring.end();
-        new.handle.progress.send_modify(|progress| progress.is_ready = seen >= ready_at);
-        let size = new.handle.screen().size();
+        let (size, version) = (new.handle.screen().size(), new.handle.screen().version());
+        new.handle.progress.send_modify(|progress| {
+            *progress = Progress { seen, version, is_ready: seen >= ready_at, ..*progress };
+        });
         let holder_start_time = holder::tree::start_time(new.handle.holder_pid);
         let run = Self {
             size: Size { cols: size.cols, rows: size.rows },

@@ -6,6 +6,7 @@
 //! [`Terminal`] stands between parser and emulator, sees every operation and keeps what is hidden, which
 //! is what makes exact checkpoints possible.
 
+mod attributes;
 mod convert;
 mod edit;
 mod handler;
@@ -72,12 +73,25 @@ impl Engine {
         fresh
     }
 
+    /// Takes a whole sequence that sets colours and attributes, if it is an ordinary one.
+    pub(crate) fn pen(&mut self, sequence: &[u8]) -> bool {
+        let terminal = &mut self.terminal;
+        let is_ordinary = attributes::read(sequence, |attribute| terminal.terminal_attribute(attribute));
+        if is_ordinary {
+            terminal.earn_repeats(sequence.len());
+        }
+        is_ordinary
+    }
+
     /// Takes whole sequences and whole characters, no strings.
     pub(crate) fn advance(&mut self, bytes: &[u8]) {
         if std::mem::take(&mut self.fail_next) {
             std::panic::resume_unwind(Box::new("failpoint in the emulator"));
         }
         self.terminal.earn_repeats(bytes.len());
+        if let Some(word) = printable(bytes) {
+            return self.terminal.input_ascii_str(word);
+        }
         match bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() {
             true => self.parser.advance(&mut self.terminal, bytes),
             false => self.advance_broken(bytes),
@@ -208,3 +222,12 @@ impl Engine {
         Some(GridBuilder::new(grid, self.history_lines))
     }
 }
+
+/// A short run of printable ASCII, such as a word between two colours: the parser has nothing to find in it. Longer
+/// runs are left to the parser, which is as fast on them and stops at their first line feed.
+fn printable(bytes: &[u8]) -> Option<&str> {
+    const SHORT: usize = 256;
+    let is_plain = bytes.len() <= SHORT && bytes.iter().all(|byte| matches!(byte, 0x20..=0x7e));
+    is_plain.then(|| std::str::from_utf8(bytes).ok()).flatten()
+}
+

@@ -1,0 +1,126 @@
+//! Colours and attributes (SGR) read without the foreign parser. Knows the ordinary ones; anything else is
+//! left to that parser, so that the two can never disagree about a rare form.
+//!
+//! Coloured output is mostly such sequences with a word between them. Going through the parser costs more
+//! for them than everything else together.
+
+use rio_vt::config::colors::{AnsiColor, ColorRgb, NamedColor};
+use rio_vt::crosswords::attr::Attr;
+
+/// Most parameters of a sequence that is read here.
+const MOST: usize = 16;
+
+const NORMAL: [NamedColor; 8] = [
+    NamedColor::Black,
+    NamedColor::Red,
+    NamedColor::Green,
+    NamedColor::Yellow,
+    NamedColor::Blue,
+    NamedColor::Magenta,
+    NamedColor::Cyan,
+    NamedColor::White,
+];
+const BRIGHT: [NamedColor; 8] = [
+    NamedColor::LightBlack,
+    NamedColor::LightRed,
+    NamedColor::LightGreen,
+    NamedColor::LightYellow,
+    NamedColor::LightBlue,
+    NamedColor::LightMagenta,
+    NamedColor::LightCyan,
+    NamedColor::LightWhite,
+];
+
+/// Reads a whole sequence, from ESC to `m`, and applies what it says. `false`, with nothing applied, when it is not an
+/// ordinary one.
+pub(super) fn read(sequence: &[u8], mut apply: impl FnMut(Attr)) -> bool {
+    let Some(numbers) = Numbers::read(sequence) else { return false };
+    if !walk(numbers.all(), |_| {}) {
+        return false;
+    }
+    walk(numbers.all(), &mut apply)
+}
+
+struct Numbers {
+    values: [u16; MOST],
+    count: usize,
+}
+
+impl Numbers {
+    fn read(sequence: &[u8]) -> Option<Numbers> {
+        let [_, b'[', parameters @ .., b'm'] = sequence else { return None };
+        let mut numbers = Numbers { values: [0; MOST], count: 1 };
+        for &byte in parameters {
+            let value = &mut numbers.values[numbers.count - 1];
+            match byte {
+                b'0'..=b'9' if *value < 1000 => *value = *value * 10 + u16::from(byte - b'0'),
+                b';' if numbers.count < MOST => numbers.count += 1,
+                _ => return None,
+            }
+        }
+        Some(numbers)
+    }
+
+    fn all(&self) -> &[u16] {
+        &self.values[..self.count]
+    }
+}
+
+/// Goes through the parameters; `false` at the first that is not ordinary.
+fn walk(mut numbers: &[u16], mut apply: impl FnMut(Attr)) -> bool {
+    while let [number, rest @ ..] = numbers {
+        numbers = rest;
+        let attribute = match number {
+            38 | 48 => match color(rest) {
+                Some((color, after)) => {
+                    numbers = after;
+                    if *number == 38 { Attr::Foreground(color) } else { Attr::Background(color) }
+                }
+                None => return false,
+            },
+            _ => match simple(*number) {
+                Some(attribute) => attribute,
+                None => return false,
+            },
+        };
+        apply(attribute);
+    }
+    true
+}
+
+fn simple(number: u16) -> Option<Attr> {
+    let named = |colors: [NamedColor; 8], first: u16| AnsiColor::Named(colors[usize::from(number - first)]);
+    Some(match number {
+        0 => Attr::Reset,
+        1 => Attr::Bold,
+        2 => Attr::Dim,
+        3 => Attr::Italic,
+        4 => Attr::Underline,
+        7 => Attr::Reverse,
+        9 => Attr::Strike,
+        22 => Attr::CancelBoldDim,
+        23 => Attr::CancelItalic,
+        24 => Attr::CancelUnderline,
+        27 => Attr::CancelReverse,
+        29 => Attr::CancelStrike,
+        30..=37 => Attr::Foreground(named(NORMAL, 30)),
+        39 => Attr::Foreground(AnsiColor::Named(NamedColor::Foreground)),
+        40..=47 => Attr::Background(named(NORMAL, 40)),
+        49 => Attr::Background(AnsiColor::Named(NamedColor::Background)),
+        90..=97 => Attr::Foreground(named(BRIGHT, 90)),
+        100..=107 => Attr::Background(named(BRIGHT, 100)),
+        _ => return None,
+    })
+}
+
+/// The colour after 38 or 48, and what follows it.
+fn color(numbers: &[u16]) -> Option<(AnsiColor, &[u16])> {
+    let byte = |number: &u16| u8::try_from(*number).ok();
+    match numbers {
+        [5, index, rest @ ..] => Some((AnsiColor::Indexed(byte(index)?), rest)),
+        [2, r, g, b, rest @ ..] => {
+            Some((AnsiColor::Spec(ColorRgb { r: byte(r)?, g: byte(g)?, b: byte(b)? }), rest))
+        }
+        _ => None,
+    }
+}
