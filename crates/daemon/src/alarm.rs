@@ -19,7 +19,10 @@ pub(crate) struct Alarm {
 impl Alarm {
     pub(crate) fn new() -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        #[expect(deprecated, reason = "its replacement is unsafe; the descriptor is owned by the AsyncFd until it is dropped")]
+        #[expect(
+            deprecated,
+            reason = "its replacement is unsafe; the descriptor is owned by the AsyncFd until it is dropped"
+        )]
         let timer = AsyncFd::new(timer)?;
         Ok(Self { timer, set_for: None })
     }

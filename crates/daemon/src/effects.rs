@@ -122,7 +122,11 @@ impl Hands {
     }
 }
 
-fn answer(tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>, ticket: Ticket, result: Result<Answer, proto::Failure>) {
+fn answer(
+    tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>,
+    ticket: Ticket,
+    result: Result<Answer, proto::Failure>,
+) {
     if let Some(reply) = tickets.remove(&ticket) {
         // Whoever asked may have gone.
         let _gone = reply.send(result);

@@ -38,8 +38,9 @@ pub(crate) fn start(
 }
 
 fn config(places: &Places, umask: u32, start: StartRun) -> Result<RunConfig, Failure> {
-    let meta = serde_json::to_vec(&start.record)
-        .map_err(|error| Failure::new(ErrorCode::Internal, format!("the record does not serialise: {error}")))?;
+    let meta = serde_json::to_vec(&start.record).map_err(|error| {
+        Failure::new(ErrorCode::Internal, format!("the record does not serialise: {error}"))
+    })?;
     let argv: Vec<OsString> = start.argv.into_iter().map(OsString::from).collect();
     let mut config = RunConfig::new(argv, PathBuf::from(start.cwd), socket_path(places, start.run));
     config.env = start.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -56,11 +57,15 @@ fn failure(error: LaunchError) -> Failure {
     let message = Printable(&text).to_string();
     let spawn = |cause| Failure::new(ErrorCode::SpawnFailed, message.clone()).cause(cause);
     match error {
-        LaunchError::NotFound { .. } => spawn(Cause::NotFound).hint("give the program's full path, or check PATH"),
+        LaunchError::NotFound { .. } => {
+            spawn(Cause::NotFound).hint("give the program's full path, or check PATH")
+        }
         LaunchError::PermissionDenied { .. } => spawn(Cause::Permission),
         LaunchError::WorkdirGone { .. } => Failure::new(ErrorCode::WorkdirGone, message),
         LaunchError::Limit { .. } => spawn(Cause::Limit).hint("close some processes, or raise the limit"),
         LaunchError::Unsupported => spawn(Cause::UnsupportedOs),
-        LaunchError::SocketPathTooLong { .. } | LaunchError::Link(_) | LaunchError::Io(_) => spawn(Cause::Other),
+        LaunchError::SocketPathTooLong { .. } | LaunchError::Link(_) | LaunchError::Io(_) => {
+            spawn(Cause::Other)
+        }
     }
 }

@@ -36,7 +36,9 @@ impl Records {
     /// Gives the database its thread.
     pub(crate) fn start(store: Store, warnings: Warnings) -> std::io::Result<Self> {
         let (batches, queue) = sync_channel(BATCHES);
-        std::thread::Builder::new().name("store".to_owned()).spawn(move || Keeper { store, warnings }.work(&queue))?;
+        std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || Keeper { store, warnings }.work(&queue))?;
         Ok(Self { batches })
     }
 
@@ -67,7 +69,9 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Vec<ProcessReco
     for (id, document) in store.load()?.processes {
         match serde_json::from_str(&document) {
             Ok(record) => records.push(record),
-            Err(error) => warn(warnings, format!("the record of {id} does not read and was skipped: {error}")),
+            Err(error) => {
+                warn(warnings, format!("the record of {id} does not read and was skipped: {error}"))
+            }
         }
     }
     Ok(records)

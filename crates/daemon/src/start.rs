@@ -67,7 +67,8 @@ fn prepare(options: &Options) -> Result<Role, DaemonError> {
     for dir in [&places.runtime, &places.data, &places.config, &places.holders()] {
         ensure_private_dir(dir)?;
     }
-    let mut lock = open_private(&places.lock()).map_err(DaemonError::system("cannot open the daemon's lock"))?;
+    let mut lock =
+        open_private(&places.lock()).map_err(DaemonError::system("cannot open the daemon's lock"))?;
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return find_winner(places, &mut lock).map(Role::Loser);
     }
@@ -145,7 +146,9 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     let hands = Hands {
         screens: screens.clone(),
         records: Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?,
-        launcher: Arc::new(Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?),
+        launcher: Arc::new(
+            Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?,
+        ),
         places: Arc::clone(&places),
         umask,
         facts: channels.handle.facts.clone(),
@@ -181,7 +184,10 @@ fn warn_if_recovered(warnings: &Warnings, known: &HashSet<ProcessId>, input: &In
     if let Input::Adopted { record, .. } = input
         && !known.contains(&record.id)
     {
-        let text = format!("{} ({}) was not in the database; it was recovered from its holder", record.name, record.id);
+        let text = format!(
+            "{} ({}) was not in the database; it was recovered from its holder",
+            record.name, record.id
+        );
         records::warn(warnings, text);
     }
 }
@@ -199,7 +205,8 @@ fn listen(places: &Places) -> std::io::Result<UnixListener> {
 fn config() -> Config {
     let base_env: BTreeMap<String, String> =
         std::env::vars().filter(|(name, _)| environment::is_allowed(name)).collect();
-    let home = base_env.get("HOME").cloned().filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned());
+    let home =
+        base_env.get("HOME").cloned().filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned());
     let shell = base_env.get("SHELL").cloned().filter(|shell| !shell.is_empty());
     let mut seed = [0u8; 8];
     // Without entropy ids would repeat across daemons; the clock is the only other thing that differs.
@@ -240,7 +247,8 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
     }));
     if is_ephemeral {
         let asker = desk.clone();
-        let ended = tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+        let ended =
+            tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
         drop(tokio::spawn(async move {
             drop(ended.await);
             drop(asker.ask(Caller::Human, Command::Shutdown(Shutdown { kill: true })).await);

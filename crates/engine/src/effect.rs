@@ -150,4 +150,3 @@ impl RunKey {
         Self { process, run }
     }
 }
-

@@ -36,7 +36,10 @@ pub(crate) fn check_declared(declared: &BTreeMap<String, String>) -> Result<(), 
             return Err(Failure::invalid(&field(), "names that begin with QD_ are Quarterdeck's own"));
         }
         if value.contains('\0') || value.len() > MAX_VALUE {
-            return Err(Failure::invalid(&field(), format!("a value has no NUL and at most {MAX_VALUE} bytes")));
+            return Err(Failure::invalid(
+                &field(),
+                format!("a value has no NUL and at most {MAX_VALUE} bytes"),
+            ));
         }
     }
     Ok(())
@@ -63,7 +66,8 @@ fn make_utf8(env: &mut BTreeMap<String, String>) {
         let value = value.to_ascii_lowercase();
         value.contains("utf-8") || value.contains("utf8")
     };
-    let effective = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(|name| env.get(*name).is_some_and(|v| !v.is_empty()));
+    let effective =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(|name| env.get(*name).is_some_and(|v| !v.is_empty()));
     match effective {
         Some(name) if is_utf8(&env[name]) => {}
         Some("LC_ALL") => {
@@ -88,10 +92,14 @@ mod tests {
 
     #[test]
     fn b9_a_command_takes_over_only_the_allow_list() {
-        let canaries: BTreeMap<_, _> = (0..50).map(|n| (format!("CANARY_{n}"), "secret".to_owned())).collect();
+        let canaries: BTreeMap<_, _> =
+            (0..50).map(|n| (format!("CANARY_{n}"), "secret".to_owned())).collect();
         let mut offered = canaries.clone();
         offered.extend(map(&[("PATH", "/bin"), ("QD_RUN_TOKEN", "x")]));
-        assert_eq!(base(Kind::Command, Caller::Human, Some(offered.clone()), &map(&[])), map(&[("PATH", "/bin")]));
+        assert_eq!(
+            base(Kind::Command, Caller::Human, Some(offered.clone()), &map(&[])),
+            map(&[("PATH", "/bin")])
+        );
         assert_eq!(base(Kind::Terminal, Caller::Nobody, None, &offered), map(&[("PATH", "/bin")]));
         assert_eq!(base(Kind::Terminal, Caller::Human, Some(offered), &map(&[])).len(), 51);
     }

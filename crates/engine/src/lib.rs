@@ -188,7 +188,8 @@ impl Engine {
 
     fn announce(&mut self, event: Event) {
         self.revision += 1;
-        self.effects.push(Effect::Announce(proto::event::Announcement { revision: self.revision, what: event }));
+        self.effects
+            .push(Effect::Announce(proto::event::Announcement { revision: self.revision, what: event }));
     }
 
     /// Marks an entry as changed; [`Engine::flush_touched`] records and announces it once.

@@ -32,7 +32,9 @@ impl Engine {
             Fact::Output { end } => self.output(run, end),
             Fact::Typed { by, viewer } => self.typed(run, by, viewer),
             Fact::Title(title) => self.titled(run, title),
-            Fact::ViewerJoined { viewer, size, read_only } => self.viewer_joined(run, viewer, size, read_only),
+            Fact::ViewerJoined { viewer, size, read_only } => {
+                self.viewer_joined(run, viewer, size, read_only)
+            }
             Fact::ViewerResized { viewer, size, owns } => self.viewer_resized(run, viewer, size, owns),
             Fact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
             Fact::Matched { wait, text, offset } => self.matched(wait, run, text, offset),
@@ -146,7 +148,8 @@ impl Engine {
         self.end_children(run.process, asked.unwrap_or(ExitReason::Closed));
         if is_gone {
             self.tree_gone(run);
-        } else if is_ending && was_starting && self.processes.get(&run.process).is_some_and(|p| p.has_holder) {
+        } else if is_ending && was_starting && self.processes.get(&run.process).is_some_and(|p| p.has_holder)
+        {
             // Told to end before it was known to run: its tree has not been ended yet.
             self.kill_tree(run);
         } else if !is_ending {
@@ -163,25 +166,37 @@ impl Engine {
                 process.departs_at = Some(now + linger);
                 self.announce(Event::Removed { id: run.process });
             }
-            Kind::Command if process.auto_restart && exit.code != Some(0) => match process.backoff.failed(now) {
-                Verdict::StartAt(at) => process.restart_at = Some(at),
-                Verdict::Park => process.status = Status::Parked,
-            },
+            Kind::Command if process.auto_restart && exit.code != Some(0) => {
+                match process.backoff.failed(now) {
+                    Verdict::StartAt(at) => process.restart_at = Some(at),
+                    Verdict::Park => process.status = Status::Parked,
+                }
+            }
             Kind::Command | Kind::Agent => {}
         }
     }
 
     /// Parent death takes its descendants with it.
     fn end_children(&mut self, parent: ProcessId, reason: ExitReason) {
-        let children: Vec<ProcessId> =
-            self.processes.values().filter(|child| child.parent == Some(parent)).map(|child| child.id).collect();
+        let children: Vec<ProcessId> = self
+            .processes
+            .values()
+            .filter(|child| child.parent == Some(parent))
+            .map(|child| child.id)
+            .collect();
         for child in children {
             self.end(child, Some(reason), Then::Remove, None);
         }
     }
 
     /// Begins, or strengthens, the end of an entry's run.
-    pub(crate) fn end(&mut self, id: ProcessId, reason: Option<ExitReason>, then: Then, ticket: Option<Ticket>) {
+    pub(crate) fn end(
+        &mut self,
+        id: ProcessId,
+        reason: Option<ExitReason>,
+        then: Then,
+        ticket: Option<Ticket>,
+    ) {
         self.end_within(self.config.grace_ms, id, reason, then, ticket);
     }
 
@@ -212,7 +227,8 @@ impl Engine {
             return;
         }
         let tickets = ticket.into_iter().collect();
-        process.ending = Some(Ending { reason, then, tickets, grace_ms, sweep_at, is_swept: false, is_gone: false });
+        process.ending =
+            Some(Ending { reason, then, tickets, grace_ms, sweep_at, is_swept: false, is_gone: false });
         let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
         match status {
             Status::Starting => {} // `started` goes on from here.
@@ -291,7 +307,9 @@ impl Engine {
 
     /// The holder is not needed any more.
     pub(crate) fn release(&mut self, run: RunKey, end_tree: bool, reason: &'static str) {
-        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.has_holder) else { return };
+        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.has_holder) else {
+            return;
+        };
         process.has_holder = false;
         self.effects.push(Effect::Release { run, end_tree, reason });
     }
@@ -373,7 +391,9 @@ impl Engine {
 
     /// Announces a change that is not worth a record.
     fn announce_change(&mut self, id: ProcessId) {
-        if let Some(view) = self.processes.get(&id).filter(|process| !process.is_departed()).map(Process::view) {
+        if let Some(view) =
+            self.processes.get(&id).filter(|process| !process.is_departed()).map(Process::view)
+        {
             self.announce(Event::Changed(Box::new(view)));
         }
     }

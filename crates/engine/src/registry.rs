@@ -93,5 +93,6 @@ pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
 
 fn no_such(text: &str) -> Failure {
     let shown: String = text.chars().take(64).collect();
-    Failure::new(ErrorCode::NotFound, format!("no process \"{}\"", Printable(&shown))).hint("qd ps lists them")
+    Failure::new(ErrorCode::NotFound, format!("no process \"{}\"", Printable(&shown)))
+        .hint("qd ps lists them")
 }

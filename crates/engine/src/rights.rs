@@ -85,7 +85,8 @@ mod tests {
             .flat_map(|verb| RELATIONS.map(|relation| (verb, relation)))
             .filter(|(verb, relation)| may(caller, *verb, *relation))
             .collect();
-        let listed = [Relation::Own, Relation::Descendant, Relation::Parent, Relation::Neighbour, Relation::None];
+        let listed =
+            [Relation::Own, Relation::Descendant, Relation::Parent, Relation::Neighbour, Relation::None];
         let mut expected: Vec<_> = listed.map(|relation| (Verb::List, relation)).to_vec();
         for verb in [Verb::Read, Verb::Drive] {
             expected.extend([(verb, Relation::Own), (verb, Relation::Descendant)]);

@@ -50,7 +50,8 @@ impl Engine {
     }
 
     fn change_viewers(&mut self, run: RunKey, change: impl FnOnce(&mut Process)) {
-        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.run == run.run) else {
+        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.run == run.run)
+        else {
             return;
         };
         change(process);
@@ -84,7 +85,9 @@ fn wanted_size(process: &Process) -> Option<Size> {
     let sizes = || process.viewers.values().map(|viewer| viewer.size);
     match process.policy {
         SizePolicy::Fixed => None,
-        SizePolicy::Owner => process.size_owner.and_then(|owner| process.viewers.get(&owner)).map(|viewer| viewer.size),
+        SizePolicy::Owner => {
+            process.size_owner.and_then(|owner| process.viewers.get(&owner)).map(|viewer| viewer.size)
+        }
         SizePolicy::Smallest => {
             let cols = sizes().map(|size| size.cols).min()?;
             Some(Size { cols, rows: sizes().map(|size| size.rows).min()? })

@@ -117,7 +117,10 @@ impl Engine {
             (Until::Pattern(_) | Until::State(_), _) => {
                 let name = satisfied.name;
                 let message = format!("{name} ended before what was waited for");
-                self.fail_wait(id, Failure::new(ErrorCode::NotRunning, message).hint("qd read shows its last screen"));
+                self.fail_wait(
+                    id,
+                    Failure::new(ErrorCode::NotRunning, message).hint("qd read shows its last screen"),
+                );
             }
         }
     }
@@ -213,5 +216,11 @@ impl Engine {
 }
 
 fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
-    Satisfied { id: process.id, name: process.name.clone(), text, exit: process.exit, offset: process.log_end }
+    Satisfied {
+        id: process.id,
+        name: process.name.clone(),
+        text,
+        exit: process.exit,
+        offset: process.log_end,
+    }
 }

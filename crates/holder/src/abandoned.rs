@@ -17,7 +17,12 @@ pub(crate) struct Abandoned {
 
 impl Abandoned {
     /// Whether to leave: the run is over, no daemon is linked, and the socket is gone.
-    pub(crate) fn is_certain(&mut self, is_waiting: bool, now: Instant, is_reachable: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn is_certain(
+        &mut self,
+        is_waiting: bool,
+        now: Instant,
+        is_reachable: impl FnOnce() -> bool,
+    ) -> bool {
         if !is_waiting {
             self.look_at = None;
             return false;

@@ -165,7 +165,10 @@ impl Holder {
     fn next_deadline(&self) -> Option<Instant> {
         let exit = self.exit.deadline(Instant::now(), self.flow.is_stalled());
         let ending = self.ending.as_ref().and_then(Ending::deadline);
-        [self.flow.deadline(), exit, ending, self.door.deadline(), self.abandoned.deadline()].into_iter().flatten().min()
+        [self.flow.deadline(), exit, ending, self.door.deadline(), self.abandoned.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn wait_for_events(&mut self) -> Ready {

@@ -209,7 +209,9 @@ fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkError> {
         Ok(fds) => fds,
         // Every holder sends all of them: the kernel had no room for the rest in our own table.
         Err(fds) if fds.len() < HELLO_FDS => return Err(LinkError::Io(rustix::io::Errno::MFILE.into())),
-        Err(_) => return Err(LinkError::Wire(WireError::Malformed { what: "descriptors of the hello reply" })),
+        Err(_) => {
+            return Err(LinkError::Wire(WireError::Malformed { what: "descriptors of the hello reply" }));
+        }
     };
     Ok(Hello {
         wire_version: fields.wire_version,

@@ -5,15 +5,54 @@
 
 /// Names a `command` or `agent` may take over from whoever starts it.
 const ALLOWED: &[&str] = &[
-    "HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "EDITOR", "VISUAL", "PAGER",
-    "HOSTNAME", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "GPG_TTY", "CARGO_HOME",
-    "RUSTUP_HOME", "GOPATH", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "NO_COLOR", "CLICOLOR",
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "HOSTNAME",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSH_AUTH_SOCK",
+    "GPG_TTY",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "GOPATH",
+    "JAVA_HOME",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "NO_COLOR",
+    "CLICOLOR",
 ];
 /// Families of names that may be taken over too.
 const ALLOWED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 /// Names that describe another terminal than the child's: never taken over, not even by terminals.
-const OTHER_TERMINALS: &[&str] = &["TMUX", "TMUX_PANE", "STY", "WINDOW", "TERM_PROGRAM", "TERM_PROGRAM_VERSION",
-    "COLUMNS", "LINES", "TERM", "COLORTERM", "TERMCAP", "VTE_VERSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "ZELLIJ"];
+const OTHER_TERMINALS: &[&str] = &[
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "WINDOW",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "COLUMNS",
+    "LINES",
+    "TERM",
+    "COLORTERM",
+    "TERMCAP",
+    "VTE_VERSION",
+    "KITTY_WINDOW_ID",
+    "WEZTERM_PANE",
+    "ZELLIJ",
+];
 
 /// Whether a child of any kind may take this name over from the environment it is started from.
 #[must_use]
@@ -34,7 +73,9 @@ mod tests {
 
     #[test]
     fn b9_secrets_are_not_on_the_list() {
-        for name in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DATABASE_URL", "QD_TOKEN", "SECRET", "LD_PRELOAD"] {
+        for name in
+            ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DATABASE_URL", "QD_TOKEN", "SECRET", "LD_PRELOAD"]
+        {
             assert!(!is_allowed(name), "{name}");
         }
         assert!(["PATH", "LC_ALL", "XDG_CONFIG_HOME"].into_iter().all(is_allowed));

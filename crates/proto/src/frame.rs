@@ -179,7 +179,8 @@ impl Decoder {
         }
         let header: [u8; HEADER] = pending.get(..HEADER)?.try_into().ok()?;
         let length = u32::from_le_bytes([header[16], header[17], header[18], header[19]]) as usize;
-        let kind = DataKind::from_code(header[2]).filter(|_| header[3] == check(&header) && length <= MAX_DATA);
+        let kind =
+            DataKind::from_code(header[2]).filter(|_| header[3] == check(&header) && length <= MAX_DATA);
         let Some(kind) = kind else { return Some(Err(self.lose(FrameError::BadHeader))) };
         let bytes = pending.get(HEADER..HEADER + length)?.to_vec();
         self.take(HEADER + length);

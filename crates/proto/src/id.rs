@@ -73,9 +73,7 @@ impl From<ProcessId> for String {
 }
 
 /// Which execution of a process's argv: 1, 2, 3 …; a fact that names an older run is stale.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunNumber(pub u32);
 
@@ -108,7 +106,16 @@ mod tests {
 
     #[test]
     fn near_misses_are_not_ids() {
-        for text in ["", "p_", "p_0000000", "p_000000000", "q_00000000", "p_0000000i", "p_0000000\u{e9}", "P_00000000"] {
+        for text in [
+            "",
+            "p_",
+            "p_0000000",
+            "p_000000000",
+            "q_00000000",
+            "p_0000000i",
+            "p_0000000\u{e9}",
+            "P_00000000",
+        ] {
             assert_eq!(text.parse::<ProcessId>(), Err(BadProcessId), "{text}");
         }
     }

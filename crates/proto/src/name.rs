@@ -97,7 +97,19 @@ mod tests {
 
     #[test]
     fn control_characters_spaces_and_paths_are_not_names() {
-        for text in ["", "a b", "a/b", "\u{1b}[2J", "a\n", "\u{202e}x", "caf\u{e9}", "..", "-rf", "p_00000000", &"x".repeat(41)] {
+        for text in [
+            "",
+            "a b",
+            "a/b",
+            "\u{1b}[2J",
+            "a\n",
+            "\u{202e}x",
+            "caf\u{e9}",
+            "..",
+            "-rf",
+            "p_00000000",
+            &"x".repeat(41),
+        ] {
             assert!(text.parse::<Name>().is_err(), "{text:?}");
         }
     }

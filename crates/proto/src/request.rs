@@ -131,7 +131,8 @@ impl SizeWish {
     /// The clamped size, each missing half taken from `base`.
     #[must_use]
     pub fn or(self, base: Size) -> Size {
-        let narrow = |wish: Option<u32>, base: u16| wish.map_or(base, |n| u16::try_from(n).unwrap_or(u16::MAX));
+        let narrow =
+            |wish: Option<u32>, base: u16| wish.map_or(base, |n| u16::try_from(n).unwrap_or(u16::MAX));
         Size { cols: narrow(self.cols, base.cols), rows: narrow(self.rows, base.rows) }.clamped()
     }
 }
@@ -424,6 +425,9 @@ mod tests {
     fn t2_each_missing_dimension_is_filled_on_its_own() {
         let wish = SizeWish { cols: Some(0), rows: None };
         assert_eq!(wish.or(Size::DEFAULT), Size { cols: 2, rows: 24 });
-        assert_eq!(SizeWish { cols: None, rows: Some(u32::MAX) }.or(Size::DEFAULT), Size { cols: 80, rows: 1000 });
+        assert_eq!(
+            SizeWish { cols: None, rows: Some(u32::MAX) }.or(Size::DEFAULT),
+            Size { cols: 80, rows: 1000 }
+        );
     }
 }

@@ -251,7 +251,8 @@ impl Connection {
             }
         };
         if !self.is_all_answered().await {
-            let failure = Failure::new(ErrorCode::Conflict, "other calls of this connection are not answered yet");
+            let failure =
+                Failure::new(ErrorCode::Conflict, "other calls of this connection are not answered yet");
             self.refuse(id, failure.hint("attach on a connection of its own")).await;
             return Next::GoOn;
         }

@@ -3,8 +3,8 @@
 //! Owns which verbs the engine decides and which go on to the data plane. Refuses doing either.
 
 use engine::{Answer, Caller, Command, Located, Verb};
-use proto::request::{Hello, Input, Request, Until};
 use proto::reply::{DaemonStatus, Welcome};
+use proto::request::{Hello, Input, Request, Until};
 use proto::version::{PROTOCOL, VERSION, is_compatible};
 use proto::{Call, ErrorCode, Failure, Reply, Target};
 use tokio::sync::mpsc;
@@ -16,12 +16,18 @@ use crate::{caller, pattern};
 /// Answers `hello`.
 pub(super) fn hello(hello: &Hello, who: Caller) -> Result<Reply, Failure> {
     if !is_compatible(hello.protocol) {
-        let message = format!("the daemon speaks protocol {PROTOCOL} (qd {VERSION}), the client {}", hello.protocol);
+        let message =
+            format!("the daemon speaks protocol {PROTOCOL} (qd {VERSION}), the client {}", hello.protocol);
         return Err(Failure::new(ErrorCode::Version, message)
             .hint("qd shutdown ends the old daemon and leaves every process running"));
     }
     let caller = caller::name(who);
-    Ok(Reply::Welcome(Welcome { protocol: PROTOCOL, version: VERSION.to_owned(), pid: std::process::id(), caller }))
+    Ok(Reply::Welcome(Welcome {
+        protocol: PROTOCOL,
+        version: VERSION.to_owned(),
+        pid: std::process::id(),
+        caller,
+    }))
 }
 
 /// Whether a call is followed by data frames.

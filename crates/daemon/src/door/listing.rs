@@ -53,7 +53,9 @@ pub(super) async fn subscribe(client: Client, id: u64) {
         let announcement = match events.recv().await {
             Ok(announcement) if announcement.revision <= revision => continue,
             Ok(announcement) => Announcement::clone(&announcement),
-            Err(RecvError::Lagged(skipped)) => Announcement { revision: revision + skipped, what: Event::Resync {} },
+            Err(RecvError::Lagged(skipped)) => {
+                Announcement { revision: revision + skipped, what: Event::Resync {} }
+            }
             Err(RecvError::Closed) => return,
         };
         revision = announcement.revision;

@@ -120,7 +120,10 @@ impl Doorway {
 }
 
 fn is_out_of_descriptors(error: &io::Error) -> bool {
-    matches!(rustix::io::Errno::from_io_error(error), Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+    matches!(
+        rustix::io::Errno::from_io_error(error),
+        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE)
+    )
 }
 
 /// Says why and lets go, without waiting for the peer.

@@ -61,7 +61,8 @@ pub(super) async fn search(client: &Client, wish: Search) -> Result<Reply, Failu
         drop(screen);
         let truncated = found.len() > limit;
         let found = found.into_iter().take(limit);
-        let matches = found.map(|m| Match { line: m.line.0, start: m.start, end: m.end, text: m.text }).collect();
+        let matches =
+            found.map(|m| Match { line: m.line.0, start: m.start, end: m.end, text: m.text }).collect();
         Reply::Matches(Matches { matches, truncated })
     })
     .await
@@ -181,7 +182,8 @@ fn read_stream(handle: &ScreenHandle, since: Option<u64>, limit: usize) -> Text 
     }
     reply.text.push_str(&stream.finish());
     reply.offset = at;
-    reply.truncated = if since.is_none() { keep_end(&mut reply.text, limit) || from > start } else { at < end };
+    reply.truncated =
+        if since.is_none() { keep_end(&mut reply.text, limit) || from > start } else { at < end };
     reply
 }
 

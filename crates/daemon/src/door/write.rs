@@ -49,7 +49,10 @@ pub(super) async fn write(
     let writer = Writer { client, handle: &handle, deadline: Instant::now() + timeout };
     let turn = tokio::time::timeout(timeout, handle.turn.acquire()).await;
     let Ok(Ok(_turn)) = turn else {
-        return Err(Failure::new(ErrorCode::Timeout, format!("another write to {} is not done", located.name)));
+        return Err(Failure::new(
+            ErrorCode::Timeout,
+            format!("another write to {} is not done", located.name),
+        ));
     };
     let bracketed = handle.screen().modes().bracketed_paste;
     let (outcome, of) = match wish.input {
@@ -120,7 +123,8 @@ impl Writer<'_> {
         let mut of = 0;
         while encoder.is_some() {
             let received = tokio::time::timeout_at(self.deadline.into(), pieces.recv()).await;
-            let piece = received.map_err(|_| Failure::new(ErrorCode::Timeout, "the rest of the paste did not come"))?;
+            let piece = received
+                .map_err(|_| Failure::new(ErrorCode::Timeout, "the rest of the paste did not come"))?;
             match (piece.filter(|piece| !piece.is_empty()), &mut encoder) {
                 (Some(piece), Some(encoder)) => encoded.extend(encoder.chunk(&piece)),
                 _ => encoded.extend(encoder.take().map(PasteEncoder::end).unwrap_or_default()),
@@ -146,7 +150,8 @@ impl Writer<'_> {
             return Ok(false);
         }
         let mut progress = self.handle.progress.subscribe();
-        let changed = progress.wait_for(|progress| progress.version > version_before || progress.exited_at.is_some());
+        let changed =
+            progress.wait_for(|progress| progress.version > version_before || progress.exited_at.is_some());
         Ok(tokio::time::timeout(EFFECT, changed).await.is_ok_and(|changed| changed.is_ok()))
     }
 

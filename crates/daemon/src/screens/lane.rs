@@ -178,7 +178,10 @@ impl Lane {
         while self.jobs.front().is_some_and(Job::is_over) {
             let Some(job) = self.jobs.pop_front() else { return };
             match job.reply {
-                Some(reply) => drop(reply.send(WriteOutcome { written: job.written, was_held: job.was_held })),
+                Some(reply) => {
+                    // Whoever waited may have gone.
+                    let _gone = reply.send(WriteOutcome { written: job.written, was_held: job.was_held });
+                }
                 None => self.unwatched = self.unwatched.saturating_sub(job.bytes.len()),
             }
         }

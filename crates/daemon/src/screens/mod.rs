@@ -7,9 +7,11 @@
 //! |---|---|---|---|---|
 //! | `screens-N` (2 to 4) | its runs: link, ring position, viewers, input lane | bounded orders, rings, links, viewers, by epoll | facts (kept and retried when the engine's queue is full), viewers' frames | never waits: a full viewer is skipped ahead by repaint, a full engine queue is retried |
 
+mod audience;
 mod checkpoint;
 mod facts;
 mod handle;
+mod hosting;
 mod lane;
 mod order;
 mod pace;

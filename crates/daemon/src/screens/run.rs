@@ -85,7 +85,8 @@ impl Run {
     pub(crate) fn new(new: NewRun, now: Instant) -> (Self, OwnedFd) {
         let seen = restore(&new.handle, new.checkpoint);
         let ready_at = new.handle.ring.end();
-        let (size, version) = (new.handle.screen().size(), new.handle.screen().version());
+        let size = new.handle.screen().size();
+        let version = new.handle.screen().version();
         new.handle.progress.send_modify(|progress| {
             *progress = Progress { seen, version, is_ready: seen >= ready_at, ..*progress };
         });
@@ -144,7 +145,8 @@ impl Run {
                     let is_flood = self.pace.took(count, now);
                     self.flood_since = is_flood.then(|| self.flood_since.unwrap_or(now));
                     // Without a flood the ring is armed right away: the next byte wakes us.
-                    let is_armed = has_more || is_flood || self.handle.ring.arm(self.seen) == ArmOutcome::Armed;
+                    let is_armed =
+                        has_more || is_flood || self.handle.ring.arm(self.seen) == ArmOutcome::Armed;
                     if has_more {
                         self.pace.looked();
                     }
@@ -214,7 +216,8 @@ impl Run {
     }
 
     fn publish(&self, version: u64) {
-        let (seen, exited_at) = (self.seen, self.exited.filter(|_| self.is_exit_said).map(|exit| exit.final_offset));
+        let (seen, exited_at) =
+            (self.seen, self.exited.filter(|_| self.is_exit_said).map(|exit| exit.final_offset));
         // Always told: who begins to wait between a look for waiters and a silent change would wait for ever.
         self.handle.progress.send_modify(|progress| {
             let is_ready = progress.is_ready || seen >= self.ready_at;
@@ -269,7 +272,10 @@ impl Run {
 
     /// The exit, once every byte before it is on the screen.
     pub(crate) fn say_exit_if_drained(&mut self, now: Instant, facts: &mut FactLane) {
-        let Some(exit) = self.exited.filter(|exit| !self.is_exit_said && self.seen >= exit.final_offset) else { return };
+        let Some(exit) = self.exited.filter(|exit| !self.is_exit_said && self.seen >= exit.final_offset)
+        else {
+            return;
+        };
         self.is_exit_said = true;
         let hits = self.watches.changed(&self.handle.screen(), now, true);
         self.say_hits(hits, facts);
@@ -306,7 +312,9 @@ impl Run {
                     }
                     facts.say(self.key(), Fact::TreeGone);
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => return HolderIs::Anothers,
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {
+                    return HolderIs::Anothers;
+                }
                 Err(_) => return HolderIs::Gone,
             }
         }
@@ -474,4 +482,3 @@ pub(crate) struct Passed {
     /// Something withheld is visible now.
     pub(crate) is_shown: bool,
 }
-

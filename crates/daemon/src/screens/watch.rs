@@ -109,7 +109,8 @@ impl Watches {
             let scrolled = scrolled(screen, watch.from, top);
             watch.from = top;
             let is_new = |(id, text): &&(u64, String)| watch.baseline.get(id) != Some(text);
-            let found = scrolled.iter().chain(&rows).filter(is_new).find(|(_, text)| watch.pattern.is_match(text));
+            let found =
+                scrolled.iter().chain(&rows).filter(is_new).find(|(_, text)| watch.pattern.is_match(text));
             if let Some((_, text)) = found {
                 hits.push(Hit { wait: watch.wait, text: shortened(text) });
             }
@@ -131,7 +132,11 @@ fn top(screen: &Screen) -> LineId {
 fn visible(screen: &Screen) -> Vec<(u64, String)> {
     if screen.is_alternate() {
         let rows = screen.text(Wraps::Join);
-        return rows.lines().enumerate().map(|(row, text)| (u64::MAX - row as u64, text.to_owned())).collect();
+        return rows
+            .lines()
+            .enumerate()
+            .map(|(row, text)| (u64::MAX - row as u64, text.to_owned()))
+            .collect();
     }
     scrolled(screen, top(screen), screen.next_line())
 }

@@ -22,7 +22,8 @@ impl Engine {
         }
         if process.is_live() {
             let message = format!("{} still runs: its background can be kept once it is over", process.name);
-            return Err(Failure::new(ErrorCode::Conflict, message).hint("qd kill ends the tree, exit in it ends the shell"));
+            return Err(Failure::new(ErrorCode::Conflict, message)
+                .hint("qd kill ends the tree, exit in it ends the shell"));
         }
         self.release(run, false, "closed");
         self.remove(id);

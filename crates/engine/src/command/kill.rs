@@ -23,7 +23,8 @@ impl Engine {
         }
         if !process.is_live() {
             let message = format!("{} is not running", process.name);
-            return Err(Failure::new(ErrorCode::NotRunning, message).hint("qd restart starts it, qd close removes it"));
+            return Err(Failure::new(ErrorCode::NotRunning, message)
+                .hint("qd restart starts it, qd close removes it"));
         }
         let (id, run) = (process.id, process.key());
         match kill.signal {

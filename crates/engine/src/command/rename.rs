@@ -14,7 +14,10 @@ impl Engine {
         let name = rename.name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
         let is_own = self.processes.get(&id).is_some_and(|process| process.name == name);
         if !is_own && self.is_taken(&name) {
-            return Err(Failure::new(ErrorCode::Conflict, format!("there is a process named {name} already")));
+            return Err(Failure::new(
+                ErrorCode::Conflict,
+                format!("there is a process named {name} already"),
+            ));
         }
         if let Some(process) = self.processes.get_mut(&id) {
             process.name = name;

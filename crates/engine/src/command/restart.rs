@@ -17,7 +17,9 @@ impl Engine {
         }
         if process.kind == Kind::Terminal {
             let message = format!("{} is a terminal: it has one run", process.name);
-            return Err(Failure::new(ErrorCode::Conflict, message).hint("qd spawn --kind terminal opens a new one"));
+            return Err(
+                Failure::new(ErrorCode::Conflict, message).hint("qd spawn --kind terminal opens a new one")
+            );
         }
         if process.status == Status::Starting && process.ending.is_none() {
             let message = format!("{} is starting", process.name);

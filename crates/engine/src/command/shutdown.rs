@@ -41,11 +41,13 @@ impl Engine {
     /// Answers every shutdown caller once nothing is ending or starting any more, in-flight opens included.
     pub(crate) fn finish_shutdown(&mut self) {
         let Some(callers) = &self.shutdown else { return };
-        let is_busy = self.processes.values().any(|process| process.ending.is_some() || !process.starters.is_empty());
+        let is_busy =
+            self.processes.values().any(|process| process.ending.is_some() || !process.starters.is_empty());
         if callers.is_empty() || is_busy {
             return;
         }
-        let over: Vec<_> = self.processes.values().filter(|p| !p.is_live()).map(crate::process::Process::key).collect();
+        let over: Vec<_> =
+            self.processes.values().filter(|p| !p.is_live()).map(crate::process::Process::key).collect();
         let ends_all = self.processes.values().all(|process| !process.is_live());
         for run in over.into_iter().filter(|_| ends_all) {
             self.release(run, true, "shutdown");

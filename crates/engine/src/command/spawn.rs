@@ -111,7 +111,9 @@ impl Engine {
         let name = name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
         if self.is_taken(&name) {
             let message = format!("there is a process named {name} already");
-            return Err(Failure::new(ErrorCode::Conflict, message).hint("choose another --name, or close that one"));
+            return Err(
+                Failure::new(ErrorCode::Conflict, message).hint("choose another --name, or close that one")
+            );
         }
         Ok(name)
     }
@@ -123,7 +125,8 @@ impl Engine {
         let place = self.tasks.find(task).ok_or_else(missing)?;
         match &spawn.workspace {
             Some(workspace) if *workspace != place.workspace => {
-                let message = format!("task \"{}\" is not in workspace \"{}\"", Printable(task), Printable(workspace));
+                let message =
+                    format!("task \"{}\" is not in workspace \"{}\"", Printable(task), Printable(workspace));
                 Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
             }
             _ => Ok(Some(place)),

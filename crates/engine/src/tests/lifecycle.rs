@@ -100,7 +100,9 @@ fn t7_close_is_exit_then_removal_then_done_then_the_answer() {
         })
         .collect();
     assert_eq!(order, ["exit told", "exited", "released", "removed", "answered", "done"]);
-    assert!(matches!(stage.reply(ticket), Reply::Ended(ended) if ended.exit.is_some_and(|e| e.signal == Some(1))));
+    assert!(
+        matches!(stage.reply(ticket), Reply::Ended(ended) if ended.exit.is_some_and(|e| e.signal == Some(1)))
+    );
     let again = stage.ask(close(run));
     assert_eq!(stage.failure(again).code, ErrorCode::NotFound);
 }
@@ -123,8 +125,9 @@ fn t8_an_idle_process_ends_and_activity_postpones_it() {
 #[test]
 fn t8_many_idle_processes_end_at_the_same_moment() {
     let mut stage = Stage::new();
-    let runs: Vec<RunKey> =
-        (0..20).map(|n| stage.spawn(Spawn { idle_timeout_ms: Some(500), ..command(&format!("c{n}")) })).collect();
+    let runs: Vec<RunKey> = (0..20)
+        .map(|n| stage.spawn(Spawn { idle_timeout_ms: Some(500), ..command(&format!("c{n}")) }))
+        .collect();
     stage.pass(500);
     let kills = stage.effects.iter().filter(|effect| matches!(effect, Effect::Kill { .. })).count();
     assert_eq!(kills, runs.len());
@@ -158,13 +161,16 @@ fn a_plain_shutdown_leaves_every_run_alone() {
     stage.spawn(command("a"));
     let caller = stage.ask(shutdown(false));
     assert!(stage.answer(caller).is_some());
-    assert!(!stage.effects.iter().any(|effect| matches!(effect, Effect::Kill { .. } | Effect::Release { .. })));
+    assert!(
+        !stage.effects.iter().any(|effect| matches!(effect, Effect::Kill { .. } | Effect::Release { .. }))
+    );
 }
 
 #[test]
 fn t11_a_first_run_that_cannot_start_leaves_nothing_a_later_one_its_entry() {
     let mut stage = Stage::new();
-    let failure = proto::Failure::new(ErrorCode::SpawnFailed, "no such program").cause(proto::error::Cause::NotFound);
+    let failure =
+        proto::Failure::new(ErrorCode::SpawnFailed, "no such program").cause(proto::error::Cause::NotFound);
     let ticket = stage.ask(Command::Spawn(Box::new(command("a"))));
     let run = stage.starts()[0].run;
     stage.fact(run, Fact::StartFailed(failure.clone()));
@@ -192,7 +198,12 @@ fn a_terminal_leaves_the_list_when_its_child_exits_and_stays_readable_a_while() 
     stage.pass(10_000);
     let gone = stage.ask(close(run));
     assert_eq!(stage.failure(gone).code, ErrorCode::NotFound);
-    assert!(stage.effects.iter().any(|effect| matches!(effect, Effect::Release { run: released, .. } if *released == run)));
+    assert!(
+        stage
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Release { run: released, .. } if *released == run))
+    );
 }
 
 #[test]
@@ -201,11 +212,16 @@ fn a_command_stays_and_can_be_started_again() {
     let run = stage.spawn(command("a"));
     stage.exit(run, 1);
     let view = stage.view(run.process).expect("it stays");
-    assert_eq!((view.status, view.exit.map(|e| e.reason), view.pid), (Status::Exited, Some(ExitReason::Exited), None));
+    assert_eq!(
+        (view.status, view.exit.map(|e| e.reason), view.pid),
+        (Status::Exited, Some(ExitReason::Exited), None)
+    );
     let ticket = stage.ask(restart(run));
     stage.fact(run, Fact::TreeGone);
     stage.fact(next(run), Fact::Started { pid: 200 });
-    assert!(matches!(stage.reply(ticket), Reply::Spawned(spawned) if spawned.run.0 == 2 && spawned.pid == Some(200)));
+    assert!(
+        matches!(stage.reply(ticket), Reply::Spawned(spawned) if spawned.run.0 == 2 && spawned.pid == Some(200))
+    );
     // A fact about the old run changes nothing.
     stage.exit(run, 9);
     assert_eq!(stage.view(run.process).map(|view| view.status), Some(Status::Running));
@@ -321,7 +337,9 @@ fn renaming_keeps_names_unique_and_within_the_grammar() {
 fn t6_an_equal_size_is_no_effect() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
-    let resize = |cols| Command::Resize(Resize { target: target(run), size: SizeWish { cols: Some(cols), rows: None } });
+    let resize = |cols| {
+        Command::Resize(Resize { target: target(run), size: SizeWish { cols: Some(cols), rows: None } })
+    };
     for cols in [80, 100, 100, 1_000_000] {
         stage.ask(resize(cols));
     }
@@ -416,14 +434,19 @@ fn a_persons_inherited_environment_is_never_written_down() {
     stage.spawn(Spawn { base_env, ..terminal("t") });
     assert!(stage.starts()[0].env.iter().any(|(name, _)| name == "SECRET"));
     let written = records(&stage.effects);
-    assert!(!written.is_empty() && written.iter().all(|record| record.env.is_empty() && record.kind == Kind::Terminal));
+    assert!(
+        !written.is_empty()
+            && written.iter().all(|record| record.env.is_empty() && record.kind == Kind::Terminal)
+    );
 }
 
 #[test]
 fn nobody_gets_nothing() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
-    for command in [Command::List, close(run), kill(run), shutdown(true), Command::Spawn(Box::new(command("b")))] {
+    for command in
+        [Command::List, close(run), kill(run), shutdown(true), Command::Spawn(Box::new(command("b")))]
+    {
         let ticket = stage.ask_as(Caller::Nobody, command);
         assert_eq!(stage.failure(ticket).code, ErrorCode::Unauthorized);
     }

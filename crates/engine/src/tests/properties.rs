@@ -56,7 +56,9 @@ impl Life {
                 let failure = proto::Failure::new(proto::ErrorCode::SpawnFailed, "no");
                 self.fact(n, Fact::StartFailed(failure));
             }
-            Step::Exit(n, code) => self.fact(n, Fact::Exited { exit: ChildExit::Code(code), final_offset: 5 }),
+            Step::Exit(n, code) => {
+                self.fact(n, Fact::Exited { exit: ChildExit::Code(code), final_offset: 5 })
+            }
             Step::TreeGone(n) => self.fact(n, Fact::TreeGone),
             Step::Lose(n) => self.fact(n, Fact::Lost { final_offset: 5 }),
             Step::Close(n) => self.ask(n, close),
@@ -110,7 +112,8 @@ impl Life {
             self.note_new_runs();
             for run in self.runs.clone() {
                 self.stage.fact(run, Fact::Started { pid: 1 });
-                let is_told = |effect: &Effect| matches!(effect, Effect::Kill { run: told, .. } if *told == run);
+                let is_told =
+                    |effect: &Effect| matches!(effect, Effect::Kill { run: told, .. } if *told == run);
                 if self.stage.effects.iter().any(is_told) {
                     self.stage.die(run);
                 }

@@ -5,7 +5,8 @@ use proto::{Failure, Name, ProcessId, ProcessView, Reply, RunNumber};
 
 use crate::input::ChildExit;
 use crate::{
-    Answer, Caller, Command, Config, Effect, Engine, Fact, Input, Moment, RunKey, StartRun, TaskLookup, TaskPlace, Ticket,
+    Answer, Caller, Command, Config, Effect, Engine, Fact, Input, Moment, RunKey, StartRun, TaskLookup,
+    TaskPlace, Ticket,
 };
 
 /// One task called `fix` in workspace `w1`.
@@ -133,7 +134,13 @@ impl Stage {
         self.engine.snapshot().into_iter().find(|process| process.id == id)
     }
 
-    pub(super) fn wait_on(&mut self, runs: &[RunKey], until: Until, quantifier: Quantifier, timeout: Option<u64>) -> Ticket {
+    pub(super) fn wait_on(
+        &mut self,
+        runs: &[RunKey],
+        until: Until,
+        quantifier: Quantifier,
+        timeout: Option<u64>,
+    ) -> Ticket {
         let targets = runs.iter().map(|run| target(*run)).collect();
         self.ask(Command::Wait(Wait { targets, until, quantifier, since: None, timeout_ms: timeout }))
     }

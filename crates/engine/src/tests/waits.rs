@@ -76,7 +76,12 @@ fn a_pattern_is_watched_matched_and_unwatched() {
     stage.fact(run, Fact::Matched { wait, text: "server ready".into(), offset: 77 });
     let Reply::Waited(waited) = stage.reply(ticket) else { panic!("not a wait") };
     assert_eq!((waited.satisfied[0].text.as_deref(), waited.satisfied[0].offset), (Some("server ready"), 77));
-    assert!(stage.effects.iter().any(|effect| matches!(effect, Effect::Unwatch { wait: over, .. } if *over == wait)));
+    assert!(
+        stage
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Unwatch { wait: over, .. } if *over == wait))
+    );
 }
 
 #[test]
@@ -113,7 +118,10 @@ fn a_pattern_found_behind_the_exit_is_found() {
     let run = stage.spawn(command("a"));
     let ticket = stage.wait_on(&[run], Until::Pattern("ready".into()), Quantifier::All, None);
     stage.exit(run, 0);
-    stage.fact(run, Fact::Matched { wait: WaitId(stage.engine.next_wait - 1), text: "ready".into(), offset: 7 });
+    stage.fact(
+        run,
+        Fact::Matched { wait: WaitId(stage.engine.next_wait - 1), text: "ready".into(), offset: 7 },
+    );
     assert!(matches!(stage.reply(ticket), Reply::Waited(_)));
 }
 
@@ -141,7 +149,13 @@ fn whoever_goes_away_is_not_waited_for() {
 fn f8_bad_waits_are_refused_in_words() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
-    let wait = |targets, until, timeout_ms| Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms };
+    let wait = |targets, until, timeout_ms| Wait {
+        targets,
+        until,
+        quantifier: Quantifier::All,
+        since: None,
+        timeout_ms,
+    };
     let cases = [
         (wait(vec![], exit(), None), ErrorCode::InvalidArgs),
         (wait(vec![target(run)], exit(), Some(u64::MAX)), ErrorCode::InvalidArgs),

@@ -230,4 +230,3 @@ fn printable(bytes: &[u8]) -> Option<&str> {
     let is_plain = bytes.len() <= SHORT && bytes.iter().all(|byte| matches!(byte, 0x20..=0x7e));
     is_plain.then(|| std::str::from_utf8(bytes).ok()).flatten()
 }
-

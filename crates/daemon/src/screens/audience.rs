@@ -1,0 +1,148 @@
+//! A worker's viewers: taking them in, letting them have what they can take, letting them go.
+//!
+//! Owns the sockets' place in the worker's epoll. Refuses what is shown: the run decides that (`viewers`).
+
+use std::time::Instant;
+
+use engine::{Fact, RunKey, ViewerId};
+use proto::event::Notice;
+use rustix::event::epoll;
+
+use super::order::NewViewer;
+use super::viewer::{Mode, Presence, Viewer};
+use super::worker::{Source, Worker};
+
+impl Worker {
+    /// Lets every viewer of a slot have what it can take.
+    pub(super) fn catch_up_viewers(&mut self, number: u64, now: Instant) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        for id in slot.viewers.clone() {
+            self.catch_up(id, now);
+        }
+    }
+
+    pub(super) fn catch_up(&mut self, id: ViewerId, now: Instant) {
+        let Some(viewer) = self.viewers.get_mut(&id) else { return };
+        let slot = self.by_run.get(&viewer.run).and_then(|number| self.slots.get(number));
+        let presence = match slot {
+            Some(slot) => slot.run.catch_up(viewer, &mut self.buffer, now),
+            None => viewer.flush(),
+        };
+        if presence == Presence::Gone {
+            return self.let_go(id);
+        }
+        let wants_room = !viewer.is_clear();
+        if wants_room != viewer.is_waiting_for_room {
+            viewer.is_waiting_for_room = wants_room;
+            let room = if wants_room { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
+            let data = epoll::EventData::new_u64(Source::Viewer(id.0).token());
+            let _gone = epoll::modify(&self.epoll, viewer.socket(), data, epoll::EventFlags::IN | room);
+        }
+    }
+
+    pub(super) fn on_viewer(&mut self, id: ViewerId, flags: epoll::EventFlags, now: Instant) {
+        let Some(viewer) = self.viewers.get_mut(&id) else { return };
+        if flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
+            if viewer.receive(&mut self.buffer) == Presence::Gone {
+                return self.let_go(id);
+            }
+            let slot = self.by_run.get(&viewer.run).copied();
+            if let Some(number) = slot {
+                self.hear(number, id, now);
+            }
+        }
+        self.catch_up(id, now);
+    }
+
+    /// Takes what a viewer sent, and the echo of its keystrokes if it comes at once.
+    pub(super) fn hear(&mut self, number: u64, id: ViewerId, now: Instant) {
+        let (Some(slot), Some(viewer)) = (self.slots.get_mut(&number), self.viewers.get_mut(&id)) else {
+            return;
+        };
+        slot.run.hear(viewer, now, &mut self.facts);
+        // Only while nothing else wants this thread.
+        if self.ready.is_empty() && slot.run.look_for_echo() {
+            self.serve(number);
+        }
+        self.settle(number);
+    }
+
+    pub(super) fn attach(&mut self, new: NewViewer, now: Instant) {
+        let Some(number) = self.by_run.get(&new.run).copied() else {
+            return refuse(new);
+        };
+        if new.take_over {
+            self.end_viewers(number, "taken_over", now);
+        }
+        let Some(slot) = self.slots.get_mut(&number) else { return };
+        let viewer = slot.run.welcome(Viewer::new(new, Mode::Live), now, &mut self.facts);
+        let (id, data) = (viewer.id, epoll::EventData::new_u64(Source::Viewer(viewer.id.0).token()));
+        if let Err(error) = epoll::add(&self.epoll, viewer.socket(), data, epoll::EventFlags::IN) {
+            return tracing::warn!(%error, "a viewer could not be watched");
+        }
+        slot.viewers.push(id);
+        self.viewers.insert(id, viewer);
+        self.on_viewer(id, epoll::EventFlags::empty(), now);
+        // It may have sent frames right behind its attach call.
+        self.hear(number, id, now);
+    }
+
+    /// Ends every viewer of a slot with a reason.
+    pub(super) fn end_viewers(&mut self, number: u64, reason: &str, now: Instant) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        for id in slot.viewers.clone() {
+            if let Some(viewer) = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
+                viewer.send_notice(Notice::End { stream: viewer.stream, reason: reason.to_owned() });
+                viewer.close_when_clear();
+            }
+            self.catch_up(id, now);
+        }
+    }
+
+    pub(super) fn let_go(&mut self, id: ViewerId) {
+        let Some(viewer) = self.viewers.remove(&id) else { return };
+        let _gone = epoll::delete(&self.epoll, viewer.socket());
+        if let Some(slot) = self.by_run.get(&viewer.run).and_then(|number| self.slots.get_mut(number)) {
+            slot.viewers.retain(|known| *known != id);
+        }
+        self.facts.say(viewer.run, Fact::ViewerLeft { viewer: id });
+    }
+
+    pub(super) fn show_new_size(&mut self, run: RunKey, now: Instant) {
+        let Some(number) = self.by_run.get(&run).copied() else { return };
+        if let Some(slot) = self.slots.get_mut(&number) {
+            let is_shown = |viewer: &&mut Viewer| slot.viewers.contains(&viewer.id);
+            let mut viewers: Vec<&mut Viewer> = self.viewers.values_mut().filter(is_shown).collect();
+            slot.run.show_new_size(&mut viewers, now);
+        }
+        self.catch_up_viewers(number, now);
+    }
+
+    pub(super) fn tell_exit(&mut self, run: RunKey, exit: proto::Exit, final_offset: u64, now: Instant) {
+        let Some(number) = self.by_run.get(&run).copied() else { return };
+        let Some(slot) = self.slots.get_mut(&number) else { return };
+        slot.run.know_exit(exit, final_offset);
+        for id in &slot.viewers {
+            if let Some(viewer) = self.viewers.get_mut(id) {
+                slot.run.tell_exit(viewer, exit, final_offset, now);
+            }
+        }
+        self.catch_up_viewers(number, now);
+    }
+
+    pub(super) fn mark_stale(&mut self, number: u64) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        for id in &slot.viewers {
+            if let Some(viewer) = self.viewers.get_mut(id) {
+                viewer.is_stale = true;
+            }
+        }
+    }
+}
+
+/// A viewer for a run that went while the door was handing it over.
+fn refuse(new: NewViewer) {
+    let mut viewer = Viewer::new(new, Mode::Live);
+    viewer.send_notice(Notice::End { stream: viewer.stream, reason: "closed".to_owned() });
+    let _presence = viewer.flush();
+}
