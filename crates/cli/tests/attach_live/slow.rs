@@ -47,6 +47,23 @@ fn a8_a_viewer_that_never_reads_does_not_stall_the_child_and_later_shows_the_sam
     assert!(skipped < 50_000_000, "{skipped} bytes were drawn: nothing was skipped");
 }
 
+#[test]
+fn a_flood_of_repaints_costs_a_viewer_less_than_the_flood_itself() {
+    // Cuts fall into the middle of sequences all the time here; a drawing that leaves one unfinished is still one.
+    let frames = "stty raw -echo; echo ready; head -n 1 >/dev/null; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); \
+                  printf '\\033[H\\033[38;5;%dm%s\\033[0m\\033[12;40H\\033[1;44m frame %d \\033[0m' $((i%256)) \
+                  'a line of text that is painted over and over again' $i; done; printf '\\r\\nthe end'; exec sleep 1000000";
+    let stage = stage();
+    stage.run("x", sh(frames));
+    stage.wait_pattern("x", "ready");
+    let mut window = Window::attached(&stage, "ready");
+    stage.type_text("x", "\n");
+    window.until_shows("the end");
+    assert_eq!(window.text(), stage.screen("x").trim_end());
+    let (drawn, produced) = (window.drawn.len() as u64, stage.process("x").log.end);
+    assert!(drawn < produced + 200_000, "{drawn} bytes were drawn for {produced}");
+}
+
 /// What a viewer was sent, on a screen of its own.
 struct Seen {
     connection: Connection,

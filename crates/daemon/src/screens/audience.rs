@@ -54,17 +54,12 @@ impl Worker {
         self.catch_up(id, now);
     }
 
-    /// Takes what a viewer sent, and the echo of its keystrokes if it comes at once.
+    /// Takes what a viewer sent.
     pub(super) fn hear(&mut self, number: u64, id: ViewerId, now: Instant) {
-        let (Some(slot), Some(viewer)) = (self.slots.get_mut(&number), self.viewers.get_mut(&id)) else {
-            return;
-        };
-        slot.run.hear(viewer, now, &mut self.facts);
-        // Only while nothing else wants this thread.
-        if self.ready.is_empty() && slot.run.look_for_echo() {
-            self.serve(number);
+        if let (Some(slot), Some(viewer)) = (self.slots.get_mut(&number), self.viewers.get_mut(&id)) {
+            slot.run.hear(viewer, now, &mut self.facts);
+            self.settle(number);
         }
-        self.settle(number);
     }
 
     pub(super) fn attach(&mut self, new: NewViewer, now: Instant) {

@@ -53,9 +53,53 @@ impl Pace {
     }
 }
 
+/// A flood that has lasted this long is skimmed: viewers get drawings of the screen instead of every byte.
+const SKIM_AFTER: Duration = Duration::from_millis(60);
+/// A flood is over after this long without one: a child that is not scheduled for a moment has not stopped.
+const CALM: Duration = Duration::from_millis(20);
+
+/// Whether a run floods, and since when.
+#[derive(Debug, Default)]
+pub(crate) struct Flood {
+    since: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Flood {
+    /// What one look found.
+    pub(crate) fn look(&mut self, is_flood: bool, now: Instant) {
+        if is_flood {
+            self.since.get_or_insert(now);
+            self.last = Some(now);
+        } else if self.last.is_none_or(|last| now.duration_since(last) > CALM) {
+            self.since = None;
+        }
+    }
+
+    /// Whether it has lasted so long that every byte would only be drawn to be scrolled away.
+    pub(crate) fn has_lasted(&self, now: Instant) -> bool {
+        self.since.is_some_and(|since| now.duration_since(since) > SKIM_AFTER)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flood_survives_a_pause_of_its_child_and_ends_with_calm() {
+        let (mut flood, start) = (Flood::default(), Instant::now());
+        let at = |ms| start + Duration::from_millis(ms);
+        flood.look(true, at(0));
+        flood.look(false, at(10));
+        flood.look(true, at(15));
+        assert!(!flood.has_lasted(at(50)));
+        flood.look(true, at(59));
+        flood.look(false, at(70));
+        assert!(flood.has_lasted(at(70)));
+        flood.look(false, at(80));
+        assert!(!flood.has_lasted(at(200)));
+    }
 
     #[test]
     fn an_echo_is_never_batched_and_a_flood_is() {

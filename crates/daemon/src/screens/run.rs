@@ -19,19 +19,13 @@ use super::facts::FactLane;
 use super::handle::{Progress, ScreenHandle};
 use super::lane::Lane;
 use super::order::{NewRun, WriteJob};
-use super::pace::Pace;
+use super::pace::{Flood, Pace};
 use super::watch::Watches;
 
 /// Resizes come to the terminal at most this often; the first and the last always do.
 const RESIZE: Duration = Duration::from_millis(16);
 /// The engine hears at most this often that there is output.
 const OUTPUT: Duration = Duration::from_millis(100);
-/// A flood that has lasted this long is skimmed: viewers get drawings of the screen instead of every byte.
-const SKIM_AFTER: Duration = Duration::from_millis(60);
-/// How long to look for a keystroke's echo before sleeping. The child answers within this time or nobody minds.
-const ECHO: Duration = Duration::from_micros(40);
-/// Keystrokes longer than this are a paste.
-const KEYSTROKE: usize = 64;
 /// A synchronized update that has not ended by then is shown as it is.
 const SYNC: Duration = Duration::from_millis(150);
 
@@ -56,8 +50,7 @@ pub(crate) struct Run {
     /// What there was when the run was hosted: once it is on the screen, the screen can be shown.
     ready_at: u64,
     pace: Pace,
-    flood_since: Option<Instant>,
-    is_echo_expected: bool,
+    flood: Flood,
     checkpoints: Checkpoints,
     exited: Option<holder::Exit>,
     is_exit_said: bool,
@@ -106,8 +99,7 @@ impl Run {
             token: new.token,
             is_released: false,
             pace: Pace::new(now),
-            flood_since: None,
-            is_echo_expected: false,
+            flood: Flood::default(),
             checkpoints: Checkpoints::new(seen, now),
             exited: new.exited,
             is_exit_said: false,
@@ -133,7 +125,7 @@ impl Run {
             match self.handle.ring.read(self.seen, buffer) {
                 ReadOutcome::Bytes(0) => match self.handle.ring.arm(self.seen) {
                     ArmOutcome::Armed => {
-                        self.flood_since = None;
+                        self.flood.look(false, now);
                         return None;
                     }
                     ArmOutcome::MovedTo(_) => {}
@@ -143,7 +135,7 @@ impl Run {
                     self.seen += count as u64;
                     let has_more = self.handle.ring.end() > self.seen;
                     let is_flood = self.pace.took(count, now);
-                    self.flood_since = is_flood.then(|| self.flood_since.unwrap_or(now));
+                    self.flood.look(is_flood, now);
                     // Without a flood the ring is armed right away: the next byte wakes us.
                     let is_armed =
                         has_more || is_flood || self.handle.ring.arm(self.seen) == ArmOutcome::Armed;
@@ -159,29 +151,7 @@ impl Run {
 
     /// Whether the child floods so long that every byte would only be drawn to be scrolled away.
     pub(crate) fn is_skimming(&self, now: Instant) -> bool {
-        self.flood_since.is_some_and(|since| now.duration_since(since) > SKIM_AFTER)
-    }
-
-    /// A person pressed a key: its echo is worth looking for.
-    pub(crate) fn expect_echo(&mut self, keys: &[u8]) {
-        self.is_echo_expected = keys.len() <= KEYSTROKE;
-    }
-
-    /// Looks for the echo of a keystroke for a moment instead of sleeping: saves the wake-up, which costs more than the
-    /// look. Whether there is output.
-    pub(crate) fn look_for_echo(&mut self) -> bool {
-        if !std::mem::take(&mut self.is_echo_expected) || self.flood_since.is_some() {
-            return false;
-        }
-        self.handle.ring.disarm();
-        let start = Instant::now();
-        while start.elapsed() < ECHO {
-            if self.handle.ring.end() > self.seen {
-                return true;
-            }
-            std::hint::spin_loop();
-        }
-        self.handle.ring.arm(self.seen) != ArmOutcome::Armed
+        self.flood.has_lasted(now)
     }
 
     /// Puts output on the screen and does what follows from it.

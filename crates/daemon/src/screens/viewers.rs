@@ -103,9 +103,8 @@ impl Run {
                 Mode::Live if viewer.sent_to < self.seen && !self.is_skimming(now) => {
                     self.send_next(viewer, buffer, now);
                 }
-                Mode::Live
-                    if viewer.sent_to < self.seen && frame_due(viewer).is_none_or(|due| due <= now) =>
-                {
+                // Bytes of an unfinished sequence stay unsent after a drawing; only a stale viewer is owed another.
+                Mode::Live if viewer.is_stale && frame_due(viewer).is_none_or(|due| due <= now) => {
                     self.skip_ahead(viewer, now);
                 }
                 Mode::Live if viewer.sent_to >= self.seen => {
@@ -191,7 +190,6 @@ impl Run {
             let failure = Failure::new(ErrorCode::Partial, "the child reads no input: keys were dropped");
             viewer.send_failure(0, failure);
         }
-        self.expect_echo(keys);
         let is_another = self.typist != Some(viewer.id);
         if is_another || viewer.typed_at.is_none_or(|at| now.duration_since(at) > TYPED) {
             self.typist = Some(viewer.id);

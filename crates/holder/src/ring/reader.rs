@@ -126,12 +126,6 @@ impl RingReader {
         ArmOutcome::MovedTo(end)
     }
 
-    /// Takes back [`RingReader::arm`], for a reader that looks at the end itself for a moment. A wake-up that was already
-    /// on its way may still come.
-    pub fn disarm(&self) {
-        self.map.control().armed.store(0, Ordering::SeqCst);
-    }
-
     #[expect(unsafe_code, reason = "copies out of memory that another process writes")]
     fn copy_out(&self, from: u64, buf: &mut [u8]) {
         let at = self.map.at(from);
