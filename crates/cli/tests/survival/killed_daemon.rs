@@ -164,3 +164,35 @@ fn f1_kills_leave_no_torn_and_no_temporary_file() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// Asks its terminal who it is, then writes down every byte it is sent.
+const ASKER: &str = "import os, sys, tty
+tty.setraw(0)
+os.write(1, b'\\x1b[c\\x1b[>0q\\x1b[6nasked')
+heard = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+while True: os.write(heard, os.read(0, 4096))";
+
+#[test]
+fn p3_a_new_daemon_does_not_answer_again_what_the_old_one_answered() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let dir = tempfile::tempdir().unwrap();
+    let heard = dir.path().join("heard");
+    let argv = ["python3", "-c", ASKER, heard.to_str().unwrap()].map(str::to_owned).to_vec();
+    daemon.client().spawn(mark.spawn("asker", argv)).unwrap();
+    let wait_for = |ending: &str| {
+        testkit::census::eventually("the child has heard it", || {
+            std::fs::read_to_string(&heard).ok().filter(|text| text.ends_with(ending))
+        })
+    };
+    // The answers end with the cursor's place.
+    let first = wait_for("R");
+    assert!(first.contains("\x1b[?"), "{first:?}");
+    for fence in ["1", "2", "3"] {
+        daemon.kill_9();
+        daemon.qd(&["send", "--no-enter", "asker", fence]);
+        wait_for(fence);
+    }
+    assert_eq!(wait_for("3"), format!("{first}123"));
+    daemon.qd(&["close", "asker"]);
+}

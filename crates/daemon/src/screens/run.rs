@@ -49,6 +49,9 @@ pub(crate) struct Run {
     pub(crate) is_released: bool,
     /// What there was when the run was hosted: once it is on the screen, the screen can be shown.
     ready_at: u64,
+    /// Queries before this offset were answered by the daemon that saw them first: answering them again while the log is
+    /// replayed would type at the child.
+    answers_from: u64,
     pace: Pace,
     flood: Flood,
     checkpoints: Checkpoints,
@@ -88,6 +91,7 @@ impl Run {
             size: Size { cols: size.cols, rows: size.rows },
             seen,
             ready_at,
+            answers_from: if new.is_new { 0 } else { ready_at },
             lane: Lane::new(new.last_input_id),
             handle: new.handle,
             link: new.link,
@@ -121,6 +125,10 @@ impl Run {
     /// Takes the next piece of output, if there is one. Otherwise asks to be woken, or decides to look again soon.
     pub(crate) fn advance(&mut self, buffer: &mut [u8], now: Instant) -> Option<Advance> {
         self.pace.looked();
+        // A piece lies before or behind what an earlier daemon has answered, never across.
+        let answered = usize::try_from(self.answers_from.saturating_sub(self.seen)).unwrap_or(usize::MAX);
+        let most = if answered == 0 { buffer.len() } else { answered.min(buffer.len()) };
+        let buffer = &mut buffer[..most];
         loop {
             match self.handle.ring.read(self.seen, buffer) {
                 ReadOutcome::Bytes(0) => match self.handle.ring.arm(self.seen) {
@@ -168,7 +176,7 @@ impl Run {
         let step = (verdict == Verdict::Step).then(|| screen.checkpoint(Depth::Screen));
         let version = screen.version();
         drop(screen);
-        if !replies.is_empty() {
+        if !replies.is_empty() && self.seen > self.answers_from {
             // A child that asks and does not read gets no answer; nobody else is delayed.
             let _was_taken = self.lane.answer(&replies, &self.handle, &mut self.link);
         }
