@@ -49,8 +49,8 @@ fn adopt_one(path: &Path, screens: &Screens) -> Result<(RunKey, Input), LinkErro
     let run = RunKey::new(record.id, record.run);
     let pid = hello.child_pid;
     let exit = hello.exited.map(|exit| match exit.status {
-        ExitStatus::Code(code) => ChildExit::Code(code),
-        ExitStatus::Signal(signal) => ChildExit::Signal(signal),
+        ExitStatus::Code(code) => (ChildExit::Code(code), exit.final_offset),
+        ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
     });
     screens.host(NewRun::new(run, record.run_token.clone(), link, hello, false));
     Ok((run, Input::Adopted { record: Box::new(record), pid, exit }))

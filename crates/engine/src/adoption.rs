@@ -13,7 +13,7 @@ use crate::record::ProcessRecord;
 
 impl Engine {
     /// A holder of an earlier daemon: it belongs to a known run, or it is taken in as what it says it is.
-    pub(crate) fn adopt(&mut self, record: Box<ProcessRecord>, pid: i32, exit: Option<ChildExit>) {
+    pub(crate) fn adopt(&mut self, record: Box<ProcessRecord>, pid: i32, exit: Option<(ChildExit, u64)>) {
         let run = RunKey::new(record.id, record.run);
         match self.processes.get(&run.process).map(|known| known.run) {
             Some(known) if known > run.run => {
@@ -33,6 +33,10 @@ impl Engine {
         process.active_at = now.wall_ms;
         if exit.is_none() || process.exit.is_none() {
             process.status = Status::Running;
+        }
+        if let (Some((_, final_offset)), Some(exit)) = (exit, process.exit) {
+            // Its viewers were told by the last daemon; the next ones are told by this one.
+            self.effects.push(Effect::TellExit { run, exit, final_offset });
         }
         // The last daemon may have died between promising a size and setting it; an equal size changes nothing.
         let size = process.size;

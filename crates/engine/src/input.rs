@@ -74,8 +74,8 @@ pub enum Input {
         record: Box<ProcessRecord>,
         /// The child's pid.
         pid: i32,
-        /// How the child ended, if it has.
-        exit: Option<ChildExit>,
+        /// How the child ended and where its log ends, if it has.
+        exit: Option<(ChildExit, u64)>,
     },
     /// The connection that held this ticket is gone; nobody reads the answer.
     CallerGone {

@@ -3,8 +3,9 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use proto::request::ReadMode;
-use proto::{ExitReason, Size, Status};
+use client::Incoming;
+use proto::request::{Attach, ReadMode};
+use proto::{ExitReason, Notice, Size, Status};
 use testkit::census::{pause, scale};
 use testkit::{Mark, TestDaemon, child};
 
@@ -195,4 +196,26 @@ fn p3_a_new_daemon_does_not_answer_again_what_the_old_one_answered() {
     }
     assert_eq!(wait_for("3"), format!("{first}123"));
     daemon.qd(&["close", "asker"]);
+}
+
+#[test]
+fn s1_whoever_attaches_to_an_ended_process_is_told_so_by_the_next_daemon_too() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let argv = ["sh", "-c", "echo bye; exit 5"].map(str::to_owned).to_vec();
+    daemon.client().spawn(mark.spawn("over", argv)).unwrap();
+    daemon.wait_exit("over");
+    daemon.kill_9();
+    let mut viewer = daemon.client();
+    let size = Size::DEFAULT.into();
+    let wish = Attach { target: "over".into(), size, read_only: true, policy: None, take_over: false };
+    viewer.attach(wish).unwrap();
+    let exit = loop {
+        match viewer.receive_before(Instant::now() + testkit::DEADLINE).unwrap() {
+            Some(Incoming::Notice(Notice::Exit { exit, .. })) => break exit,
+            Some(_) => {}
+            None => daemon.fail("nothing was said about the exit"),
+        }
+    };
+    assert_eq!((exit.code, exit.reason), (Some(5), ExitReason::Exited));
 }
