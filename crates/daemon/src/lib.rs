@@ -1,7 +1,7 @@
 //! The body around the engine: one daemon per user, disposable at any moment.
 //!
 //! Owns the tasks, the socket, the screens and the links to holders. Refuses UI words and network sockets, and refuses
-//! being precious: crash, kill -9 and upgrade all end in [`adopt`], which is used every day.
+//! being precious: crash, kill -9 and upgrade all end in `adopt`, which is used every day.
 //!
 //! | task | owns | hears | says | when others are slow | ends when |
 //! |---|---|---|---|---|---|

@@ -19,7 +19,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long, default_value = "command")]
     kind: Kind,
 
-    /// Its name; otherwise <kind>-<n>
+    /// Its name; otherwise KIND-N, for example command-1
     #[arg(long)]
     name: Option<String>,
 
