@@ -34,8 +34,9 @@ pub(crate) enum StringKind {
 pub(crate) trait Sink {
     /// Text, control characters and ordinary sequences, all whole.
     fn run(&mut self, bytes: &[u8]);
-    /// A whole sequence that sets colours and attributes (SGR).
-    fn pen(&mut self, sequence: &[u8]) {
+    /// A whole sequence of the kinds that make up most of a repaint: colours and attributes (SGR), cursor placement
+    /// (CUP), erasing in a line (EL).
+    fn brief(&mut self, sequence: &[u8]) {
         self.run(sequence);
     }
     /// A whole control sequence (from ESC to final byte) that [`is_special`] picked.
@@ -79,8 +80,8 @@ pub(crate) struct Scanner {
 enum Glance {
     /// A whole ordinary sequence of this length; it may stay in its run.
     Ordinary(usize),
-    /// A whole sequence of this length that sets colours and attributes.
-    Pen(usize),
+    /// A whole sequence of this length for [`Sink::brief`].
+    Brief(usize),
     /// Anything else: cut the run and go byte by byte.
     Careful,
 }
@@ -98,10 +99,10 @@ impl Scanner {
             let escape = position + distance;
             match glance(&bytes[escape..]) {
                 Glance::Ordinary(length) => position = escape + length,
-                Glance::Pen(length) => {
+                Glance::Brief(length) => {
                     emit_before_cut(&bytes[run_start..escape], sink);
                     position = escape + length;
-                    sink.pen(&bytes[escape..position]);
+                    sink.brief(&bytes[escape..position]);
                     run_start = position;
                 }
                 Glance::Careful => {
@@ -366,7 +367,7 @@ fn glance_control(bytes: &[u8]) -> Glance {
     };
     let end = 2 + length;
     match bytes[end] {
-        b'm' => Glance::Pen(end + 1),
+        b'm' | b'H' | b'K' => Glance::Brief(end + 1),
         b'b' | b'n' | b'p' if is_special(&bytes[..=end]) => Glance::Careful,
         0x40..=0x7e => Glance::Ordinary(end + 1),
         _ => Glance::Careful,

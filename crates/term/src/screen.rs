@@ -279,11 +279,8 @@ impl Sink for Body {
         self.guarded(self.engine.size(), |engine| engine.advance(bytes));
     }
 
-    fn pen(&mut self, sequence: &[u8]) {
-        // Only the parser can fail here; setting an attribute cannot.
-        if !self.engine.pen(sequence) {
-            self.run(sequence);
-        }
+    fn brief(&mut self, sequence: &[u8]) {
+        self.guarded(self.engine.size(), |engine| engine.brief(sequence));
     }
 
     fn special(&mut self, sequence: &[u8]) {

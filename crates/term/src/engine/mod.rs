@@ -6,7 +6,7 @@
 //! [`Terminal`] stands between parser and emulator, sees every operation and keeps what is hidden, which
 //! is what makes exact checkpoints possible.
 
-mod attributes;
+mod brief;
 mod convert;
 mod edit;
 mod handler;
@@ -73,14 +73,13 @@ impl Engine {
         fresh
     }
 
-    /// Takes a whole sequence that sets colours and attributes, if it is an ordinary one.
-    pub(crate) fn pen(&mut self, sequence: &[u8]) -> bool {
-        let terminal = &mut self.terminal;
-        let is_ordinary = attributes::read(sequence, |attribute| terminal.terminal_attribute(attribute));
-        if is_ordinary {
-            terminal.earn_repeats(sequence.len());
+    /// Takes a whole sequence of the kinds that make up most of a repaint.
+    pub(crate) fn brief(&mut self, sequence: &[u8]) {
+        if brief::apply(sequence, &mut self.terminal) {
+            self.terminal.earn_repeats(sequence.len());
+        } else {
+            self.advance(sequence);
         }
-        is_ordinary
     }
 
     /// Takes whole sequences and whole characters, no strings.

@@ -1,11 +1,15 @@
-//! Colours and attributes (SGR) read without the foreign parser. Knows the ordinary ones; anything else is
-//! left to that parser, so that the two can never disagree about a rare form.
+//! The sequences that make up most of a repaint, read without the foreign parser: colours and attributes (SGR), cursor
+//! placement (CUP), erasing in a line (EL). Knows their ordinary forms; anything else is left to that parser, so that
+//! the two can never disagree about a rare one.
 //!
-//! Coloured output is mostly such sequences with a word between them. Going through the parser costs more
-//! for them than everything else together.
+//! Coloured output is mostly such sequences with a word between them. Going through the parser costs more for them
+//! than everything else together.
 
+use rio_vt::ansi::LineClearMode;
 use rio_vt::config::colors::{AnsiColor, ColorRgb, NamedColor};
 use rio_vt::crosswords::attr::Attr;
+use rio_vt::crosswords::pos::{Column, Line};
+use rio_vt::performer::handler::Handler;
 
 /// Most parameters of a sequence that is read here.
 const MOST: usize = 16;
@@ -31,14 +35,33 @@ const BRIGHT: [NamedColor; 8] = [
     NamedColor::LightWhite,
 ];
 
-/// Reads a whole sequence, from ESC to `m`, and applies what it says. `false`, with nothing applied, when it is not an
-/// ordinary one.
-pub(super) fn read(sequence: &[u8], mut apply: impl FnMut(Attr)) -> bool {
-    let Some(numbers) = Numbers::read(sequence) else { return false };
-    if !walk(numbers.all(), |_| {}) {
-        return false;
+/// Applies a whole sequence, from ESC to its final byte. `false`, with nothing applied, when it is not an ordinary one.
+pub(super) fn apply(sequence: &[u8], terminal: &mut impl Handler) -> bool {
+    let [_, b'[', parameters @ .., last] = sequence else { return false };
+    let Some(numbers) = Numbers::read(parameters) else { return false };
+    match (last, numbers.all()) {
+        (b'm', numbers) => {
+            walk(numbers, |_| {}) && walk(numbers, |attribute| terminal.terminal_attribute(attribute))
+        }
+        (b'H', [row]) => place(terminal, *row, 1),
+        (b'H', [row, col]) => place(terminal, *row, *col),
+        (b'K', [0]) => erase(terminal, LineClearMode::Right),
+        (b'K', [1]) => erase(terminal, LineClearMode::Left),
+        (b'K', [2]) => erase(terminal, LineClearMode::All),
+        _ => false,
     }
-    walk(numbers.all(), &mut apply)
+}
+
+/// Rows and columns count from one; zero means one too.
+fn place(terminal: &mut impl Handler, row: u16, col: u16) -> bool {
+    let (row, col) = (row.max(1) - 1, col.max(1) - 1);
+    terminal.goto(Line(row.into()), Column(col.into()));
+    true
+}
+
+fn erase(terminal: &mut impl Handler, mode: LineClearMode) -> bool {
+    terminal.clear_line(mode);
+    true
 }
 
 struct Numbers {
@@ -47,8 +70,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn read(sequence: &[u8]) -> Option<Numbers> {
-        let [_, b'[', parameters @ .., b'm'] = sequence else { return None };
+    fn read(parameters: &[u8]) -> Option<Numbers> {
         let mut numbers = Numbers { values: [0; MOST], count: 1 };
         for &byte in parameters {
             let value = &mut numbers.values[numbers.count - 1];
