@@ -11,29 +11,10 @@ use rio_vt::crosswords::attr::Attr;
 use rio_vt::crosswords::pos::{Column, Line};
 use rio_vt::performer::handler::Handler;
 
+use super::convert::BASIC;
+
 /// Most parameters of a sequence that is read here.
 const MOST: usize = 16;
-
-const NORMAL: [NamedColor; 8] = [
-    NamedColor::Black,
-    NamedColor::Red,
-    NamedColor::Green,
-    NamedColor::Yellow,
-    NamedColor::Blue,
-    NamedColor::Magenta,
-    NamedColor::Cyan,
-    NamedColor::White,
-];
-const BRIGHT: [NamedColor; 8] = [
-    NamedColor::LightBlack,
-    NamedColor::LightRed,
-    NamedColor::LightGreen,
-    NamedColor::LightYellow,
-    NamedColor::LightBlue,
-    NamedColor::LightMagenta,
-    NamedColor::LightCyan,
-    NamedColor::LightWhite,
-];
 
 /// Applies a whole sequence, from ESC to its final byte. `false`, with nothing applied, when it is not an ordinary one.
 pub(super) fn apply(sequence: &[u8], terminal: &mut impl Handler) -> bool {
@@ -111,7 +92,8 @@ fn walk(mut numbers: &[u16], mut apply: impl FnMut(Attr)) -> bool {
 }
 
 fn simple(number: u16) -> Option<Attr> {
-    let named = |colors: [NamedColor; 8], first: u16| AnsiColor::Named(colors[usize::from(number - first)]);
+    // The first eight are the ordinary colours, the other eight the bright ones.
+    let named = |from: usize, first: u16| AnsiColor::Named(BASIC[from + usize::from(number - first)]);
     Some(match number {
         0 => Attr::Reset,
         1 => Attr::Bold,
@@ -125,12 +107,12 @@ fn simple(number: u16) -> Option<Attr> {
         24 => Attr::CancelUnderline,
         27 => Attr::CancelReverse,
         29 => Attr::CancelStrike,
-        30..=37 => Attr::Foreground(named(NORMAL, 30)),
+        30..=37 => Attr::Foreground(named(0, 30)),
         39 => Attr::Foreground(AnsiColor::Named(NamedColor::Foreground)),
-        40..=47 => Attr::Background(named(NORMAL, 40)),
+        40..=47 => Attr::Background(named(0, 40)),
         49 => Attr::Background(AnsiColor::Named(NamedColor::Background)),
-        90..=97 => Attr::Foreground(named(BRIGHT, 90)),
-        100..=107 => Attr::Background(named(BRIGHT, 100)),
+        90..=97 => Attr::Foreground(named(8, 90)),
+        100..=107 => Attr::Background(named(8, 100)),
         _ => return None,
     })
 }

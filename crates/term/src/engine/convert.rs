@@ -16,7 +16,8 @@ const FLAGS: [(StyleFlags, Attributes); 8] = [
     (StyleFlags::STRIKEOUT, Attributes::STRIKE),
 ];
 
-const BASIC: [NamedColor; 16] = [
+/// The sixteen colours that have names, in the order of their numbers.
+pub(super) const BASIC: [NamedColor; 16] = [
     NamedColor::Black,
     NamedColor::Red,
     NamedColor::Green,
