@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proto::event::Event;
 use proto::{ExitReason, Status};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::{is_alive, parent, pin, wait_gone};
+use testkit::census::{eventually, is_alive, parent, pin, wait_gone};
 use testkit::{DEADLINE, Mark, TestDaemon, child};
 
 use crate::QD;
@@ -30,8 +30,11 @@ fn s2_a_killed_holder_ends_exactly_its_own_run() {
         daemon.wait_pattern(&name, "ready");
         let mut events = daemon.client();
         events.subscribe().unwrap();
-        let family: Vec<_> = mark.living().into_iter().map(pin).collect();
-        assert!(family.len() >= 3, "the leader and both grandchildren");
+        // A process that is just being executed shows no environment for a moment.
+        let family = eventually("the leader and both grandchildren", || {
+            Some(mark.living()).filter(|living| living.len() >= 3)
+        });
+        let family: Vec<_> = family.into_iter().map(pin).collect();
         let began = Instant::now();
         kill_holder_of(victim.pid.unwrap());
         loop {
