@@ -2,9 +2,9 @@
 //!
 //! Owns the switch between the two. Refuses a clock of its own.
 //!
-//! A child that floods moves the ring's end some 20,000 times a second, 4 KiB at a time. Waking for each costs two
-//! context switches per 4 KiB on both sides; measured here, batching by a millisecond gives the child back a tenth of
-//! its speed. A person never sees it: the first bytes after quiet are always handled at once.
+//! A child that floods moves the ring's end some 20,000 times a second, 4 KiB at a time. Waking for each costs
+//! context switches on both sides; looking once a millisecond spares them (its share of the speed was not measured
+//! alone). A person never sees it: the first bytes after quiet are always handled at once.
 
 use std::time::{Duration, Instant};
 
