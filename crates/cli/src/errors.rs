@@ -118,7 +118,7 @@ fn exit_for(code: ErrorCode) -> u8 {
     match code {
         ErrorCode::NotFound | ErrorCode::TaskNotFound => NOT_FOUND,
         ErrorCode::InvalidArgs => USAGE,
-        ErrorCode::Conflict => CONFLICT,
+        ErrorCode::Conflict | ErrorCode::DialogOpen | ErrorCode::HumanTyping => CONFLICT,
         ErrorCode::Denied | ErrorCode::Unauthorized | ErrorCode::WorkspaceMismatch => DENIED,
         ErrorCode::Timeout => TIMEOUT,
         ErrorCode::ShuttingDown | ErrorCode::Version => UNREACHABLE,
@@ -128,6 +128,8 @@ fn exit_for(code: ErrorCode) -> u8 {
         | ErrorCode::Partial
         | ErrorCode::Limit
         | ErrorCode::Protocol
+        | ErrorCode::WrongKind
+        | ErrorCode::NotDelivered
         | ErrorCode::NoSpace
         | ErrorCode::Internal
         | ErrorCode::Unknown => FAILED,

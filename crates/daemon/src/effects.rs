@@ -78,6 +78,11 @@ impl Hands {
             Effect::TellExit { run, exit, final_offset } => {
                 self.order(run, Order::TellExit { run, exit, final_offset });
             }
+            Effect::Type { .. }
+            | Effect::HandOver { .. }
+            | Effect::CollectResult { .. }
+            | Effect::Notify { .. }
+            | Effect::KeepDrift { .. } => {}
             Effect::Announce(announcement) => {
                 // Nobody may be listening.
                 let _nobody = self.events.send(Arc::new(announcement));

@@ -2,10 +2,11 @@
 //!
 //! Owns the closed list. Refuses doing anything.
 
+use proto::agent::MailId;
 use proto::event::Announcement;
-use proto::{Failure, Name, ProcessId, Reply, RunNumber, Size};
+use proto::{Evidence, Failure, Name, ProcessId, Reply, RunNumber, Size};
 
-use crate::input::{RunKey, Ticket, WaitId};
+use crate::input::{HookDecision, JobId, RunKey, Ticket, WaitId};
 use crate::record::{ProcessRecord, Record};
 
 /// Something to be done.
@@ -77,6 +78,51 @@ pub enum Effect {
         /// The log's end.
         final_offset: u64,
     },
+    /// Type for a program, if what the screen shows at that very moment allows it; answer with `TypingDone`.
+    Type {
+        /// Into which run.
+        run: RunKey,
+        /// Which piece of typing this is.
+        job: JobId,
+        /// What.
+        what: Keystrokes,
+        /// On which conditions.
+        guard: Guard,
+    },
+    /// Hand a message to the vendor's own channel; answer with `HandedOver`.
+    HandOver {
+        /// To which run.
+        run: RunKey,
+        /// Which message.
+        mail: MailId,
+        /// Its text.
+        text: String,
+    },
+    /// Find what the agent said at the end of this turn; answer with `Result`.
+    CollectResult {
+        /// Of which run.
+        run: RunKey,
+        /// Which turn.
+        turn: u64,
+    },
+    /// Tell a person who may be looking elsewhere.
+    Notify {
+        /// About whom.
+        run: RunKey,
+        /// In one line.
+        title: String,
+        /// More.
+        body: String,
+    },
+    /// Two sources disagreed for too long: keep the screen as a sample.
+    KeepDrift {
+        /// Of which run.
+        run: RunKey,
+        /// Who won.
+        winner: Box<Evidence>,
+        /// Who said something else.
+        other: Box<Evidence>,
+    },
     /// Make it durable before anything after it is done.
     Record(Record),
     /// Tell every subscriber.
@@ -99,6 +145,8 @@ pub enum Answer {
     Reply(Reply),
     /// The daemon continues on the data plane.
     Located(Located),
+    /// To a hook: what the agent is to do.
+    Hook(HookDecision),
     /// The caller of a wait or list needs nothing more from the data plane than live numbers.
     Listed {
         /// The revision the list was taken at.
@@ -125,6 +173,35 @@ pub struct Located {
     pub exit: Option<proto::Exit>,
 }
 
+/// What is typed for a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keystrokes {
+    /// Text as one paste; done when it has drained and the screen has settled.
+    Paste(String),
+    /// Keys by name; done when they have drained.
+    Keys(Vec<String>),
+}
+
+/// On which conditions a program may type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The dialog that must be open; none: no dialog may be.
+    pub dialog: Option<String>,
+    /// Nobody's unsent text may be in the composer.
+    pub needs_empty_composer: bool,
+    /// No person may have typed for this long.
+    pub human_quiet_ms: u64,
+}
+
+/// What an agent's run is started with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentStart {
+    /// The vendor session to continue; none: a new one.
+    pub resume: Option<String>,
+    /// Requests for leave to use a tool come to the inbox.
+    pub parks_permissions: bool,
+}
+
 /// Everything a holder needs to start one run.
 #[derive(Clone, Debug)]
 pub struct StartRun {
@@ -140,6 +217,8 @@ pub struct StartRun {
     pub size: Size,
     /// What a later daemon needs to adopt it without a database.
     pub record: ProcessRecord,
+    /// For agents: what else it is started with.
+    pub agent: Option<AgentStart>,
 }
 
 /// Shorthand used all over the engine.

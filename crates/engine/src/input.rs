@@ -2,8 +2,12 @@
 //!
 //! Owns the shapes of inputs. Refuses carrying bytes of output: facts say that there were some.
 
-use proto::request::{Attach, Close, Kill, Rename, Resize, Restart, Shutdown, Spawn, Target, Wait};
-use proto::{Failure, ProcessId, RunNumber, Size};
+use proto::agent::{Composer, Context, MailId, Source};
+use proto::request::{
+    AskResult, Attach, Close, Explain, GiveAnswer, Kill, Rename, Resize, Restart, Resume, Shutdown, Spawn, Target, Tell,
+    Wait,
+};
+use proto::{Evidence, Failure, ProcessId, RunNumber, Size};
 
 use crate::record::ProcessRecord;
 use crate::rights::Verb;
@@ -117,8 +121,66 @@ pub enum Command {
     Restart(Restart),
     /// Give a new name.
     Rename(Rename),
+    /// Give an agent a message.
+    Tell(Tell),
+    /// What became of a message.
+    Receipt(MailId),
+    /// What an agent said at the end of a turn.
+    Result(AskResult),
+    /// Why an agent's state is what it is.
+    Explain(Explain),
+    /// What needs a person.
+    Inbox,
+    /// Answer an item of the inbox.
+    Answer(GiveAnswer),
+    /// Start an agent again in the vendor session it had.
+    Resume(Resume),
+    /// A lifecycle event of the agent the caller lives in.
+    Hook(Box<HookNotice>),
     /// End the daemon.
     Shutdown(Shutdown),
+}
+
+/// A lifecycle event of an agent, read by its manifest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookNotice {
+    /// What it says about the state.
+    pub evidence: Option<Evidence>,
+    /// What it marks.
+    pub moment: HookMoment,
+}
+
+/// What a lifecycle event marks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookMoment {
+    /// Nothing beyond its evidence.
+    Other,
+    /// A prompt was submitted: a turn begins.
+    PromptSubmitted,
+    /// The turn is over; the agent goes on if it is given something.
+    TurnEnded,
+    /// The turn failed.
+    TurnFailed,
+    /// The agent asks for leave to use a tool.
+    PermissionAsked {
+        /// What for, in one line.
+        title: String,
+        /// The command, the file, the arguments.
+        body: String,
+    },
+}
+
+/// What a lifecycle event is answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookDecision {
+    /// Nothing: the agent goes on as it would.
+    Nothing,
+    /// The agent goes on with this text instead of ending its turn.
+    Continue(String),
+    /// It may.
+    Allow,
+    /// It may not.
+    Deny(String),
 }
 
 /// How a child ended, as the system says.
@@ -200,9 +262,114 @@ pub enum Fact {
         /// The log's end at that moment.
         offset: u64,
     },
+    /// The run is an agent's: what its manifest and its launch say.
+    Launched(Launched),
+    /// A source has an opinion.
+    Evidence(Box<Evidence>),
+    /// A source has none any more.
+    Withdrawn(Source),
+    /// The screen was looked at and something about it is new.
+    Looked(Box<Look>),
+    /// The vendor's session became known.
+    Session(String),
+    /// How full the agent's context is.
+    Context(Context),
+    /// What became of an [`crate::Effect::Type`].
+    TypingDone {
+        /// Which.
+        job: JobId,
+        /// What.
+        outcome: Typing,
+    },
+    /// What became of an [`crate::Effect::HandOver`].
+    HandedOver {
+        /// Which message.
+        mail: MailId,
+        /// What.
+        outcome: HandOver,
+    },
+    /// What an agent said at the end of a turn.
+    Result {
+        /// Which turn.
+        turn: u64,
+        /// The text.
+        text: String,
+        /// Where it comes from.
+        from: &'static str,
+    },
     /// A watched pattern did not appear, and the run is over.
     Unmatched {
         /// Which wait.
         wait: WaitId,
     },
+}
+
+/// Names one piece of guarded typing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId(pub u64);
+
+/// What is known of an agent's run from its launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launched {
+    /// The vendor session, when the launch chose or resumed one.
+    pub session: Option<String>,
+    /// The vendor's version, when it is known.
+    pub version: Option<String>,
+    /// The vendor has a channel of its own for messages.
+    pub has_channel: bool,
+    /// That channel also reaches an agent in the middle of a turn.
+    pub channel_reaches_busy: bool,
+    /// A hook marks the end of each turn and can hand over a message.
+    pub hands_over_at_turn_end: bool,
+    /// Something marks each submitted prompt (a hook, a status report, a server): delivery counts on it.
+    pub confirms_prompts: bool,
+}
+
+/// What the screen of an agent shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Look {
+    /// What the screen's rules say.
+    pub screen: Option<Evidence>,
+    /// A live dialog.
+    pub dialog: Option<Evidence>,
+    /// What the title says.
+    pub title: Option<Evidence>,
+    /// What the place where prompts are written holds.
+    pub composer: Composer,
+    /// Shells, tools and agents that run on although no turn is under way.
+    pub background: u32,
+}
+
+/// What became of guarded typing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typing {
+    /// Everything reached the terminal, and the screen has settled where that was asked for.
+    Done,
+    /// Nothing was typed: a dialog is open that is not the one to be answered.
+    Dialog,
+    /// Nothing was typed: the dialog to be answered is gone or another one.
+    Stale,
+    /// Nothing was typed: the terminal reads a secret.
+    NoEcho,
+    /// Nothing was typed: somebody's unsent text is in the composer.
+    Draft,
+    /// Nothing was typed: a person typed a moment ago.
+    HumanTyping,
+    /// Only part reached the terminal.
+    Partial,
+    /// The run is over.
+    Gone,
+}
+
+/// What became of handing a message to the vendor's own channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandOver {
+    /// It began a turn.
+    Submitted,
+    /// It was taken and is read in the turn that is under way.
+    Delivered,
+    /// The channel is not there now; nothing was handed over.
+    Unavailable(String),
+    /// It may or may not have been taken.
+    Unknown(String),
 }

@@ -33,8 +33,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto::{Event, ProcessId, ProcessView};
 
-pub use effect::{Answer, Effect, Located, StartRun};
-pub use input::{Caller, Command, Fact, Input, Moment, RunKey, Ticket, ViewerId, WaitId};
+pub use effect::{AgentStart, Answer, Effect, Guard, Keystrokes, Located, StartRun};
+pub use input::{
+    Caller, Command, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched, Look, Moment, RunKey,
+    Ticket, Typing, ViewerId, WaitId,
+};
 pub use record::{ProcessRecord, Record};
 pub use rights::Verb;
 pub use tasks::{NoTasks, TaskLookup, TaskPlace};

@@ -39,6 +39,15 @@ impl Engine {
             Fact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
             Fact::Matched { wait, text, offset } => self.matched(wait, run, text, offset),
             Fact::Unmatched { wait } => self.unmatched(wait, run),
+            Fact::Launched(_)
+            | Fact::Evidence(_)
+            | Fact::Withdrawn(_)
+            | Fact::Looked(_)
+            | Fact::Session(_)
+            | Fact::Context(_)
+            | Fact::TypingDone { .. }
+            | Fact::HandedOver { .. }
+            | Fact::Result { .. } => {}
         }
     }
 
@@ -68,6 +77,7 @@ impl Engine {
             env: environment::compose(process, process.session.as_deref()),
             size: process.size,
             record: process.record(),
+            agent: None,
         };
         self.effects.push(Effect::Start(Box::new(start)));
     }

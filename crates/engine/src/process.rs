@@ -180,6 +180,7 @@ impl Process {
             pid: self.pid.filter(|_| self.is_live()),
             run: self.run,
             state: None,
+            agent: None,
             parent: self.parent,
             task: self.task.clone(),
             workspace: self.workspace.clone(),

@@ -111,10 +111,10 @@ impl Engine {
             (Until::Exit(_) | Until::Silence(_), _) => {
                 wait.satisfied.insert(run.process, satisfied);
             }
-            (Until::Pattern(_) | Until::State(_), Quantifier::Any) if wait.targets.len() > 1 => {
+            (Until::Pattern(_) | Until::State(_) | Until::Turn(_), Quantifier::Any) if wait.targets.len() > 1 => {
                 wait.targets.retain(|target| *target != run);
             }
-            (Until::Pattern(_) | Until::State(_), _) => {
+            (Until::Pattern(_) | Until::State(_) | Until::Turn(_), _) => {
                 let name = satisfied.name;
                 let message = format!("{name} ended before what was waited for");
                 self.fail_wait(
@@ -221,6 +221,7 @@ fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
         name: process.name.clone(),
         text,
         exit: process.exit,
+        state: None,
         offset: process.log_end,
     }
 }

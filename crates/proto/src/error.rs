@@ -40,6 +40,14 @@ pub enum ErrorCode {
     Protocol,
     /// The peer speaks another protocol version.
     Version,
+    /// The process is of a kind that does not understand this.
+    WrongKind,
+    /// A dialog is open: answer it first.
+    DialogOpen,
+    /// A person is typing there.
+    HumanTyping,
+    /// The message could not be delivered; the message says why.
+    NotDelivered,
     /// The disk is full.
     NoSpace,
     /// Our own fault.

@@ -44,6 +44,22 @@ pub enum Event {
         /// Which.
         id: ProcessId,
     },
+    /// What became of a message changed.
+    Mail(crate::agent::Receipt),
+    /// A turn of an agent is over and its result can be asked for.
+    TurnEnded {
+        /// Which process.
+        id: ProcessId,
+        /// Which turn.
+        turn: u64,
+    },
+    /// Something needs a person.
+    ItemOpened(Box<crate::agent::InboxItem>),
+    /// It no longer does.
+    ItemClosed {
+        /// Which item.
+        item: u64,
+    },
     /// Events were skipped because this client was slow: ask for the list again.
     Resync {},
 }

@@ -3,10 +3,12 @@
 //! Owns: ids, names, requests, replies, events, errors and the framing of bytes on the socket.
 //! Refuses: I/O, clocks, tokio, decisions. Everything here is plain data that parses or does not.
 //!
-//! Reading order: [`id`] and [`name`] (what things are called), [`process`] (what is known of one),
+//! Reading order: [`id`] and [`name`] (what things are called), [`process`] (what is known of one), [`agent`] (what is
+//! known of an agent beyond that),
 //! [`request`] and [`reply`] (what may be asked and answered), [`event`] (what is announced),
 //! [`error`] (how it fails), [`frame`] (how all of it travels), [`version`] (who may talk to whom).
 
+pub mod agent;
 pub mod environment;
 pub mod error;
 pub mod event;
@@ -20,6 +22,7 @@ pub mod reply;
 pub mod request;
 pub mod version;
 
+pub use agent::{AgentState, AgentView, Evidence};
 pub use error::{ErrorCode, Failure};
 pub use event::{Event, Notice};
 pub use frame::{Decoder, Frame, FrameError};

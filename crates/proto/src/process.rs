@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, ProcessId, RunNumber};
+use crate::{AgentState, AgentView, Name, ProcessId, RunNumber};
 
 /// What a process is made from, which decides what happens after its child exits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -213,7 +213,10 @@ pub struct ProcessView {
     /// Which run this is.
     pub run: RunNumber,
     /// What an agent is doing; `null` for processes whose state nobody judges.
-    pub state: Option<String>,
+    pub state: Option<AgentState>,
+    /// What is known of an agent beyond that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Box<AgentView>>,
     /// The process that spawned it.
     pub parent: Option<ProcessId>,
     /// The task it works for.

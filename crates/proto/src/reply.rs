@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::{AgentOffer, Explanation, InboxItem, ManifestFault, Receipt, Turn};
 use crate::event::{Announcement, Notice};
 use crate::process::LogSpan;
 use crate::request::ReadMode;
@@ -77,6 +78,22 @@ pub enum Reply {
     Subscribed(Subscribed),
     /// To `kill` once the run is over, and to `close` once the entry is gone.
     Ended(Ended),
+    /// To `tell` and `receipt`.
+    Receipt(Receipt),
+    /// To `result`.
+    Turn(Turn),
+    /// To `explain`.
+    Explanation(Box<Explanation>),
+    /// To `inbox`.
+    Inbox(Vec<InboxItem>),
+    /// To `hook`: what the hook writes back to the vendor's program; none: nothing.
+    HookAnswer(HookAnswer),
+    /// To `agents`.
+    Agents(Vec<AgentOffer>),
+    /// To `check_manifest`.
+    Manifest(ManifestChecked),
+    /// To `sample`.
+    Sample(SampleTaken),
     /// To verbs whose success says all.
     Done(Done),
 }
@@ -204,6 +221,9 @@ pub struct Satisfied {
     /// How it ended, for exits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
+    /// What it was doing, for agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<crate::AgentState>,
     /// The log's end at that moment.
     pub offset: u64,
 }
@@ -274,6 +294,31 @@ pub struct Ended {
     /// How its run ended; absent when it never had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
+}
+
+/// To `hook`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HookAnswer {
+    /// What the hook prints, as JSON; none: nothing.
+    pub output: Option<serde_json::Value>,
+}
+
+/// To `check_manifest`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestChecked {
+    /// What is wrong; empty: nothing.
+    pub faults: Vec<ManifestFault>,
+}
+
+/// To `sample`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleTaken {
+    /// A name for its file.
+    pub file: String,
+    /// The file's text.
+    pub text: String,
+    /// How many secrets were masked.
+    pub masked: u32,
 }
 
 /// To verbs whose success says all.

@@ -3,14 +3,19 @@
 //! Owns the shapes and the limits on their text. Refuses judging them: whether a target exists or a caller may
 //! is the engine's business.
 
+mod agents;
 mod parse;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Kind, Size};
+use crate::{AgentState, Kind, Size};
 
+pub use agents::{
+    AgentWish, AskReceipt, AskResult, CheckManifest, Explain, GiveAnswer, Hook, OnTimeout, PermissionDesk, Resume,
+    Sample, Tell,
+};
 pub use parse::parse_call;
 
 /// One request with the number its answer will carry.
@@ -60,6 +65,28 @@ pub enum Request {
     Follow(Follow),
     /// Streams events on this connection.
     Subscribe(Nothing),
+    /// Gives an agent a message, with a receipt.
+    Tell(Tell),
+    /// What became of a message.
+    Receipt(AskReceipt),
+    /// What an agent said at the end of a turn.
+    Result(AskResult),
+    /// Why an agent's state is what it is.
+    Explain(Explain),
+    /// What needs a person.
+    Inbox(Nothing),
+    /// Answers an item of the inbox.
+    Answer(GiveAnswer),
+    /// Starts an agent again in the vendor session it had.
+    Resume(Resume),
+    /// A lifecycle event of the agent that the caller lives in.
+    Hook(Hook),
+    /// Which agents there are.
+    Agents(Nothing),
+    /// Looks for faults in a manifest.
+    CheckManifest(CheckManifest),
+    /// The screen of an agent as a sample for the recordings, secrets masked.
+    Sample(Sample),
     /// Ends the daemon; the holders stay unless told otherwise.
     Shutdown(Shutdown),
 }
@@ -86,6 +113,17 @@ impl Request {
             Self::View(_) => "view",
             Self::Follow(_) => "follow",
             Self::Subscribe(_) => "subscribe",
+            Self::Tell(_) => "tell",
+            Self::Receipt(_) => "receipt",
+            Self::Result(_) => "result",
+            Self::Explain(_) => "explain",
+            Self::Inbox(_) => "inbox",
+            Self::Answer(_) => "answer",
+            Self::Resume(_) => "resume",
+            Self::Hook(_) => "hook",
+            Self::Agents(_) => "agents",
+            Self::CheckManifest(_) => "check_manifest",
+            Self::Sample(_) => "sample",
             Self::Shutdown(_) => "shutdown",
         }
     }
@@ -179,6 +217,9 @@ pub struct Spawn {
     /// End it after this long without input, output or viewers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_timeout_ms: Option<u64>,
+    /// For agents: what else it is started with.
+    #[serde(default)]
+    pub agent: AgentWish,
 }
 
 /// Which text is read.
@@ -231,8 +272,10 @@ pub struct Search {
 pub enum Until {
     /// A regular expression appears in what is printed or shown.
     Pattern(String),
-    /// An agent reaches this state.
-    State(String),
+    /// An agent is in one of these states.
+    State(Vec<AgentState>),
+    /// This turn of an agent is over.
+    Turn(u64),
     /// The run is over.
     Exit(Nothing),
     /// Nothing was printed for this many milliseconds.

@@ -73,7 +73,7 @@ fn state_or_exit(process: &ProcessView) -> String {
     let is_over = matches!(process.status, Status::Exited | Status::Failed | Status::Parked);
     match (process.exit.filter(|_| is_over), &process.state) {
         (Some(exit), _) => super::wait::exit_words(&exit),
-        (None, Some(state)) => state.clone(),
+        (None, Some(state)) => state.to_string(),
         (None, None) => "-".to_owned(),
     }
 }

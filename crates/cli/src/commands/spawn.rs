@@ -101,6 +101,7 @@ impl SpawnArgs {
             workspace: self.workspace,
             auto_restart: self.auto_restart,
             idle_timeout_ms: self.idle_timeout.map(|seconds| seconds.saturating_mul(1000)),
+            agent: proto::request::AgentWish::default(),
         })
     }
 }

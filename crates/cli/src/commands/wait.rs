@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{ArgGroup, Args};
 use proto::Exit;
 use proto::reply::Satisfied;
+use proto::AgentState;
 use proto::request::{Nothing, Quantifier, Target, Until, Wait};
 
 use crate::context::Context;
@@ -25,7 +26,7 @@ pub(crate) struct WaitArgs {
 
     /// Until an agent reaches this state
     #[arg(long, group = "until")]
-    state: Option<String>,
+    state: Option<AgentState>,
 
     /// Until the run is over
     #[arg(long, group = "until")]
@@ -63,7 +64,7 @@ impl WaitArgs {
     fn request(self) -> Result<Wait, CliError> {
         let until = match (self.pattern, self.state, self.silence) {
             (Some(pattern), _, _) => Until::Pattern(pattern),
-            (_, Some(state), _) => Until::State(state),
+            (_, Some(state), _) => Until::State(vec![state]),
             (_, _, Some(silence)) => Until::Silence(silence),
             _ if self.exit => Until::Exit(Nothing {}),
             _ => {

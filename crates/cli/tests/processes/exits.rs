@@ -126,7 +126,7 @@ fn t7_exit_then_removed_then_done_and_then_it_is_not_found() {
             Event::Exited { exit, .. } => Some(format!("exited {}", exit.reason)),
             Event::Removed { .. } => Some("removed".to_owned()),
             Event::Done { .. } => Some("done".to_owned()),
-            Event::Changed(_) | Event::Resync {} => None,
+            _ => None,
         });
     assert_eq!(events.collect::<Vec<_>>(), ["exited closed", "removed", "done"]);
     let notices = notices(&mut viewer);

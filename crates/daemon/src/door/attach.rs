@@ -21,7 +21,7 @@ pub(super) async fn locate(client: &Client, wish: &Attach) -> Result<Located, Fa
             hosted(client, &located)?.ready().await;
             Ok(located)
         }
-        Answer::Reply(_) | Answer::Listed { .. } => Err(unexpected("attach")),
+        Answer::Reply(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("attach")),
     }
 }
 

@@ -69,6 +69,13 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         Request::Restart(restart) => Command::Restart(restart),
         Request::Rename(rename) => Command::Rename(rename),
         Request::Shutdown(shutdown) => Command::Shutdown(shutdown),
+        Request::Tell(tell) => Command::Tell(tell),
+        Request::Receipt(ask) => Command::Receipt(ask.mail),
+        Request::Result(ask) => Command::Result(ask),
+        Request::Explain(explain) => Command::Explain(explain),
+        Request::Inbox(_) => Command::Inbox,
+        Request::Answer(answer) => Command::Answer(answer),
+        Request::Resume(resume) => Command::Resume(resume),
         Request::Hello(_)
         | Request::Status(_)
         | Request::List(_)
@@ -78,11 +85,15 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         | Request::Attach(_)
         | Request::View(_)
         | Request::Follow(_)
+        | Request::Hook(_)
+        | Request::Agents(_)
+        | Request::CheckManifest(_)
+        | Request::Sample(_)
         | Request::Subscribe(_) => return Err(unexpected(verb)),
     };
     match client.door.desk.ask(client.caller, command).await? {
         Answer::Reply(reply) => Ok(reply),
-        Answer::Located(_) | Answer::Listed { .. } => Err(unexpected(verb)),
+        Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected(verb)),
     }
 }
 
@@ -90,7 +101,7 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
 pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Result<Located, Failure> {
     match client.door.desk.ask(client.caller, Command::Locate { target, verb }).await? {
         Answer::Located(located) => Ok(located),
-        Answer::Reply(_) | Answer::Listed { .. } => Err(unexpected("locate")),
+        Answer::Reply(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("locate")),
     }
 }
 

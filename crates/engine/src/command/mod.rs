@@ -38,6 +38,14 @@ impl Engine {
             Command::Close(close) => self.close(caller, ticket, &close),
             Command::Restart(restart) => self.restart(caller, ticket, &restart),
             Command::Rename(rename) => self.rename(caller, &rename),
+            Command::Tell(_)
+            | Command::Receipt(_)
+            | Command::Result(_)
+            | Command::Explain(_)
+            | Command::Inbox
+            | Command::Answer(_)
+            | Command::Resume(_)
+            | Command::Hook(_) => Err(Failure::new(proto::ErrorCode::WrongKind, "only agents understand this")),
             Command::Shutdown(shutdown) => self.begin_shutdown(caller, ticket, shutdown),
         };
         match verdict {

@@ -55,7 +55,7 @@ impl Engine {
             Until::Silence(silence) if *silence > MAX_MS => {
                 return Err(Failure::invalid("silence", "at most a week"));
             }
-            Until::State(_) => {
+            Until::State(_) | Until::Turn(_) => {
                 return Err(Failure::invalid("state", "only agents have a state")
                     .hint("wait for --pattern, --exit or --silence"));
             }

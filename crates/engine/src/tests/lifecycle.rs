@@ -92,7 +92,7 @@ fn t7_close_is_exit_then_removal_then_done_then_the_answer() {
                 Event::Exited { .. } => Some("exited"),
                 Event::Removed { .. } => Some("removed"),
                 Event::Done { .. } => Some("done"),
-                Event::Changed(_) | Event::Resync {} => None,
+                _ => None,
             },
             Effect::Release { .. } => Some("released"),
             Effect::Reply { .. } => Some("answered"),

@@ -161,7 +161,7 @@ fn f8_bad_waits_are_refused_in_words() {
         (wait(vec![target(run)], exit(), Some(u64::MAX)), ErrorCode::InvalidArgs),
         (wait(vec![target(run)], Until::Silence(u64::MAX), None), ErrorCode::InvalidArgs),
         (wait(vec![target(run)], Until::Pattern("a".repeat(5000)), None), ErrorCode::InvalidArgs),
-        (wait(vec![target(run)], Until::State("idle".into()), None), ErrorCode::InvalidArgs),
+        (wait(vec![target(run)], Until::State(vec![proto::AgentState::Idle]), None), ErrorCode::InvalidArgs),
         (wait(vec!["ghost".into()], exit(), None), ErrorCode::NotFound),
     ];
     for (wait, code) in cases {

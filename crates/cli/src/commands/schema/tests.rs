@@ -80,7 +80,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         run: RunNumber(1),
     };
     let satisfied =
-        Satisfied { id: id(), name: name(), text: Some("x".into()), exit: Some(exit()), offset: 1 };
+        Satisfied { id: id(), name: name(), text: Some("x".into()), exit: Some(exit()), state: None, offset: 1 };
     let matches =
         Matches { matches: vec![Match { line: 1, start: 0, end: 1, text: "x".into() }], truncated: false };
     let status = DaemonStatus {

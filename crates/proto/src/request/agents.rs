@@ -1,0 +1,135 @@
+//! The verbs that only agents understand.
+//!
+//! Owns their arguments. Refuses vendor words: an agent is named by its manifest.
+
+use serde::{Deserialize, Serialize};
+
+use super::Target;
+use crate::agent::MailId;
+
+/// What an agent is started with beside its argv.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentWish {
+    /// Its first message, delivered as soon as it takes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Continue this vendor session instead of beginning one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Who answers when it asks for leave to use a tool; left out: whoever sees its screen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<PermissionDesk>,
+}
+
+/// Requests for leave to use a tool wait in the inbox instead of only on the agent's screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionDesk {
+    /// How long one waits for an answer.
+    pub timeout_ms: u64,
+    /// What it gets when nobody answered.
+    #[serde(default)]
+    pub on_timeout: OnTimeout,
+}
+
+/// What a request for leave gets when nobody answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    /// No.
+    #[default]
+    Deny,
+    /// Yes.
+    Allow,
+    /// The agent asks on its own screen.
+    Ask,
+}
+
+/// Arguments of `tell`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tell {
+    /// Which agent.
+    pub target: Target,
+    /// What.
+    pub text: String,
+    /// Chosen by the caller: the same key again gives the same receipt and delivers nothing twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Answer at the latest after this long, with whatever the receipt says then; 0 answers at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+    /// Give up delivering after this long; a day when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<u64>,
+}
+
+/// Arguments of `receipt`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskReceipt {
+    /// Of which message.
+    pub mail: MailId,
+}
+
+/// Arguments of `result`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskResult {
+    /// Of which agent.
+    pub target: Target,
+    /// Of which turn; left out: the newest that is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+}
+
+/// Arguments of `explain`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explain {
+    /// Which agent.
+    pub target: Target,
+}
+
+/// Arguments of `answer`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GiveAnswer {
+    /// Which item of the inbox.
+    pub item: u64,
+    /// One of its options: a number, a name (`allow`, `deny`), or the text of an option.
+    pub choice: String,
+}
+
+/// Arguments of `resume`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// Which agent.
+    pub target: Target,
+    /// This vendor session; left out: the one it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+/// Arguments of `hook`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hook {
+    /// What the vendor's program wrote to the hook.
+    pub payload: serde_json::Value,
+    /// The event's name where the payload has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+}
+
+/// Arguments of `check_manifest`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckManifest {
+    /// The manifest's text.
+    pub text: String,
+    /// The name of its file, which is the manifest's name.
+    pub name: String,
+}
+
+/// Arguments of `sample`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Of which agent.
+    pub target: Target,
+    /// The state it is in, as the person who records it sees it; left out: what the rules say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<crate::AgentState>,
+}
