@@ -1,0 +1,110 @@
+//! What a scratchpad was: one file per revision, named by number and author. Refuses growing without end.
+
+use super::PadName;
+use super::beneath::Folder;
+use crate::StoreError;
+
+/// Revisions kept for each pad; the oldest go.
+const MAX_REVISIONS: usize = 100;
+/// Who changed a file without asking Quarterdeck.
+pub(super) const AUTHOR_EDITOR: &str = "editor";
+/// Marks the revision at which a pad was removed.
+const BURIED: &str = ".gone";
+/// Largest revision file: the largest pad.
+const LIMIT: usize = super::PAD_LIMIT;
+
+/// One revision of a pad.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Who made it.
+    pub author: String,
+    /// When, in milliseconds since the epoch.
+    pub at: u64,
+    /// The pad was removed at this revision.
+    pub is_removal: bool,
+}
+
+/// The revisions of one pad.
+pub(super) struct History {
+    folder: Folder,
+}
+
+impl History {
+    pub(super) fn open(folder: &Folder, name: &PadName) -> Result<Self, StoreError> {
+        Ok(Self { folder: folder.inner(".history")?.inner(name.as_str())? })
+    }
+
+    /// Every revision, oldest first.
+    pub(super) fn revisions(&self) -> Result<Vec<Revision>, StoreError> {
+        let mut found: Vec<Revision> =
+            self.folder.entries()?.iter().filter_map(|entry| self.revision(entry)).collect();
+        found.sort_by_key(|revision| revision.number);
+        Ok(found)
+    }
+
+    pub(super) fn find(&self, number: u64) -> Result<Option<Revision>, StoreError> {
+        Ok(self.revisions()?.into_iter().find(|revision| revision.number == number))
+    }
+
+    /// The newest revision with its content; none after a removal.
+    pub(super) fn newest(&self) -> Result<Option<(Revision, Vec<u8>)>, StoreError> {
+        match self.revisions()?.pop() {
+            Some(newest) if !newest.is_removal => self.content(newest.number),
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn content(&self, number: u64) -> Result<Option<(Revision, Vec<u8>)>, StoreError> {
+        let Some(revision) = self.find(number)? else { return Ok(None) };
+        let bytes = self.folder.read_entry(&entry(&revision), LIMIT)?;
+        Ok(bytes.map(|bytes| (revision, bytes)))
+    }
+
+    /// Adds a revision; its number.
+    pub(super) fn keep(&self, bytes: &[u8], author: &str) -> Result<u64, StoreError> {
+        self.add(bytes, author, false)
+    }
+
+    /// Notes that the pad was removed; that revision's number.
+    pub(super) fn bury(&self, author: &str) -> Result<u64, StoreError> {
+        self.add(&[], author, true)
+    }
+
+    fn add(&self, bytes: &[u8], author: &str, is_removal: bool) -> Result<u64, StoreError> {
+        let revisions = self.revisions()?;
+        let number = revisions.last().map_or(1, |newest| newest.number + 1);
+        let new = Revision { number, author: plain(author), at: 0, is_removal };
+        self.folder.replace_entry(&entry(&new), bytes)?;
+        let surplus = (revisions.len() + 1).saturating_sub(MAX_REVISIONS);
+        for old in revisions.iter().take(surplus) {
+            self.folder.remove_entry(&entry(old))?;
+        }
+        Ok(number)
+    }
+
+    fn revision(&self, entry: &str) -> Option<Revision> {
+        let (rest, is_removal) = match entry.strip_suffix(BURIED) {
+            Some(rest) => (rest, true),
+            None => (entry, false),
+        };
+        let (number, author) = rest.split_once('-')?;
+        let number = (number.len() == 10).then(|| number.parse().ok()).flatten()?;
+        let at = self.folder.changed_at(entry).unwrap_or(0);
+        Some(Revision { number, author: author.to_owned(), at, is_removal })
+    }
+}
+
+/// The file of a revision.
+fn entry(revision: &Revision) -> String {
+    let end = if revision.is_removal { BURIED } else { "" };
+    format!("{:010}-{}{end}", revision.number, revision.author)
+}
+
+/// An author as part of a file's name: what a process may be called, and nothing else.
+fn plain(author: &str) -> String {
+    let is_kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let kept: String = author.chars().map(|c| if is_kept(c) { c } else { '_' }).take(40).collect();
+    if kept.is_empty() { "unknown".to_owned() } else { kept }
+}

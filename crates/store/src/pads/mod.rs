@@ -1,0 +1,238 @@
+//! Scratchpads: a project's notes as plain files that people may edit with their own editor.
+//!
+//! Owns the files, their revisions and who wrote each. Refuses names that could lead elsewhere, links, special files
+//! and files with a second name; refuses to overwrite what the caller has not seen when it says what it has seen.
+//!
+//! The files are the truth. Beside each, `.history/NAME/` keeps what it was: one file per revision, named by number and
+//! author. A file that differs from its newest revision was edited by a person; the next look makes that a revision.
+
+mod beneath;
+mod history;
+mod name;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use beneath::Folder;
+pub use history::Revision;
+use history::{AUTHOR_EDITOR, History};
+pub use name::{BadPadName, PadName};
+
+use crate::StoreError;
+
+/// Largest pad.
+pub const PAD_LIMIT: usize = 1 << 20; // 1 MiB
+
+/// A pad as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pad {
+    /// Its text.
+    pub content: String,
+    /// Grows with every change, also by an editor.
+    pub revision: u64,
+    /// Who made this revision.
+    pub author: String,
+}
+
+/// Why a pad was not changed or read.
+#[derive(Debug, thiserror::Error)]
+pub enum PadError {
+    /// There is none of this name.
+    #[error("there is no scratchpad {0}")]
+    NotFound(PadName),
+    /// It is not what the caller has seen.
+    #[error("the scratchpad is at revision {current} now: read it again")]
+    Conflict {
+        /// The revision it has; 0 when there is none.
+        current: u64,
+    },
+    /// There is one of that name already.
+    #[error("there is a scratchpad {0} already")]
+    Taken(PadName),
+    /// It is larger than a pad may be.
+    #[error("a scratchpad has at most {PAD_LIMIT} bytes")]
+    TooLarge,
+    /// It is not UTF-8.
+    #[error("the scratchpad {0} is not UTF-8 text")]
+    NotText(PadName),
+    /// The file system said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// All pads of one user.
+pub struct Pads {
+    root: PathBuf,
+    /// One change at a time: a revision number is read and then taken.
+    changing: Mutex<()>,
+}
+
+impl Pads {
+    /// The pads below this directory, which is made private when the first one is written.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_path_buf(), changing: Mutex::new(()) }
+    }
+
+    /// The pads of a project and their revisions, by name.
+    pub fn list(&self, project: &str) -> Result<Vec<(PadName, Revision)>, PadError> {
+        let _one_at_a_time = self.lock();
+        let Some(folder) = self.folder(project, false)? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for name in folder.names()? {
+            // What is not a pad of ours (a link, a pipe, a file with two names) is not listed either.
+            if let Ok(Some((revision, _))) = self.seen(&folder, &name) {
+                found.push((name, revision));
+            }
+        }
+        found.sort_by(|left, right| left.0.cmp(&right.0));
+        Ok(found)
+    }
+
+    /// A pad as it is now.
+    pub fn read(&self, project: &str, name: &PadName) -> Result<Pad, PadError> {
+        let _one_at_a_time = self.lock();
+        let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        let (revision, bytes) = self.seen(&folder, name)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        let content = String::from_utf8(bytes).map_err(|_| PadError::NotText(name.clone()))?;
+        Ok(Pad { content, revision: revision.number, author: revision.author })
+    }
+
+    /// Replaces a pad, or makes it. `expected` is the revision the caller has seen, 0 for none; left out: any.
+    pub fn write(
+        &self,
+        project: &str,
+        name: &PadName,
+        content: &str,
+        author: &str,
+        expected: Option<u64>,
+    ) -> Result<u64, PadError> {
+        self.change(project, name, author, expected, |_| Ok(content.as_bytes().to_vec()))
+    }
+
+    /// Adds to the end of a pad, or makes it.
+    pub fn append(&self, project: &str, name: &PadName, text: &str, author: &str) -> Result<u64, PadError> {
+        self.change(project, name, author, None, |old| {
+            let mut all = old.unwrap_or_default();
+            all.extend_from_slice(text.as_bytes());
+            Ok(all)
+        })
+    }
+
+    /// Removes a pad; its history stays.
+    pub fn delete(
+        &self,
+        project: &str,
+        name: &PadName,
+        author: &str,
+        expected: Option<u64>,
+    ) -> Result<u64, PadError> {
+        let _one_at_a_time = self.lock();
+        let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        let (seen, _) = self.seen(&folder, name)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        refuse_other(expected, seen.number)?;
+        let number = History::open(&folder, name)?.bury(author)?;
+        folder.remove(name)?;
+        Ok(number)
+    }
+
+    /// Gives a pad another name; its history begins anew there.
+    pub fn rename(&self, project: &str, from: &PadName, to: &PadName, author: &str) -> Result<u64, PadError> {
+        let _one_at_a_time = self.lock();
+        let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(from.clone()))?;
+        let (_, bytes) = self.seen(&folder, from)?.ok_or_else(|| PadError::NotFound(from.clone()))?;
+        if self.seen(&folder, to)?.is_some() {
+            return Err(PadError::Taken(to.clone()));
+        }
+        let number = History::open(&folder, to)?.keep(&bytes, author)?;
+        folder.replace(to, &bytes)?;
+        History::open(&folder, from)?.bury(author)?;
+        folder.remove(from)?;
+        Ok(number)
+    }
+
+    /// Every revision that is kept, oldest first.
+    pub fn history(&self, project: &str, name: &PadName) -> Result<Vec<Revision>, PadError> {
+        let _one_at_a_time = self.lock();
+        let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        self.seen(&folder, name)?;
+        let revisions = History::open(&folder, name)?.revisions()?;
+        if revisions.is_empty() { Err(PadError::NotFound(name.clone())) } else { Ok(revisions) }
+    }
+
+    /// A pad as it was at a revision that is still kept.
+    pub fn read_revision(&self, project: &str, name: &PadName, number: u64) -> Result<Pad, PadError> {
+        let _one_at_a_time = self.lock();
+        let missing = || PadError::NotFound(name.clone());
+        let folder = self.folder(project, false)?.ok_or_else(missing)?;
+        let (revision, bytes) = History::open(&folder, name)?.content(number)?.ok_or_else(missing)?;
+        let content = String::from_utf8(bytes).map_err(|_| PadError::NotText(name.clone()))?;
+        Ok(Pad { content, revision: revision.number, author: revision.author })
+    }
+
+    fn change(
+        &self,
+        project: &str,
+        name: &PadName,
+        author: &str,
+        expected: Option<u64>,
+        make: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>, PadError>,
+    ) -> Result<u64, PadError> {
+        let _one_at_a_time = self.lock();
+        let Some(folder) = self.folder(project, true)? else { return Err(PadError::NotFound(name.clone())) };
+        let seen = self.seen(&folder, name)?;
+        refuse_other(expected, seen.as_ref().map_or(0, |(revision, _)| revision.number))?;
+        let new = make(seen.map(|(_, bytes)| bytes))?;
+        if new.len() > PAD_LIMIT {
+            return Err(PadError::TooLarge);
+        }
+        // The history first: a kill in between leaves a revision too many, never a change nobody can undo.
+        let number = History::open(&folder, name)?.keep(&new, author)?;
+        folder.replace(name, &new)?;
+        Ok(number)
+    }
+
+    /// The file as it is, after making an editor's change a revision. None: there is no such file.
+    fn seen(&self, folder: &Folder, name: &PadName) -> Result<Option<(Revision, Vec<u8>)>, PadError> {
+        let Some(bytes) = folder.read(name, PAD_LIMIT)? else { return Ok(None) };
+        let history = History::open(folder, name)?;
+        if let Some((newest, kept)) = history.newest()?
+            && kept == bytes
+        {
+            return Ok(Some((newest, bytes)));
+        }
+        let number = history.keep(&bytes, AUTHOR_EDITOR)?;
+        let revision = history.find(number)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        Ok(Some((revision, bytes)))
+    }
+
+    fn folder(&self, project: &str, is_made: bool) -> Result<Option<Folder>, PadError> {
+        let is_key =
+            !project.is_empty() && project.len() <= 64 && project.bytes().all(|b| b.is_ascii_hexdigit());
+        let path = self.root.join(if is_key { project } else { "invalid" });
+        if !is_key {
+            return Err(StoreError::refused(&path, "a project is named by hexadecimal digits").into());
+        }
+        if is_made {
+            for directory in [self.root.as_path(), path.as_path()] {
+                crate::ensure_private_dir(directory)
+                    .map_err(|error| StoreError::refused(directory, error.to_string()))?;
+            }
+        }
+        Ok(Folder::open(&path)?)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refuse_other(expected: Option<u64>, current: u64) -> Result<(), PadError> {
+    match expected {
+        Some(expected) if expected != current => Err(PadError::Conflict { current }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,280 @@
+//! Names that must not escape, revisions that must not be lost, editors that must be seen.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+const PROJECT: &str = "0123456789abcdef";
+
+fn name(text: &str) -> PadName {
+    text.parse().unwrap()
+}
+
+fn pads(root: &Path) -> Pads {
+    Pads::new(&root.join("pads"))
+}
+
+#[test]
+fn a_write_with_an_old_revision_conflicts_and_names_the_current_one() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    assert_eq!(pads.write(PROJECT, &name("plan"), "a", "human", Some(0)).unwrap(), 1);
+    assert_eq!(pads.write(PROJECT, &name("plan"), "b", "fix", Some(1)).unwrap(), 2);
+    let refused = pads.write(PROJECT, &name("plan"), "c", "other", Some(1));
+    assert!(matches!(refused, Err(PadError::Conflict { current: 2 })), "{refused:?}");
+    let pad = pads.read(PROJECT, &name("plan")).unwrap();
+    assert_eq!((pad.content.as_str(), pad.revision, pad.author.as_str()), ("b", 2, "fix"));
+}
+
+#[test]
+fn an_editors_change_becomes_a_revision_of_its_own() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("plan"), "a", "fix", None).unwrap();
+    std::fs::write(root.path().join("pads").join(PROJECT).join("plan"), "edited").unwrap();
+    let pad = pads.read(PROJECT, &name("plan")).unwrap();
+    assert_eq!((pad.content.as_str(), pad.revision, pad.author.as_str()), ("edited", 2, "editor"));
+    let refused = pads.write(PROJECT, &name("plan"), "mine", "fix", Some(1));
+    assert!(matches!(refused, Err(PadError::Conflict { current: 2 })), "{refused:?}");
+    assert_eq!(pads.read_revision(PROJECT, &name("plan"), 1).unwrap().content, "a");
+}
+
+#[test]
+fn a_removed_pad_keeps_its_history_and_its_numbers() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("plan"), "a", "fix", None).unwrap();
+    assert_eq!(pads.delete(PROJECT, &name("plan"), "human", Some(1)).unwrap(), 2);
+    assert!(matches!(pads.read(PROJECT, &name("plan")), Err(PadError::NotFound(_))));
+    assert_eq!(pads.write(PROJECT, &name("plan"), "b", "fix", None).unwrap(), 3);
+    let authors: Vec<(u64, String, bool)> = pads
+        .history(PROJECT, &name("plan"))
+        .unwrap()
+        .into_iter()
+        .map(|revision| (revision.number, revision.author, revision.is_removal))
+        .collect();
+    let expected = [(1, "fix", false), (2, "human", true), (3, "fix", false)];
+    assert_eq!(authors, expected.map(|(number, author, gone)| (number, author.to_owned(), gone)));
+}
+
+#[test]
+fn a_rename_takes_the_text_along_and_never_replaces_another() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("a"), "text", "fix", None).unwrap();
+    pads.write(PROJECT, &name("b"), "other", "fix", None).unwrap();
+    assert!(matches!(pads.rename(PROJECT, &name("a"), &name("b"), "fix"), Err(PadError::Taken(_))));
+    pads.rename(PROJECT, &name("a"), &name("c"), "fix").unwrap();
+    assert_eq!(pads.read(PROJECT, &name("c")).unwrap().content, "text");
+    let names: Vec<String> =
+        pads.list(PROJECT).unwrap().into_iter().map(|(name, _)| name.to_string()).collect();
+    assert_eq!(names, ["b", "c"]);
+}
+
+#[test]
+fn appends_of_many_threads_are_all_there_once() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let pads = &pads;
+            scope.spawn(move || {
+                for line in 0..10 {
+                    pads.append(PROJECT, &name("log"), &format!("{writer}.{line}\n"), "fix").unwrap();
+                }
+            });
+        }
+    });
+    let pad = pads.read(PROJECT, &name("log")).unwrap();
+    let lines: std::collections::BTreeSet<&str> = pad.content.lines().collect();
+    assert_eq!((pad.revision, pad.content.lines().count(), lines.len()), (40, 40, 40));
+}
+
+#[test]
+fn only_the_newest_hundred_revisions_are_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    for number in 0..105 {
+        pads.write(PROJECT, &name("plan"), &number.to_string(), "fix", None).unwrap();
+    }
+    let kept = pads.history(PROJECT, &name("plan")).unwrap();
+    assert_eq!((kept.len(), kept[0].number, kept[99].number), (100, 6, 105));
+}
+
+/// What lies in a directory: every path with what it holds.
+fn census(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(root).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(census(&path));
+        } else if path.is_file() {
+            found.insert(path.display().to_string(), std::fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+/// At least 120 names that must not lead anywhere.
+fn hostile_names() -> Vec<String> {
+    let mut names: Vec<String> = [
+        "",
+        ".",
+        "..",
+        "../x",
+        "/etc/passwd",
+        "a/b",
+        "a\\b",
+        "%2e%2e",
+        "..%2fx",
+        "a\0b",
+        "CON",
+        "Plan",
+        "a b",
+        "-rf",
+        "_a",
+        ".hidden",
+        "a.",
+        "a..",
+        "ä",
+        "\u{202e}txt",
+        "a\u{200b}",
+        "a\n",
+        "a\r",
+        "~",
+        "~root",
+        "$HOME",
+        "*",
+        "a*",
+        "?",
+        "a;b",
+        "a|b",
+        "`id`",
+        "$(id)",
+        "a&b",
+        "a>b",
+        "a<b",
+        "\"",
+        "'",
+        "a'b",
+        "a:b",
+        "a@b",
+        "a+b",
+        "a=b",
+        "a,b",
+        "a!b",
+        "a#b",
+        "a%b",
+        "a^b",
+        "a(b",
+        "a)b",
+        "a[b",
+        "a]b",
+        "a{b",
+        "a}b",
+        "\u{7f}",
+        "\u{1b}[2J",
+        "./a",
+        "a/.",
+        "a/..",
+        "...",
+        ".git",
+        ".ssh/authorized_keys",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    names.push("a".repeat(65));
+    names.push("a".repeat(4096));
+    names.extend((0..32_u8).map(|control| format!("a{}b", control as char)));
+    names.extend((0..30).map(|depth| format!("{}etc", "../".repeat(depth + 1))));
+    names
+}
+
+#[test]
+fn f4_no_name_escapes_its_directory() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("outside"), "untouched").unwrap();
+    let names = hostile_names();
+    assert!(names.len() >= 120, "{}", names.len());
+    for hostile in &names {
+        assert_eq!(hostile.parse::<PadName>(), Err(BadPadName), "{hostile:?}");
+    }
+    for project in ["", "..", "../x", "a/b", "0123456789abcdeg"] {
+        assert!(pads(root.path()).write(project, &name("a"), "x", "fix", None).is_err(), "{project:?}");
+    }
+    assert_eq!(census(root.path()).len(), 1);
+}
+
+#[test]
+fn f4_links_pipes_and_second_names_are_refused_and_what_they_lead_to_is_untouched() {
+    let root = tempfile::tempdir().unwrap();
+    let secret = root.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("good"), "x", "fix", None).unwrap();
+    let folder = root.path().join("pads").join(PROJECT);
+    symlink(&secret, folder.join("link")).unwrap();
+    std::fs::hard_link(&secret, folder.join("hard")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        folder.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    std::fs::create_dir(folder.join("dir")).unwrap();
+    for bad in ["link", "hard", "pipe", "dir"] {
+        assert!(matches!(pads.read(PROJECT, &name(bad)), Err(PadError::Store(_))), "{bad}");
+        assert!(pads.write(PROJECT, &name(bad), "overwritten", "fix", None).is_err(), "{bad}");
+        assert!(pads.append(PROJECT, &name(bad), "more", "fix").is_err(), "{bad}");
+    }
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "secret");
+    let listed: Vec<String> =
+        pads.list(PROJECT).unwrap().into_iter().map(|(name, _)| name.to_string()).collect();
+    assert_eq!(listed, ["good"]);
+}
+
+#[test]
+fn f4_a_file_exchanged_for_a_link_while_it_is_used_leads_nowhere() {
+    let root = tempfile::tempdir().unwrap();
+    let secret = root.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("plan"), "x", "fix", None).unwrap();
+    let folder = root.path().join("pads").join(PROJECT);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                drop(symlink(&secret, folder.join("swap")));
+                drop(std::fs::rename(folder.join("swap"), folder.join("plan")));
+                drop(std::fs::write(folder.join("fresh"), "y"));
+                drop(std::fs::rename(folder.join("fresh"), folder.join("plan")));
+            }
+        });
+        for round in 0..300 {
+            if let Ok(pad) = pads.read(PROJECT, &name("plan")) {
+                assert_ne!(pad.content, "secret");
+            }
+            drop(pads.write(PROJECT, &name("plan"), &format!("round {round}"), "fix", None));
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "secret");
+}
+
+#[test]
+fn too_much_and_no_text_are_told_and_change_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("plan"), "a", "fix", None).unwrap();
+    let large = "x".repeat(PAD_LIMIT + 1);
+    assert!(matches!(pads.write(PROJECT, &name("plan"), &large, "fix", None), Err(PadError::TooLarge)));
+    assert_eq!(pads.read(PROJECT, &name("plan")).unwrap().content, "a");
+    std::fs::write(root.path().join("pads").join(PROJECT).join("plan"), [0xff, 0xfe]).unwrap();
+    assert!(matches!(pads.read(PROJECT, &name("plan")), Err(PadError::NotText(_))));
+}
