@@ -8,8 +8,9 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    attach, close, completions, daemon, doctor, key, kill, logs, man, paste, ps, read, record, rename,
-    resize, restart, schema, search, send, shutdown, spawn, status, wait,
+    agents, answer, attach, close, completions, daemon, doctor, explain, hook, inbox, key, kill, logs, man,
+    paste, ps, read, record, rename, resize, restart, result, resume, schema, search, send, shutdown, spawn,
+    status, tell, wait,
 };
 use crate::errors::{self, CliError};
 
@@ -42,6 +43,13 @@ pub(crate) enum Verb {
     Wait(wait::WaitArgs),
     Logs(logs::LogsArgs),
     Record(record::RecordArgs),
+    Tell(tell::TellArgs),
+    Result(result::ResultArgs),
+    Inbox(inbox::InboxArgs),
+    Answer(answer::AnswerArgs),
+    Explain(explain::ExplainArgs),
+    Agents(agents::AgentsArgs),
+    Resume(resume::ResumeArgs),
     Restart(restart::RestartArgs),
     Kill(kill::KillArgs),
     Close(close::CloseArgs),
@@ -53,6 +61,8 @@ pub(crate) enum Verb {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Schema(schema::SchemaArgs),
+    #[command(hide = true)]
+    Hook(hook::HookArgs),
     #[command(hide = true)]
     Daemon(daemon::DaemonArgs),
 }

@@ -16,7 +16,8 @@ const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 const DENIED: u8 = 4;
-const TIMEOUT: u8 = 5;
+/// The time given has passed.
+pub(crate) const TIMEOUT: u8 = 5;
 /// Nobody could be reached, or nobody that takes work.
 pub(crate) const UNREACHABLE: u8 = 6;
 const CONFLICT: u8 = 7;

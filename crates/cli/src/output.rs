@@ -4,6 +4,7 @@
 //! title cannot drive the terminal of whoever lists it.
 
 use std::io::{self, IsTerminal, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use proto::Printable;
 use serde::Serialize;
@@ -166,6 +167,12 @@ fn cell(text: &str, style: Style, width: usize, has_colour: bool) -> String {
     } else {
         format!("{text}{padding}")
     }
+}
+
+/// The wall clock, in milliseconds since the epoch.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A time span in the two units that matter.

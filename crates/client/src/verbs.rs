@@ -5,11 +5,14 @@
 use std::os::fd::AsFd;
 use std::time::Instant;
 
+use proto::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
 use proto::reply::{
-    Attached, DaemonStatus, Ended, Following, Matches, Spawned, Subscribed, Text, Waited, Wrote,
+    Attached, DaemonStatus, Ended, Following, HookAnswer, ManifestChecked, Matches, SampleTaken, Spawned,
+    Subscribed, Text, Waited, Wrote,
 };
 use proto::request::{
-    Attach, Close, Follow, Kill, Nothing, Read, Rename, Resize, Restart, Search, Shutdown, Spawn, Wait, Write,
+    AskReceipt, AskResult, Attach, CheckManifest, Close, Explain, Follow, GiveAnswer, Hook, Kill, Nothing,
+    Read, Rename, Resize, Restart, Resume, Sample, Search, Shutdown, Spawn, Tell, Wait, Write,
 };
 use proto::{ProcessView, Reply, Request};
 
@@ -37,6 +40,14 @@ impl Connection {
     verb!("Types, pastes or presses keys.", write(Write) => Write, Wrote(Wrote));
     verb!("Removes an entry, ending its run first.", close(Close) => Close, Ended(Ended));
     verb!("Starts a new run of the same argv.", restart(Restart) => Restart, Spawned(Spawned));
+    verb!("Gives an agent a message.", tell(Tell) => Tell, Receipt(Receipt));
+    verb!("What became of a message.", receipt(AskReceipt) => Receipt, Receipt(Receipt));
+    verb!("What an agent said at the end of a turn.", result(AskResult) => Result, Turn(Turn));
+    verb!("Why an agent's state is what it is.", explain(Explain) => Explain, Explanation(Box<Explanation>));
+    verb!("Starts an agent again in the session it had.", resume(Resume) => Resume, Spawned(Spawned));
+    verb!("A lifecycle event of the agent around this process.", hook(Hook) => Hook, HookAnswer(HookAnswer));
+    verb!("Looks for faults in a manifest.", check_manifest(CheckManifest) => CheckManifest, Manifest(ManifestChecked));
+    verb!("An agent's screen as a sample.", sample(Sample) => Sample, Sample(SampleTaken));
     verb!("Becomes a viewer; frames follow.", attach(Attach) => Attach, Attached(Attached));
     verb!("Streams the log; frames follow.", begin_follow(Follow) => Follow, Following(Following));
 
@@ -57,6 +68,27 @@ impl Connection {
     /// Gives a process another name.
     pub fn rename(&mut self, arguments: Rename) -> Result<(), ClientError> {
         self.done("rename", Request::Rename(arguments))
+    }
+
+    /// What needs a person.
+    pub fn inbox(&mut self) -> Result<Vec<InboxItem>, ClientError> {
+        match self.call(Request::Inbox(Nothing {}))? {
+            Reply::Inbox(items) => Ok(items),
+            other => Err(unexpected("inbox", &other)),
+        }
+    }
+
+    /// Which agents there are.
+    pub fn agents(&mut self) -> Result<Vec<AgentOffer>, ClientError> {
+        match self.call(Request::Agents(Nothing {}))? {
+            Reply::Agents(offers) => Ok(offers),
+            other => Err(unexpected("agents", &other)),
+        }
+    }
+
+    /// Answers an item of the inbox.
+    pub fn answer_item(&mut self, arguments: GiveAnswer) -> Result<(), ClientError> {
+        self.done("answer", Request::Answer(arguments))
     }
 
     /// Ends the daemon and waits until its process is gone, so that another one may take its place. Whether it was

@@ -78,7 +78,11 @@ impl FromStr for AgentState {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|state| state.word() == text).ok_or_else(|| {
-            format!("a state is one of {}, not {}", Self::ALL.map(Self::word).join(" "), crate::Printable(text))
+            format!(
+                "a state is one of {}, not {}",
+                Self::ALL.map(Self::word).join(" "),
+                crate::Printable(text)
+            )
         })
     }
 }
@@ -121,6 +125,23 @@ pub enum Source {
     Screen,
     /// Nothing was printed for long.
     Silence,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Process => "process",
+            Self::ProgramStatus => "OSC 7501",
+            Self::Server => "server",
+            Self::StateFile => "state file",
+            Self::Dialog => "dialog",
+            Self::Hook => "hook",
+            Self::Title => "title",
+            Self::Progress => "OSC 9;4",
+            Self::Screen => "screen",
+            Self::Silence => "silence",
+        })
+    }
 }
 
 /// One thing that speaks for a state.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::{AgentState, Kind, Size};
 
 pub use agents::{
-    AgentWish, AskReceipt, AskResult, CheckManifest, Explain, GiveAnswer, Hook, OnTimeout, PermissionDesk, Resume,
-    Sample, Tell,
+    AgentWish, AskReceipt, AskResult, CheckManifest, Explain, GiveAnswer, Hook, OnTimeout, PermissionDesk,
+    Resume, Sample, Tell,
 };
 pub use parse::parse_call;
 

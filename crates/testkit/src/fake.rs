@@ -28,7 +28,7 @@ pub struct FakeDaemon {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromClient {
     /// A call.
-    Call(Call),
+    Call(Box<Call>),
     /// A data frame.
     Data(Data),
     /// Nothing more: it is gone.
@@ -123,9 +123,9 @@ impl Peer {
             while let Some(frame) = self.decoder.next_frame() {
                 self.queue.push_back(match frame.expect("a client sends whole frames") {
                     Frame::Data(data) => FromClient::Data(data),
-                    Frame::Line(line) => FromClient::Call(
+                    Frame::Line(line) => FromClient::Call(Box::new(
                         proto::request::parse_call(&line).expect("a client sends whole calls"),
-                    ),
+                    )),
                 });
             }
         }
@@ -134,7 +134,7 @@ impl Peer {
     /// The next thing, which must be a call.
     pub fn call(&mut self) -> Call {
         match self.receive() {
-            FromClient::Call(call) => call,
+            FromClient::Call(call) => *call,
             other => panic!("not a call: {other:?}"),
         }
     }

@@ -2,11 +2,16 @@
 //!
 //! Owns the dispatch. Refuses doing anything itself.
 
+pub(crate) mod agents;
+pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod close;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod hook;
+pub(crate) mod inbox;
 pub(crate) mod key;
 pub(crate) mod kill;
 pub(crate) mod logs;
@@ -18,12 +23,15 @@ pub(crate) mod record;
 pub(crate) mod rename;
 pub(crate) mod resize;
 pub(crate) mod restart;
+pub(crate) mod result;
+pub(crate) mod resume;
 pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod send;
 pub(crate) mod shutdown;
 pub(crate) mod spawn;
 pub(crate) mod status;
+pub(crate) mod tell;
 pub(crate) mod wait;
 
 use std::process::ExitCode;
@@ -48,6 +56,13 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Wait(args) => args.run(context),
         Verb::Logs(args) => args.run(context),
         Verb::Record(args) => args.run(context),
+        Verb::Tell(args) => args.run(context),
+        Verb::Result(args) => args.run(context),
+        Verb::Inbox(args) => args.run(context),
+        Verb::Answer(args) => args.run(context),
+        Verb::Explain(args) => args.run(context),
+        Verb::Agents(args) => args.run(context),
+        Verb::Resume(args) => args.run(context),
         Verb::Restart(args) => args.run(context),
         Verb::Kill(args) => args.run(context),
         Verb::Close(args) => args.run(context),
@@ -56,6 +71,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Status(args) => args.run(context),
         Verb::Shutdown(args) => args.run(context),
         Verb::Doctor(args) => args.run(context),
+        Verb::Hook(args) => args.run(context),
         Verb::Completions(args) => args.run(context),
         Verb::Man(args) => args.run(context),
         Verb::Schema(args) => args.run(context),

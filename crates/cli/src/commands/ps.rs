@@ -1,14 +1,13 @@
 //! `qd ps`: all processes. Owns the columns; refuses judging what they say.
 
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use proto::{ProcessView, Status};
+use proto::{AgentState, ProcessView, Status};
 
 use crate::context::Context;
 use crate::errors::CliError;
-use crate::output::{Style, Table, span};
+use crate::output::{Style, Table, now_ms, span};
 
 /// List all processes
 #[derive(Debug, Args)]
@@ -18,7 +17,7 @@ pub(crate) struct PsArgs {}
 impl PsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let processes = context.connect()?.list()?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        let now = now_ms();
         context.print(&processes, |processes, out| out.table(&table(processes, now)))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -49,8 +48,8 @@ fn table(processes: &[ProcessView], now: u64) -> Table {
             plain(process.run.to_string()),
             plain(process.size.to_string()),
             plain(process.viewers.to_string()),
-            plain(state_or_exit(process)),
-            plain(span(now.saturating_sub(process.started_at / 1000))),
+            plain(state_or_exit(process, now)),
+            plain(span(now.saturating_sub(process.started_at) / 1000)),
             plain(process.argv.join(" ")),
         ]);
     }
@@ -66,16 +65,43 @@ fn status_style(status: Status) -> Style {
     }
 }
 
-fn state_or_exit(process: &ProcessView) -> String {
+fn state_or_exit(process: &ProcessView, now: u64) -> String {
     if let Some(failure) = &process.failure {
         return failure.clone();
     }
     let is_over = matches!(process.status, Status::Exited | Status::Failed | Status::Parked);
-    match (process.exit.filter(|_| is_over), &process.state) {
+    match (process.exit.filter(|_| is_over), process.state) {
         (Some(exit), _) => super::wait::exit_words(&exit),
-        (None, Some(state)) => state.to_string(),
+        (None, Some(state)) => agent_words(process, state, now),
         (None, None) => "-".to_owned(),
     }
+}
+
+/// What an agent is doing, why that is believed, and how full its context is.
+fn agent_words(process: &ProcessView, state: AgentState, now: u64) -> String {
+    let Some(agent) = &process.agent else { return state.to_string() };
+    let mut words = state.to_string();
+    if let Some(opinion) = &agent.evidence {
+        if !opinion.evidence.message.is_empty() {
+            words.push_str(&format!(" \"{}\"", opinion.evidence.message));
+        }
+        let age = span(now.saturating_sub(agent.since) / 1000);
+        words.push_str(&format!(" ({}, {age})", opinion.evidence.source));
+    }
+    if agent.background > 0 {
+        words.push_str(&format!(" + {} in the background", agent.background));
+    }
+    if let Some(quota) = &agent.quota {
+        let until = quota.reset_at.map(|at| format!(" for {}", span(at.saturating_sub(now) / 1000)));
+        words.push_str(&format!(" quota{}", until.unwrap_or_default()));
+    }
+    if let Some(percent) = agent.context.as_ref().and_then(proto::agent::Context::percent) {
+        words.push_str(&format!(" context {percent} %"));
+    }
+    if agent.mail > 0 {
+        words.push_str(&format!(" {} queued", agent.mail));
+    }
+    words
 }
 
 #[cfg(test)]
@@ -93,12 +119,29 @@ mod tests {
             "active_at": 0
         }))
         .unwrap();
-        assert_eq!(state_or_exit(&process), "exit 3");
-        let table = table(&[process], 1065);
+        assert_eq!(state_or_exit(&process, 0), "exit 3");
+        let table = table(&[process], 1_065_000);
         let memory = Memory::default();
         memory.output().table(&table).unwrap();
         let expected = "NAME   ID          KIND     STATUS  PID  RUN  SIZE   VIEWERS  STATE/EXIT  AGE    COMMAND\n\
                         build  p_00000000  command  exited  -    2    80x24  1        exit 3      1m05s  sh -c exit 3\n";
         assert_eq!(memory.text(), expected);
+    }
+
+    #[test]
+    fn an_agent_row_says_why_its_state_is_believed() {
+        let process: ProcessView = serde_json::from_value(serde_json::json!({
+            "id": "p_00000000", "name": "fix", "kind": "agent", "status": "running", "pid": 7, "run": 1,
+            "state": "blocked", "parent": null, "task": null, "workspace": "local", "owner": "user",
+            "size": {"cols": 80, "rows": 24}, "viewers": 0, "log": {"start": 0, "end": 9}, "argv": ["x"], "cwd": "/",
+            "started_at": 0, "active_at": 0,
+            "agent": {"manifest": "x", "state": "blocked", "since": 1000, "turn": 1, "mail": 2,
+                "evidence": {"source": "program_status", "rule": "blocked", "state": "blocked", "at": 1000,
+                    "counts": true, "message": "approve Bash: rm -rf build"},
+                "context": {"used": 34_000, "window": 100_000}}
+        }))
+        .unwrap();
+        let words = "blocked \"approve Bash: rm -rf build\" (OSC 7501, 2s) context 34 % 2 queued";
+        assert_eq!(state_or_exit(&process, 3000), words);
     }
 }

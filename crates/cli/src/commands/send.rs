@@ -58,7 +58,7 @@ pub(crate) fn tell(wrote: &Wrote, out: &mut Output) -> Result<(), CliError> {
 }
 
 /// The whole of stdin, its last line feed not included: Enter is pressed instead.
-fn from_stdin() -> Result<String, CliError> {
+pub(crate) fn from_stdin() -> Result<String, CliError> {
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
     stdin

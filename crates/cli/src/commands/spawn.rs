@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proto::environment::{is_allowed, is_inheritable};
-use proto::request::{SizeWish, Spawn, Target};
+use proto::reply::Spawned;
+use proto::request::{AgentWish, OnTimeout, PermissionDesk, SizeWish, Spawn, Target};
 use proto::{Kind, Printable, Size};
 
 use crate::commands::attach;
 use crate::context::Context;
 use crate::errors::CliError;
+use crate::output::Output;
 
 /// Start a process in a terminal of its own
 #[derive(Debug, Args)]
@@ -55,7 +57,26 @@ pub(crate) struct SpawnArgs {
     #[arg(long)]
     attach: bool,
 
-    /// What it runs; a terminal with none gets your shell
+    /// For agents: its first message, delivered as soon as it takes one; - reads it from stdin
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+
+    /// For agents: continue this session of the vendor's
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// For agents: requests for leave wait in the inbox for this many seconds
+    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    park: Option<u64>,
+
+    /// For agents: what a parked request gets when nobody answered: deny, allow or ask
+    #[arg(long, value_name = "ANSWER", default_value = "deny", requires = "park", value_parser = on_timeout)]
+    on_timeout: OnTimeout,
+
+    /// With --kind agent: which one; `qd agents` lists them
+    agent: Option<String>,
+
+    /// What it runs; a terminal with none gets your shell; an agent is given it as further arguments
     #[arg(last = true, value_name = "ARGV")]
     pub(crate) argv: Vec<String>,
 }
@@ -63,21 +84,13 @@ pub(crate) struct SpawnArgs {
 impl SpawnArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let attach = self.attach;
-        if self.argv.is_empty() && self.kind != Kind::Terminal {
-            return Err(CliError::usage(format!(
-                "a {} needs something to run: qd spawn -- PROGRAM",
-                self.kind
-            )));
-        }
+        self.check()?;
         let request = self.request(std::env::vars_os().filter_map(text_pair).collect())?;
         let spawned = context.connect()?.spawn(request)?;
         if attach && !context.json {
             return attach::attach_to(context, Target(spawned.id.to_string()));
         }
-        context.print(&spawned, |spawned, out| {
-            let pid = spawned.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
-            out.line(&format!("{} ({}) is {}{pid}", spawned.name, spawned.id, spawned.status))
-        })?;
+        context.print(&spawned, tell)?;
         if attach {
             attach::attach_to(context, Target(spawned.id.to_string()))
         } else {
@@ -85,14 +98,45 @@ impl SpawnArgs {
         }
     }
 
+    fn check(&self) -> Result<(), CliError> {
+        match (self.kind, &self.agent) {
+            (Kind::Agent, None) if self.argv.is_empty() => {
+                Err(CliError::usage("which agent? qd spawn --kind agent NAME; qd agents lists them"))
+            }
+            (Kind::Command, None) if self.argv.is_empty() => {
+                Err(CliError::usage("a command needs something to run: qd spawn -- PROGRAM"))
+            }
+            (Kind::Command | Kind::Terminal, Some(word)) => Err(CliError::usage(format!(
+                "put -- before what it runs: qd spawn -- {}; or say --kind agent",
+                Printable(word)
+            ))),
+            (Kind::Command | Kind::Terminal, None)
+                if self.prompt.is_some() || self.session.is_some() || self.park.is_some() =>
+            {
+                Err(CliError::usage("--prompt, --session and --park are for --kind agent"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn wish(&self) -> Result<AgentWish, CliError> {
+        let prompt = match self.prompt.as_deref() {
+            Some("-") => Some(super::send::from_stdin()?),
+            other => other.map(str::to_owned),
+        };
+        let desk = |timeout_ms| PermissionDesk { timeout_ms, on_timeout: self.on_timeout };
+        Ok(AgentWish { prompt, session: self.session.clone(), permissions: self.park.map(desk) })
+    }
+
     fn request(self, own: BTreeMap<String, String>) -> Result<Spawn, CliError> {
         let env = declared(&self.env, &own)?;
+        let agent = self.wish()?;
         let is_taken = if self.kind == Kind::Terminal { is_inheritable } else { is_allowed };
         let base_env = own.into_iter().filter(|(name, _)| is_taken(name)).collect();
         Ok(Spawn {
             kind: self.kind,
             name: self.name,
-            argv: self.argv,
+            argv: self.agent.into_iter().chain(self.argv).collect(),
             cwd: Some(directory(self.cwd)?),
             size: self.size.map_or_else(SizeWish::default, SizeWish::from),
             base_env: Some(base_env),
@@ -101,8 +145,23 @@ impl SpawnArgs {
             workspace: self.workspace,
             auto_restart: self.auto_restart,
             idle_timeout_ms: self.idle_timeout.map(|seconds| seconds.saturating_mul(1000)),
-            agent: proto::request::AgentWish::default(),
+            agent,
         })
+    }
+}
+
+/// A started process in words.
+pub(crate) fn tell(spawned: &Spawned, out: &mut Output) -> Result<(), CliError> {
+    let pid = spawned.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+    out.line(&format!("{} ({}) is {}{pid}", spawned.name, spawned.id, spawned.status))
+}
+
+fn on_timeout(word: &str) -> Result<OnTimeout, String> {
+    match word {
+        "deny" => Ok(OnTimeout::Deny),
+        "allow" => Ok(OnTimeout::Allow),
+        "ask" => Ok(OnTimeout::Ask),
+        _ => Err("deny, allow or ask".to_owned()),
     }
 }
 
@@ -158,6 +217,11 @@ mod tests {
             auto_restart: false,
             idle_timeout: Some(2),
             attach: false,
+            prompt: None,
+            session: None,
+            park: None,
+            on_timeout: OnTimeout::Deny,
+            agent: None,
             argv: vec!["true".to_owned()],
         }
     }

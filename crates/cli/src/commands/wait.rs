@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
-use proto::Exit;
 use proto::reply::Satisfied;
-use proto::AgentState;
 use proto::request::{Nothing, Quantifier, Target, Until, Wait};
+use proto::{AgentState, Exit};
 
 use crate::context::Context;
 use crate::errors::CliError;
@@ -24,9 +23,13 @@ pub(crate) struct WaitArgs {
     #[arg(long, group = "until", value_name = "RE")]
     pattern: Option<String>,
 
-    /// Until an agent reaches this state
-    #[arg(long, group = "until")]
-    state: Option<AgentState>,
+    /// Until an agent is in one of these states
+    #[arg(long, group = "until", value_delimiter = ',')]
+    state: Vec<AgentState>,
+
+    /// Until this turn of an agent is over
+    #[arg(long, group = "until", value_name = "N")]
+    turn: Option<u64>,
 
     /// Until the run is over
     #[arg(long, group = "until")]
@@ -62,13 +65,16 @@ impl WaitArgs {
     }
 
     fn request(self) -> Result<Wait, CliError> {
-        let until = match (self.pattern, self.state, self.silence) {
+        let until = match (self.pattern, self.turn, self.silence) {
             (Some(pattern), _, _) => Until::Pattern(pattern),
-            (_, Some(state), _) => Until::State(vec![state]),
+            (_, Some(turn), _) => Until::Turn(turn),
             (_, _, Some(silence)) => Until::Silence(silence),
+            _ if !self.state.is_empty() => Until::State(self.state),
             _ if self.exit => Until::Exit(Nothing {}),
             _ => {
-                return Err(CliError::usage("say what to wait for: --pattern, --state, --exit or --silence"));
+                return Err(CliError::usage(
+                    "say what to wait for: --pattern, --state, --turn, --exit or --silence",
+                ));
             }
         };
         Ok(Wait {
@@ -85,7 +91,10 @@ fn tell(satisfied: &Satisfied, out: &mut Output) -> Result<(), CliError> {
     match (&satisfied.text, &satisfied.exit) {
         (Some(text), _) => out.text(text),
         (None, Some(exit)) => out.line(&format!("{}: {}", satisfied.name, exit_words(exit))),
-        (None, None) => out.line(satisfied.name.as_str()),
+        (None, None) => match satisfied.state {
+            Some(state) => out.line(&format!("{}: {state}", satisfied.name)),
+            None => out.line(satisfied.name.as_str()),
+        },
     }
 }
 

@@ -1,0 +1,148 @@
+//! `qd agents`: which agents there are, and the care of their manifests. Owns reading and writing the files a person
+//! names; refuses knowing any vendor: the daemon's catalogue does.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use proto::agent::AgentOffer;
+use proto::request::{CheckManifest, Sample, Target};
+use proto::{AgentState, Printable};
+
+use crate::context::Context;
+use crate::errors::CliError;
+use crate::output::{Style, Table};
+
+/// Largest manifest that is read.
+const MAX_MANIFEST: u64 = 1 << 20; // 1 MiB
+
+/// List the agents that can be started here, or check and record for their manifests
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    verb: Option<AgentsVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentsVerb {
+    Check(CheckArgs),
+    Record(RecordArgs),
+}
+
+/// Look for faults in a manifest
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// The manifest's file; its name without .toml is the agent's name
+    file: PathBuf,
+}
+
+/// Keep an agent's screen as a sample for its rules, with secrets masked
+#[derive(Debug, Args)]
+struct RecordArgs {
+    /// Its name or id
+    name: String,
+
+    /// The state you see; otherwise what the rules say
+    #[arg(long)]
+    state: Option<AgentState>,
+
+    /// Where to write it; otherwise a name of its own in the current directory; - prints it
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl AgentsArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        match self.verb {
+            None => list(context),
+            Some(AgentsVerb::Check(check)) => check.run(context),
+            Some(AgentsVerb::Record(record)) => record.run(context),
+        }
+    }
+}
+
+fn list(context: &mut Context) -> Result<ExitCode, CliError> {
+    let offers = context.connect()?.agents()?;
+    context.print(&offers, |offers, out| {
+        out.table(&table(offers))?;
+        for offer in offers {
+            for problem in &offer.problems {
+                out.line(&format!("{}: {}", offer.name, Printable(problem)))?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(offers: &[AgentOffer]) -> Table {
+    let mut table = Table::new(&["AGENT", "VERSION", "PROGRAM", "WORKS WITH IT", "MANIFEST"]);
+    for offer in offers {
+        let is_here = offer.program.is_some();
+        let style = if is_here { Style::Plain } else { Style::Dim };
+        table.row(vec![
+            (offer.name.clone(), if is_here { Style::Bold } else { Style::Dim }),
+            (offer.version.clone().unwrap_or_else(|| "-".to_owned()), style),
+            (offer.program.clone().unwrap_or_else(|| "not installed".to_owned()), style),
+            (offer.abilities.join(" "), style),
+            (offer.origin.join(", "), style),
+        ]);
+    }
+    table
+}
+
+impl CheckArgs {
+    fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let name = stem(&self.file)?;
+        let shown = Printable(&self.file.to_string_lossy()).to_string();
+        let size = std::fs::metadata(&self.file).map_err(CliError::io(shown.clone()))?.len();
+        if size > MAX_MANIFEST {
+            return Err(CliError::usage(format!("{shown} has more than 1 MiB: that is no manifest")));
+        }
+        let text = std::fs::read_to_string(&self.file).map_err(CliError::io(shown.clone()))?;
+        let checked = context.connect()?.check_manifest(CheckManifest { text, name })?;
+        context.print(&checked, |checked, out| {
+            for fault in &checked.faults {
+                out.text(&format!("{shown}:{}: {}", fault.line, fault.reason))?;
+            }
+            if checked.faults.is_empty() { out.line(&format!("{shown} is sound")) } else { Ok(()) }
+        })?;
+        Ok(if checked.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// The agent's name: the file's, without its ending.
+fn stem(file: &Path) -> Result<String, CliError> {
+    let stem = file.file_stem().and_then(|stem| stem.to_str());
+    stem.map(str::to_owned).ok_or_else(|| CliError::usage("the file's name is the agent's name: NAME.toml"))
+}
+
+impl RecordArgs {
+    fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let taken = context.connect()?.sample(Sample { target: Target(self.name), state: self.state })?;
+        if self.out.as_deref() == Some(Path::new("-")) && !context.json {
+            context.out.bytes(taken.text.as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let file = self.out.unwrap_or_else(|| PathBuf::from(&taken.file));
+        if !context.json {
+            write_new(&file, &taken.text)?;
+        }
+        let shown = Printable(&file.to_string_lossy()).to_string();
+        context.print(&taken, |taken, out| {
+            out.line(&format!("{shown}: {} secrets masked; look at it before you share it", taken.masked))
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Writes a file that was not there: a sample never replaces anything.
+fn write_new(file: &Path, text: &str) -> Result<(), CliError> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let shown = Printable(&file.to_string_lossy()).to_string();
+    let mut options = std::fs::OpenOptions::new();
+    let opened = options.write(true).create_new(true).mode(0o600).open(file);
+    let mut opened = opened.map_err(CliError::io(shown.clone()))?;
+    opened.write_all(text.as_bytes()).map_err(CliError::io(shown))
+}

@@ -1,0 +1,32 @@
+//! `qd answer`: answers an item of the inbox. Owns nothing but the words; whether the item is still open is the
+//! daemon's to say, at the moment it types.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::request::GiveAnswer;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Answer an item of the inbox
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// Its number in `qd inbox`
+    item: u64,
+
+    /// The answer: a number, a name such as allow or deny, or the text of an option
+    choice: String,
+}
+
+impl AnswerArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let Self { item, choice } = self;
+        context.connect()?.answer_item(GiveAnswer { item, choice: choice.clone() })?;
+        context.print(&json!({ "item": item, "choice": choice }), |_, out| {
+            out.line(&format!("item {item} is answered"))
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

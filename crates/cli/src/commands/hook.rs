@@ -1,0 +1,111 @@
+//! `qd hook`: hands a lifecycle event of an agent's program to the daemon. Owns staying harmless: it is silent, never
+//! starts a daemon, and succeeds whatever happens, because a hook that fails would stop the agent it serves.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use clap::Args;
+use client::Door;
+use proto::request::Hook;
+use proto::{Places, Reply, Request};
+use serde_json::Value;
+
+use crate::context::{Context, places};
+use crate::errors::CliError;
+
+/// Most bytes of an event; a larger one is not handed over.
+const MAX_PAYLOAD: u64 = 1 << 20; // 1 MiB
+/// How long the agent's program may take to write its event.
+const READ: Duration = Duration::from_secs(5);
+/// How long the daemon may take to say hello.
+const HELLO: Duration = Duration::from_secs(2);
+
+/// Hand an event of an agent's program to Quarterdeck; the program calls this itself
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// The event's name, where the event itself does not say it
+    #[arg(long)]
+    event: Option<String>,
+
+    /// The event as JSON; otherwise it is read from standard input
+    payload: Option<String>,
+}
+
+/// How far the hand-over has come.
+enum Step {
+    Read,
+    Welcome,
+    Answered(Option<Value>),
+    /// There will be no answer, or nobody is left to hear it.
+    Over,
+}
+
+impl HookArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        if let Some(output) = places().ok().and_then(|places| self.hand_over(places)) {
+            // A caller that does not read the answer has none.
+            drop(context.out.json(&output));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What the agent's program is to be told; nothing when anything at all is in the way.
+    fn hand_over(self, places: Places) -> Option<Value> {
+        let (steps, hear) = sync_channel(4);
+        let watcher = steps.clone();
+        // Threads, because neither reading standard input nor connecting takes a time limit. They end with the process.
+        std::thread::Builder::new().spawn(move || watch_caller(&watcher)).ok()?;
+        let asking = move || self.call(&places, &steps).or_else(|| steps.send(Step::Over).ok());
+        std::thread::Builder::new().spawn(asking).ok()?;
+        reached(&hear, Some(READ))?;
+        reached(&hear, Some(HELLO))?;
+        reached(&hear, None)?
+    }
+
+    /// Asks the daemon; every return before the last step means that nothing is to be said.
+    fn call(self, places: &Places, steps: &SyncSender<Step>) -> Option<()> {
+        let payload = match self.payload {
+            Some(payload) => payload.into_bytes(),
+            None => read_input()?,
+        };
+        let payload = serde_json::from_slice(&payload).ok()?;
+        steps.send(Step::Read).ok()?;
+        let mut connection = Door::without_start(places.clone()).knock().ok()?;
+        connection.hello().ok()?;
+        steps.send(Step::Welcome).ok()?;
+        let reply = connection.call(Request::Hook(Hook { payload, event: self.event })).ok()?;
+        let Reply::HookAnswer(answer) = reply else { return None };
+        steps.send(Step::Answered(answer.output)).ok()
+    }
+}
+
+/// The next step, if it comes in time: its answer when it is the last one, nothing inside when it is not.
+fn reached(hear: &Receiver<Step>, within: Option<Duration>) -> Option<Option<Value>> {
+    let step = match within {
+        Some(within) => hear.recv_timeout(within).ok()?,
+        None => hear.recv().ok()?,
+    };
+    match step {
+        Step::Read | Step::Welcome => Some(None),
+        Step::Answered(output) => Some(output),
+        Step::Over => None,
+    }
+}
+
+fn read_input() -> Option<Vec<u8>> {
+    let mut payload = Vec::new();
+    let count = std::io::stdin().lock().take(MAX_PAYLOAD + 1).read_to_end(&mut payload).ok()?;
+    (count as u64 <= MAX_PAYLOAD).then_some(payload)
+}
+
+/// Says when whoever started this process has ended: a hook that waits for a person's answer must not outlive its agent.
+fn watch_caller(steps: &SyncSender<Step>) -> Option<()> {
+    let parent = rustix::process::getppid()?;
+    let pidfd = rustix::process::pidfd_open(parent, rustix::process::PidfdFlags::empty()).ok()?;
+    let mut watched = [rustix::event::PollFd::from_borrowed_fd(pidfd.as_fd(), rustix::event::PollFlags::IN)];
+    while rustix::event::poll(&mut watched, None) == Err(rustix::io::Errno::INTR) {}
+    steps.send(Step::Over).ok()
+}

@@ -1,0 +1,85 @@
+//! `qd tell`: gives an agent a message and says what became of it. Owns how long to wait for that; refuses typing
+//! itself, which the daemon does when the agent is ready.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::agent::{Delivery, Receipt};
+use proto::request::{Target, Tell};
+use proto::{ErrorCode, Failure};
+
+use crate::context::Context;
+use crate::errors::{self, CliError};
+
+/// How long a receipt is waited for unless told otherwise.
+const PATIENCE_MS: u64 = 60_000;
+
+/// Give an agent a message and say what became of it
+#[derive(Debug, Args)]
+pub(crate) struct TellArgs {
+    /// Its name or id
+    name: String,
+
+    /// The message; - reads it from stdin
+    text: String,
+
+    /// Wait this many seconds for the receipt, then exit with 5; otherwise 60. The message stays queued
+    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    timeout: Option<u64>,
+
+    /// Do not wait: the message is queued
+    #[arg(long, conflicts_with = "timeout")]
+    no_wait: bool,
+
+    /// The same key again gives the same receipt and delivers nothing twice
+    #[arg(long)]
+    key: Option<String>,
+
+    /// Give up delivering after this many seconds; otherwise a day
+    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    expires: Option<u64>,
+}
+
+impl TellArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let text = if self.text == "-" { super::send::from_stdin()? } else { self.text };
+        let wait_ms = if self.no_wait { 0 } else { self.timeout.unwrap_or(PATIENCE_MS) };
+        let request = Tell {
+            target: Target(self.name),
+            text,
+            key: self.key,
+            wait_ms: Some(wait_ms),
+            expires_ms: self.expires,
+        };
+        let receipt = context.connect()?.tell(request)?;
+        if let Some(failure) = undelivered(&receipt) {
+            return Err(CliError::Own(failure));
+        }
+        context.print(&receipt, |receipt, out| out.line(&words(receipt)))?;
+        let is_late = !self.no_wait && !receipt.delivery.is_final();
+        Ok(if is_late { ExitCode::from(errors::TIMEOUT) } else { ExitCode::SUCCESS })
+    }
+}
+
+/// What a person is told of a message that will not be delivered.
+fn undelivered(receipt: &Receipt) -> Option<Failure> {
+    let why = match &receipt.delivery {
+        Delivery::Refused { reason } => reason.clone(),
+        Delivery::Expired => "its time was over before it could be delivered".to_owned(),
+        _ => return None,
+    };
+    let message = format!("message {} was not delivered: {why}", receipt.mail);
+    Some(Failure::new(ErrorCode::NotDelivered, message).hint("look at the agent with qd read or qd attach"))
+}
+
+/// A receipt in words.
+fn words(receipt: &Receipt) -> String {
+    match &receipt.delivery {
+        Delivery::Queued { reason } => format!("message {} is queued: {reason}", receipt.mail),
+        Delivery::Delivering => format!("message {} is being delivered", receipt.mail),
+        Delivery::Submitted { turn } => format!("submitted, turn {turn}"),
+        Delivery::Delivered { turn } => format!("delivered into turn {turn}"),
+        Delivery::Refused { reason } => format!("refused: {reason}"),
+        Delivery::Expired => "expired".to_owned(),
+    }
+}
