@@ -1,6 +1,8 @@
 //! `cargo xtask setup`: puts on this machine what the tests and the bench call. Owns the list of Debian packages
-//! and the pinned cargo tools. Installs only what is missing, so a second run costs nothing, and refuses to guess
-//! at privileges: without root it prints the command to run.
+//! and the pinned cargo tools; the vendors' programs have a file of their own. Installs only what is missing, so a
+//! second run costs nothing, and refuses to guess at privileges: without root it prints the command to run.
+
+mod vendors;
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -16,6 +18,8 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("tmux", "tmux", "bench and tests"),
     ("setsid", "util-linux", "bench"),
     ("c++", "g++", "the fuzzing runtime"),
+    ("node", "nodejs", "vendors' programs in tests"),
+    ("npm", "npm", "vendors' programs in tests"),
 ];
 
 /// Peers that only make the bench table longer; a distribution without them is no reason to fail.
@@ -30,6 +34,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
         return Err(format!("takes no arguments, got `{extra}`"));
     }
     debian_packages()?;
+    vendors::install()?;
     cargo_deny()
 }
 

@@ -5,3 +5,20 @@
 //!
 //! Reading order: `manifest` (one file's shape), `catalogue` (files merged by name), `launch` (what to start and what to
 //! write beside it), `detect` (what a screen says), `hook`, `transcript`, `server`, `state_file`.
+
+pub mod catalogue;
+pub mod check;
+pub mod deliver;
+pub mod detect;
+pub mod hook;
+pub mod inject;
+pub mod launch;
+pub mod manifest;
+mod merge;
+pub mod session;
+pub mod template;
+
+pub use detect::{DetectError, Detector, Heard, Look, trim};
+pub use catalogue::{Catalogue, Layer, Problem};
+pub use check::{check, schema};
+pub use manifest::Manifest;

@@ -4,7 +4,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use engine::effect::{Guard, Keystrokes};
+use engine::input::{JobId, Typing};
 use engine::{Answer, Effect, Fact, Input, Record, RunKey, StartRun, Ticket};
 use holder::Launcher;
 use proto::Places;
@@ -13,8 +16,11 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::desk::Answered;
 use crate::records::Records;
-use crate::screens::{Order, Screens};
+use crate::screens::{Order, Screens, TypeJob};
 use crate::{launch, pattern};
+
+/// How long typing for a program waits for somebody else's writing to end.
+const TURN: Duration = Duration::from_secs(10);
 
 /// What effects are carried out with.
 pub(crate) struct Hands {
@@ -78,8 +84,8 @@ impl Hands {
             Effect::TellExit { run, exit, final_offset } => {
                 self.order(run, Order::TellExit { run, exit, final_offset });
             }
-            Effect::Type { .. }
-            | Effect::HandOver { .. }
+            Effect::Type { run, job, what, guard } => self.type_into(run, job, what, guard),
+            Effect::HandOver { .. }
             | Effect::CollectResult { .. }
             | Effect::Notify { .. }
             | Effect::KeepDrift { .. } => {}
@@ -115,6 +121,29 @@ impl Hands {
                 // The daemon is ending when nobody listens.
                 drop(facts.blocking_send(Input::Fact { run, fact }));
             }
+        }));
+    }
+
+    /// Types for a program once nobody else is writing to the run. The wait is here, where waiting costs nothing.
+    fn type_into(&self, run: RunKey, job: JobId, what: Keystrokes, guard: Guard) {
+        let Some(handle) = self.screens.find(run) else {
+            return self.say(run, Fact::TypingDone { job, outcome: Typing::Gone });
+        };
+        let (screens, facts, turn) = (self.screens.clone(), self.facts.clone(), Arc::clone(&handle.turn));
+        drop(tokio::spawn(async move {
+            let outcome = match tokio::time::timeout(TURN, turn.acquire_owned()).await {
+                Ok(Ok(turn)) => {
+                    let order = Order::Type(run, Box::new(TypeJob { job, what, guard, turn }));
+                    if screens.order(run, order) {
+                        return;
+                    }
+                    Typing::Gone
+                }
+                Ok(Err(_)) => Typing::Gone,
+                Err(_) => Typing::HumanTyping,
+            };
+            // The daemon is ending when nobody listens.
+            drop(facts.send(Input::Fact { run, fact: Fact::TypingDone { job, outcome } }).await);
         }));
     }
 

@@ -15,6 +15,7 @@
 //! `effects`, `screens` (the data plane), `door` (the way in).
 
 mod adopt;
+mod agents;
 mod alarm;
 mod caller;
 mod clock;
@@ -22,6 +23,7 @@ mod desk;
 mod door;
 mod effects;
 mod launch;
+mod notify;
 mod pattern;
 mod records;
 mod screens;

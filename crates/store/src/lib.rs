@@ -12,6 +12,7 @@
 //! | `audit` | [`AuditRow`] and the chain of hashes over them |
 //! | `aside` | where a corrupt file goes |
 //! | `atomic` | [`write_file_atomically`] |
+//! | `pads` | [`Pads`]: a project's notes as plain files with revisions |
 //! | `private_dir` | [`ensure_private_dir`] |
 //!
 //! What durable means here: a change that was acknowledged survives any death of the process, kill -9
@@ -27,11 +28,13 @@ mod records;
 mod aside;
 mod atomic;
 mod error;
+mod pads;
 mod private_dir;
 
 pub use atomic::write_file_atomically;
 pub use audit::{AuditCheck, AuditRow};
 pub use database::Store;
 pub use error::StoreError;
+pub use pads::{BadPadName, PAD_LIMIT, Pad, PadError, PadName, Pads, Revision};
 pub use private_dir::{PrivateDirError, ensure_private_dir};
 pub use records::{Change, Contents, EVENT_LIMIT, EventRow};

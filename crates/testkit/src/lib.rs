@@ -14,6 +14,8 @@
 //! | `raw` | a client that may say anything |
 //! | `teller` | a child whose every byte was ordered |
 //! | `census` | who lives and what they use, as the kernel counts it |
+//! | `model` | a model backend whose answers are written in the prompt |
+//! | `vendor` | the real programs of the vendors, each in a home of its own |
 
 #![expect(clippy::panic, reason = "this crate is only ever part of a test, where a panic is the verdict")]
 
@@ -21,11 +23,13 @@ pub mod census;
 pub mod child;
 pub mod daemon;
 pub mod fake;
+pub mod model;
 pub mod pty;
 pub mod raw;
 pub mod stage;
 pub mod tail;
 pub mod teller;
+pub mod vendor;
 
 mod deadline;
 
@@ -33,6 +37,7 @@ pub use census::Mark;
 pub use daemon::TestDaemon;
 pub use deadline::{DEADLINE, wait_for_end};
 pub use fake::{FakeDaemon, FromClient, Peer};
+pub use model::ModelServer;
 pub use pty::Pty;
 pub use raw::RawClient;
 pub use stage::{Stage, scaled, survivors};

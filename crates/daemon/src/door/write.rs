@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use engine::effect::Guard;
+use engine::input::Typing;
 use engine::{Caller, Verb};
 use proto::reply::Wrote;
 use proto::request::{Input, Write};
@@ -15,12 +17,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::connection::Client;
 use super::dispatch::locate;
 use super::read::hosted;
-use crate::screens::{Order, ScreenHandle, WriteJob, WriteOutcome};
+use crate::screens::{MAX_CANONICAL, Order, ScreenHandle, WriteJob, WriteOutcome, needs_raw};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
-/// The kernel keeps this many bytes of a line for a child in canonical mode and drops the rest.
-const MAX_CANONICAL: usize = 4095;
 /// How long a program may take a burst for a paste: Enter must come after it.
 const SETTLE: Duration = Duration::from_millis(150);
 /// Longest wait for the screen to settle.
@@ -29,6 +29,8 @@ const MAX_SETTLE: Duration = Duration::from_secs(2);
 const EFFECT: Duration = Duration::from_secs(1);
 /// Most keys of one call.
 const MAX_KEYS: usize = 1024;
+/// How long a program keeps away after a person's last key.
+const HUMAN_LEASE_MS: u64 = 3_000;
 
 pub(super) async fn write(
     client: &Client,
@@ -46,7 +48,7 @@ pub(super) async fn write(
     }
     let handle = hosted(client, &located)?;
     handle.ready().await;
-    let writer = Writer { client, handle: &handle, deadline: Instant::now() + timeout };
+    let writer = Writer { client, handle: &handle, name: located.name.as_str(), deadline: Instant::now() + timeout };
     let turn = tokio::time::timeout(timeout, handle.turn.acquire()).await;
     let Ok(Ok(_turn)) = turn else {
         return Err(Failure::new(
@@ -56,9 +58,11 @@ pub(super) async fn write(
     };
     let bracketed = handle.screen().modes().bracketed_paste;
     let (outcome, of) = match wish.input {
-        Input::Text(text) => writer.send(text.into_bytes(), wish.submit).await?,
-        Input::Paste(text) => writer.send(encode_paste(&text, bracketed), wish.submit).await?,
-        Input::Keys(keys) => writer.send(encode_keys(&keys, &handle)?, false).await?,
+        Input::Text(text) => writer.send(text.into_bytes(), wish.submit, Place::Composer).await?,
+        Input::Paste(text) => {
+            writer.send(encode_paste(&text, bracketed), wish.submit, Place::Composer).await?
+        }
+        Input::Keys(keys) => writer.send(encode_keys(&keys, &handle)?, false, Place::Composer).await?,
         Input::PasteStream(_) => writer.send_pieces(pieces, bracketed).await?,
     };
     if outcome.written < of {
@@ -81,31 +85,54 @@ fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failur
     Ok(bytes)
 }
 
+/// What a write goes on from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Whatever is there: a person's draft must not be touched.
+    Composer,
+    /// What this call has typed itself.
+    OwnText,
+}
+
 struct Writer<'a> {
     client: &'a Client,
     handle: &'a ScreenHandle,
+    name: &'a str,
     deadline: Instant,
 }
 
 impl Writer<'_> {
     /// Sends bytes and waits until they are written, given up or dropped.
-    async fn send(&self, bytes: Vec<u8>, is_prompt: bool) -> Result<(WriteOutcome, u64), Failure> {
+    async fn send(
+        &self,
+        bytes: Vec<u8>,
+        is_prompt: bool,
+        place: Place,
+    ) -> Result<(WriteOutcome, u64), Failure> {
         let of = bytes.len() as u64;
         if bytes.is_empty() {
-            return Ok((WriteOutcome { written: 0, was_held: false }, 0));
+            return Ok((WriteOutcome { written: 0, was_held: false, obstacle: None }, 0));
         }
-        // A prompt is for a program that will read it raw; before that the kernel would cut it, or the program would
-        // throw it away when it changes modes. Other text is held only if one of its lines would be cut.
-        let longest = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).map(<[u8]>::len).max().unwrap_or(0);
-        let needs_raw = longest > MAX_CANONICAL || (is_prompt && bytes.len() > MAX_CANONICAL);
+        let needs_raw = needs_raw(&bytes, is_prompt);
         let (reply, outcome) = oneshot::channel();
-        let by = if self.client.caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
-        let job = WriteJob { bytes, needs_raw, deadline: self.deadline, by, reply };
+        let is_person = self.client.caller == Caller::Human;
+        let by = if is_person { Owner::User } else { Owner::Orchestrator };
+        // People may type anywhere; a program may not type over them, into a dialog or into a password.
+        let guard = (!is_person).then(|| Guard {
+            dialog: None,
+            needs_empty_composer: place == Place::Composer,
+            human_quiet_ms: HUMAN_LEASE_MS,
+        });
+        let job = WriteJob { bytes, needs_raw, deadline: self.deadline, by, guard, reply };
         let gone = || Failure::new(ErrorCode::NotRunning, "the run ended before anything was typed");
         if !self.client.door.screens.order(self.handle.run, Order::Write(self.handle.run, job)) {
             return Err(gone());
         }
-        outcome.await.map(|outcome| (outcome, of)).map_err(|_| gone())
+        let outcome = outcome.await.map_err(|_| gone())?;
+        match outcome.obstacle {
+            Some(obstacle) => Err(refusal(obstacle, self.name)),
+            None => Ok((outcome, of)),
+        }
     }
 
     /// Sends a paste that comes in pieces; the next is taken when the last is written.
@@ -119,8 +146,8 @@ impl Writer<'_> {
         };
         let (encoder, mut encoded) = PasteEncoder::begin(bracketed);
         let mut encoder = Some(encoder);
-        let mut total = WriteOutcome { written: 0, was_held: false };
-        let mut of = 0;
+        let mut total = WriteOutcome { written: 0, was_held: false, obstacle: None };
+        let (mut of, mut place) = (0, Place::Composer);
         while encoder.is_some() {
             let received = tokio::time::timeout_at(self.deadline.into(), pieces.recv()).await;
             let piece = received
@@ -129,7 +156,8 @@ impl Writer<'_> {
                 (Some(piece), Some(encoder)) => encoded.extend(encoder.chunk(&piece)),
                 _ => encoded.extend(encoder.take().map(PasteEncoder::end).unwrap_or_default()),
             }
-            let (outcome, sent) = self.send(std::mem::take(&mut encoded), false).await?;
+            let (outcome, sent) = self.send(std::mem::take(&mut encoded), false, place).await?;
+            place = Place::OwnText;
             of += sent;
             total.written += outcome.written;
             total.was_held |= outcome.was_held;
@@ -145,7 +173,7 @@ impl Writer<'_> {
         self.settle().await;
         let before = self.handle.progress.borrow().version;
         let version_before = self.handle.screen().version().max(before);
-        let (outcome, of) = self.send(b"\r".to_vec(), false).await?;
+        let (outcome, of) = self.send(b"\r".to_vec(), false, Place::OwnText).await?;
         if outcome.written < of {
             return Ok(false);
         }
@@ -177,5 +205,23 @@ impl Writer<'_> {
             ));
         }
         failure.hint("it does not read its input; raise --timeout, or send less")
+    }
+}
+
+/// Why a program may not type there now.
+fn refusal(obstacle: Typing, name: &str) -> Failure {
+    let failure = |code, why: &str| Failure::new(code, format!("nothing was typed into {name}: {why}"));
+    match obstacle {
+        Typing::Dialog | Typing::Stale => failure(ErrorCode::DialogOpen, "a dialog is open")
+            .hint("qd inbox shows it and qd answer answers it"),
+        Typing::NoEcho => failure(ErrorCode::Denied, "its terminal reads a secret")
+            .hint("only a person may type there: qd attach"),
+        Typing::Draft => failure(ErrorCode::HumanTyping, "somebody's unsent text is in it")
+            .hint("qd tell waits until it is gone"),
+        Typing::HumanTyping => failure(ErrorCode::HumanTyping, "a person typed there a moment ago")
+            .hint("try again in a few seconds; qd tell waits by itself"),
+        Typing::Done | Typing::Partial | Typing::Gone => {
+            failure(ErrorCode::NotRunning, "its run is over").hint("qd restart starts it again")
+        }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct ScreenHandle {
     /// The child's pid.
     pub(crate) child_pid: i32,
     /// One program at a time writes: a paste in pieces is not interleaved with another's.
-    pub(crate) turn: Semaphore,
+    pub(crate) turn: Arc<Semaphore>,
     /// The terminal, for its modes.
     master: OwnedFd,
     /// A std mutex: held for one slice of parsing or one extraction of text, never across an await.
@@ -59,7 +59,7 @@ impl ScreenHandle {
             progress: watch::Sender::new(progress),
             holder_pid: hello.holder_pid,
             child_pid: hello.child_pid,
-            turn: Semaphore::new(1),
+            turn: Arc::new(Semaphore::new(1)),
             master: hello.master,
             screen: Mutex::new(screen),
         }
@@ -80,6 +80,13 @@ impl ScreenHandle {
     /// The terminal's master side, for keystrokes.
     pub(crate) fn master(&self) -> &OwnedFd {
         &self.master
+    }
+
+    /// Whether the child reads whole lines and shows none of them: a password, most likely.
+    pub(crate) fn is_secret(&self) -> bool {
+        tcgetattr(&self.master).is_ok_and(|modes| {
+            modes.local_modes.contains(LocalModes::ICANON) && !modes.local_modes.contains(LocalModes::ECHO)
+        })
     }
 
     /// Whether the child still reads whole lines, of which the kernel keeps 4,095 bytes and drops the rest.

@@ -20,7 +20,11 @@ impl Worker {
         if new.is_new {
             self.facts.say(new.handle.run, Fact::Started { pid: new.handle.child_pid });
         }
-        let (run, wake) = Run::new(new, now);
+        if let Some(agent) = &new.agent {
+            self.facts.say(new.handle.run, Fact::Launched(agent.launched.clone()));
+        }
+        let (mut run, wake) = Run::new(new, now);
+        run.begin_observing(now, &mut self.facts);
         let ring = epoll::EventData::new_u64(Source::Ring(number).token());
         let link = epoll::EventData::new_u64(Source::Link(number).token());
         let added = epoll::add(&self.epoll, &wake, ring, epoll::EventFlags::IN)
@@ -42,7 +46,7 @@ impl Worker {
     pub(super) fn on_link(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.flush_link();
-        match slot.run.hear_holder(&mut self.facts) {
+        match slot.run.hear_holder(now, &mut self.facts) {
             HolderIs::Here => {
                 slot.run.say_exit_if_drained(now, &mut self.facts);
                 // An exit may have been said before the last bytes were taken.

@@ -13,9 +13,11 @@ mod facts;
 mod handle;
 mod hosting;
 mod lane;
+mod observe;
 mod order;
 mod pace;
 mod run;
+mod typing;
 mod viewer;
 mod viewers;
 mod watch;
@@ -31,7 +33,9 @@ use engine::{Input, RunKey};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use handle::ScreenHandle;
+pub(crate) use observe::AgentRun;
 pub(crate) use order::{NewRun, NewViewer, Order, WriteJob, WriteOutcome};
+pub(crate) use typing::{MAX_CANONICAL, TypeJob, needs_raw};
 use worker::{OrderSender, Worker};
 
 /// Fewest and most worker threads. Two keep a flood on one from delaying keys on the other even on one core.

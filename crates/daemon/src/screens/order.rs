@@ -7,6 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
+use agents::Detector;
+use engine::effect::Guard;
+use engine::input::Typing;
 use engine::{RunKey, ViewerId, WaitId};
 use holder::{Hello, Link};
 use proto::{Exit, Owner, Size};
@@ -15,6 +18,8 @@ use term::{Limits, Screen};
 use tokio::sync::oneshot;
 
 use super::handle::{HelloParts, ScreenHandle};
+use super::observe::AgentRun;
+use super::typing::TypeJob;
 
 /// One order to the worker that hosts a run.
 pub(crate) enum Order {
@@ -40,6 +45,10 @@ pub(crate) enum Order {
     Attach(Box<NewViewer>),
     /// Type this.
     Write(RunKey, WriteJob),
+    /// Look at this run's screen by these rules from now on.
+    Observe(RunKey, Box<Detector>),
+    /// Type this for a program, if what the screen shows allows it.
+    Type(RunKey, Box<TypeJob>),
     /// The daemon ends: say so when every holder that was let go has gone.
     Finish(oneshot::Sender<()>),
 }
@@ -60,6 +69,8 @@ pub(crate) struct NewRun {
     pub(crate) child_start_time: u64,
     /// The mark its processes carry.
     pub(crate) token: String,
+    /// What is needed to look at its screen, if it is an agent's.
+    pub(crate) agent: Option<AgentRun>,
 }
 
 impl NewRun {
@@ -85,6 +96,7 @@ impl NewRun {
             checkpoint: hello.checkpoint,
             child_start_time: hello.child_start_time,
             token,
+            agent: None,
         }
     }
 }
@@ -112,6 +124,8 @@ pub(crate) struct WriteJob {
     pub(crate) needs_raw: bool,
     pub(crate) deadline: Instant,
     pub(crate) by: Owner,
+    /// For programs: on which conditions.
+    pub(crate) guard: Option<Guard>,
     pub(crate) reply: oneshot::Sender<WriteOutcome>,
 }
 
@@ -122,4 +136,6 @@ pub(crate) struct WriteOutcome {
     pub(crate) written: u64,
     /// The child never left canonical mode.
     pub(crate) was_held: bool,
+    /// Nothing was typed, because this stood in the way.
+    pub(crate) obstacle: Option<Typing>,
 }

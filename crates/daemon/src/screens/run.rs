@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use engine::input::ChildExit;
 use engine::{Fact, RunKey, ViewerId, WaitId};
 use holder::{ArmOutcome, ExitStatus, FromHolder, Link, ReadOutcome, SignalTarget, ToHolder};
-use proto::{Exit, Size};
+use proto::{Exit, Owner, Size};
 use regex::Regex;
 use term::{Depth, Limits, Screen};
 
@@ -18,8 +18,10 @@ use super::checkpoint::{Checkpoints, Verdict};
 use super::facts::FactLane;
 use super::handle::{Progress, ScreenHandle};
 use super::lane::Lane;
-use super::order::{NewRun, WriteJob};
+use super::observe::Observer;
+use super::order::{NewRun, WriteJob, WriteOutcome};
 use super::pace::{Flood, Pace};
+use super::typing::{SETTLE, Typewriter};
 use super::watch::Watches;
 
 /// Resizes come to the terminal at most this often; the first and the last always do.
@@ -42,13 +44,17 @@ pub(crate) struct Run {
     pub(crate) watches: Watches,
     /// The viewer the engine was last told to be typing.
     pub(crate) typist: Option<ViewerId>,
+    /// What programs type.
+    pub(super) typewriter: Typewriter,
+    /// Looks at the screen, if the run is an agent's.
+    pub(super) observer: Option<Observer>,
     pub(crate) child_start_time: u64,
     pub(crate) holder_start_time: Option<u64>,
     pub(crate) token: String,
     /// The holder was told to go: its end is no loss.
     pub(crate) is_released: bool,
     /// What there was when the run was hosted: once it is on the screen, the screen can be shown.
-    ready_at: u64,
+    pub(super) ready_at: u64,
     /// Queries before this offset were answered by the daemon that saw them first: answering them again while the log is
     /// replayed would type at the child.
     answers_from: u64,
@@ -87,6 +93,7 @@ impl Run {
             *progress = Progress { seen, version, is_ready: seen >= ready_at, ..*progress };
         });
         let holder_start_time = holder::tree::start_time(new.handle.holder_pid);
+        let settle = new.agent.as_ref().map_or(SETTLE, |agent| agent.settle);
         let run = Self {
             size: Size { cols: size.cols, rows: size.rows },
             seen,
@@ -98,6 +105,8 @@ impl Run {
             told_exit: None,
             watches: Watches::default(),
             typist: None,
+            typewriter: Typewriter::new(settle),
+            observer: new.agent.map(|agent| Observer::new(agent.detector)),
             child_start_time: new.child_start_time,
             holder_start_time,
             token: new.token,
@@ -168,8 +177,9 @@ impl Run {
         let mut screen = handle.screen();
         screen.feed(bytes);
         let replies = screen.take_replies();
-        let has_news = !screen.take_facts().is_empty();
-        let title = (has_news && screen.title() != self.title).then(|| screen.title().to_owned());
+        let news = screen.take_facts();
+        let title = (!news.is_empty() && screen.title() != self.title).then(|| screen.title().to_owned());
+        self.observe(&screen, &news, now, facts);
         self.sync_due = screen.is_synchronizing().then(|| self.sync_due.unwrap_or(now + SYNC));
         let hits = self.watches.changed(&screen, now, false);
         let verdict = self.checkpoints.fed(self.seen, bytes.len(), now);
@@ -191,6 +201,7 @@ impl Run {
         }
         self.say_output(now, facts);
         self.publish(version);
+        self.go_on_typing(now, facts);
     }
 
     fn publish(&self, version: u64) {
@@ -257,6 +268,7 @@ impl Run {
         self.is_exit_said = true;
         let hits = self.watches.changed(&self.handle.screen(), now, true);
         self.say_hits(hits, facts);
+        self.say_last_look(now, facts);
         self.end_watches(facts);
         self.lane.clear();
         let status = match exit.status {
@@ -266,7 +278,14 @@ impl Run {
         facts.say(self.key(), Fact::Exited { exit: status, final_offset: exit.final_offset });
         let version = self.handle.screen().version();
         self.publish(version);
+        self.go_on_typing(now, facts);
     }
+
+    /// Whether the child is over and everything it printed is on the screen.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_exit_said
+    }
+
 
     /// No more output comes: what is still watched for will not appear.
     pub(crate) fn end_watches(&mut self, facts: &mut FactLane) {
@@ -276,12 +295,13 @@ impl Run {
     }
 
     /// What the holder says.
-    pub(crate) fn hear_holder(&mut self, facts: &mut FactLane) -> HolderIs {
+    pub(crate) fn hear_holder(&mut self, now: Instant, facts: &mut FactLane) -> HolderIs {
         loop {
             match self.link.receive() {
                 Ok(None) => return HolderIs::Here,
                 Ok(Some(FromHolder::InputDone { id, written, .. })) => {
                     self.lane.done(id, written, &self.handle, &mut self.link);
+                    self.go_on_typing(now, facts);
                 }
                 Ok(Some(FromHolder::Exited(exit))) => self.exited = Some(exit),
                 Ok(Some(FromHolder::TreeGone { survivors })) => {
@@ -298,8 +318,17 @@ impl Run {
         }
     }
 
-    /// Types a program's bytes.
+    /// Types bytes; a program's only if nothing stands in the way.
     pub(crate) fn write(&mut self, job: WriteJob, now: Instant, facts: &mut FactLane) {
+        let obstacle = job.guard.as_ref().and_then(|guard| self.obstacle_to_write(guard, now));
+        if obstacle.is_some() {
+            // Whoever waited may have gone.
+            let _gone = job.reply.send(WriteOutcome { written: 0, was_held: false, obstacle });
+            return;
+        }
+        if job.by == Owner::User {
+            self.human_typed(now);
+        }
         facts.say(self.key(), Fact::Typed { by: job.by, viewer: None });
         self.lane.write(job, now, &self.handle, &mut self.link);
         if self.is_exit_said {
@@ -382,6 +411,8 @@ impl Run {
             self.lane.due(),
             self.checkpoints.due(),
             self.watches.due(),
+            self.typewriter.due(),
+            self.observer.as_ref().and_then(Observer::due),
             self.output_due,
             self.sync_due,
             resize,
@@ -414,6 +445,11 @@ impl Run {
             let hits = self.watches.changed(&self.handle.screen(), now, true);
             self.say_hits(hits, facts);
         }
+        if is_sync_late || self.observer.as_ref().and_then(Observer::due).is_some_and(|due| due <= now) {
+            let handle = Arc::clone(&self.handle);
+            self.observe(&handle.screen(), &[], now, facts);
+        }
+        self.go_on_typing(now, facts);
         Passed { is_resized: self.wanted_size.is_some() && self.apply_size(now), is_shown: is_sync_late }
     }
 

@@ -10,7 +10,7 @@ use holder::ReadOutcome;
 use proto::event::Notice;
 use proto::frame::{DataKind, Frame};
 use proto::request::{Request, View as ViewCall, parse_call};
-use proto::{ErrorCode, Exit, Failure, Size};
+use proto::{ErrorCode, Exit, Failure, Owner, Size};
 use term::View;
 
 use super::facts::FactLane;
@@ -189,6 +189,9 @@ impl Run {
         if !self.lane.type_keys(keys, &self.handle, &mut self.link) {
             let failure = Failure::new(ErrorCode::Partial, "the child reads no input: keys were dropped");
             viewer.send_failure(0, failure);
+        }
+        if viewer.by == Owner::User {
+            self.human_typed(now);
         }
         let is_another = self.typist != Some(viewer.id);
         if is_another || viewer.typed_at.is_none_or(|at| now.duration_since(at) > TYPED) {

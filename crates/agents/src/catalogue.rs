@@ -1,0 +1,185 @@
+//! The manifests there are: the built-in ones with the project's and the user's files laid upon them.
+//!
+//! Owns merging by name and saying where each manifest comes from. Refuses reading files, and refuses to lose a manifest
+//! over a broken file: that file is left out, with a problem that says why.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toml::Table;
+
+use crate::Manifest;
+use crate::check::{self, Checked};
+
+/// Where the shipped manifests come from.
+pub const BUILT_IN: &str = "built in";
+
+/// The shipped manifests.
+const SHIPPED: [(&str, &str); 11] = [
+    ("aider", include_str!("../manifests/aider.toml")),
+    ("amp", include_str!("../manifests/amp.toml")),
+    ("claude", include_str!("../manifests/claude.toml")),
+    ("codex", include_str!("../manifests/codex.toml")),
+    ("copilot", include_str!("../manifests/copilot.toml")),
+    ("cursor-agent", include_str!("../manifests/cursor-agent.toml")),
+    ("gemini", include_str!("../manifests/gemini.toml")),
+    ("generic", include_str!("../manifests/generic.toml")),
+    ("goose", include_str!("../manifests/goose.toml")),
+    ("opencode", include_str!("../manifests/opencode.toml")),
+    ("qwen", include_str!("../manifests/qwen.toml")),
+];
+
+/// Files of one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layer {
+    /// Where they lie, in words for a person.
+    pub origin: String,
+    /// The stem of each file's name, and its text.
+    pub files: Vec<(String, String)>,
+}
+
+/// A file that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it lies.
+    pub origin: String,
+    /// The manifest it would have changed.
+    pub name: String,
+    /// The line, counted from 1.
+    pub line: u32,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Every manifest by its name.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    manifest: Arc<Manifest>,
+    table: Table,
+    origin: Vec<String>,
+}
+
+impl Catalogue {
+    /// The shipped manifests.
+    #[must_use]
+    pub fn built_in() -> Self {
+        Self::merged(&[]).0
+    }
+
+    /// The shipped manifests with layers laid upon them, the weakest first: the project's, then the user's.
+    #[must_use]
+    pub fn merged(layers: &[Layer]) -> (Self, Vec<Problem>) {
+        let mut catalogue = Self { entries: BTreeMap::new() };
+        let mut problems = Vec::new();
+        for (name, text) in SHIPPED {
+            problems.extend(catalogue.lay(BUILT_IN, name, text));
+        }
+        for layer in layers {
+            for (name, text) in &layer.files {
+                problems.extend(catalogue.lay(&layer.origin, name, text));
+            }
+        }
+        (catalogue, problems)
+    }
+
+    /// The manifest of this name, unless there is none or it is disabled.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<Manifest>> {
+        self.entries.get(name).map(|entry| &entry.manifest).filter(|manifest| !manifest.disabled)
+    }
+
+    /// The names of all that are offered, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter(|(_, entry)| !entry.manifest.disabled).map(|(name, _)| name.as_str())
+    }
+
+    /// Where a manifest comes from: its files, the weakest first; empty when there is none.
+    #[must_use]
+    pub fn origin(&self, name: &str) -> &[String] {
+        self.entries.get(name).map_or(&[], |entry| entry.origin.as_slice())
+    }
+
+    fn lay(&mut self, origin: &str, name: &str, text: &str) -> Vec<Problem> {
+        let below = self.entries.get(name);
+        match check::read(name, text, below.map(|entry| &entry.table)) {
+            Ok(Checked { manifest, table }) => {
+                let mut origins = below.map(|entry| entry.origin.clone()).unwrap_or_default();
+                origins.push(origin.to_owned());
+                let entry = Entry { manifest: Arc::new(manifest), table, origin: origins };
+                self.entries.insert(name.to_owned(), entry);
+                Vec::new()
+            }
+            Err(faults) => faults
+                .into_iter()
+                .map(|fault| Problem {
+                    origin: origin.to_owned(),
+                    name: name.to_owned(),
+                    line: fault.line,
+                    reason: fault.reason,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The table of a shipped manifest.
+pub(crate) fn built_in_table(name: &str) -> Option<Table> {
+    let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(origin: &str, files: &[(&str, &str)]) -> Layer {
+        let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        Layer { origin: origin.to_owned(), files }
+    }
+
+    #[test]
+    fn every_shipped_manifest_is_sound() {
+        let (catalogue, problems) = Catalogue::merged(&[]);
+        assert_eq!(problems, []);
+        assert_eq!(catalogue.names().count(), SHIPPED.len());
+        assert!(SHIPPED.iter().all(|(name, _)| catalogue.get(name).is_some_and(|manifest| manifest.name == *name)));
+    }
+
+    #[test]
+    fn the_user_wins_over_the_project_and_both_over_the_built_in() {
+        let project = layer("project", &[("claude", "argv = ['from-project']\n[env]\nA = 'project'\nB = 'project'")]);
+        let user = layer("user", &[("claude", "[env]\nA = 'user'")]);
+        let (catalogue, problems) = Catalogue::merged(&[project, user]);
+        assert_eq!(problems, []);
+        let claude = catalogue.get("claude").unwrap();
+        assert_eq!(claude.argv, ["from-project"]);
+        let values: Vec<_> = claude.env.values().map(|value| value.source()).collect();
+        assert_eq!(values, ["user", "project"]);
+        assert!(claude.mcp.is_some());
+        assert_eq!(catalogue.origin("claude"), [BUILT_IN, "project", "user"]);
+    }
+
+    #[test]
+    fn a_disabled_manifest_is_not_offered() {
+        let (catalogue, _) = Catalogue::merged(&[layer("user", &[("gemini", "disabled = true")])]);
+        assert!(catalogue.get("gemini").is_none());
+        assert!(!catalogue.names().any(|name| name == "gemini"));
+    }
+
+    #[test]
+    fn a_broken_file_leaves_the_built_in_one_and_all_others() {
+        let files = [("claude", "argv = ['x']\nbroken ="), ("mine", "argv = ['mine']"), ("other", "[env]\nA = 'x'")];
+        let (catalogue, problems) = Catalogue::merged(&[layer("user", &files)]);
+        assert_eq!(catalogue.get("claude").unwrap().argv, ["claude"]);
+        assert_eq!(catalogue.get("mine").unwrap().argv, ["mine"]);
+        assert!(catalogue.get("other").is_none());
+        let told: Vec<_> = problems.iter().map(|problem| (problem.name.as_str(), problem.line)).collect();
+        assert_eq!(told, [("claude", 2), ("other", 1)]);
+        assert!(problems.iter().all(|problem| problem.origin == "user"));
+    }
+}

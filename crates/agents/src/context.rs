@@ -1,0 +1,57 @@
+//! How much room a model has.
+//!
+//! Owns the table of windows by model. Refuses guessing the tokens in use: transcripts and servers count those.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// How many tokens each model has room for, where neither a transcript nor a server says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextSpec {
+    /// For a model that is not in the table; none: nothing is said about it.
+    #[serde(default)]
+    pub default: Option<u64>,
+    /// By model; a name that ends in `*` stands for all that begin so, and the longest that fits counts.
+    #[serde(default)]
+    pub windows: BTreeMap<String, u64>,
+}
+
+impl ContextSpec {
+    /// The room of a model.
+    #[must_use]
+    pub fn window(&self, model: Option<&str>) -> Option<u64> {
+        model.and_then(|model| self.known(model)).or(self.default)
+    }
+
+    fn known(&self, model: &str) -> Option<u64> {
+        let fitting = self.windows.iter().filter(|(name, _)| match name.strip_suffix('*') {
+            Some(beginning) => model.starts_with(beginning),
+            None => name.as_str() == model,
+        });
+        // The whole name is longer than any beginning of it: `gpt-5` wins over `gpt-5*`.
+        let longest = fitting.max_by_key(|(name, _)| (name.trim_end_matches('*').len(), !name.ends_with('*')));
+        longest.map(|(_, window)| *window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_name_that_fits_counts() {
+        let spec: ContextSpec =
+            toml::from_str("default = 1\n[windows]\n'a-*' = 2\n'a-b*' = 3\n'a-b' = 4").unwrap();
+        let windows = ["a-c", "a-bc", "a-b", "z"].map(|model| spec.window(Some(model)));
+        assert_eq!(windows, [Some(2), Some(3), Some(4), Some(1)]);
+        assert_eq!(spec.window(None), Some(1));
+    }
+
+    #[test]
+    fn without_a_default_an_unknown_model_has_no_window() {
+        assert_eq!(ContextSpec::default().window(Some("a")), None);
+    }
+}

@@ -1,0 +1,190 @@
+//! How a prompt reaches a vendor's program, and what says that it takes one.
+//!
+//! Owns the description. Refuses doing it: the engine decides when, the daemon types or calls.
+
+use std::borrow::Cow;
+
+use proto::agent::Source;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use crate::template::{Lookup, Template, Unfilled};
+
+/// Shorter than this, an Enter joins the paste before it.
+const LEAST_SETTLE_MS: u64 = 150;
+
+/// What says that the program takes prompts.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ready {
+    /// The sources whose first `idle` is believed.
+    #[serde(default)]
+    #[schemars(with = "Vec<SourceWord>")]
+    pub sources: Vec<Source>,
+    /// A start that takes longer than this is worth a person's look.
+    #[serde(default = "default_patience_ms")]
+    pub patience_ms: u64,
+}
+
+impl Default for Ready {
+    fn default() -> Self {
+        Self { sources: Vec::new(), patience_ms: default_patience_ms() }
+    }
+}
+
+/// How a prompt reaches the program.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deliver {
+    /// The vendor's own way; typing is the fallback.
+    #[serde(default)]
+    pub channel: Channel,
+    /// The vendor's own way also reaches an agent in the middle of a turn.
+    #[serde(default)]
+    pub reaches_busy: bool,
+    /// The command of the channel `command`: words with `{session}` and `{text}`.
+    #[serde(default)]
+    pub command: Vec<Template>,
+    /// Typing: how long the screen must be still between the paste and the key that submits it.
+    #[serde(default)]
+    pub settle_ms: Settle,
+    /// Typing: the key that submits.
+    #[serde(default = "default_submit")]
+    pub submit: String,
+    /// Typing: the sources that show a prompt was taken; without one of them the key is sent once more.
+    #[serde(default)]
+    #[schemars(with = "Vec<SourceWord>")]
+    pub confirm: Vec<Source>,
+    /// Typing: what is done about a draft in the composer.
+    #[serde(default)]
+    pub draft: Draft,
+}
+
+impl Default for Deliver {
+    fn default() -> Self {
+        Self {
+            channel: Channel::None,
+            reaches_busy: false,
+            command: Vec::new(),
+            settle_ms: Settle::default(),
+            submit: default_submit(),
+            confirm: Vec::new(),
+            draft: Draft::default(),
+        }
+    }
+}
+
+impl Deliver {
+    /// The words of the channel `command` for one message.
+    ///
+    /// # Errors
+    /// A place that has no value, as when the session is not known yet.
+    pub fn command_words(&self, lookup: Lookup<'_>) -> Result<Vec<String>, Unfilled> {
+        self.command.iter().map(|word| word.fill(lookup)).collect()
+    }
+}
+
+/// A vendor's own way to take a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// There is none.
+    #[default]
+    None,
+    /// Its server takes one: the requests are in the manifest's `server` table.
+    Server,
+    /// A command hands it over.
+    Command,
+}
+
+/// What is done about somebody's draft in the composer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Draft {
+    /// The message waits until it is gone.
+    #[default]
+    Wait,
+    /// The composer cannot be seen: the message waits until no person has typed for a while.
+    Unseen,
+}
+
+/// How long a screen must be still, in milliseconds; never less than the vendors need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u64")]
+pub struct Settle(pub u64);
+
+impl Default for Settle {
+    fn default() -> Self {
+        Self(LEAST_SETTLE_MS)
+    }
+}
+
+impl TryFrom<u64> for Settle {
+    type Error = String;
+
+    fn try_from(ms: u64) -> Result<Self, String> {
+        if ms < LEAST_SETTLE_MS {
+            return Err(format!("settle_ms is at least {LEAST_SETTLE_MS}: sooner, the key joins the paste"));
+        }
+        Ok(Self(ms))
+    }
+}
+
+impl JsonSchema for Settle {
+    fn schema_name() -> Cow<'static, str> {
+        "Settle".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": LEAST_SETTLE_MS })
+    }
+}
+
+/// The word of a [`Source`], for the schema.
+pub(crate) struct SourceWord;
+
+impl JsonSchema for SourceWord {
+    fn schema_name() -> Cow<'static, str> {
+        "Source".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [
+            "process", "program_status", "server", "state_file", "dialog", "hook", "title", "progress", "screen", "silence"
+        ] })
+    }
+}
+
+/// The word of an [`proto::AgentState`], for the schema.
+pub(crate) struct StateWord;
+
+impl JsonSchema for StateWord {
+    fn schema_name() -> Cow<'static, str> {
+        "State".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": proto::AgentState::ALL.map(proto::AgentState::word) })
+    }
+}
+
+/// The word of a [`proto::agent::BlockedKind`], for the schema.
+pub(crate) struct KindWord;
+
+impl JsonSchema for KindWord {
+    fn schema_name() -> Cow<'static, str> {
+        "BlockedKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["permission", "question", "auth", "onboarding"] })
+    }
+}
+
+fn default_patience_ms() -> u64 {
+    30_000
+}
+
+fn default_submit() -> String {
+    "enter".to_owned()
+}

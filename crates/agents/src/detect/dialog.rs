@@ -1,0 +1,246 @@
+//! Dialogs: whether one stands live on the screen, what it asks and which keys answer it.
+//!
+//! Owns the difference between a dialog and its quotation in the transcript, and the digest by which an answer names the
+//! dialog it is for. Refuses pressing keys.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use proto::agent::{AgentState, Dialog, DialogOption, Evidence, Source};
+use regex::Captures;
+use sha2::{Digest, Sha256};
+use term::Screen;
+
+use super::pattern::Pattern;
+use super::rows::{Rows, StyledRow, is_empty_row, is_frame};
+use super::spec::{DialogSpec, FixedOption, OptionsSpec, Press};
+
+/// Longest body kept, in characters: enough to decide on, little enough to send around.
+const BODY_MAX: usize = 2000;
+/// Longest title and label kept, in characters.
+const LABEL_MAX: usize = 300;
+
+/// What a dialog is looked for in.
+pub(crate) struct Scene<'a> {
+    pub(crate) manifest: &'a str,
+    pub(crate) rows: &'a Rows,
+    pub(crate) screen: &'a Screen,
+    /// The composer's first row.
+    pub(crate) composer: Option<usize>,
+}
+
+/// Reads a dialog, if it stands live on the screen.
+pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
+    let region = scene.rows.region(spec.region, scene.composer);
+    let text = scene.rows.text(&region);
+    if !spec.anchors.iter().all(|anchor| anchor.is_in(text)) || spec.not.as_ref().is_some_and(|not| not.is_in(text)) {
+        return None;
+    }
+    let choice = choice(spec, scene, &region)?;
+    if !is_live(spec, scene, &region, &choice) {
+        return None;
+    }
+    let begin = begin(spec, scene.rows, region.start..choice.rows.start);
+    let head = scene.rows.text(&(begin..choice.rows.start.max(begin)));
+    let title = spec.title.last_captures(head).map(|found| one_line(named(&found, "title")))?;
+    let body = spec.body.as_ref().and_then(|body| body.captures(head));
+    let body = body.map(|found| without_frames(named(&found, "body"))).unwrap_or_default();
+    let digest = digest(scene.manifest, &spec.id, [&title, &body], &choice.options);
+    let dialog = Dialog { digest, title, body, options: choice.options };
+    Some(evidence(spec, dialog))
+}
+
+fn evidence(spec: &DialogSpec, dialog: Dialog) -> Evidence {
+    let mut evidence = Evidence::new(Source::Dialog, spec.id.clone(), Some(AgentState::Blocked));
+    evidence.kind = Some(spec.kind.into());
+    evidence.message = dialog.body.lines().next().filter(|line| !line.is_empty()).unwrap_or(&dialog.title).to_owned();
+    evidence.dialog = Some(dialog);
+    evidence
+}
+
+/// The options of a dialog and the rows they take.
+struct Choice {
+    rows: Range<usize>,
+    options: Vec<DialogOption>,
+}
+
+fn choice(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>) -> Option<Choice> {
+    let mut choice = match &spec.options {
+        OptionsSpec::Lines { line, press } => lines(line, *press, scene.rows, region)?,
+        OptionsSpec::Row { label, row } => in_row(label, row, scene, region)?,
+        OptionsSpec::Fixed { list } => fixed(list, spec, scene.rows, region)?,
+    };
+    for option in &mut choice.options {
+        let meant = spec.names.iter().filter(|(_, pattern)| pattern.is_in(&option.label));
+        option.names.extend(meant.map(|(name, _)| name.clone()));
+    }
+    Some(choice)
+}
+
+/// An option in a row of its own.
+struct OptionLine {
+    row: usize,
+    end: usize,
+    label: String,
+    number: Option<u32>,
+    key: Option<String>,
+    is_pointed_at: bool,
+}
+
+/// The lowest block of option rows.
+fn lines(line: &Pattern, press: Press, rows: &Rows, region: &Range<usize>) -> Option<Choice> {
+    let mut block: Vec<OptionLine> = Vec::new();
+    for row in region.clone().rev() {
+        let Some(option) = option_line(line, rows, row, region.end) else { continue };
+        if let Some(below) = block.last() {
+            let follows = match (option.number, below.number) {
+                (Some(number), Some(next)) => number.checked_add(1) == Some(next),
+                (None, None) => option.end >= below.row,
+                _ => false,
+            };
+            if !follows {
+                continue;
+            }
+        }
+        let is_first = option.number == Some(1);
+        block.push(option);
+        if is_first {
+            break;
+        }
+    }
+    block.reverse();
+    let rows = block.first()?.row..block.last()?.end;
+    let options = pressed(press, &block).unwrap_or_default();
+    Some(Choice { rows, options })
+}
+
+fn option_line(line: &Pattern, rows: &Rows, row: usize, bottom: usize) -> Option<OptionLine> {
+    let text = rows.row(row);
+    let found = line.captures(text)?;
+    let label = found.name("label")?;
+    let column = text.get(..label.start())?.chars().count();
+    let mut words = label.as_str().trim().to_owned();
+    let mut end = row + 1;
+    while end < bottom && line.captures(rows.row(end)).is_none() && continues(rows.row(end), column) {
+        let _ = write!(words, " {}", rows.row(end).trim_matches(is_frame));
+        end += 1;
+    }
+    Some(OptionLine {
+        row,
+        end,
+        label: shortened(&words, LABEL_MAX),
+        number: found.name("number").and_then(|number| number.as_str().parse().ok()),
+        key: found.name("key").map(|key| key.as_str().to_owned()),
+        is_pointed_at: found.name("pointer").is_some_and(|pointer| !pointer.as_str().trim().is_empty()),
+    })
+}
+
+/// Whether a row is the rest of an option whose label begins in this column.
+fn continues(row: &str, column: usize) -> bool {
+    row.chars().position(|character| !is_frame(character)).is_some_and(|first| first >= column)
+}
+
+/// The options with the keys that choose them; none when the screen does not tell which keys do.
+fn pressed(press: Press, block: &[OptionLine]) -> Option<Vec<DialogOption>> {
+    let pointer = block.iter().position(|option| option.is_pointed_at);
+    let keys = |index: usize, option: &OptionLine| -> Option<Vec<String>> {
+        match press {
+            Press::Digit => Some(vec![option.number?.to_string()]),
+            Press::DigitEnter => Some(vec![option.number?.to_string(), "enter".to_owned()]),
+            Press::Key => Some(vec![option.key.clone()?]),
+            Press::Move => Some(moves(pointer?, index, ["up", "down"])),
+        }
+    };
+    let named = |(index, option): (usize, &OptionLine)| {
+        let number = option.number.map_or(index + 1, |number| number as usize);
+        let keys = keys(index, option)?;
+        Some(DialogOption { names: vec![number.to_string()], label: option.label.clone(), keys })
+    };
+    block.iter().enumerate().map(named).collect()
+}
+
+/// Keys that bring a pointer to an option, and enter.
+fn moves(from: usize, to: usize, [back, forth]: [&str; 2]) -> Vec<String> {
+    let key = if to < from { back } else { forth };
+    let mut keys = vec![key.to_owned(); from.abs_diff(to)];
+    keys.push("enter".to_owned());
+    keys
+}
+
+/// Options side by side; the chosen one has another background than its row.
+fn in_row(label: &Pattern, row: &Pattern, scene: &Scene<'_>, region: &Range<usize>) -> Option<Choice> {
+    let at = region.clone().rev().find(|at| row.is_in(scene.rows.row(*at)))?;
+    let text = scene.rows.row(at);
+    let styled = StyledRow::of(scene.screen, at);
+    let ground = styled.ground();
+    let labels: Vec<(usize, &str)> = label
+        .captures_iter(text)
+        .filter_map(|found| found.name("label").or(found.get(0)).map(|label| (label.start(), label.as_str())))
+        .collect();
+    let mut chosen = labels.iter().enumerate().filter(|(_, (start, _))| styled.ground_at(*start) != ground);
+    let pointer = chosen.next().map(|(index, _)| index).filter(|_| chosen.next().is_none());
+    let option = |(index, (_, label)): (usize, &(usize, &str))| {
+        let keys = moves(pointer?, index, ["left", "right"]);
+        Some(DialogOption { names: vec![(index + 1).to_string()], label: label.trim().to_owned(), keys })
+    };
+    let options = labels.iter().enumerate().map(option).collect::<Option<Vec<_>>>().unwrap_or_default();
+    Some(Choice { rows: at..at + 1, options })
+}
+
+/// Options that are always the same: the dialog ends with the lowest of its anchors.
+fn fixed(list: &[FixedOption], spec: &DialogSpec, rows: &Rows, region: &Range<usize>) -> Option<Choice> {
+    let text = rows.text(region);
+    let last = spec.anchors.iter().filter_map(|anchor| anchor.last_captures(text)?.get(0).map(|found| found.end()));
+    let row = rows.row_at(region, last.max()?.saturating_sub(1));
+    let option = |(index, option): (usize, &FixedOption)| {
+        let names = std::iter::once((index + 1).to_string()).chain(option.names.iter().cloned()).collect();
+        DialogOption { names, label: option.label.clone(), keys: option.keys.clone() }
+    };
+    Some(Choice { rows: row + 1..row + 1, options: list.iter().enumerate().map(option).collect() })
+}
+
+/// A dialog with the composer or a transcript below it is a quotation of one.
+fn is_live(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>, choice: &Choice) -> bool {
+    let below = (choice.rows.end..region.end).filter(|row| !is_empty_row(scene.rows.row(*row))).count();
+    let is_above_composer = scene.composer.is_some_and(|composer| composer >= choice.rows.start);
+    below <= usize::from(spec.below) && (spec.keeps_composer || !is_above_composer)
+}
+
+/// The dialog's first row.
+fn begin(spec: &DialogSpec, rows: &Rows, head: Range<usize>) -> usize {
+    let Some(begin) = &spec.begin else { return head.start };
+    head.clone().rev().find(|row| begin.is_in(rows.row(*row))).unwrap_or(head.start)
+}
+
+fn named<'t>(found: &Captures<'t>, name: &str) -> &'t str {
+    found.name(name).or(found.get(0)).map_or("", |part| part.as_str())
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split(is_frame).filter(|word| !word.is_empty()).collect();
+    shortened(&words.join(" "), LABEL_MAX)
+}
+
+/// The rows of a text without the frames around them and without the blank ones at its ends.
+fn without_frames(text: &str) -> String {
+    let rows: Vec<&str> = text.lines().map(|row| row.trim_matches(is_frame)).collect();
+    shortened(rows.join("\n").trim(), BODY_MAX)
+}
+
+fn shortened(text: &str, max: usize) -> String {
+    text.chars().take(max).collect()
+}
+
+/// The same for the same dialog wherever its pointer stands, another for every other.
+fn digest(manifest: &str, rule: &str, [title, body]: [&str; 2], options: &[DialogOption]) -> String {
+    let mut hash = Sha256::new();
+    let labels = options.iter().map(|option| option.label.as_str());
+    for part in [manifest, rule, title, body].into_iter().chain(labels) {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().iter().take(16).fold(String::with_capacity(32), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,243 @@
+//! What a screen says about its program: state, dialog, composer, background work.
+//!
+//! Owns the reading of rendered screens and of what the stream said, by the rules of a manifest. Refuses time and
+//! weighing: it reports what is there now; how long it must be there, and whom to believe, the engine decides.
+//!
+//! Reading order: `spec` (what a manifest may say), `region` and `pattern` (its words), `rows` (a screen as text),
+//! `dialog`, `composer`, `report` (status, progress, notifications), `trim`.
+
+mod composer;
+mod dialog;
+mod pattern;
+mod region;
+mod report;
+mod rows;
+mod spec;
+mod trim;
+
+use std::cmp::Reverse;
+
+use proto::agent::{Composer, Evidence, Source};
+use term::{Fact, Screen};
+
+use crate::manifest::Manifest;
+
+pub use pattern::{Pattern, PatternError};
+pub use region::{Region, RegionError};
+pub use spec::{
+    BackgroundSpec, ComposerSpec, DialogSpec, FixedOption, Need, OptionsSpec, Press, RuleSpec, Trim, Verdict,
+};
+
+/// Longest message a rule takes from a screen, in characters.
+const MESSAGE_MAX: usize = 300;
+
+/// What one look at a screen showed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Look {
+    /// What the screen's rules say; none: nothing.
+    pub screen: Option<Evidence>,
+    /// A live dialog.
+    pub dialog: Option<Evidence>,
+    /// What the title says.
+    pub title: Option<Evidence>,
+    /// What the place where prompts are written holds.
+    pub composer: Composer,
+    /// Shells, tools and agents that run on although no turn is under way.
+    pub background: u32,
+}
+
+/// What came of something the stream said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// A source has an opinion.
+    Evidence(Box<Evidence>),
+    /// A source has none any more.
+    Withdrawn(Source),
+}
+
+/// A fault in a manifest's tables that its text alone does not show.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DetectError {
+    /// A pattern lacks a capture that something else in its table counts on.
+    #[error("the pattern of `{id}` has no capture `{capture}`")]
+    MissingCapture {
+        /// The rule or dialog.
+        id: String,
+        /// The capture.
+        capture: String,
+    },
+    /// A rule of this kind cannot be looked for there.
+    #[error("`{id}` cannot look at the region `{region}`")]
+    Unseen {
+        /// The rule, dialog, or `composer`.
+        id: String,
+        /// The region.
+        region: Region,
+    },
+    /// A key that no keyboard has.
+    #[error("`{id}`: {reason}")]
+    Key {
+        /// The dialog.
+        id: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Looks at one agent's screen.
+pub struct Detector {
+    manifest: String,
+    /// Strongest first.
+    screen_rules: Vec<RuleSpec>,
+    title_rules: Vec<RuleSpec>,
+    osc_rules: Vec<RuleSpec>,
+    dialogs: Vec<DialogSpec>,
+    composer: Option<ComposerSpec>,
+    background: Vec<BackgroundSpec>,
+    reports: report::Reports,
+    /// Version and title of the last screen looked at.
+    seen: Option<(u64, String)>,
+}
+
+impl Detector {
+    /// A detector for the programs of a manifest. Patterns are shared with it, not compiled again.
+    ///
+    /// # Errors
+    /// The manifest's tables contradict each other.
+    pub fn new(manifest: &Manifest) -> Result<Self, DetectError> {
+        spec_faults(manifest).into_iter().next().map_or(Ok(()), Err)?;
+        let rules = |is_meant: fn(Region) -> bool| {
+            let mut rules: Vec<_> = manifest.rule.iter().filter(|rule| is_meant(rule.region)).cloned().collect();
+            rules.sort_by_key(|rule| Reverse((rule.priority, rule.verdict.rank())));
+            rules
+        };
+        let mut dialogs = manifest.dialog.clone();
+        dialogs.sort_by_key(|dialog| Reverse(dialog.priority));
+        Ok(Self {
+            manifest: manifest.name.clone(),
+            screen_rules: rules(|region| !matches!(region, Region::Title | Region::Osc)),
+            title_rules: rules(|region| region == Region::Title),
+            osc_rules: rules(|region| region == Region::Osc),
+            dialogs,
+            composer: manifest.composer.clone(),
+            background: manifest.background.clone(),
+            reports: report::Reports::default(),
+            seen: None,
+        })
+    }
+
+    /// What a screen shows; none when nothing about it has changed since the last look.
+    pub fn look(&mut self, screen: &Screen) -> Option<Look> {
+        let title = screen.title();
+        let version = screen.version();
+        if self.seen.as_ref().is_some_and(|(seen, heading)| *seen == version && heading == title) {
+            return None;
+        }
+        self.seen = Some((version, title.to_owned()));
+        let rows = rows::Rows::of(screen);
+        let place = self.composer.as_ref().and_then(|spec| composer::find(spec, &rows, screen));
+        let composer = place.as_ref().map(|place| place.row);
+        let scene = dialog::Scene { manifest: &self.manifest, rows: &rows, screen, composer };
+        let text_of = |region: Region| rows.text(&rows.region(region, composer));
+        let screen_rule = self.screen_rules.iter().find(|rule| rule.matches(text_of(rule.region)));
+        let title_rule = self.title_rules.iter().find(|rule| rule.matches(title));
+        Some(Look {
+            screen: screen_rule.map(|rule| rule.evidence(Source::Screen, text_of(rule.region))),
+            dialog: self.dialogs.iter().find_map(|spec| dialog::read(spec, &scene)),
+            title: title_rule.map(|rule| rule.evidence(Source::Title, title)),
+            composer: place.map_or(Composer::Unknown, |place| place.holds),
+            background: self.background.iter().map(|spec| spec.count(text_of(spec.region))).sum(),
+        })
+    }
+
+    /// What something the stream said means; none when it means nothing here.
+    pub fn hear(&mut self, fact: &Fact) -> Option<Heard> {
+        self.reports.hear(fact, &self.osc_rules)
+    }
+}
+
+impl std::fmt::Debug for Detector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Detector").field("manifest", &self.manifest).field("seen", &self.seen).finish_non_exhaustive()
+    }
+}
+
+/// A text of a screen without its program's chrome.
+#[must_use]
+pub fn trim(manifest: &Manifest, text: &str) -> String {
+    manifest.trim.apply(text)
+}
+
+/// Every contradiction in a manifest's tables about its screen.
+#[must_use]
+pub fn spec_faults(manifest: &Manifest) -> Vec<DetectError> {
+    let rules = manifest.rule.iter().filter_map(RuleSpec::fault);
+    let dialogs = manifest.dialog.iter().filter_map(DialogSpec::fault);
+    let regions = manifest
+        .composer
+        .iter()
+        .map(|spec| ("composer", spec.region))
+        .chain(manifest.background.iter().map(|spec| (spec.id.as_str(), spec.region)));
+    let unseen = regions.filter(|(_, region)| matches!(region, Region::Title | Region::Osc));
+    let unseen = unseen.map(|(id, region)| DetectError::Unseen { id: id.to_owned(), region });
+    rules.chain(dialogs).chain(unseen).collect()
+}
+
+impl RuleSpec {
+    /// Whether it speaks, given the text of its region.
+    fn matches(&self, text: &str) -> bool {
+        self.pattern.is_in(text) && !self.not.as_ref().is_some_and(|not| not.is_in(text))
+    }
+
+    /// What it says.
+    fn evidence(&self, source: Source, text: &str) -> Evidence {
+        let mut evidence = Evidence::new(source, self.id.clone(), self.verdict.state());
+        evidence.kind = self.kind.map(Into::into);
+        evidence.max_age_ms = self.max_age_ms;
+        let told = self.message.as_deref().and_then(|name| {
+            let found = self.pattern.last_captures(text)?;
+            found.name(name).map(|part| part.as_str().split_whitespace().collect::<Vec<_>>().join(" "))
+        });
+        evidence.message = told.unwrap_or_default().chars().take(MESSAGE_MAX).collect();
+        evidence
+    }
+
+    fn fault(&self) -> Option<DetectError> {
+        let capture = self.message.as_ref().filter(|name| !self.pattern.has_capture(name))?;
+        Some(DetectError::MissingCapture { id: self.id.clone(), capture: capture.clone() })
+    }
+}
+
+impl BackgroundSpec {
+    /// How many of them run, given the text of their region.
+    fn count(&self, text: &str) -> u32 {
+        self.pattern.last_captures(text).map_or(0, |found| {
+            found.name("count").and_then(|count| count.as_str().parse().ok()).unwrap_or(1)
+        })
+    }
+}
+
+impl DialogSpec {
+    fn fault(&self) -> Option<DetectError> {
+        if matches!(self.region, Region::Title | Region::Osc) {
+            return Some(DetectError::Unseen { id: self.id.clone(), region: self.region });
+        }
+        match &self.options {
+            OptionsSpec::Row { .. } => None,
+            OptionsSpec::Lines { line, press } => {
+                let needed = match press {
+                    Press::Digit | Press::DigitEnter => "number",
+                    Press::Key => "key",
+                    Press::Move => "pointer",
+                };
+                let missing = ["label", needed].into_iter().find(|name| !line.has_capture(name))?;
+                Some(DetectError::MissingCapture { id: self.id.clone(), capture: missing.to_owned() })
+            }
+            OptionsSpec::Fixed { list } => {
+                let keys = list.iter().flat_map(|option| &option.keys);
+                let wrong = keys.filter_map(|key| key.parse::<term::Key>().err()).next()?;
+                Some(DetectError::Key { id: self.id.clone(), reason: wrong.to_string() })
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What the program says of itself without showing it: status reports (OSC 7501), progress (OSC 9;4), notifications, bells.
+//!
+//! Owns the records of a program's parts and which of them speaks for the whole. Refuses the screen.
+
+use std::collections::BTreeMap;
+
+use proto::agent::{AgentState, BlockedKind, Evidence, Source};
+use term::{Fact, ProgramState, Progress, PromptMark, StatusReport};
+
+use super::Heard;
+use super::spec::RuleSpec;
+
+/// Parts of one program whose reports are kept.
+const RECORDS_MAX: usize = 256;
+
+/// The last report of the program and of each of its parts.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    records: BTreeMap<String, StatusReport>,
+}
+
+impl Reports {
+    /// Takes one thing the stream said.
+    pub(crate) fn hear(&mut self, fact: &Fact, rules: &[RuleSpec]) -> Option<Heard> {
+        match fact {
+            Fact::ProgramStatus(report) => Some(self.take(report)),
+            // A shell's prompt says that the program is over; what it said last of all still counts.
+            Fact::PromptMark(PromptMark::PromptStart) => {
+                let before = self.records.len();
+                self.records.retain(|_, record| is_final(record.state));
+                (self.records.len() != before).then(|| self.opinion())
+            }
+            Fact::Progress { state, .. } => Some(progress(*state, rules)),
+            Fact::Bell => said("bell", rules),
+            Fact::Notification { title, body, .. } => said(&format!("notification {title}: {body}"), rules),
+            Fact::Title(_)
+            | Fact::WorkingDirectory(_)
+            | Fact::PromptMark(_)
+            | Fact::Clipboard { .. }
+            | Fact::AlternateScreen(_)
+            | Fact::DisplayReset => None,
+        }
+    }
+
+    fn take(&mut self, report: &StatusReport) -> Heard {
+        if report.state.is_some() {
+            if self.records.len() < RECORDS_MAX || self.records.contains_key(&report.id) {
+                self.records.insert(report.id.clone(), report.clone());
+            }
+        } else {
+            let below = format!("{}/", report.id);
+            self.records
+                .retain(|id, _| !report.id.is_empty() && *id != report.id && !id.starts_with(&below));
+        }
+        self.opinion()
+    }
+
+    /// The program's own record speaks; parts that are at work run in the background. A program that reports only under
+    /// names speaks through those that are no part of another.
+    fn opinion(&self) -> Heard {
+        let own = self.records.get("");
+        let is_part = |id: &str| if own.is_some() { !id.is_empty() } else { id.contains('/') };
+        let speakers = self.records.iter().filter(|(id, _)| !is_part(id)).map(|(_, record)| record);
+        let Some(speaker) = speakers.max_by_key(|record| weight(record.state)) else {
+            return Heard::Withdrawn(Source::ProgramStatus);
+        };
+        let parts = self.records.iter().filter(|(id, record)| is_part(id) && is_busy(record.state)).count();
+        let mut evidence = Evidence::new(Source::ProgramStatus, rule_of(speaker.state), speaker.state.map(state_of));
+        evidence.kind = (speaker.state == Some(ProgramState::Blocked)).then(|| kind_of(speaker)).flatten();
+        evidence.message = speaker.message.clone().or_else(|| speaker.title.clone()).unwrap_or_default();
+        evidence.background = Some(u32::try_from(parts).unwrap_or(u32::MAX));
+        Heard::Evidence(Box::new(evidence))
+    }
+}
+
+fn is_final(state: Option<ProgramState>) -> bool {
+    matches!(state, Some(ProgramState::Done | ProgramState::Error))
+}
+
+fn is_busy(state: Option<ProgramState>) -> bool {
+    matches!(state, Some(ProgramState::Working | ProgramState::Blocked))
+}
+
+fn weight(state: Option<ProgramState>) -> u8 {
+    match state {
+        Some(ProgramState::Blocked) => 4,
+        Some(ProgramState::Working) => 3,
+        Some(ProgramState::Error) => 2,
+        Some(ProgramState::Idle | ProgramState::Done) => 1,
+        None => 0,
+    }
+}
+
+fn state_of(state: ProgramState) -> AgentState {
+    match state {
+        ProgramState::Idle | ProgramState::Done => AgentState::Idle,
+        ProgramState::Working => AgentState::Working,
+        ProgramState::Blocked => AgentState::Blocked,
+        ProgramState::Error => AgentState::Error,
+    }
+}
+
+fn rule_of(state: Option<ProgramState>) -> &'static str {
+    match state {
+        Some(ProgramState::Idle) => "status:idle",
+        Some(ProgramState::Working) => "status:working",
+        Some(ProgramState::Blocked) => "status:blocked",
+        Some(ProgramState::Done) => "status:done",
+        Some(ProgramState::Error) => "status:error",
+        None => "status:clear",
+    }
+}
+
+fn kind_of(report: &StatusReport) -> Option<BlockedKind> {
+    match report.kind.as_deref()? {
+        "permission" => Some(BlockedKind::Permission),
+        "question" => Some(BlockedKind::Question),
+        "auth" => Some(BlockedKind::Auth),
+        "onboarding" => Some(BlockedKind::Onboarding),
+        _ => None,
+    }
+}
+
+/// A manifest may say what progress means for its program; else a bar that moves is work, and no bar says nothing.
+fn progress(progress: Progress, rules: &[RuleSpec]) -> Heard {
+    let (word, state) = match progress {
+        Progress::None => ("none", None),
+        Progress::Running => ("running", Some(AgentState::Working)),
+        Progress::Indeterminate => ("indeterminate", Some(AgentState::Working)),
+        Progress::Error => ("error", Some(AgentState::Error)),
+        Progress::Paused => ("paused", Some(AgentState::Blocked)),
+    };
+    said(&format!("progress {word}"), rules).unwrap_or_else(|| match state {
+        None => Heard::Withdrawn(Source::Progress),
+        state => Heard::Evidence(Box::new(Evidence::new(Source::Progress, format!("progress:{word}"), state))),
+    })
+}
+
+/// What the manifest's rules make of something said.
+fn said(words: &str, rules: &[RuleSpec]) -> Option<Heard> {
+    let rule = rules.iter().find(|rule| rule.matches(words))?;
+    Some(Heard::Evidence(Box::new(rule.evidence(Source::Progress, words))))
+}

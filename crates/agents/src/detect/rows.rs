@@ -1,0 +1,153 @@
+//! The text of a screen, cut once into rows and regions.
+//!
+//! Owns where rows begin and what of a screen a region means. Reads the rendered grid, never bytes, so that what is judged
+//! is what a person sees. Refuses judging.
+
+use std::ops::Range;
+
+use term::{Attributes, Cell, Color, Screen, Wraps};
+
+use super::region::Region;
+
+/// The visible rows of a screen, without the blank ones at its end.
+pub(crate) struct Rows {
+    text: String,
+    /// Where each row begins in the text.
+    starts: Vec<usize>,
+}
+
+impl Rows {
+    /// Reads a screen.
+    pub(crate) fn of(screen: &Screen) -> Self {
+        Self::cut(screen.text(Wraps::Keep))
+    }
+
+    fn cut(text: String) -> Self {
+        let starts = std::iter::once(0).chain(memchr_newlines(&text).map(|end| end + 1)).collect();
+        Self { text, starts }
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The text of some rows, without the last one's end.
+    pub(crate) fn text(&self, rows: &Range<usize>) -> &str {
+        let start = self.starts.get(rows.start).copied().unwrap_or(self.text.len());
+        let end = self.starts.get(rows.end).map_or(self.text.len(), |next| next - 1);
+        self.text.get(start..end.max(start)).unwrap_or_default()
+    }
+
+    /// One row.
+    pub(crate) fn row(&self, row: usize) -> &str {
+        self.text(&(row..row + 1))
+    }
+
+    /// The rows a region means; the title and what is not on the screen have none.
+    pub(crate) fn region(&self, region: Region, composer: Option<usize>) -> Range<usize> {
+        let all = self.len();
+        match region {
+            Region::Whole => 0..all,
+            Region::Bottom(rows) => all.saturating_sub(usize::from(rows))..all,
+            Region::AbovePrompt(rows) => match composer {
+                Some(composer) => composer.saturating_sub(usize::from(rows))..composer,
+                None => 0..0,
+            },
+            Region::Title | Region::Osc => 0..0,
+        }
+    }
+
+    /// Which row of the screen a place in the text of some rows is in.
+    pub(crate) fn row_at(&self, rows: &Range<usize>, offset: usize) -> usize {
+        let start = self.starts.get(rows.start).copied().unwrap_or(self.text.len());
+        self.starts.partition_point(|row| *row <= start + offset).saturating_sub(1)
+    }
+}
+
+fn memchr_newlines(text: &str) -> impl Iterator<Item = usize> + '_ {
+    text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(index, _)| index)
+}
+
+/// Whether a row shows nothing but blanks and frames.
+pub(crate) fn is_empty_row(row: &str) -> bool {
+    row.chars().all(is_frame)
+}
+
+/// Whether a character is a blank or part of a drawn frame.
+pub(crate) fn is_frame(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\u{2500}'..='\u{257f}' | '▀' | '▄')
+}
+
+/// One row's cells, with where each stands in the row's text.
+pub(crate) struct StyledRow {
+    cells: Vec<(usize, Cell)>,
+}
+
+impl StyledRow {
+    /// Reads a row of a screen.
+    pub(crate) fn of(screen: &Screen, row: usize) -> Self {
+        let mut offset = 0;
+        let cells = screen.row_cells(u16::try_from(row).unwrap_or(u16::MAX)).into_iter().map(|cell| {
+            let at = offset;
+            // Hidden cells are blanks in the text.
+            let hidden = cell.style.attributes.contains(Attributes::HIDDEN);
+            offset += if hidden { usize::from(cell.width) } else { cell.text.len() };
+            (at, cell)
+        });
+        Self { cells: cells.collect() }
+    }
+
+    /// Whether every character of a part of the row's text is shown faint.
+    pub(crate) fn is_faint(&self, part: &Range<usize>) -> bool {
+        self.shown(part).all(|cell| cell.style.attributes.contains(Attributes::DIM))
+    }
+
+    /// The background most of the row has.
+    pub(crate) fn ground(&self) -> Option<Color> {
+        let count = |ground: Color| self.cells.iter().filter(|(_, cell)| ground_of(cell) == ground).count();
+        self.cells.iter().map(|(_, cell)| ground_of(cell)).max_by_key(|ground| count(*ground))
+    }
+
+    /// The background of a place in the row's text.
+    pub(crate) fn ground_at(&self, offset: usize) -> Option<Color> {
+        self.cells.iter().find(|(at, cell)| *at == offset && cell.width > 0).map(|(_, cell)| ground_of(cell))
+    }
+
+    fn shown(&self, part: &Range<usize>) -> impl Iterator<Item = &Cell> {
+        let (start, end) = (part.start, part.end);
+        self.cells
+            .iter()
+            .filter(move |(at, _)| (start..end).contains(at))
+            .map(|(_, cell)| cell)
+            .filter(|cell| !cell.text.trim().is_empty())
+    }
+}
+
+/// The colour behind a cell, as it is seen.
+fn ground_of(cell: &Cell) -> Color {
+    if cell.style.attributes.contains(Attributes::INVERSE) { cell.style.fg } else { cell.style.bg }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_are_cut_by_rows() {
+        let rows = Rows::cut("a\nb\n\nprompt\nfoot".to_owned());
+        assert_eq!(rows.text(&rows.region(Region::Bottom(2), None)), "prompt\nfoot");
+        assert_eq!(rows.text(&rows.region(Region::Bottom(99), None)), "a\nb\n\nprompt\nfoot");
+        assert_eq!(rows.text(&rows.region(Region::AbovePrompt(2), Some(3))), "b\n");
+        assert_eq!(rows.text(&rows.region(Region::AbovePrompt(2), None)), "");
+        assert_eq!(rows.row(1), "b");
+        assert_eq!(rows.row(9), "");
+    }
+
+    #[test]
+    fn a_place_in_a_region_knows_its_row() {
+        let rows = Rows::cut("a\nbc\n\nd".to_owned());
+        let region = rows.region(Region::Bottom(3), None);
+        assert_eq!((rows.row_at(&region, 0), rows.row_at(&region, 1), rows.row_at(&region, 4)), (1, 1, 3));
+    }
+}

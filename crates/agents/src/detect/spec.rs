@@ -1,0 +1,258 @@
+//! What a manifest may say about its program's screen: rules, dialogs, the composer, background work, chrome.
+//!
+//! Owns the shapes of these tables. Refuses applying them: `rows`, `dialog` and `composer` do that.
+
+use std::collections::BTreeMap;
+
+use proto::agent::{AgentState, BlockedKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::pattern::Pattern;
+use super::region::Region;
+
+/// `[[rule]]`: a pattern that speaks for a state.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleSpec {
+    /// Its name; a file merged over this one replaces the rule of the same name.
+    pub id: String,
+    /// Where to look.
+    pub region: Region,
+    /// What must be there.
+    pub pattern: Pattern,
+    /// What must not be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not: Option<Pattern>,
+    /// What it then says.
+    pub verdict: Verdict,
+    /// What a blocked agent needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Need>,
+    /// The capture of the pattern that is worth telling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Of two rules that match, the one with the higher number speaks; 0 when left out.
+    #[serde(default)]
+    pub priority: i32,
+    /// It counts for this long; left out: until the screen says something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_age_ms: Option<u64>,
+}
+
+/// What a rule says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The program is up and takes no prompts yet.
+    Starting,
+    /// A turn is under way.
+    Working,
+    /// A turn is under way and the model thinks.
+    Thinking,
+    /// Somebody must answer.
+    Blocked,
+    /// The turn is over, and it waits for something of its own.
+    Waiting,
+    /// It takes a prompt.
+    Idle,
+    /// The last turn failed.
+    Error,
+    /// This cannot be judged: whatever was true before still is.
+    Hold,
+}
+
+impl Verdict {
+    /// The state it speaks for; none: the previous one is held.
+    #[must_use]
+    pub fn state(self) -> Option<AgentState> {
+        match self {
+            Self::Starting => Some(AgentState::Starting),
+            Self::Working => Some(AgentState::Working),
+            Self::Thinking => Some(AgentState::Thinking),
+            Self::Blocked => Some(AgentState::Blocked),
+            Self::Waiting => Some(AgentState::Waiting),
+            Self::Idle => Some(AgentState::Idle),
+            Self::Error => Some(AgentState::Error),
+            Self::Hold => None,
+        }
+    }
+
+    /// Of two rules with the same priority seen at the same instant, the one with the higher rank speaks: blocked beats
+    /// working beats idle. A screen that cannot be judged still shows when somebody must answer.
+    pub(crate) fn rank(self) -> u8 {
+        match self {
+            Self::Blocked => 7,
+            Self::Hold => 6,
+            Self::Thinking => 5,
+            Self::Working => 4,
+            Self::Error => 3,
+            Self::Waiting => 2,
+            Self::Idle => 1,
+            Self::Starting => 0,
+        }
+    }
+}
+
+/// What a blocked agent needs, in a manifest's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// Leave to use a tool.
+    Permission,
+    /// An answer to a question.
+    Question,
+    /// A login or a key.
+    Auth,
+    /// An answer to a dialog that comes before the first prompt.
+    Onboarding,
+}
+
+impl From<Need> for BlockedKind {
+    fn from(need: Need) -> Self {
+        match need {
+            Need::Permission => Self::Permission,
+            Need::Question => Self::Question,
+            Need::Auth => Self::Auth,
+            Need::Onboarding => Self::Onboarding,
+        }
+    }
+}
+
+/// `[[dialog]]`: something on the screen that must be answered, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DialogSpec {
+    /// Its name; a file merged over this one replaces the dialog of the same name.
+    pub id: String,
+    /// What the agent needs.
+    pub kind: Need,
+    /// Where a live dialog stands; what has scrolled above it is transcript.
+    pub region: Region,
+    /// All of these must be there.
+    pub anchors: Vec<Pattern>,
+    /// This must not be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not: Option<Pattern>,
+    /// Its first row, the lowest above the options that matches; left out: the region's first row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<Pattern>,
+    /// What it asks: the capture `title`, or the whole match.
+    pub title: Pattern,
+    /// What it is about: the capture `body`, or the whole match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Pattern>,
+    /// How its options are read.
+    pub options: OptionsSpec,
+    /// Which options have a name: `allow`, `always`, `deny`, `yes`, `no`, and what their label looks like.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<String, Pattern>,
+    /// Rows with text that may follow the last option; a dialog with more below it is a quotation.
+    #[serde(default = "rows_below")]
+    pub below: u16,
+    /// The composer stays below this dialog; otherwise a composer there says that the dialog is a quotation.
+    #[serde(default)]
+    pub keeps_composer: bool,
+    /// Of two dialogs that match, the one with the higher number is meant; 0 when left out.
+    #[serde(default)]
+    pub priority: i32,
+}
+
+fn rows_below() -> u16 {
+    2
+}
+
+/// How the options of a dialog are read from the screen and chosen with keys.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "style")]
+pub enum OptionsSpec {
+    /// One row each.
+    Lines {
+        /// A row with an option: captures `label`, and `number`, `key` or `pointer` as `press` needs them.
+        line: Pattern,
+        /// How one is chosen.
+        press: Press,
+    },
+    /// All in one row, moved through with left and right; the chosen one is highlighted.
+    Row {
+        /// One option: the capture `label`, or the whole match.
+        label: Pattern,
+        /// The row with the options.
+        row: Pattern,
+    },
+    /// Always the same.
+    Fixed {
+        /// Each of them.
+        list: Vec<FixedOption>,
+    },
+}
+
+/// How an option in a row of its own is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Press {
+    /// By its number, which chooses at once.
+    Digit,
+    /// By its number, then enter.
+    DigitEnter,
+    /// By the key that its row names.
+    Key,
+    /// By moving the pointer with up and down, then enter.
+    Move,
+}
+
+/// An option of a dialog whose options are always the same.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FixedOption {
+    /// What it says.
+    pub label: String,
+    /// The words `answer` takes for it.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// The keys that choose it.
+    pub keys: Vec<String>,
+}
+
+/// `[composer]`: where prompts are written.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComposerSpec {
+    /// Where to look.
+    pub region: Region,
+    /// The composer; the capture `text` is what it holds. The lowest match counts.
+    pub prompt: Pattern,
+    /// Taken out of the text before it is judged: frames at the side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Pattern>,
+    /// Texts that stand there while it is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placeholders: Vec<Pattern>,
+    /// A text that is shown faint stands there while it is empty.
+    #[serde(default)]
+    pub faint_is_empty: bool,
+}
+
+/// `[[background]]`: something that runs on although no turn is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundSpec {
+    /// Its name; a file merged over this one replaces it.
+    pub id: String,
+    /// Where to look.
+    pub region: Region,
+    /// What says so; the capture `count` says how many, without it one.
+    pub pattern: Pattern,
+}
+
+/// `[trim]`: what of a screen is not worth reading.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trim {
+    /// Rows that are dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<Pattern>,
+    /// Blocks of rows that are dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Pattern>,
+}

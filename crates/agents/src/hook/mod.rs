@@ -1,0 +1,170 @@
+//! What a lifecycle event of a vendor's program says, and what it is answered.
+//!
+//! Owns reading payloads by the manifest's event table and writing answers in the vendor's shape. Refuses deciding:
+//! the engine says what the answer is.
+
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use proto::Printable;
+use proto::agent::{Evidence, Source};
+use serde_json::Value;
+
+use crate::Manifest;
+use crate::template::Place;
+
+pub use spec::{Answers, EventSpec, Fields, Hooks, MomentWord, Pointer, TimeoutUnit, When};
+
+/// Longest one-line message, in characters.
+const LONGEST_LINE: usize = 300;
+
+/// Longest body of a request for leave, in characters.
+const LONGEST_BODY: usize = 4000;
+
+/// What an event says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The vendor's name of the event; empty when nobody said it.
+    pub event: String,
+    /// It belongs to a subagent: it says nothing about the agent itself.
+    pub is_child: bool,
+    /// What it says about the state.
+    pub evidence: Option<Evidence>,
+    /// The vendor session.
+    pub session: Option<String>,
+    /// Where the transcript lies.
+    pub transcript: Option<PathBuf>,
+    /// What it marks.
+    pub moment: Moment,
+    /// The model that answers.
+    pub model: Option<String>,
+    /// At the end of a turn: what the agent said last.
+    pub text: Option<String>,
+}
+
+/// What an event marks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Nothing beyond its evidence.
+    Other,
+    /// A prompt was submitted: a turn begins.
+    PromptSubmitted,
+    /// The turn is over; the agent goes on if it is given something.
+    TurnEnded,
+    /// The turn failed.
+    TurnFailed,
+    /// The agent asks for leave to use a tool.
+    PermissionAsked {
+        /// What for, in one line.
+        title: String,
+        /// The command, the file, the arguments.
+        body: String,
+    },
+}
+
+/// What an event is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing: the agent goes on as it would.
+    Nothing,
+    /// The agent goes on with this text instead of ending its turn.
+    Continue(String),
+    /// It may.
+    Allow,
+    /// It may not, and why.
+    Deny(String),
+}
+
+/// Reads what a vendor's program wrote to the hook. `event` is the name the hook was started with, if it was.
+#[must_use]
+pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Reading {
+    let Some(hooks) = &manifest.hooks else { return nothing(event.unwrap_or_default()) };
+    let field = |pointer: &Option<Pointer>| pointer.as_ref().and_then(|pointer| pointer.text(payload));
+    let event = event.map(str::to_owned).or_else(|| field(&hooks.fields.event)).unwrap_or_default();
+    if hooks.fields.child.iter().any(|pointer| pointer.text(payload).is_some()) {
+        return Reading { is_child: true, ..nothing(&event) };
+    }
+    let spec = hooks.event.iter().find(|spec| spec.event == event && spec.when.as_ref().is_none_or(|when| when.holds(payload)));
+    let moment = spec.map_or(Moment::Other, |spec| moment(spec, payload));
+    Reading {
+        is_child: false,
+        evidence: spec.and_then(|spec| evidence(spec, payload)),
+        session: field(&hooks.fields.session),
+        transcript: field(&hooks.fields.transcript).map(PathBuf::from),
+        model: field(&hooks.fields.model),
+        text: field(&hooks.fields.text).filter(|_| matches!(moment, Moment::TurnEnded | Moment::TurnFailed)),
+        moment,
+        event,
+    }
+}
+
+/// What the hook prints for its vendor; none: nothing, and the agent goes on as it would.
+#[must_use]
+pub fn answer(manifest: &Manifest, reading: &Reading, decision: &Decision) -> Option<Value> {
+    let answers = &manifest.hooks.as_ref()?.answer;
+    let may_be_asked = matches!(reading.moment, Moment::PermissionAsked { .. });
+    let (piece, text) = match decision {
+        Decision::Nothing => return None,
+        Decision::Continue(text) if reading.moment == Moment::TurnEnded => (&answers.go_on, text.as_str()),
+        Decision::Allow if may_be_asked => (&answers.allow, ""),
+        Decision::Deny(why) if may_be_asked => (&answers.deny, why.as_str()),
+        Decision::Continue(_) | Decision::Allow | Decision::Deny(_) => return None,
+    };
+    // A shape that names a place which only launches have says nothing rather than something half.
+    piece.as_ref()?.fill(&|place| (place == Place::Text).then(|| text.into())).ok()
+}
+
+fn nothing(event: &str) -> Reading {
+    Reading {
+        event: event.to_owned(),
+        is_child: false,
+        evidence: None,
+        session: None,
+        transcript: None,
+        moment: Moment::Other,
+        model: None,
+        text: None,
+    }
+}
+
+fn evidence(spec: &EventSpec, payload: &Value) -> Option<Evidence> {
+    let state = spec.state?;
+    let message = spec.message.as_ref().map(|phrase| one_line(&phrase.say(payload))).unwrap_or_default();
+    let known = Evidence::new(Source::Hook, spec.id.clone(), Some(state));
+    Some(Evidence { kind: spec.kind, message, max_age_ms: spec.max_age_ms, ..known })
+}
+
+fn moment(spec: &EventSpec, payload: &Value) -> Moment {
+    match spec.moment {
+        MomentWord::Other => Moment::Other,
+        MomentWord::PromptSubmitted => Moment::PromptSubmitted,
+        MomentWord::TurnEnded => Moment::TurnEnded,
+        MomentWord::TurnFailed => Moment::TurnFailed,
+        MomentWord::PermissionAsked => Moment::PermissionAsked {
+            title: spec.title.as_ref().map(|phrase| one_line(&phrase.say(payload))).unwrap_or_default(),
+            body: spec.body.as_ref().map(|phrase| body(&phrase.say(payload))).unwrap_or_default(),
+        },
+    }
+}
+
+/// Safe to show, in one line.
+fn one_line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    shortened(&Printable(&words).to_text(), LONGEST_LINE)
+}
+
+/// Safe to show, line by line.
+fn body(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| Printable(&line.replace('\t', "    ")).to_string()).collect();
+    shortened(&lines.join("\n"), LONGEST_BODY)
+}
+
+fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,263 @@
+//! How lifecycle hooks are described in a manifest.
+//!
+//! Owns the tables `[hooks]` and `[[hooks.event]]`. Refuses reading payloads: `hook` does.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use proto::agent::{AgentState, BlockedKind};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::deliver::{KindWord, StateWord};
+use crate::inject::{Inject, Injection, Said};
+use crate::template::{Phrase, Piece, Template};
+
+/// How a vendor's lifecycle events reach us, and what each means.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "HooksSpec")]
+pub struct Hooks {
+    /// How the program is told to run our hook.
+    pub injection: Injection,
+    /// Words that are needed beside it.
+    pub extra: Vec<Template>,
+    /// The key of the vendor's configuration below which each event has its entry.
+    pub under: String,
+    /// What stands there for each event, in the vendor's own shape.
+    pub entry: Piece,
+    /// In what the vendor counts a hook's time limit.
+    pub timeout_unit: TimeoutUnit,
+    /// Where things stand in a payload.
+    pub fields: Fields,
+    /// What our answers look like.
+    pub answer: Answers,
+    /// What each event means; the first that fits counts.
+    pub event: Vec<EventSpec>,
+}
+
+/// Where things stand in a payload, as JSON pointers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// The event's name; none: the hook is given it as an argument.
+    pub event: Option<Pointer>,
+    /// The vendor session.
+    pub session: Option<Pointer>,
+    /// The transcript's path.
+    pub transcript: Option<Pointer>,
+    /// What only the events of a subagent have.
+    pub child: Vec<Pointer>,
+    /// The model.
+    pub model: Option<Pointer>,
+    /// What the agent said at the end of its turn.
+    pub text: Option<Pointer>,
+}
+
+/// The shapes of answers to a hook.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Answers {
+    /// It may use the tool.
+    #[serde(default)]
+    pub allow: Option<Piece>,
+    /// It may not; `{text}` says why.
+    #[serde(default)]
+    pub deny: Option<Piece>,
+    /// It goes on with `{text}` instead of ending its turn.
+    #[serde(default, rename = "continue")]
+    pub go_on: Option<Piece>,
+}
+
+/// In what a vendor counts a hook's time limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeoutUnit {
+    /// Seconds.
+    #[default]
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+}
+
+/// What one event means.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventSpec {
+    /// Names it in evidence, and in files that change it.
+    pub id: String,
+    /// The vendor's name of the event.
+    pub event: String,
+    /// Only if the payload says so.
+    #[serde(default)]
+    pub when: Option<When>,
+    /// What it says about the state; none: nothing.
+    #[serde(default)]
+    #[schemars(with = "Option<StateWord>")]
+    pub state: Option<AgentState>,
+    /// What a blocked agent needs.
+    #[serde(default)]
+    #[schemars(with = "Option<KindWord>")]
+    pub kind: Option<BlockedKind>,
+    /// What it says in words.
+    #[serde(default)]
+    pub message: Option<Phrase>,
+    /// How long it counts.
+    #[serde(default)]
+    pub max_age_ms: Option<u64>,
+    /// What it marks.
+    #[serde(default)]
+    pub moment: MomentWord,
+    /// What leave is asked for, in one line.
+    #[serde(default)]
+    pub title: Option<Phrase>,
+    /// The command, the file, the arguments.
+    #[serde(default)]
+    pub body: Option<Phrase>,
+}
+
+/// A condition on a payload.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// Which field.
+    pub at: Pointer,
+    /// It is one of these texts.
+    pub is: Vec<String>,
+}
+
+impl When {
+    /// Whether this payload says so.
+    pub(crate) fn holds(&self, payload: &Value) -> bool {
+        self.at.text(payload).is_some_and(|text| self.is.iter().any(|wanted| *wanted == text))
+    }
+}
+
+/// What an event marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MomentWord {
+    /// Nothing beyond its evidence.
+    #[default]
+    Other,
+    /// A prompt was submitted.
+    PromptSubmitted,
+    /// The turn is over.
+    TurnEnded,
+    /// The turn failed.
+    TurnFailed,
+    /// Leave to use a tool is asked for.
+    PermissionAsked,
+}
+
+/// A JSON pointer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+pub struct Pointer(String);
+
+impl Pointer {
+    /// The text at this place, if there is one and it says something.
+    pub(crate) fn text(&self, payload: &Value) -> Option<String> {
+        payload.pointer(&self.0)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+}
+
+impl TryFrom<String> for Pointer {
+    type Error = String;
+
+    fn try_from(pointer: String) -> Result<Self, String> {
+        if pointer.starts_with('/') { Ok(Self(pointer)) } else { Err(format!("{pointer:?} is not a JSON pointer: begin with /")) }
+    }
+}
+
+/// How hooks are injected and where things stand in their payloads.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HooksSpec {
+    /// The way.
+    inject: Inject,
+    /// The words of `flag` and `config_file`.
+    #[serde(default)]
+    argument: Vec<Template>,
+    /// The file of `flag`, `config_file` and `config_env`, relative to the launch's directory.
+    #[serde(default)]
+    file: Option<String>,
+    /// The variable of `env_var` and `config_env`.
+    #[serde(default)]
+    variable: Option<String>,
+    /// The word before each `key=value` of `cli_override`.
+    #[serde(default)]
+    flag: Option<String>,
+    /// The variables of `config_file`.
+    #[serde(default)]
+    env: BTreeMap<String, Template>,
+    /// Words that are needed beside it.
+    #[serde(default)]
+    extra: Vec<Template>,
+    /// The key below which each event has its entry.
+    under: String,
+    /// What stands there for each event; `{hook}` is the command, `{timeout}` its limit.
+    entry: Piece,
+    /// In what the vendor counts a hook's time limit.
+    #[serde(default)]
+    timeout_unit: TimeoutUnit,
+    /// Where a payload has the event's name; left out: the hook is given it as an argument.
+    #[serde(default)]
+    event_at: Option<Pointer>,
+    /// Where it has the vendor session.
+    #[serde(default)]
+    session_at: Option<Pointer>,
+    /// Where it has the transcript's path.
+    #[serde(default)]
+    transcript_at: Option<Pointer>,
+    /// Where it has what only the events of a subagent have.
+    #[serde(default)]
+    child_at: Vec<Pointer>,
+    /// Where it has the model.
+    #[serde(default)]
+    model_at: Option<Pointer>,
+    /// Where it has what the agent said at the end of its turn.
+    #[serde(default)]
+    text_at: Option<Pointer>,
+    /// What answers look like.
+    #[serde(default)]
+    answer: Answers,
+    /// What each event means.
+    #[serde(default)]
+    event: Vec<EventSpec>,
+}
+
+impl JsonSchema for Hooks {
+    fn schema_name() -> Cow<'static, str> {
+        "Hooks".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        HooksSpec::json_schema(generator)
+    }
+}
+
+impl TryFrom<HooksSpec> for Hooks {
+    type Error = String;
+
+    fn try_from(spec: HooksSpec) -> Result<Self, String> {
+        let HooksSpec { inject, argument, file, variable, flag, env, .. } = spec;
+        let injection = Injection::meant(inject, Said { argument, file, variable, flag, env })?;
+        Ok(Self {
+            injection,
+            extra: spec.extra,
+            under: spec.under,
+            entry: spec.entry,
+            timeout_unit: spec.timeout_unit,
+            fields: Fields {
+                event: spec.event_at,
+                session: spec.session_at,
+                transcript: spec.transcript_at,
+                child: spec.child_at,
+                model: spec.model_at,
+                text: spec.text_at,
+            },
+            answer: spec.answer,
+            event: spec.event,
+        })
+    }
+}

@@ -1,0 +1,473 @@
+//! Text of a manifest with places to be filled.
+//!
+//! Owns one small strict grammar: `{name}` is a place, `{{` and `}}` are braces, everything else stands for itself, and
+//! an unknown name is a fault. Refuses expressions: a place is filled or the launch fails.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a place in a launch template may stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// The absolute path of this program.
+    Qd,
+    /// The private directory of this launch.
+    Dir,
+    /// The vendor session.
+    Session,
+    /// The directory the agent works in.
+    Cwd,
+    /// The port the vendor's server is to listen on.
+    Port,
+    /// The password of the vendor's server.
+    Secret,
+    /// The daemon's socket.
+    Socket,
+    /// The file this injection writes.
+    File,
+    /// The document of this injection as JSON.
+    Json,
+    /// The command a hook runs, quoted for a shell.
+    Hook,
+    /// How long a hook may take; a number where it stands alone.
+    Timeout,
+    /// The variables that our own programs need; a table where it stands alone.
+    Env,
+    /// A message or a reason.
+    Text,
+}
+
+impl Place {
+    /// Every place.
+    pub const ALL: [Self; 13] = [
+        Self::Qd,
+        Self::Dir,
+        Self::Session,
+        Self::Cwd,
+        Self::Port,
+        Self::Secret,
+        Self::Socket,
+        Self::File,
+        Self::Json,
+        Self::Hook,
+        Self::Timeout,
+        Self::Env,
+        Self::Text,
+    ];
+
+    /// The word between the braces.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Qd => "qd",
+            Self::Dir => "dir",
+            Self::Session => "session",
+            Self::Cwd => "cwd",
+            Self::Port => "port",
+            Self::Secret => "secret",
+            Self::Socket => "socket",
+            Self::File => "file",
+            Self::Json => "json",
+            Self::Hook => "hook",
+            Self::Timeout => "timeout",
+            Self::Env => "env",
+            Self::Text => "text",
+        }
+    }
+
+    fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.word() == word)
+    }
+}
+
+/// Why a template cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateFault {
+    /// A brace without its partner.
+    #[error("a single brace in {0:?}: write {{{{ or }}}} for a brace")]
+    Brace(String),
+    /// Nobody knows this place.
+    #[error("there is no place {{{0}}}: known are {known}", known = Place::ALL.map(Place::word).join(" "))]
+    Unknown(String),
+    /// A field of a payload is not named by a JSON pointer.
+    #[error("{{{0}}} is not a JSON pointer: write {{/name}} or {{/name|/other}}")]
+    Pointer(String),
+}
+
+/// A place that has no value in this launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the manifest uses {{{word}}}, which this launch does not have", word = .0.word())]
+pub struct Unfilled(pub Place);
+
+/// Where the values of places come from.
+pub type Lookup<'a> = &'a dyn Fn(Place) -> Option<Value>;
+
+/// Text with places.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Template {
+    source: String,
+    parts: Vec<Part<Place>>,
+}
+
+/// A stretch of text, or something to be filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part<T> {
+    /// As it stands.
+    Text(String),
+    /// To be filled.
+    Open(T),
+}
+
+impl Template {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// A lone brace or an unknown place.
+    pub fn parse(source: &str) -> Result<Self, TemplateFault> {
+        let parts = parts(source, |word| Place::named(word).ok_or_else(|| TemplateFault::Unknown(word.to_owned())))?;
+        Ok(Self { source: source.to_owned(), parts })
+    }
+
+    /// As it stands in the manifest.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether it names this place.
+    #[must_use]
+    pub fn names(&self, place: Place) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Open(named) if *named == place))
+    }
+
+    /// Its text with every place filled.
+    ///
+    /// # Errors
+    /// The first place that has no value.
+    pub fn fill(&self, lookup: Lookup<'_>) -> Result<String, Unfilled> {
+        self.parts.iter().try_fold(String::new(), |mut filled, part| {
+            match part {
+                Part::Text(text) => filled.push_str(text),
+                Part::Open(place) => filled.push_str(&as_text(&lookup(*place).ok_or(Unfilled(*place))?)),
+            }
+            Ok(filled)
+        })
+    }
+
+    /// Its value: a place that stands alone keeps its type.
+    fn fill_value(&self, lookup: Lookup<'_>) -> Result<Value, Unfilled> {
+        match self.parts.as_slice() {
+            [Part::Open(place)] => lookup(*place).ok_or(Unfilled(*place)),
+            _ => self.fill(lookup).map(Value::String),
+        }
+    }
+}
+
+impl TryFrom<String> for Template {
+    type Error = TemplateFault;
+
+    fn try_from(source: String) -> Result<Self, TemplateFault> {
+        Self::parse(&source)
+    }
+}
+
+impl JsonSchema for Template {
+    fn schema_name() -> Cow<'static, str> {
+        "Template".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let known = Place::ALL.map(|place| format!("{{{}}}", place.word())).join(" ");
+        json_schema!({
+            "type": "string",
+            "description": format!("Text with places: {known}; {{{{ and }}}} are braces."),
+        })
+    }
+}
+
+/// A piece of a vendor's configuration: any TOML, its texts being templates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// Text with places.
+    Text(Template),
+    /// True, false or a number.
+    Plain(Value),
+    /// A list.
+    List(Vec<Piece>),
+    /// A table.
+    Table(BTreeMap<String, Piece>),
+}
+
+impl Default for Piece {
+    fn default() -> Self {
+        Self::Table(BTreeMap::new())
+    }
+}
+
+impl Piece {
+    /// The configuration with every place filled.
+    ///
+    /// # Errors
+    /// The first place that has no value.
+    pub fn fill(&self, lookup: Lookup<'_>) -> Result<Value, Unfilled> {
+        match self {
+            Self::Text(template) => template.fill_value(lookup),
+            Self::Plain(value) => Ok(value.clone()),
+            Self::List(pieces) => pieces.iter().map(|piece| piece.fill(lookup)).collect::<Result<_, _>>().map(Value::Array),
+            Self::Table(table) => {
+                let filled: Result<serde_json::Map<_, _>, _> =
+                    table.iter().map(|(key, piece)| Ok((key.clone(), piece.fill(lookup)?))).collect();
+                filled.map(Value::Object)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Piece {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PieceVisitor)
+    }
+}
+
+struct PieceVisitor;
+
+impl<'de> Visitor<'de> for PieceVisitor {
+    type Value = Piece;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text, a number, true, false, a list or a table")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Piece, E> {
+        Template::parse(text).map(Piece::Text).map_err(E::custom)
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Piece, E> {
+        Ok(Piece::Plain(value.into()))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Piece, E> {
+        Ok(Piece::Plain(value.into()))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Piece, E> {
+        Ok(Piece::Plain(value.into()))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Piece, E> {
+        Ok(Piece::Plain(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Piece, A::Error> {
+        let mut pieces = Vec::new();
+        while let Some(piece) = list.next_element()? {
+            pieces.push(piece);
+        }
+        Ok(Piece::List(pieces))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Piece, A::Error> {
+        let mut table = BTreeMap::new();
+        while let Some((key, piece)) = map.next_entry()? {
+            table.insert(key, piece);
+        }
+        Ok(Piece::Table(table))
+    }
+}
+
+impl JsonSchema for Piece {
+    fn schema_name() -> Cow<'static, str> {
+        "Piece".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "A piece of the vendor's own configuration; its texts are templates." })
+    }
+}
+
+/// Text about a payload: `{/tool_name}` is a field by JSON pointer, `{/a|/b}` the first of several that says something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Phrase {
+    source: String,
+    parts: Vec<Part<Vec<String>>>,
+}
+
+impl Phrase {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// A lone brace, or a field that is not a JSON pointer.
+    pub fn parse(source: &str) -> Result<Self, TemplateFault> {
+        let parts = parts(source, |inside| {
+            let pointers: Vec<String> = inside.split('|').map(str::to_owned).collect();
+            let are_pointers = pointers.iter().all(|pointer| pointer.starts_with('/') && pointer.len() > 1);
+            are_pointers.then_some(pointers).ok_or_else(|| TemplateFault::Pointer(inside.to_owned()))
+        })?;
+        Ok(Self { source: source.to_owned(), parts })
+    }
+
+    /// What it says about this payload; fields that are not there say nothing.
+    #[must_use]
+    pub fn say(&self, payload: &Value) -> String {
+        self.parts.iter().fold(String::new(), |mut said, part| {
+            match part {
+                Part::Text(text) => said.push_str(text),
+                Part::Open(pointers) => said.push_str(&first_said(payload, pointers)),
+            }
+            said
+        })
+    }
+}
+
+impl TryFrom<String> for Phrase {
+    type Error = TemplateFault;
+
+    fn try_from(source: String) -> Result<Self, TemplateFault> {
+        Self::parse(&source)
+    }
+}
+
+impl From<Phrase> for String {
+    fn from(phrase: Phrase) -> Self {
+        phrase.source
+    }
+}
+
+impl JsonSchema for Phrase {
+    fn schema_name() -> Cow<'static, str> {
+        "Phrase".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "Text about a payload: {/name} is a field by JSON pointer, {/a|/b} the first of several that says something.",
+        })
+    }
+}
+
+fn first_said(payload: &Value, pointers: &[String]) -> String {
+    let fields = pointers.iter().filter_map(|pointer| payload.pointer(pointer));
+    fields.map(as_text).find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// Splits text at its places; `meaning` reads what stands between braces.
+fn parts<T>(
+    source: &str,
+    meaning: impl Fn(&str) -> Result<T, TemplateFault>,
+) -> Result<Vec<Part<T>>, TemplateFault> {
+    let lone = || TemplateFault::Brace(source.to_owned());
+    let mut parts = Vec::new();
+    let mut text = String::new();
+    let mut rest = source;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, from_brace) = rest.split_at(at);
+        text.push_str(before);
+        if let Some(after) = from_brace.strip_prefix("{{").or_else(|| from_brace.strip_prefix("}}")) {
+            text.push_str(&from_brace[..1]);
+            rest = after;
+            continue;
+        }
+        let inside = from_brace.strip_prefix('{').ok_or_else(lone)?;
+        let (word, after) = inside.split_once('}').ok_or_else(lone)?;
+        let open = meaning(word)?;
+        if !text.is_empty() {
+            parts.push(Part::Text(std::mem::take(&mut text)));
+        }
+        parts.push(Part::Open(open));
+        rest = after;
+    }
+    text.push_str(rest);
+    if !text.is_empty() {
+        parts.push(Part::Text(text));
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn values(place: Place) -> Option<Value> {
+        match place {
+            Place::Qd => Some(json!("/bin/qd")),
+            Place::Port => Some(json!(4096)),
+            Place::Env => Some(json!({ "QD_RUNTIME_DIR": "/run/qd" })),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn places_are_filled_and_doubled_braces_are_braces() {
+        let template = Template::parse("{qd} mcp {{x}} {port}").unwrap();
+        assert_eq!(template.fill(&values).unwrap(), "/bin/qd mcp {x} 4096");
+    }
+
+    #[test]
+    fn an_unknown_place_and_a_lone_brace_are_faults() {
+        assert_eq!(Template::parse("{q}").unwrap_err(), TemplateFault::Unknown("q".into()));
+        for lone in ["{", "}", "a}b", "{qd", "x{{}"] {
+            assert!(matches!(Template::parse(lone), Err(TemplateFault::Brace(_))), "{lone}");
+        }
+    }
+
+    #[test]
+    fn a_place_without_a_value_is_an_error_not_an_empty_text() {
+        assert_eq!(Template::parse("--s={session}").unwrap().fill(&values), Err(Unfilled(Place::Session)));
+    }
+
+    #[test]
+    fn a_place_that_stands_alone_keeps_its_type() {
+        let piece: Piece = serde_json::from_value(json!({ "env": "{env}", "port": "{port}", "n": [1, true] })).unwrap();
+        let filled = piece.fill(&values).unwrap();
+        assert_eq!(filled, json!({ "env": { "QD_RUNTIME_DIR": "/run/qd" }, "port": 4096, "n": [1, true] }));
+    }
+
+    #[test]
+    fn a_phrase_says_the_first_field_that_says_something() {
+        let payload = json!({ "tool": "Bash", "input": { "command": "", "path": "a.rs" }, "n": 3 });
+        let phrase = Phrase::parse("{/tool}: {/input/command|/input/path} {/n}{/missing}").unwrap();
+        assert_eq!(phrase.say(&payload), "Bash: a.rs 3");
+        assert!(Phrase::parse("{tool}").is_err());
+        assert!(Phrase::parse("{}").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn templates_of_any_text_never_panic(text in ".{0,60}", braces in "[{}a-z/|]{0,30}") {
+            for source in [text, braces] {
+                if let Ok(template) = Template::parse(&source) {
+                    let filled = template.fill(&|_| Some(json!("v")));
+                    prop_assert!(filled.is_ok());
+                }
+                if let Ok(phrase) = Phrase::parse(&source) {
+                    let _said = phrase.say(&json!({ "a": [1, { "b": null }] }));
+                }
+            }
+        }
+
+        #[test]
+        fn text_without_braces_stands_for_itself(text in "[^{}]{0,60}") {
+            prop_assert_eq!(Template::parse(&text).unwrap().fill(&|_| None).unwrap(), text);
+        }
+    }
+}

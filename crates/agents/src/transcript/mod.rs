@@ -1,0 +1,278 @@
+//! What a vendor's transcript says: how full the context is, what the agent said, how its turns ended.
+//!
+//! Owns reading it line by line as it grows, by the manifest's table. Refuses files: it is given bytes, once each, in
+//! any pieces, and keeps one partial line and a few figures.
+
+pub mod fields;
+mod lines;
+pub mod location;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use proto::Printable;
+use proto::agent::{AgentState, Context, Evidence, Quota, Source, TurnEnd};
+use serde_json::Value;
+
+use crate::Manifest;
+use crate::context::ContextSpec;
+use crate::quota::instant;
+use fields::{Field, sum};
+use lines::Lines;
+
+pub use lines::Start;
+pub use spec::{EndWord, LineSpec, TextSpec, TranscriptSpec};
+
+/// The longest text of a turn that is kept, in bytes.
+const LONGEST_TEXT: usize = 1024 * 1024;
+
+/// The longest message of a failure, in characters.
+const LONGEST_MESSAGE: usize = 300;
+
+/// Reads one transcript as it grows.
+#[derive(Clone, Debug)]
+pub struct TranscriptReader {
+    spec: TranscriptSpec,
+    windows: ContextSpec,
+    lines: Lines,
+    session: Option<String>,
+    turn: TurnSoFar,
+    figures: Figures,
+}
+
+/// What the newest turn has brought so far.
+#[derive(Clone, Debug, Default)]
+struct TurnSoFar {
+    text: String,
+    text_message: Option<String>,
+    failure: Option<Failure>,
+    reset_at: Option<u64>,
+}
+
+/// How a turn fails.
+#[derive(Clone, Debug)]
+struct Failure {
+    rule: String,
+    message: String,
+    quota: Option<Quota>,
+}
+
+/// The tokens counted so far.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    used: Option<u64>,
+    said_window: Option<u64>,
+    model: Option<String>,
+    total: u64,
+    counted_message: Option<String>,
+    counted_tokens: u64,
+}
+
+/// What newly read lines say. In a transcript that was there before, only its context and its session are news.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TranscriptNews {
+    /// How full the context is now.
+    pub context: Option<Context>,
+    /// The vendor session.
+    pub session: Option<String>,
+    /// How many prompts were taken.
+    pub prompts: u32,
+    /// The turns that ended, in order.
+    pub turns: Vec<EndedTurn>,
+    /// What the newest of them says about the state: only failures and interruptions, for which no hook is sure to run.
+    pub evidence: Option<Evidence>,
+}
+
+/// A turn that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedTurn {
+    /// How it ended.
+    pub end: TurnEnd,
+    /// What the agent said last.
+    pub text: String,
+}
+
+impl TranscriptNews {
+    /// What of it counts in a transcript that was written before anybody watched.
+    #[must_use]
+    pub fn past(self) -> Self {
+        Self { context: self.context, session: self.session, ..Self::default() }
+    }
+
+    /// What the agent said at the end of the last turn that ended.
+    #[must_use]
+    pub fn final_text(&self) -> Option<&str> {
+        self.turns.last().map(|turn| turn.text.as_str())
+    }
+
+    /// How many turns ended.
+    #[must_use]
+    pub fn turns_ended(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// Whether it says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl TranscriptReader {
+    /// Reads for this vendor; none when its manifest describes no transcript.
+    #[must_use]
+    pub fn new(manifest: &Manifest, start: Start) -> Option<Self> {
+        let spec = manifest.transcript.clone()?;
+        let windows = manifest.context.clone().unwrap_or_default();
+        Some(Self {
+            spec,
+            windows,
+            lines: Lines::new(start),
+            session: None,
+            turn: TurnSoFar::default(),
+            figures: Figures::default(),
+        })
+    }
+
+    /// Takes the next bytes of the file. Lines that are no JSON say nothing.
+    pub fn feed(&mut self, bytes: &[u8]) -> TranscriptNews {
+        let mut news = TranscriptNews::default();
+        let mut lines = std::mem::replace(&mut self.lines, Lines::new(Start::Beginning));
+        lines.feed(bytes, |line| self.line(line, &mut news));
+        self.lines = lines;
+        news
+    }
+
+    /// What the agent said last since the newest prompt.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.turn.text
+    }
+
+    /// How full the context is, as far as it was read.
+    #[must_use]
+    pub fn context(&self) -> Option<Context> {
+        let Figures { used, said_window, model, total, .. } = &self.figures;
+        let window = said_window.or_else(|| self.windows.window(model.as_deref()));
+        Some(Context { used: (*used)?, window, total: *total })
+    }
+
+    fn line(&mut self, line: &[u8], news: &mut TranscriptNews) {
+        let Ok(text) = std::str::from_utf8(line) else { return };
+        // Most lines are of no interest and some are megabytes: their words rule them out before they are parsed.
+        if !self.spec.line.iter().any(|spec| spec.when.may_hold(text)) {
+            return;
+        }
+        let Ok(value) = serde_json::from_str::<Value>(text) else { return };
+        let fitting: Vec<LineSpec> = self.spec.line.iter().filter(|spec| spec.when.holds(&value)).cloned().collect();
+        for spec in &fitting {
+            self.apply(spec, &value, news);
+        }
+    }
+
+    fn apply(&mut self, spec: &LineSpec, value: &Value, news: &mut TranscriptNews) {
+        if let Some(session) = text_at(spec.session.as_ref(), value)
+            && self.session.as_deref() != Some(session)
+        {
+            self.session = Some(session.to_owned());
+            news.session = self.session.clone();
+        }
+        if spec.prompt {
+            self.turn = TurnSoFar { reset_at: self.turn.reset_at, ..TurnSoFar::default() };
+            news.prompts += 1;
+        }
+        if self.figures.count(spec, value) {
+            news.context = self.context();
+        }
+        self.turn.take(spec, value);
+        if let Some(end) = spec.end {
+            let (turn, evidence) = self.turn.ended(spec, end);
+            news.turns.push(turn);
+            news.evidence = evidence;
+        }
+    }
+}
+
+impl TurnSoFar {
+    fn take(&mut self, spec: &LineSpec, value: &Value) {
+        self.reset_at = spec.reset.iter().find_map(|field| field.of(value)).and_then(instant).or(self.reset_at);
+        if let Some(fails) = &spec.fails {
+            let quota = spec.quota.then_some(Quota { reset_at: self.reset_at });
+            self.failure = Some(Failure { rule: spec.id.clone(), message: one_line(&fails.say(value)), quota });
+        }
+        let Some(text) = spec.text.as_ref().and_then(|text| text.of(value)) else { return };
+        let message = text_at(spec.message.as_ref(), value);
+        let continues = spec.joins && message.is_some() && self.text_message.as_deref() == message;
+        if continues {
+            self.text.push('\n');
+        } else {
+            self.text.clear();
+        }
+        self.text.push_str(&text);
+        let cut = self.text.floor_char_boundary(LONGEST_TEXT);
+        self.text.truncate(cut);
+        self.text_message = message.map(str::to_owned);
+    }
+
+    /// Ends the turn; what it said stays until the next prompt, so that it can be asked for.
+    fn ended(&mut self, spec: &LineSpec, end: EndWord) -> (EndedTurn, Option<Evidence>) {
+        let failure = self.failure.take();
+        let rule = |id: &str| format!("transcript.{id}");
+        let (end, evidence) = match (end, failure) {
+            (EndWord::Interrupted, _) => {
+                (TurnEnd::Interrupted, Some(Evidence::new(Source::Hook, rule(&spec.id), Some(AgentState::Idle))))
+            }
+            (EndWord::Done, None) => (TurnEnd::Done, None),
+            (EndWord::Done, Some(Failure { rule: id, message, quota })) => {
+                let known = Evidence::new(Source::Hook, rule(&id), Some(AgentState::Error));
+                (TurnEnd::Failed, Some(Evidence { message, quota, ..known }))
+            }
+        };
+        (EndedTurn { end, text: self.text.clone() }, evidence)
+    }
+}
+
+impl Figures {
+    /// Counts what a line says; whether something changed.
+    fn count(&mut self, spec: &LineSpec, value: &Value) -> bool {
+        let used = sum(&spec.used, value).filter(|used| *used > 0);
+        let window = spec.window.as_ref().and_then(|window| window.count(value)).filter(|window| *window > 0);
+        let total = sum(&spec.total, value);
+        self.used = used.or(self.used);
+        self.said_window = window.or(self.said_window);
+        self.total = total.unwrap_or(self.total);
+        if used.is_some()
+            && let Some(model) = text_at(spec.model.as_ref(), value)
+        {
+            self.model = Some(model.to_owned());
+        }
+        if let Some(spent) = sum(&spec.spent, value) {
+            self.add(spent, text_at(spec.message.as_ref(), value));
+        }
+        used.is_some() || window.is_some() || total.is_some()
+    }
+
+    /// Adds a message's tokens to the total; a line about the same message corrects the one before.
+    fn add(&mut self, spent: u64, message: Option<&str>) {
+        if message.is_some() && self.counted_message.as_deref() == message {
+            self.total = self.total.saturating_sub(self.counted_tokens);
+        }
+        self.total = self.total.saturating_add(spent);
+        self.counted_message = message.map(str::to_owned);
+        self.counted_tokens = spent;
+    }
+}
+
+fn text_at<'v>(field: Option<&Field>, value: &'v Value) -> Option<&'v str> {
+    field.and_then(|field| field.text(value))
+}
+
+/// Safe to show, in one line.
+pub(crate) fn one_line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = Printable(&words).to_string();
+    match shown.char_indices().nth(LONGEST_MESSAGE) {
+        Some((cut, _)) => format!("{}…", shown.get(..cut).unwrap_or_default()),
+        None => shown,
+    }
+}

@@ -1,0 +1,98 @@
+//! What the fake agent hears: bytes become keys, a prompt becomes steps. Refuses doing any of them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long a turn takes that says nothing else.
+const TURN: Duration = Duration::from_millis(20);
+const PASTE_BEGIN: &[u8] = concat!("\x1b[", "200~").as_bytes();
+const PASTE_END: &[u8] = concat!("\x1b[", "201~").as_bytes();
+
+/// One thing a turn does.
+pub(crate) enum Step {
+    Work(Duration),
+    Ask(String),
+    Say(String),
+    Secret,
+    Shells(u32),
+    Fail(String),
+    Exit(u8),
+}
+
+/// The steps a prompt asks for.
+pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
+    let step = |line: &str| {
+        let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        match word {
+            "work" => rest.parse().ok().map(|time| Step::Work(Duration::from_millis(time))),
+            "ask" => Some(Step::Ask(rest.to_owned())),
+            "say" => Some(Step::Say(rest.to_owned())),
+            "secret" => Some(Step::Secret),
+            "shells" => rest.parse().ok().map(Step::Shells),
+            "fail" => Some(Step::Fail(rest.to_owned())),
+            "exit" => rest.parse().ok().map(Step::Exit),
+            _ => None,
+        }
+    };
+    let steps: VecDeque<Step> = prompt.lines().filter_map(step).collect();
+    if steps.iter().any(|step| matches!(step, Step::Work(_) | Step::Ask(_) | Step::Exit(_))) {
+        return steps;
+    }
+    std::iter::once(Step::Work(TURN)).chain(steps).collect()
+}
+
+/// One thing that was typed.
+pub(crate) enum Input {
+    Text(String),
+    Paste(String),
+    Enter,
+    Erase,
+    EraseAll,
+    Interrupt,
+    Quit,
+}
+
+/// Bytes on their way to becoming keys.
+#[derive(Default)]
+pub(crate) struct Keys {
+    unread: Vec<u8>,
+}
+
+impl Keys {
+    /// What these bytes complete.
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Vec<Input> {
+        self.unread.extend_from_slice(bytes);
+        let mut inputs = Vec::new();
+        while let Some((input, length)) = first(&self.unread) {
+            self.unread.drain(..length);
+            inputs.extend(input);
+        }
+        inputs
+    }
+}
+
+/// The first key of these bytes and how many of them it takes; none when more must come.
+fn first(bytes: &[u8]) -> Option<(Option<Input>, usize)> {
+    let (&byte, rest) = bytes.split_first()?;
+    if bytes.starts_with(PASTE_BEGIN) {
+        let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END)?;
+        let text = String::from_utf8_lossy(&bytes[PASTE_BEGIN.len()..end]).replace('\r', "\n");
+        return Some((Some(Input::Paste(text)), end + PASTE_END.len()));
+    }
+    match (byte, rest.first()) {
+        (b'\r', _) => Some((Some(Input::Enter), 1)),
+        (0x7f, _) => Some((Some(Input::Erase), 1)),
+        (0x15, _) => Some((Some(Input::EraseAll), 1)),
+        (0x03 | 0x04, _) => Some((Some(Input::Quit), 1)),
+        (0x1b, None) => Some((Some(Input::Interrupt), 1)),
+        (0x1b, Some(b'[')) => {
+            let end = bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte))?;
+            Some((None, end + 3))
+        }
+        (0x1b, Some(_)) => Some((None, 2)),
+        _ => {
+            let end = bytes.iter().position(|byte| *byte < 0x20 || *byte == 0x7f).unwrap_or(bytes.len()).max(1);
+            Some((Some(Input::Text(String::from_utf8_lossy(&bytes[..end]).into_owned())), end))
+        }
+    }
+}

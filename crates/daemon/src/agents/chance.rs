@@ -1,0 +1,66 @@
+//! What must not be guessed or meet by chance: session ids, secrets, free ports.
+//!
+//! Owns asking the system for them. Refuses a weaker source: without entropy nothing is launched.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let count = getrandom(&mut bytes, GetRandomFlags::empty())?;
+    if count == N { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A random UUID (version 4).
+pub(crate) fn uuid() -> io::Result<String> {
+    let mut bytes = random::<16>()?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let text = hex(&bytes);
+    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+    Ok([part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-"))
+}
+
+/// 256 bits nobody can guess.
+pub(crate) fn secret() -> io::Result<String> {
+    Ok(hex(&random::<32>()?))
+}
+
+/// A port on the loopback that was free a moment ago. The vendor's program binds it itself, so somebody else may be
+/// faster; its server is then not reached, and typing is the fallback.
+pub(crate) fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_says_that_it_is_random() {
+        let uuid = uuid().unwrap();
+        assert_eq!(uuid.len(), 36);
+        assert_eq!(uuid.as_bytes()[14], b'4');
+        assert!(b"89ab".contains(&uuid.as_bytes()[19]), "{uuid}");
+        assert_ne!(uuid, super::uuid().unwrap());
+    }
+
+    #[test]
+    fn b8_a_secret_has_256_bits() {
+        let secret = secret().unwrap();
+        assert_eq!(secret.len(), 64);
+        assert_ne!(secret, super::secret().unwrap());
+    }
+
+    #[test]
+    fn a_free_port_can_be_bound() {
+        let port = free_port().unwrap();
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+    }
+}

@@ -1,0 +1,157 @@
+//! Telling a person who may be looking elsewhere: a command of their choice, and their desktop.
+//!
+//! Owns the ways out and the `[notify]` table of `config.toml`. Refuses deciding whether: the engine does. Refuses
+//! control characters: what an agent wrote is made printable before it leaves.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use engine::RunKey;
+use proto::{Places, Printable};
+use serde::Deserialize;
+
+use crate::agents::errand::{Errand, find};
+
+/// How long a way out may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Longest body: a notification is a hint, the inbox has the rest.
+const MAX_BODY: usize = 500;
+
+/// The table `[notify]` of `config.toml`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Ways {
+    /// A program and its words; the title and the body follow as two more.
+    command: Vec<String>,
+    /// The desktop's own notifications, where there is a desktop.
+    desktop: bool,
+    /// The terminals of people who are attached to other processes: a bell and OSC 9.
+    pub(crate) terminal: bool,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self { command: Vec::new(), desktop: true, terminal: true }
+    }
+}
+
+/// The whole file; other tables are for others.
+#[derive(Debug, Default, Deserialize)]
+struct ConfigFile {
+    #[serde(default)]
+    notify: Ways,
+}
+
+impl Ways {
+    /// What the user's file says; a file that does not read is told, and means the defaults.
+    pub(crate) fn read(places: &Places) -> (Self, Option<String>) {
+        let path = places.config.join("config.toml");
+        match std::fs::read_to_string(&path) {
+            Ok(text) => match toml::from_str::<ConfigFile>(&text) {
+                Ok(file) => (file.notify, None),
+                Err(error) => {
+                    let why = Printable(error.message()).to_string();
+                    (Self::default(), Some(format!("{} does not read: {why}", path.display())))
+                }
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Self::default(), None),
+            Err(error) => (Self::default(), Some(format!("{} cannot be read: {error}", path.display()))),
+        }
+    }
+
+    /// The programs to be run for one notification.
+    fn errands(&self, env: &BTreeMap<String, String>, run: RunKey, title: &str, body: &str) -> Vec<Errand> {
+        let mut env = env.clone();
+        env.insert("QD_PROCESS_ID".to_owned(), run.process.to_string());
+        let errand = |argv| {
+            Errand { argv, env: env.clone(), cwd: "/".into(), input: String::new(), limit: LIMIT }
+        };
+        let own = (!self.command.is_empty()).then(|| {
+            self.command.iter().cloned().chain([title.to_owned(), body.to_owned()]).collect::<Vec<String>>()
+        });
+        let desktop = self.desktop.then(|| desktop(&env, title, body)).flatten();
+        own.into_iter().chain(desktop).map(errand).collect()
+    }
+}
+
+/// The desktop's way, if there is a session bus and a program that speaks to it.
+fn desktop(env: &BTreeMap<String, String>, title: &str, body: &str) -> Option<Vec<String>> {
+    let has_bus = env.contains_key("DBUS_SESSION_BUS_ADDRESS")
+        || env.get("XDG_RUNTIME_DIR").is_some_and(|dir| Path::new(dir).join("bus").exists());
+    find("notify-send", env, Path::new("/")).filter(|_| has_bus)?;
+    let words = ["notify-send", "--app-name=Quarterdeck", "--", title, body];
+    Some(words.map(str::to_owned).to_vec())
+}
+
+/// Tells; blocks for as long as the slowest way takes. What did not work, for the log.
+pub(crate) fn tell(
+    ways: &Ways,
+    env: &BTreeMap<String, String>,
+    run: RunKey,
+    title: &str,
+    body: &str,
+) -> Vec<String> {
+    let title = Printable(title).to_string();
+    let body: String = Printable(body).to_string().chars().take(MAX_BODY).collect();
+    let failed = |errand: Errand| match errand.run() {
+        Ok(done) if done.code == Some(0) => None,
+        Ok(done) => Some(format!("{} ended with {:?}", errand.argv.join(" "), done.code)),
+        Err(error) => Some(error.to_string()),
+    };
+    ways.errands(env, run, &title, &body).into_iter().filter_map(failed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::{ProcessId, RunNumber};
+
+    fn run() -> RunKey {
+        RunKey::new(ProcessId::from_entropy(1), RunNumber(1))
+    }
+
+    fn places(text: Option<&str>) -> (tempfile::TempDir, Places) {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places::below(root.path());
+        std::fs::create_dir_all(&places.config).unwrap();
+        if let Some(text) = text {
+            std::fs::write(places.config.join("config.toml"), text).unwrap();
+        }
+        (root, places)
+    }
+
+    #[test]
+    fn a_file_that_does_not_read_is_told_and_means_the_defaults() {
+        let (_root, none) = places(None);
+        assert_eq!(Ways::read(&none), (Ways::default(), None));
+        let (_root, broken) = places(Some("[notify]\ncomand = []\n"));
+        let (ways, told) = Ways::read(&broken);
+        assert_eq!(ways, Ways::default());
+        assert!(told.unwrap().contains("comand"));
+    }
+
+    #[test]
+    fn c7_the_persons_command_gets_the_words_and_no_control_characters() {
+        let (root, at) = places(None);
+        let out = root.path().join("told");
+        let script = format!("printf '%s|%s|%s' \"$1\" \"$2\" \"$QD_PROCESS_ID\" > {}", out.display());
+        let ways = Ways {
+            command: ["sh", "-c", &script, "notify"].map(str::to_owned).to_vec(),
+            desktop: false,
+            terminal: false,
+        };
+        drop(at);
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
+        assert_eq!(tell(&ways, &env, run(), "a\x1b]0;x\x07b", "body"), Vec::<String>::new());
+        let told = std::fs::read_to_string(out).unwrap();
+        assert!(told.ends_with(&format!("|body|{}", run().process)), "{told}");
+        assert!(!told.contains('\x1b'), "{told:?}");
+    }
+
+    #[test]
+    fn without_a_session_bus_there_is_no_desktop() {
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
+        assert_eq!(desktop(&env, "t", "b"), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! Looking at an agent's screen: when it changes, and at most so often.
+//!
+//! Owns the pace of looks and what the engine was last told. Refuses reading screens itself (a [`Detector`] does) and
+//! refuses costing anything for a run that is no agent's: that has no observer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agents::{Detector, Heard};
+use engine::Fact;
+use engine::input::{Launched, Look};
+use term::Screen;
+
+use super::facts::FactLane;
+use super::run::Run;
+
+/// A changing screen is looked at this often; its first change after a pause at once, and its last always.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a worker needs of an agent's run.
+pub(crate) struct AgentRun {
+    pub(crate) detector: Detector,
+    /// What is known from the launch.
+    pub(crate) launched: Launched,
+    /// How long the screen must stand still between a paste and the key that submits it.
+    pub(crate) settle: Duration,
+}
+
+/// Looks at one screen.
+pub(crate) struct Observer {
+    detector: Detector,
+    looked_at: Option<Instant>,
+    due: Option<Instant>,
+    /// What the last look showed.
+    shown: Look,
+    /// What the engine was told.
+    said: Option<Look>,
+}
+
+impl Observer {
+    pub(crate) fn new(detector: Detector) -> Self {
+        Self { detector, looked_at: None, due: None, shown: Look::default(), said: None }
+    }
+
+    /// Its manifest has changed: everything is looked at anew.
+    pub(crate) fn replace(&mut self, detector: Detector, now: Instant) {
+        self.detector = detector;
+        self.due = Some(now);
+    }
+
+    /// What the stream said.
+    pub(crate) fn hear(&mut self, news: &[term::Fact]) -> Vec<Fact> {
+        let heard = news.iter().filter_map(|fact| self.detector.hear(fact));
+        heard
+            .map(|heard| match heard {
+                Heard::Evidence(evidence) => Fact::Evidence(evidence),
+                Heard::Withdrawn(source) => Fact::Withdrawn(source),
+            })
+            .collect()
+    }
+
+    /// The screen may have changed: looks now, or soon. What is new, if anything is.
+    pub(crate) fn changed(&mut self, screen: &Screen, now: Instant) -> Option<Fact> {
+        if screen.is_synchronizing() {
+            // Half a picture; the end of the update, or its time limit, leads back here.
+            return None;
+        }
+        if let Some(next) = self.looked_at.map(|at| at + LOOK).filter(|next| *next > now) {
+            let owed = self.due.map_or(next, |due| due.max(next));
+            self.due = Some(owed);
+            return None;
+        }
+        self.look(screen, now);
+        self.news()
+    }
+
+    /// Looks without waiting for its turn.
+    pub(crate) fn look(&mut self, screen: &Screen, now: Instant) -> &Look {
+        self.due = None;
+        if let Some(look) = self.detector.look(screen) {
+            self.looked_at = Some(now);
+            self.shown = Look {
+                screen: look.screen,
+                dialog: look.dialog,
+                title: look.title,
+                composer: look.composer,
+                background: look.background,
+            };
+        }
+        &self.shown
+    }
+
+    /// What the engine has not been told yet.
+    pub(crate) fn news(&mut self) -> Option<Fact> {
+        if self.said.as_ref() == Some(&self.shown) {
+            return None;
+        }
+        self.said = Some(self.shown.clone());
+        Some(Fact::Looked(Box::new(self.shown.clone())))
+    }
+
+    /// When a look is owed.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+impl Run {
+    /// What a restored screen says, before anything new is fed: reports an earlier daemon heard are on it.
+    pub(super) fn begin_observing(&mut self, now: Instant, facts: &mut FactLane) {
+        let handle = Arc::clone(&self.handle);
+        let screen = handle.screen();
+        let reports: Vec<term::Fact> =
+            screen.program_status().iter().cloned().map(term::Fact::ProgramStatus).collect();
+        self.observe(&screen, &reports, now, facts);
+    }
+
+    /// Hears what the stream said and looks at what it left on the screen. While an earlier log is replayed the screen
+    /// shows the past, which is not looked at.
+    pub(super) fn observe(&mut self, screen: &Screen, news: &[term::Fact], now: Instant, facts: &mut FactLane) {
+        let (key, is_replaying) = (self.key(), self.seen < self.ready_at);
+        let Some(observer) = &mut self.observer else { return };
+        let heard = observer.hear(news);
+        let looked = if is_replaying { None } else { observer.changed(screen, now) };
+        if looked.is_some() {
+            self.typewriter.looked(&observer.shown, now);
+        }
+        heard.into_iter().chain(looked).for_each(|fact| facts.say(key, fact));
+    }
+
+    /// Looks by other rules from now on.
+    pub(super) fn observe_with(&mut self, detector: Detector, now: Instant) {
+        if let Some(observer) = &mut self.observer {
+            observer.replace(detector, now);
+        }
+    }
+
+    /// What the screen shows right now; nothing is known of a run that is no agent's.
+    pub(super) fn look_now(&mut self, now: Instant) -> Look {
+        let handle = Arc::clone(&self.handle);
+        let Some(observer) = &mut self.observer else { return Look::default() };
+        let look = observer.look(&handle.screen(), now).clone();
+        // The engine hears of it too, at the next opportunity: what stood in the way is news.
+        observer.due = observer.said.as_ref().is_none_or(|said| *said != look).then_some(now);
+        self.typewriter.looked(&look, now);
+        look
+    }
+
+    /// Says what the screen shows at the end, whether or not its turn has come.
+    pub(super) fn say_last_look(&mut self, now: Instant, facts: &mut FactLane) {
+        let (key, handle) = (self.key(), Arc::clone(&self.handle));
+        let Some(observer) = &mut self.observer else { return };
+        observer.look(&handle.screen(), now);
+        if let Some(news) = observer.news() {
+            facts.say(key, news);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agents::Manifest;
+    use term::{Limits, Size};
+
+    fn screen() -> Screen {
+        Screen::new(Size::clamped(80, 24), Limits::default())
+    }
+
+    fn observer() -> Observer {
+        Observer::new(Detector::new(&Manifest::default()).unwrap())
+    }
+
+    #[test]
+    fn the_first_change_is_looked_at_at_once_and_the_last_one_soon() {
+        let (mut screen, mut observer, start) = (screen(), observer(), Instant::now());
+        screen.feed(b"a");
+        assert!(observer.changed(&screen, start).is_some());
+        screen.feed(b"b");
+        assert!(observer.changed(&screen, start + Duration::from_millis(10)).is_none());
+        assert_eq!(observer.due(), Some(start + LOOK));
+        screen.feed(b"c");
+        assert!(observer.changed(&screen, start + Duration::from_millis(20)).is_none());
+        assert_eq!(observer.due(), Some(start + LOOK));
+        observer.changed(&screen, start + LOOK);
+        assert_eq!(observer.due(), None);
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let (mut screen, mut observer, start) = (screen(), observer(), Instant::now());
+        screen.feed(b"a");
+        assert!(observer.changed(&screen, start).is_some());
+        screen.feed(b"b");
+        assert!(observer.changed(&screen, start + LOOK).is_none());
+    }
+
+    #[test]
+    fn half_a_picture_is_not_looked_at() {
+        let (mut screen, mut observer, start) = (screen(), observer(), Instant::now());
+        screen.feed(b"\x1b[?2026hhalf");
+        assert!(observer.changed(&screen, start).is_none());
+        screen.feed(b"\x1b[?2026l");
+        assert!(observer.changed(&screen, start).is_some());
+    }
+}

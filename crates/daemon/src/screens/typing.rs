@@ -1,0 +1,324 @@
+//! Typing for programs: only when what the terminal shows at that very moment allows it.
+//!
+//! Owns the firewall between programs and what a person does in the same terminal, and the wait for a paste to settle.
+//! Refuses typing on an old look: the screen is caught up and looked at anew first. Refuses judging people: their keys
+//! pass, and only their time is noted.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use engine::effect::{Guard, Keystrokes};
+use engine::input::{JobId, Look, Typing};
+use engine::{Fact, RunKey};
+use proto::Owner;
+use proto::agent::Composer;
+use term::{Key, encode_paste};
+use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::facts::FactLane;
+use super::order::{WriteJob, WriteOutcome};
+use super::run::Run;
+use super::worker::Worker;
+
+/// The kernel keeps this many bytes of a line for a child in canonical mode and drops the rest.
+pub(crate) const MAX_CANONICAL: usize = 4095;
+/// How long a child may take to read what is typed.
+const DRAIN: Duration = Duration::from_secs(10);
+/// How long the screen must stand still after a paste when the manifest says nothing.
+pub(crate) const SETTLE: Duration = Duration::from_millis(150);
+/// Longest wait for that: a screen that never stands still has long shown the paste.
+const MAX_SETTLE: Duration = Duration::from_secs(5);
+/// How long typing waits for output that has not been looked at: a flood may never be caught up with.
+const CATCH_UP: Duration = Duration::from_millis(200);
+/// A look this soon after a person's key may not show it yet.
+const ECHO: Duration = Duration::from_millis(300);
+
+/// Something to be typed for a program.
+pub(crate) struct TypeJob {
+    pub(crate) job: JobId,
+    pub(crate) what: Keystrokes,
+    pub(crate) guard: Guard,
+    /// Nobody else writes until it is done.
+    pub(crate) turn: OwnedSemaphorePermit,
+}
+
+struct UnderWay {
+    job: JobId,
+    of: u64,
+    stage: Stage,
+    _turn: OwnedSemaphorePermit,
+}
+
+enum Stage {
+    /// On its way to the child.
+    Draining { outcome: oneshot::Receiver<WriteOutcome>, settles: bool },
+    /// Until the screen has stood still.
+    Settling { version: u64, still_since: Instant, latest: Instant },
+}
+
+/// What is being typed into one run, and when a person last did.
+pub(crate) struct Typewriter {
+    waiting: VecDeque<(TypeJob, Instant)>,
+    under_way: Option<UnderWay>,
+    /// When a person last typed.
+    human_at: Option<Instant>,
+    /// A person has typed since the composer was last seen empty.
+    is_human_draft: bool,
+    settle: Duration,
+}
+
+impl Typewriter {
+    pub(crate) fn new(settle: Duration) -> Self {
+        Self { waiting: VecDeque::new(), under_way: None, human_at: None, is_human_draft: false, settle }
+    }
+
+    pub(crate) fn set_settle(&mut self, settle: Duration) {
+        self.settle = settle;
+    }
+
+    /// A person typed.
+    pub(crate) fn human_typed(&mut self, now: Instant) {
+        self.human_at = Some(now);
+        self.is_human_draft = true;
+    }
+
+    /// The screen was looked at.
+    pub(crate) fn looked(&mut self, look: &Look, now: Instant) {
+        let is_shown = self.human_at.is_none_or(|at| now.duration_since(at) > ECHO);
+        if look.composer == Composer::Empty && is_shown {
+            self.is_human_draft = false;
+        }
+    }
+
+    /// When something is due without anything happening.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let waiting = self.waiting.front().filter(|_| self.under_way.is_none()).map(|(_, latest)| *latest);
+        let settling = self.under_way.as_ref().and_then(|under_way| match under_way.stage {
+            Stage::Draining { .. } => None,
+            Stage::Settling { still_since, latest, .. } => Some(latest.min(still_since + self.settle)),
+        });
+        waiting.into_iter().chain(settling).min()
+    }
+}
+
+/// What stands in the way of a program that wants to type.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) look: &'a Look,
+    /// The terminal reads lines and does not show them.
+    pub(crate) is_secret: bool,
+    /// How long ago a person typed.
+    pub(crate) human_quiet: Option<Duration>,
+}
+
+/// Why nothing may be typed; none: it may.
+pub(crate) fn obstacle(guard: &Guard, around: &Surroundings<'_>) -> Option<Typing> {
+    let open = around.look.dialog.as_ref();
+    let digest = open.and_then(|evidence| evidence.dialog.as_ref()).map(|dialog| dialog.digest.as_str());
+    let is_human_near =
+        around.human_quiet.is_some_and(|quiet| quiet < Duration::from_millis(guard.human_quiet_ms));
+    match &guard.dialog {
+        Some(wanted) if digest != Some(wanted.as_str()) => Some(Typing::Stale),
+        None if open.is_some() => Some(Typing::Dialog),
+        _ if around.is_secret => Some(Typing::NoEcho),
+        _ if is_human_near => Some(Typing::HumanTyping),
+        _ if guard.needs_empty_composer && around.look.composer == Composer::Draft => Some(Typing::Draft),
+        _ => None,
+    }
+}
+
+/// Whether bytes must wait until the child reads raw: before that the kernel would cut a long line, and a program would
+/// throw a prompt away when it changes modes.
+pub(crate) fn needs_raw(bytes: &[u8], is_prompt: bool) -> bool {
+    let longest = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).map(<[u8]>::len).max().unwrap_or(0);
+    longest > MAX_CANONICAL || (is_prompt && bytes.len() > MAX_CANONICAL)
+}
+
+impl Run {
+    /// Takes something to be typed; what became of it is said as a fact.
+    pub(crate) fn begin_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactLane) {
+        self.typewriter.waiting.push_back((job, now + CATCH_UP));
+        self.go_on_typing(now, facts);
+    }
+
+    /// Does what can be done now: after output, after the holder spoke, after a deadline.
+    pub(crate) fn go_on_typing(&mut self, now: Instant, facts: &mut FactLane) {
+        loop {
+            if let Some(outcome) = self.advance_typing(now) {
+                if let Some(done) = self.typewriter.under_way.take() {
+                    say_done(self.key(), done.job, outcome, facts);
+                }
+            } else if self.typewriter.under_way.is_some() || !self.may_begin(now) {
+                return;
+            } else if let Some((job, _)) = self.typewriter.waiting.pop_front() {
+                self.start_typing(job, now, facts);
+            }
+        }
+    }
+
+    /// Whether the next thing can be begun: the screen shows everything there is, or it has taken too long.
+    fn may_begin(&self, now: Instant) -> bool {
+        let Some((_, latest)) = self.typewriter.waiting.front() else { return false };
+        let is_caught_up = self.seen >= self.handle.ring.end() && !self.handle.screen().is_synchronizing();
+        self.is_over() || is_caught_up || *latest <= now
+    }
+
+    fn start_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactLane) {
+        let obstacle = if self.is_over() { Some(Typing::Gone) } else { self.obstacle(&job.guard, now) };
+        if let Some(obstacle) = obstacle {
+            return say_done(self.key(), job.job, obstacle, facts);
+        }
+        let encoded = match &job.what {
+            Keystrokes::Paste(text) => {
+                Some((encode_paste(text, self.handle.screen().modes().bracketed_paste), true))
+            }
+            Keystrokes::Keys(names) => self.encode_keys(names).map(|bytes| (bytes, false)),
+        };
+        let Some((bytes, settles)) = encoded else {
+            return say_done(self.key(), job.job, Typing::Partial, facts);
+        };
+        let (reply, outcome) = oneshot::channel();
+        let of = bytes.len() as u64;
+        let needs_raw = needs_raw(&bytes, settles);
+        let by = Owner::Orchestrator;
+        let write = WriteJob { bytes, needs_raw, deadline: now + DRAIN, by, guard: None, reply };
+        self.typewriter.under_way =
+            Some(UnderWay { job: job.job, of, stage: Stage::Draining { outcome, settles }, _turn: job.turn });
+        self.write(write, now, facts);
+    }
+
+    /// Keys by the child's current modes; nothing when one of them is no key's name.
+    fn encode_keys(&self, names: &[String]) -> Option<Vec<u8>> {
+        let modes = self.handle.screen().modes();
+        let keys: Result<Vec<Key>, _> = names.iter().map(|name| name.parse::<Key>()).collect();
+        keys.ok().map(|keys| keys.iter().flat_map(|key| key.encode(&modes)).collect())
+    }
+
+    /// Moves what is under way on; how it ended, if it has.
+    fn advance_typing(&mut self, now: Instant) -> Option<Typing> {
+        let version = self.handle.screen().version();
+        let (is_over, settle) = (self.is_over(), self.typewriter.settle);
+        let under_way = self.typewriter.under_way.as_mut()?;
+        match &mut under_way.stage {
+            Stage::Draining { outcome, settles } => {
+                let written = match outcome.try_recv() {
+                    Ok(outcome) => outcome.written,
+                    Err(TryRecvError::Empty) => return None,
+                    Err(TryRecvError::Closed) => 0,
+                };
+                match (written >= under_way.of, *settles) {
+                    _ if is_over => return Some(Typing::Gone),
+                    (false, _) => return Some(Typing::Partial),
+                    (true, false) => return Some(Typing::Done),
+                    (true, true) => {}
+                }
+                under_way.stage = Stage::Settling { version, still_since: now, latest: now + MAX_SETTLE };
+                None
+            }
+            Stage::Settling { .. } if is_over => Some(Typing::Gone),
+            Stage::Settling { version: seen, still_since, latest } => {
+                if *seen != version {
+                    (*seen, *still_since) = (version, now);
+                }
+                (now >= *still_since + settle || now >= *latest).then_some(Typing::Done)
+            }
+        }
+    }
+
+    /// What stands in the way right now, by a fresh look.
+    pub(crate) fn obstacle(&mut self, guard: &Guard, now: Instant) -> Option<Typing> {
+        let look = self.look_now(now);
+        let is_secret = self.handle.is_secret();
+        let human_quiet = self.typewriter.human_at.map(|at| now.duration_since(at));
+        obstacle(guard, &Surroundings { look: &look, is_secret, human_quiet })
+    }
+
+    /// What stands in the way of a program that writes by itself. Unlike mail, what it typed before and has not
+    /// submitted is no obstacle: only a person's draft is.
+    pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<Typing> {
+        let needs_empty_composer = guard.needs_empty_composer && self.typewriter.is_human_draft;
+        self.obstacle(&Guard { needs_empty_composer, ..guard.clone() }, now)
+    }
+
+    /// A person typed into this run.
+    pub(crate) fn human_typed(&mut self, now: Instant) {
+        self.typewriter.human_typed(now);
+    }
+}
+
+impl Worker {
+    /// Types into a hosted run; one that went has nothing to be typed into.
+    pub(super) fn type_into(&mut self, run: RunKey, job: TypeJob, now: Instant) {
+        let id = job.job;
+        if self.with(run, |run, facts| run.begin_typing(job, now, facts)).is_none() {
+            say_done(run, id, Typing::Gone, &mut self.facts);
+        }
+    }
+}
+
+fn say_done(run: RunKey, job: JobId, outcome: Typing, facts: &mut FactLane) {
+    facts.say(run, Fact::TypingDone { job, outcome });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::agent::{Dialog, Source};
+    use proto::{AgentState, Evidence};
+
+    fn guard() -> Guard {
+        Guard { dialog: None, needs_empty_composer: true, human_quiet_ms: 3_000 }
+    }
+
+    fn dialog(digest: &str) -> Evidence {
+        let open = Dialog { digest: digest.to_owned(), title: String::new(), body: String::new(), options: vec![] };
+        Evidence { dialog: Some(open), ..Evidence::new(Source::Dialog, "ask", Some(AgentState::Blocked)) }
+    }
+
+    fn obstacle_with(guard: &Guard, look: &Look, is_secret: bool, quiet_ms: Option<u64>) -> Option<Typing> {
+        let human_quiet = quiet_ms.map(Duration::from_millis);
+        obstacle(guard, &Surroundings { look, is_secret, human_quiet })
+    }
+
+    #[test]
+    fn c3_a_program_types_neither_into_a_dialog_nor_over_a_draft_nor_into_a_secret() {
+        let clear = Look { composer: Composer::Empty, ..Look::default() };
+        let draft = Look { composer: Composer::Draft, ..Look::default() };
+        let asking = Look { dialog: Some(dialog("d1")), ..Look::default() };
+        assert_eq!(obstacle_with(&guard(), &clear, false, None), None);
+        assert_eq!(obstacle_with(&guard(), &draft, false, None), Some(Typing::Draft));
+        assert_eq!(obstacle_with(&guard(), &asking, false, None), Some(Typing::Dialog));
+        assert_eq!(obstacle_with(&guard(), &clear, true, None), Some(Typing::NoEcho));
+        assert_eq!(obstacle_with(&guard(), &clear, false, Some(2_999)), Some(Typing::HumanTyping));
+        assert_eq!(obstacle_with(&guard(), &clear, false, Some(3_000)), None);
+    }
+
+    #[test]
+    fn c3_an_answer_reaches_only_the_dialog_it_names() {
+        let answer = Guard { dialog: Some("d1".to_owned()), needs_empty_composer: false, human_quiet_ms: 0 };
+        let asking = |digest| Look { dialog: Some(dialog(digest)), ..Look::default() };
+        assert_eq!(obstacle_with(&answer, &asking("d1"), false, None), None);
+        assert_eq!(obstacle_with(&answer, &asking("d2"), false, None), Some(Typing::Stale));
+        assert_eq!(obstacle_with(&answer, &Look::default(), false, None), Some(Typing::Stale));
+    }
+
+    #[test]
+    fn a_draft_is_a_persons_until_the_composer_was_seen_empty_after_their_last_key() {
+        let start = Instant::now();
+        let mut typewriter = Typewriter::new(SETTLE);
+        let empty = Look { composer: Composer::Empty, ..Look::default() };
+        typewriter.human_typed(start);
+        typewriter.looked(&empty, start + Duration::from_millis(10));
+        assert!(typewriter.is_human_draft);
+        typewriter.looked(&empty, start + Duration::from_millis(400));
+        assert!(!typewriter.is_human_draft);
+    }
+
+    #[test]
+    fn e3_only_lines_the_kernel_would_cut_wait_for_raw_mode() {
+        assert!(!needs_raw(&[b'a'; MAX_CANONICAL], true));
+        assert!(needs_raw(&[b'a'; MAX_CANONICAL + 1], false));
+        let lines = [b'a', b'\n'].repeat(MAX_CANONICAL);
+        assert!(!needs_raw(&lines, false) && needs_raw(&lines, true));
+    }
+}

@@ -1,0 +1,210 @@
+//! The part of an entry that only agents have: its vendor session, its turns, what is known of its run.
+//!
+//! Owns the fields and what can be derived from them. Refuses deciding: `judging`, `turns`, `delivery` and `inbox` do.
+
+use std::collections::BTreeMap;
+
+use proto::agent::{AgentView, Composer, Context, InboxItem, Opinion, Quota, Source, Turn, TurnEnd};
+use proto::request::PermissionDesk;
+use proto::{AgentState, Evidence};
+use serde::{Deserialize, Serialize};
+
+use crate::delivery::Progress;
+use crate::drift::DriftBook;
+use crate::evidence::{Slot, Table};
+use crate::inbox::Answering;
+use crate::input::{Launched, Ticket};
+use crate::state::{Judgement, Standing};
+
+/// What is made durable of an agent. New fields need a default, so that older documents still read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// The vendor session of the run.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// The one before it, in case the run never had its own.
+    #[serde(default)]
+    pub past_session: Option<String>,
+    /// The vendor session the run was told to continue.
+    #[serde(default)]
+    pub resumed: Option<String>,
+    /// Who answers its requests for leave.
+    #[serde(default)]
+    pub permissions: Option<PermissionDesk>,
+    /// The newest turn.
+    #[serde(default)]
+    pub turn: u64,
+    /// What only Quarterdeck writes into the head of a message to this run.
+    #[serde(default)]
+    pub nonce: String,
+    /// The failure that waits for a person.
+    #[serde(default)]
+    pub failure: Option<InboxItem>,
+}
+
+/// The agent's part of an entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Agent {
+    pub(crate) record: AgentRecord,
+    /// By number; the newest few.
+    pub(crate) turns: BTreeMap<u64, Turn>,
+    /// Turns whose text is being found, and when that is given up.
+    pub(crate) collecting: BTreeMap<u64, u64>,
+    /// Who asked for a text that is being found.
+    pub(crate) result_tickets: Vec<(Ticket, u64)>,
+    /// Messages that are not delivered yet.
+    pub(crate) mail: u32,
+    /// When a person was last notified about it.
+    pub(crate) notified_at: Option<u64>,
+    /// What is known of the run.
+    pub(crate) live: Live,
+}
+
+/// What is known of an agent's run; forgotten when the run changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Live {
+    pub(crate) launched: Option<Launched>,
+    pub(crate) table: Table,
+    pub(crate) standing: Standing,
+    /// Since when the state holds, wall time.
+    pub(crate) since: u64,
+    pub(crate) judgement: Option<Judgement>,
+    /// When that was, on the uptime clock.
+    pub(crate) judged_at: u64,
+    pub(crate) composer: Composer,
+    /// Background work the screen shows.
+    pub(crate) background: u32,
+    pub(crate) context: Option<Context>,
+    pub(crate) quota: Option<Quota>,
+    /// When the vendor takes turns again, on the uptime clock.
+    pub(crate) quota_until: Option<u64>,
+    pub(crate) drift: DriftBook,
+    /// When the sources have disagreed for too long.
+    pub(crate) drift_at: Option<u64>,
+    /// When a person last typed, on the uptime clock.
+    pub(crate) human_at: Option<u64>,
+    /// When the run began, on the uptime clock.
+    pub(crate) began: u64,
+    /// It took prompts at least once.
+    pub(crate) has_rested: bool,
+    /// A turn that began unseen counts as over when nothing of it was seen until then.
+    pub(crate) turn_unseen_until: Option<u64>,
+    pub(crate) progress: Progress,
+    pub(crate) answering: Option<Answering>,
+    /// Requests for leave that wait in the inbox.
+    pub(crate) parked: u32,
+}
+
+impl Agent {
+    /// The entry's part an earlier daemon wrote down.
+    pub(crate) fn from_record(record: AgentRecord) -> Self {
+        Self { record, ..Self::default() }
+    }
+
+    /// A new run: everything that was known belonged to the old one.
+    pub(crate) fn begin_run(&mut self, resume: Option<String>, nonce: String, uptime: u64, wall: u64) {
+        if let Some(session) = self.record.session.take() {
+            self.record.past_session = Some(session);
+        }
+        self.record.session.clone_from(&resume);
+        self.record.resumed = resume;
+        self.record.nonce = nonce;
+        self.live = Live { began: uptime, since: wall, ..Live::default() };
+    }
+
+    /// What it is believed to do.
+    pub(crate) fn state(&self) -> AgentState {
+        self.live.standing.state
+    }
+
+    /// The turn that is under way.
+    pub(crate) fn running_turn(&self) -> Option<u64> {
+        self.turns.get(&self.record.turn).filter(|turn| turn.end == TurnEnd::Running).map(|turn| turn.turn)
+    }
+
+    /// The strongest sight of what blocks it: a dialog on the screen, else whatever says that it is blocked.
+    pub(crate) fn blocking(&self) -> Option<&Evidence> {
+        let says_blocked = |slot: &&Slot| slot.state() == Some(AgentState::Blocked);
+        let dialog = self.live.table.get(Source::Dialog).filter(says_blocked);
+        let others = || self.live.table.slots().filter(says_blocked);
+        let read = others().find(|slot| slot.evidence.dialog.is_some());
+        dialog.or(read).or_else(|| others().next()).map(|slot| &slot.evidence)
+    }
+
+    /// The name of what blocks it: the dialog's digest, or one made from what is said about it.
+    pub(crate) fn blocking_digest(&self) -> Option<String> {
+        if self.state() != AgentState::Blocked {
+            return None;
+        }
+        let evidence = self.blocking()?;
+        let made = || format!("{:?}/{}/{}", evidence.source, evidence.rule, evidence.message);
+        Some(evidence.dialog.as_ref().map_or_else(made, |dialog| dialog.digest.clone()))
+    }
+
+    /// An opinion as it is shown.
+    pub(crate) fn opinion(slot: &Slot, now: u64) -> Opinion {
+        Opinion { evidence: slot.evidence.clone(), at: slot.at.wall_ms, counts: slot.counts(now) }
+    }
+
+    /// What is shown of it, under the name of its manifest.
+    pub(crate) fn view(&self, manifest: &str) -> AgentView {
+        let (judgement, now) = (self.live.judgement.as_ref(), self.live.judged_at);
+        let opinion = |source: Option<Source>| {
+            source.and_then(|source| self.live.table.get(source)).map(|slot| Self::opinion(slot, now))
+        };
+        AgentView {
+            manifest: manifest.to_owned(),
+            state: self.state(),
+            since: self.live.since,
+            evidence: opinion(judgement.and_then(|judgement| judgement.winner)),
+            runner_up: opinion(judgement.and_then(|judgement| judgement.runner_up)),
+            background: self.background(),
+            held: judgement.is_some_and(|judgement| judgement.held),
+            quota: self.live.quota,
+            session: self.record.session.clone(),
+            context: self.live.context,
+            turn: self.record.turn,
+            mail: self.mail,
+        }
+    }
+
+    /// What somebody who watches would notice if it changed.
+    pub(crate) fn face(&self) -> Face {
+        let judgement = self.live.judgement.as_ref();
+        let winner = judgement.and_then(|judgement| judgement.winner);
+        let words = winner.and_then(|source| self.live.table.get(source)).map(|slot| &slot.evidence);
+        Face {
+            state: self.state(),
+            winner: words.map(|evidence| (evidence.source, evidence.rule.clone(), evidence.message.clone())),
+            runner_up: judgement.and_then(|judgement| judgement.runner_up),
+            held: judgement.is_some_and(|judgement| judgement.held),
+            background: self.background(),
+            quota: self.live.quota,
+        }
+    }
+
+    /// When something about it is due, on the uptime clock.
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let live = &self.live;
+        let recheck = live.judgement.as_ref().and_then(|judgement| judgement.recheck);
+        let answering = live.answering.as_ref().map(|answering| answering.until);
+        let collecting = self.collecting.values().copied().min();
+        let own = [recheck, live.quota_until, live.drift_at, live.turn_unseen_until, answering, collecting];
+        own.into_iter().flatten().chain(live.progress.next_deadline(self.state())).min()
+    }
+
+    fn background(&self) -> u32 {
+        self.live.judgement.as_ref().map_or(0, |judgement| judgement.background).max(self.live.background)
+    }
+}
+
+/// What somebody who watches would notice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Face {
+    state: AgentState,
+    winner: Option<(Source, String, String)>,
+    runner_up: Option<Source>,
+    held: bool,
+    background: u32,
+    quota: Option<Quota>,
+}

@@ -1,0 +1,484 @@
+//! Moving messages into agents: the right moment, the right way, exactly once.
+//!
+//! Owns every step of the machine in `delivery`. Refuses typing: it orders guarded typing, and the daemon checks the
+//! guard against the screen of that very moment.
+
+use proto::agent::{Composer, Delivery, MailId, Source};
+use proto::{AgentState, ProcessId};
+
+use crate::Engine;
+use crate::agent::Agent;
+use crate::delivery::{
+    CONFIRM_LATE_MS, CONFIRM_MS, CONTINUE_MS, LEASE_MS, LOST_MS, MAX_PRESSES, Phase, Typed, UNCLEAR_MS,
+};
+use crate::effect::{Effect, Guard, Keystrokes};
+use crate::input::{HandOver, JobId, Typing};
+use crate::letter;
+use crate::mail::Stage;
+
+/// How a message gets in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Channel,
+    Typing,
+}
+
+impl Engine {
+    /// Does whatever is next for the messages of an agent.
+    pub(crate) fn deliver(&mut self, id: ProcessId) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent_mut(id) else { return };
+        agent.live.progress.retry_at = agent.live.progress.retry_at.filter(|at| *at > now);
+        match agent.live.progress.phase.clone() {
+            Phase::Resting => self.begin_delivery(id),
+            Phase::HandingOver { until, .. } if until <= now => {
+                self.refuse(id, "unknown outcome: the agent's own channel did not answer");
+            }
+            Phase::Unclear { until, why, .. } if until <= now => {
+                self.refuse(id, &format!("unknown outcome: {why}"));
+            }
+            Phase::Continuing { since, until, .. } => self.check_continued(id, since, until),
+            Phase::Pasting { until, .. } | Phase::Pressing { until, .. } if until <= now => {
+                self.refuse(id, "unknown outcome: typing was not answered; look at the agent");
+            }
+            Phase::Standing { typed } => self.try_to_press(id, typed),
+            Phase::Confirming { typed, since, until, is_last } => {
+                self.check_confirmed(id, typed, (since, until), is_last);
+            }
+            Phase::Left { typed, until } => self.check_left(id, typed, until),
+            Phase::Restored { mail, stage, until } => self.check_restored(id, mail, stage, until),
+            Phase::HandingOver { .. } | Phase::Unclear { .. } | Phase::Pasting { .. } | Phase::Pressing { .. } => {}
+        }
+    }
+
+    fn begin_delivery(&mut self, id: ProcessId) {
+        let now = self.now.uptime_ms;
+        let Some(mail) = self.mail.first_to(id) else { return };
+        let Some(process) = self.processes.get(&id) else { return };
+        let Some(agent) = process.agent.as_deref() else { return };
+        if self.shutdown.is_some() || process.ending.is_some() {
+            return;
+        }
+        let (mail, run) = (mail.clone(), process.key());
+        let text = letter::write(&mail, &agent.record.nonce);
+        match way(agent, mail.id, now) {
+            Ok(Way::Channel) => {
+                // Work that began before cannot tell that a busy agent took it: only the channel can.
+                let since = if agent.state().is_busy() { u64::MAX } else { now };
+                self.set_phase(id, Phase::HandingOver { mail: mail.id, since, until: now + LOST_MS });
+                self.set_delivery(mail.id, Delivery::Delivering, Stage::Handed);
+                self.effects.push(Effect::HandOver { run, mail: mail.id, text });
+            }
+            Ok(Way::Typing) => {
+                let typed =
+                    Typed { mail: mail.id, pasted_at: now, presses: 0, had_draft: false };
+                let job = self.next_job();
+                self.set_phase(id, Phase::Pasting { typed, job, until: now + LOST_MS });
+                self.set_delivery(mail.id, Delivery::Delivering, Stage::Pasted);
+                let guard = Guard { dialog: None, needs_empty_composer: true, human_quiet_ms: LEASE_MS };
+                self.effects.push(Effect::Type { run, job, what: Keystrokes::Paste(text), guard });
+            }
+            Err(obstacle) => {
+                self.note_lease(id, now);
+                self.set_delivery(mail.id, Delivery::Queued { reason: obstacle }, Stage::Queued);
+            }
+        }
+    }
+
+    /// A person's lease ends by itself: that is when delivery is looked at again.
+    fn note_lease(&mut self, id: ProcessId, now: u64) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        let lease = agent.live.human_at.map(|at| at.saturating_add(LEASE_MS)).filter(|end| *end > now);
+        let retry = agent.live.progress.retry_at.filter(|at| *at > now);
+        agent.live.progress.retry_at = lease.into_iter().chain(retry).max();
+    }
+
+    /// What became of guarded typing that belongs to a delivery; whether it did.
+    pub(crate) fn delivery_typed(&mut self, id: ProcessId, job: JobId, outcome: Typing) -> bool {
+        let Some(agent) = self.agent(id) else { return false };
+        match agent.live.progress.phase.clone() {
+            Phase::Pasting { typed, job: own, .. } if own == job => self.pasted(id, typed, outcome),
+            Phase::Pressing { typed, job: own, since, .. } if own == job => self.pressed(id, typed, since, outcome),
+            _ => return false,
+        }
+        true
+    }
+
+    fn pasted(&mut self, id: ProcessId, typed: Typed, outcome: Typing) {
+        match outcome {
+            Typing::Done => {
+                self.set_phase(id, Phase::Standing { typed });
+                self.deliver(id);
+            }
+            Typing::Partial => {
+                self.refuse(id, "only part of it reached the terminal; the rest was not taken in time");
+            }
+            Typing::Dialog => self.requeue(id, typed.mail, "a dialog is open"),
+            Typing::Stale => self.requeue(id, typed.mail, "the screen changed"),
+            Typing::NoEcho => self.requeue(id, typed.mail, "the terminal reads a secret"),
+            Typing::Draft => self.requeue(id, typed.mail, "unsent text is in the composer"),
+            Typing::HumanTyping => self.requeue(id, typed.mail, "a person is typing"),
+            Typing::Gone => self.requeue(id, typed.mail, "the agent is not running"),
+        }
+    }
+
+    /// Presses Enter once nothing is in the way.
+    fn try_to_press(&mut self, id: ProcessId, typed: Typed) {
+        let now = self.now.uptime_ms;
+        let Some(process) = self.processes.get(&id) else { return };
+        let (run, Some(agent)) = (process.key(), process.agent.as_deref()) else { return };
+        let has_dialog = agent.live.table.get(Source::Dialog).is_some_and(|slot| slot.counts(now));
+        let is_gone = typed.had_draft && agent.live.composer == Composer::Empty;
+        if agent.state() == AgentState::Blocked || has_dialog {
+            return;
+        }
+        if is_gone {
+            // It is no longer in the composer and Enter was not pressed for it: somebody else took it.
+            self.set_phase(id, Phase::Left { typed, until: Some(now + CONFIRM_LATE_MS) });
+            return self.confirm_delivery(id);
+        }
+        if agent.state().is_busy() || !agent.live.progress.may_try(now) {
+            return;
+        }
+        // What a person typed while a dialog was open answered the dialog; the draft is still ours.
+        let quiet_since = agent.live.progress.dialog_closed_at.unwrap_or(0).max(typed.pasted_at);
+        let human_quiet_ms = now.saturating_sub(quiet_since);
+        let typed = Typed { presses: typed.presses + 1, ..typed };
+        let job = self.next_job();
+        self.set_phase(id, Phase::Pressing { typed, job, since: now, until: now + LOST_MS });
+        self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pressed);
+        let guard = Guard { dialog: None, needs_empty_composer: false, human_quiet_ms };
+        let what = Keystrokes::Keys(vec!["enter".to_owned()]);
+        self.effects.push(Effect::Type { run, job, what, guard });
+    }
+
+    fn pressed(&mut self, id: ProcessId, typed: Typed, since: u64, outcome: Typing) {
+        let now = self.now.uptime_ms;
+        let unpressed = Typed { presses: typed.presses.saturating_sub(1), ..typed };
+        match outcome {
+            Typing::Done => {
+                self.set_phase(id, Phase::Confirming { typed, since, until: now + CONFIRM_MS, is_last: false });
+            }
+            Typing::Dialog | Typing::Stale | Typing::NoEcho | Typing::Draft => {
+                if let Some(agent) = self.agent_mut(id) {
+                    agent.live.progress.refused(now);
+                }
+                self.set_phase(id, Phase::Standing { typed: unpressed });
+                self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pasted);
+            }
+            Typing::HumanTyping => self.leave_to_person(id, unpressed),
+            Typing::Partial => self.refuse(id, "Enter did not reach the terminal; its text is in the composer"),
+            Typing::Gone => self.requeue(id, typed.mail, "the agent is not running"),
+        }
+    }
+
+    fn check_confirmed(&mut self, id: ProcessId, typed: Typed, (since, until): (u64, u64), is_last: bool) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent(id) else { return };
+        if until > now || agent.state() == AgentState::Blocked {
+            return;
+        }
+        let confirms = agent.live.launched.as_ref().is_some_and(|launched| launched.confirms_prompts);
+        match agent.live.composer {
+            Composer::Draft if typed.presses < MAX_PRESSES => {
+                self.set_phase(id, Phase::Standing { typed });
+                self.try_to_press(id, typed);
+            }
+            Composer::Draft if is_last => {
+                self.refuse(id, "Enter did not submit it; its text is still in the composer");
+            }
+            Composer::Empty if is_last && !confirms && typed.had_draft => self.submitted(id),
+            _ if is_last => self.refuse(id, "not confirmed: nothing shows that the agent took it"),
+            _ => {
+                let until = now + CONFIRM_LATE_MS;
+                self.set_phase(id, Phase::Confirming { typed, since, until, is_last: true });
+            }
+        }
+    }
+
+    /// Takes evidence that the message in flight was taken.
+    pub(crate) fn confirm_delivery(&mut self, id: ProcessId) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent(id) else { return };
+        let Some(since) = agent.live.progress.confirmed_since() else { return };
+        if works_since(agent, since, now) {
+            self.submitted(id);
+        }
+    }
+
+    /// A hook marked a submitted prompt; whether it was the message in flight.
+    pub(crate) fn prompt_confirms(&mut self, id: ProcessId) -> bool {
+        let since = self.agent(id).and_then(|agent| agent.live.progress.confirmed_since());
+        let is_ours = since.is_some_and(|since| since != u64::MAX);
+        if is_ours {
+            self.submitted(id);
+        }
+        is_ours
+    }
+
+    /// The agent took the message in flight.
+    fn submitted(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        let phase = std::mem::take(&mut agent.live.progress.phase);
+        let (mail, delivery) = match phase {
+            Phase::Continuing { mail, turn, .. } => (mail, Delivery::Delivered { turn }),
+            Phase::HandingOver { mail, .. } | Phase::Unclear { mail, .. } => {
+                (mail, Delivery::Submitted { turn: self.begin_turn(id, Some(mail)) })
+            }
+            Phase::Pressing { typed, .. } | Phase::Confirming { typed, .. } | Phase::Left { typed, .. } => {
+                (typed.mail, Delivery::Submitted { turn: self.begin_turn(id, Some(typed.mail)) })
+            }
+            Phase::Resting | Phase::Pasting { .. } | Phase::Standing { .. } | Phase::Restored { .. } => return,
+        };
+        self.finish_mail(mail, delivery);
+    }
+
+    /// What the vendor's own channel said.
+    pub(crate) fn handed_over(&mut self, id: ProcessId, mail: MailId, outcome: HandOver) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent_mut(id) else { return };
+        let Phase::HandingOver { mail: own, since, .. } = agent.live.progress.phase else { return };
+        if own != mail {
+            return;
+        }
+        match outcome {
+            HandOver::Submitted => self.submitted(id),
+            HandOver::Delivered => {
+                agent.live.progress.phase = Phase::Resting;
+                let running = agent.running_turn();
+                let turn = running.unwrap_or_else(|| self.begin_turn(id, Some(mail)));
+                self.finish_mail(mail, Delivery::Delivered { turn });
+            }
+            HandOver::Unavailable(_) => {
+                agent.live.progress.without_channel = Some(mail);
+                agent.live.progress.phase = Phase::Resting;
+                self.set_delivery(mail, Delivery::Queued { reason: String::new() }, Stage::Queued);
+            }
+            HandOver::Unknown(why) => {
+                self.set_phase(id, Phase::Unclear { mail, since, until: now + UNCLEAR_MS, why });
+            }
+        }
+        self.deliver(id);
+    }
+
+    /// The text that an agent goes on with instead of ending its turn, if one waits.
+    pub(crate) fn next_at_turn_end(&mut self, id: ProcessId) -> Option<String> {
+        let now = self.now.uptime_ms;
+        let agent = self.agent(id)?;
+        let can = agent.live.launched.as_ref().is_some_and(|launched| launched.hands_over_at_turn_end);
+        let is_free = agent.live.progress.phase == Phase::Resting && agent.live.quota.is_none();
+        if !can || !is_free || self.shutdown.is_some() {
+            return None;
+        }
+        let mail = self.mail.first_to(id)?.clone();
+        let text = letter::write(&mail, &agent.record.nonce);
+        let turn = self.begin_turn(id, Some(mail.id));
+        self.set_phase(id, Phase::Continuing { mail: mail.id, turn, since: now + 1, until: now + CONTINUE_MS });
+        self.set_delivery(mail.id, Delivery::Delivering, Stage::Handed);
+        Some(text)
+    }
+
+    /// A turn that ends again was continued.
+    pub(crate) fn turn_end_confirms(&mut self, id: ProcessId) {
+        let is_continuing =
+            self.agent(id).is_some_and(|agent| matches!(agent.live.progress.phase, Phase::Continuing { .. }));
+        if is_continuing {
+            self.submitted(id);
+        }
+    }
+
+    /// An agent that rests at once has not gone on; one that has not rested after a while has.
+    fn check_continued(&mut self, id: ProcessId, since: u64, until: u64) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent(id) else { return };
+        let rests = matches!(agent.state(), AgentState::Idle | AgentState::Waiting | AgentState::Error);
+        let has_rested = agent.live.table.slots().any(|slot| {
+            let rests = matches!(slot.state(), Some(AgentState::Idle | AgentState::Waiting | AgentState::Error));
+            rests && slot.since >= since && slot.evidence.source != Source::Hook
+        });
+        if rests && has_rested {
+            self.refuse(id, "unknown outcome: the agent ended its turn although it was given the message");
+        } else if until <= now {
+            self.submitted(id);
+        }
+    }
+
+    fn leave_to_person(&mut self, id: ProcessId, typed: Typed) {
+        self.set_phase(id, Phase::Left { typed, until: None });
+        self.mark_left(typed.mail);
+    }
+
+    /// Says that a message stands in the composer and is a person's now.
+    pub(crate) fn mark_left(&mut self, mail: MailId) {
+        let reason = "it stands in the composer, where a person is typing: Enter is theirs".to_owned();
+        self.set_delivery(mail, Delivery::Queued { reason }, Stage::Left);
+    }
+
+    /// A text that a person took over was sent (work begins), taken out, or still stands there.
+    fn check_left(&mut self, id: ProcessId, typed: Typed, until: Option<u64>) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent(id) else { return };
+        match (agent.live.composer, until) {
+            (Composer::Empty, None) => {
+                self.set_phase(id, Phase::Left { typed, until: Some(now + CONFIRM_LATE_MS) });
+            }
+            (Composer::Draft, Some(_)) => self.set_phase(id, Phase::Left { typed, until: None }),
+            (_, Some(until)) if until <= now => {
+                self.refuse(id, "a person took it out of the composer, or sent it unseen");
+            }
+            _ => {}
+        }
+    }
+
+    /// A delivery that an earlier daemon left in the middle: never pasted again.
+    fn check_restored(&mut self, id: ProcessId, mail: MailId, stage: Stage, until: Option<u64>) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent(id) else { return };
+        let is_blocked = agent.state() == AgentState::Blocked;
+        let typed = Typed { mail, pasted_at: now, presses: MAX_PRESSES - 1, had_draft: true };
+        match (agent.live.composer, until) {
+            (_, None) => {
+                self.set_phase(id, Phase::Restored { mail, stage, until: Some(now + UNCLEAR_MS) });
+            }
+            _ if is_blocked => {}
+            (Composer::Draft, Some(_)) if stage == Stage::Left => self.leave_to_person(id, typed),
+            (Composer::Draft, Some(_)) if stage != Stage::Handed && agent.live.human_at.is_none() => {
+                self.set_phase(id, Phase::Standing { typed });
+                self.try_to_press(id, typed);
+            }
+            (Composer::Empty, Some(_)) => self.refuse(id, UNKNOWN_AFTER_RESTART),
+            (_, Some(until)) if until <= now => self.refuse(id, UNKNOWN_AFTER_RESTART),
+            _ => {}
+        }
+    }
+
+    /// The run is over: what was not submitted for certain waits for the next one, what may have been does not.
+    pub(crate) fn delivery_over(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        agent.live.progress.retry_at = None;
+        match agent.live.progress.phase.clone() {
+            Phase::Resting => {}
+            Phase::Pasting { typed, .. } | Phase::Standing { typed } => {
+                self.requeue(id, typed.mail, "the agent is not running");
+            }
+            Phase::HandingOver { .. }
+            | Phase::Unclear { .. }
+            | Phase::Continuing { .. }
+            | Phase::Pressing { .. }
+            | Phase::Confirming { .. }
+            | Phase::Left { .. } => {
+                self.refuse(id, "unknown outcome: the agent ended before it showed that it took it");
+            }
+            Phase::Restored { .. } => self.refuse(id, UNKNOWN_AFTER_RESTART),
+        }
+        if let Some(mail) = self.mail.first_to(id).map(|mail| mail.id) {
+            self.set_delivery(mail, Delivery::Queued { reason: "the agent is not running".to_owned() }, Stage::Queued);
+        }
+    }
+
+    /// A message is gone from the queue by itself.
+    pub(crate) fn forget_progress_of(&mut self, id: ProcessId, mail: MailId) {
+        if let Some(agent) = self.agent_mut(id)
+            && agent.live.progress.mail() == Some(mail)
+        {
+            agent.live.progress.phase = Phase::Resting;
+        }
+    }
+
+    fn requeue(&mut self, id: ProcessId, mail: MailId, reason: &str) {
+        let now = self.now.uptime_ms;
+        if let Some(agent) = self.agent_mut(id) {
+            agent.live.progress.phase = Phase::Resting;
+            agent.live.progress.refused(now);
+        }
+        self.set_delivery(mail, Delivery::Queued { reason: reason.to_owned() }, Stage::Queued);
+    }
+
+    /// The message in flight is given up.
+    fn refuse(&mut self, id: ProcessId, reason: &str) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        let Some(mail) = agent.live.progress.mail() else { return };
+        agent.live.progress.phase = Phase::Resting;
+        self.finish_mail(mail, Delivery::Refused { reason: reason.to_owned() });
+        self.deliver(id);
+    }
+
+    fn finish_mail(&mut self, mail: MailId, delivery: Delivery) {
+        let stage = self.mail.get(mail).map_or(Stage::Queued, |mail| mail.stage);
+        self.set_delivery(mail, delivery, stage);
+    }
+
+    fn set_phase(&mut self, id: ProcessId, phase: Phase) {
+        if let Some(agent) = self.agent_mut(id) {
+            agent.live.progress.phase = phase;
+        }
+    }
+
+    /// A number for the next piece of guarded typing.
+    pub(crate) fn next_job(&mut self) -> JobId {
+        self.next_job += 1;
+        JobId(self.next_job)
+    }
+}
+
+const UNKNOWN_AFTER_RESTART: &str = "unknown outcome after a restart of the daemon: look at the agent";
+
+/// How the agent can be given a message now, or what is in the way.
+fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
+    let Some(launched) = &agent.live.launched else { return Err("the agent is starting".to_owned()) };
+    let judgement = agent.live.judgement.as_ref();
+    let state = agent.state();
+    let has_channel = launched.has_channel && agent.live.progress.without_channel != Some(mail);
+    let is_at_work = matches!(state, AgentState::Working | AgentState::Thinking);
+    if let Some(quota) = agent.live.quota {
+        return Err(quota.reset_at.map_or_else(
+            || "the vendor refuses turns for now".to_owned(),
+            |_| "the vendor refuses turns until its quota is reset".to_owned(),
+        ));
+    }
+    match state {
+        AgentState::Starting => return Err("the agent is starting".to_owned()),
+        AgentState::Working | AgentState::Thinking if !(has_channel && launched.channel_reaches_busy) => {
+            return Err("the agent is working".to_owned());
+        }
+        AgentState::Blocked => return Err("a dialog is open".to_owned()),
+        AgentState::Exited => return Err("the agent is not running".to_owned()),
+        AgentState::Working
+        | AgentState::Thinking
+        | AgentState::Waiting
+        | AgentState::Idle
+        | AgentState::Error => {}
+    }
+    if agent.live.table.get(Source::Dialog).is_some_and(|slot| slot.counts(now)) {
+        return Err("a dialog is open".to_owned());
+    }
+    if has_channel {
+        return Ok(Way::Channel);
+    }
+    if is_at_work {
+        return Err("the agent is working".to_owned());
+    }
+    if judgement.is_none_or(|judgement| judgement.held) {
+        return Err("its screen shows something that cannot be judged".to_owned());
+    }
+    if agent.live.composer == Composer::Draft {
+        return Err("unsent text is in the composer".to_owned());
+    }
+    if agent.live.human_at.is_some_and(|at| now < at.saturating_add(LEASE_MS)) {
+        return Err("a person is typing".to_owned());
+    }
+    if !agent.live.progress.may_try(now) {
+        return Err("it was refused a moment ago".to_owned());
+    }
+    Ok(Way::Typing)
+}
+
+/// Whether something shows the agent at work that began after this moment.
+fn works_since(agent: &Agent, since: u64, now: u64) -> bool {
+    agent.live.table.slots().any(|slot| {
+        // A hook marks a moment; every other source says since when.
+        let began = if slot.evidence.source == Source::Hook { slot.at.uptime_ms } else { slot.since };
+        let works = matches!(slot.state(), Some(AgentState::Working | AgentState::Thinking));
+        works && began >= since && slot.counts(now) && slot.evidence.source != Source::Silence
+    })
+}

@@ -1,0 +1,165 @@
+//! One message on its way into an agent: where it is, and what would be next.
+//!
+//! Owns the machine of `docs/design/0007-delivery.md`, as data. Refuses acting: `deliver` moves it.
+
+use proto::AgentState;
+use proto::agent::{Composer, MailId};
+
+use crate::input::JobId;
+use crate::mail::Stage;
+
+/// A person who typed this recently is not typed over.
+pub(crate) const LEASE_MS: u64 = 3_000;
+/// How long the agent may take to show that it took a prompt.
+pub(crate) const CONFIRM_MS: u64 = 1_500;
+/// How much longer it may take when the composer is empty again.
+pub(crate) const CONFIRM_LATE_MS: u64 = 3_000;
+/// How long an unclear hand-over may take to show itself, and a restored one to be seen.
+pub(crate) const UNCLEAR_MS: u64 = 5_000;
+/// How long a text given at the end of a turn may take to be refused.
+pub(crate) const CONTINUE_MS: u64 = 2_000;
+/// How long typing and handing over may take before nobody believes in an answer any more.
+pub(crate) const LOST_MS: u64 = 120_000;
+/// How soon refused typing is tried again when what was in its way is gone.
+const AGAIN_MS: u64 = 250;
+/// What a person types this soon after a dialog closed was meant for the dialog.
+const ANSWER_ECHO_MS: u64 = 500;
+/// Enter is pressed at most this often for one message.
+pub(crate) const MAX_PRESSES: u8 = 2;
+
+/// A message whose text is, or is being put, into the composer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Typed {
+    pub(crate) mail: MailId,
+    /// When the paste was ordered.
+    pub(crate) pasted_at: u64,
+    /// How often Enter was pressed.
+    pub(crate) presses: u8,
+    /// The composer was seen to hold it.
+    pub(crate) had_draft: bool,
+}
+
+/// Where the message in flight is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// None is.
+    #[default]
+    Resting,
+    /// The vendor's own channel is being asked.
+    HandingOver { mail: MailId, since: u64, until: u64 },
+    /// The channel may or may not have taken it.
+    Unclear { mail: MailId, since: u64, until: u64, why: String },
+    /// A hook gave it to the agent at the end of a turn.
+    Continuing { mail: MailId, turn: u64, since: u64, until: u64 },
+    /// Its text is being put into the composer.
+    Pasting { typed: Typed, job: JobId, until: u64 },
+    /// Its text is in the composer and something is in the way of Enter.
+    Standing { typed: Typed },
+    /// Enter is being pressed.
+    Pressing { typed: Typed, job: JobId, since: u64, until: u64 },
+    /// Enter was pressed.
+    Confirming { typed: Typed, since: u64, until: u64, is_last: bool },
+    /// A person edits the text; Enter is theirs.
+    Left { typed: Typed, until: Option<u64> },
+    /// An earlier daemon had got this far.
+    Restored { mail: MailId, stage: Stage, until: Option<u64> },
+}
+
+/// The delivery of one agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) phase: Phase,
+    /// Typing was refused: not again before this moment.
+    pub(crate) retry_at: Option<u64>,
+    refused_at: u64,
+    /// The message its vendor's channel could not take.
+    pub(crate) without_channel: Option<MailId>,
+    /// When a dialog was last seen to close.
+    pub(crate) dialog_closed_at: Option<u64>,
+}
+
+impl Progress {
+    /// The message in flight.
+    pub(crate) fn mail(&self) -> Option<MailId> {
+        match &self.phase {
+            Phase::Resting => None,
+            Phase::HandingOver { mail, .. }
+            | Phase::Unclear { mail, .. }
+            | Phase::Continuing { mail, .. }
+            | Phase::Restored { mail, .. } => Some(*mail),
+            Phase::Pasting { typed, .. }
+            | Phase::Standing { typed }
+            | Phase::Pressing { typed, .. }
+            | Phase::Confirming { typed, .. }
+            | Phase::Left { typed, .. } => Some(typed.mail),
+        }
+    }
+
+    /// When something about it is due.
+    pub(crate) fn next_deadline(&self, state: AgentState) -> Option<u64> {
+        match &self.phase {
+            Phase::Resting | Phase::Standing { .. } => self.retry_at,
+            // Whatever it waits for cannot show itself behind a dialog.
+            Phase::Confirming { .. } | Phase::Restored { .. } if state == AgentState::Blocked => None,
+            Phase::HandingOver { until, .. }
+            | Phase::Unclear { until, .. }
+            | Phase::Continuing { until, .. }
+            | Phase::Pasting { until, .. }
+            | Phase::Pressing { until, .. }
+            | Phase::Confirming { until, .. } => Some(*until),
+            Phase::Left { until, .. } | Phase::Restored { until, .. } => *until,
+        }
+    }
+
+    /// From when on work that begins is this message's doing.
+    pub(crate) fn confirmed_since(&self) -> Option<u64> {
+        match &self.phase {
+            Phase::HandingOver { since, .. }
+            | Phase::Unclear { since, .. }
+            | Phase::Continuing { since, .. }
+            | Phase::Pressing { since, .. }
+            | Phase::Confirming { since, .. } => Some(*since),
+            Phase::Left { typed, .. } => Some(typed.pasted_at),
+            Phase::Resting | Phase::Pasting { .. } | Phase::Standing { .. } | Phase::Restored { .. } => None,
+        }
+    }
+
+    /// The composer was looked at.
+    pub(crate) fn saw_composer(&mut self, composer: Composer, now: u64) {
+        if let Phase::Pasting { typed, .. }
+        | Phase::Standing { typed }
+        | Phase::Pressing { typed, .. }
+        | Phase::Confirming { typed, .. } = &mut self.phase
+        {
+            typed.had_draft |= composer == Composer::Draft;
+        }
+        if composer != Composer::Draft && self.retry_at.is_some() {
+            let soon = self.refused_at.saturating_add(AGAIN_MS).max(now);
+            self.retry_at = self.retry_at.map(|at| at.min(soon));
+        }
+    }
+
+    /// Typing was refused: what was in the way decides when it is tried again.
+    pub(crate) fn refused(&mut self, now: u64) {
+        self.refused_at = now;
+        self.retry_at = Some(now.saturating_add(LEASE_MS));
+    }
+
+    /// Whether typing may be tried now.
+    pub(crate) fn may_try(&self, now: u64) -> bool {
+        self.retry_at.is_none_or(|at| at <= now)
+    }
+
+    /// A person typed: the text that stands in the composer is theirs from here on, unless they answered a dialog.
+    pub(crate) fn person_typed(&mut self, state: AgentState, now: u64) -> Option<MailId> {
+        let is_answer = state == AgentState::Blocked
+            || self.dialog_closed_at.is_some_and(|closed| now <= closed.saturating_add(ANSWER_ECHO_MS));
+        // Once Enter was pressed the composer is the person's anyway; what was pressed is still confirmed.
+        let Phase::Standing { typed } = self.phase else { return None };
+        if is_answer {
+            return None;
+        }
+        self.phase = Phase::Left { typed, until: None };
+        Some(typed.mail)
+    }
+}

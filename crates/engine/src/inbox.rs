@@ -1,0 +1,339 @@
+//! What needs a person: dialogs, requests for leave, failures; opened, answered, closed.
+//!
+//! Owns the items and the way from a choice to the keys that make it. Refuses answering what is no longer there: an
+//! answer names its dialog, and the daemon checks that it is still the one on the screen.
+
+use proto::agent::{Dialog, DialogOption, Expiry, InboxItem, ItemKind};
+use proto::event::Event;
+use proto::reply::Done;
+use proto::request::OnTimeout;
+use proto::{AgentState, BlockedKind, ErrorCode, Evidence, Failure, ProcessId, Reply};
+
+use crate::Engine;
+use crate::effect::{Answer, Effect};
+use crate::input::{HookDecision, JobId, Ticket, Typing};
+
+/// A person is notified about one process at most this often.
+const NOTIFY_EVERY_MS: u64 = 10_000;
+/// How long a dialog may stay on the screen after it was answered.
+pub(crate) const ANSWERED_MS: u64 = 3_000;
+
+/// What an item stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Whatever blocks the agent, by its digest.
+    Dialog(String),
+    /// A hook that waits for an answer.
+    Permission { ticket: Ticket, until: u64, on_timeout: OnTimeout },
+    /// Something failed; there is nothing to be done but to know it.
+    Failure,
+}
+
+/// One open item.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) view: InboxItem,
+    pub(crate) about: About,
+}
+
+/// An answer on its way to the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answering {
+    pub(crate) item: u64,
+    pub(crate) job: JobId,
+    pub(crate) ticket: Ticket,
+    pub(crate) digest: String,
+    /// The keys are typed: the dialog is to go.
+    pub(crate) is_typed: bool,
+    pub(crate) until: u64,
+}
+
+impl Engine {
+    /// Opens, renews or closes the item that stands for what blocks an agent.
+    pub(crate) fn sync_inbox(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent(id) else { return };
+        let is_parked = agent.live.parked > 0;
+        let wanted = agent.blocking_digest().zip(agent.blocking().cloned());
+        // A request that waits in the inbox stands for itself, unless the vendor shows its own dialog as well.
+        let wanted = wanted.filter(|(_, evidence)| !is_parked || evidence.dialog.is_some());
+        let open = self.dialog_item_of(id);
+        match (wanted, open) {
+            (None, None) => {}
+            (None, Some(item)) => self.close_item(item),
+            (Some((digest, evidence)), None) => self.open_dialog(id, digest, &evidence),
+            (Some((digest, evidence)), Some(item)) => self.renew_dialog(id, item, digest, &evidence),
+        }
+        self.finish_answering(id);
+    }
+
+    fn dialog_item_of(&self, id: ProcessId) -> Option<u64> {
+        let is_dialog = |item: &&Item| item.view.id == id && matches!(item.about, About::Dialog(_));
+        self.items.values().find(is_dialog).map(|item| item.view.item)
+    }
+
+    fn open_dialog(&mut self, id: ProcessId, digest: String, evidence: &Evidence) {
+        let (title, body, options) = words(evidence);
+        let about = About::Dialog(digest);
+        self.open_item(id, ItemKind::Dialog, (title, body), options, about);
+    }
+
+    /// The same block, read better: a report came first and the dialog was seen after it. Another dialog is another item.
+    fn renew_dialog(&mut self, id: ProcessId, number: u64, digest: String, evidence: &Evidence) {
+        let Some(item) = self.items.get_mut(&number) else { return };
+        if item.about == About::Dialog(digest.clone()) {
+            return;
+        }
+        if item.view.options.is_empty() && evidence.dialog.is_some() {
+            let (title, body, options) = words(evidence);
+            item.about = About::Dialog(digest);
+            (item.view.title, item.view.body, item.view.options) = (title, body, options);
+            let view = item.view.clone();
+            return self.announce(Event::ItemOpened(Box::new(view)));
+        }
+        // A report that goes on after its dialog was painted over is still about that dialog.
+        if evidence.dialog.is_some() {
+            self.close_item(number);
+            self.open_dialog(id, digest, evidence);
+        }
+    }
+
+    /// A request for leave waits for an answer.
+    pub(crate) fn park(&mut self, id: ProcessId, ticket: Ticket, title: String, body: String) -> bool {
+        let now = self.now;
+        let Some(agent) = self.agent_mut(id) else { return false };
+        let Some(desk) = agent.record.permissions else { return false };
+        agent.live.parked += 1;
+        let (until, on_timeout) = (now.uptime_ms.saturating_add(desk.timeout_ms), desk.on_timeout);
+        let options = vec![option(1, "allow", "Allow"), option(2, "deny", "Deny")];
+        let about = About::Permission { ticket, until, on_timeout };
+        let number = self.open_item(id, ItemKind::Permission, (title, body), options, about);
+        let answer = match on_timeout {
+            OnTimeout::Deny => "deny",
+            OnTimeout::Allow => "allow",
+            OnTimeout::Ask => "ask on the agent's own screen",
+        };
+        let at = now.wall_ms.saturating_add(desk.timeout_ms);
+        if let Some(item) = self.items.get_mut(&number) {
+            item.view.expires = Some(Expiry { at, answer: answer.to_owned() });
+        }
+        self.consider(id);
+        true
+    }
+
+    /// A request for leave is decided, by somebody or by time.
+    pub(crate) fn unpark(&mut self, number: u64, decision: HookDecision) {
+        let Some(item) = self.items.get(&number) else { return };
+        let (id, About::Permission { ticket, .. }) = (item.view.id, &item.about) else { return };
+        let ticket = *ticket;
+        self.close_item(number);
+        self.reply(ticket, Ok(Answer::Hook(decision)));
+        if let Some(agent) = self.agent_mut(id) {
+            agent.live.parked = agent.live.parked.saturating_sub(1);
+        }
+        self.consider(id);
+    }
+
+    /// The hook that waited is gone; nobody reads the answer.
+    pub(crate) fn forget_parked(&mut self, gone: Ticket) {
+        let of = |item: &Item| matches!(item.about, About::Permission { ticket, .. } if ticket == gone);
+        let numbers: Vec<u64> =
+            self.items.values().filter(|item| of(item)).map(|item| item.view.item).collect();
+        for number in numbers {
+            self.unpark(number, HookDecision::Nothing);
+        }
+    }
+
+    /// Requests that nobody answered in time.
+    pub(crate) fn pass_inbox_deadlines(&mut self) {
+        let now = self.now.uptime_ms;
+        let due = |item: &Item| match item.about {
+            About::Permission { until, on_timeout, .. } if until <= now => Some((item.view.item, on_timeout)),
+            About::Permission { .. } | About::Dialog(_) | About::Failure => None,
+        };
+        let over: Vec<(u64, OnTimeout)> = self.items.values().filter_map(due).collect();
+        for (number, on_timeout) in over {
+            let decision = match on_timeout {
+                OnTimeout::Deny => HookDecision::Deny("nobody answered in time".to_owned()),
+                OnTimeout::Allow => HookDecision::Allow,
+                OnTimeout::Ask => HookDecision::Nothing,
+            };
+            self.unpark(number, decision);
+        }
+    }
+
+    /// When a request is next due.
+    pub(crate) fn inbox_deadline(&self) -> Option<u64> {
+        let until = |item: &Item| match item.about {
+            About::Permission { until, .. } => Some(until),
+            About::Dialog(_) | About::Failure => None,
+        };
+        self.items.values().filter_map(until).min()
+    }
+
+    /// Something failed that a person should know; it replaces an older failure of the same agent.
+    pub(crate) fn fail_agent(&mut self, id: ProcessId, title: &str, body: &str) {
+        self.clear_failure(id);
+        let options = vec![option(1, "dismiss", "Dismiss")];
+        let words = (title.to_owned(), body.to_owned());
+        let number = self.open_item(id, ItemKind::Failure, words, options, About::Failure);
+        let view = self.items.get(&number).map(|item| item.view.clone());
+        if let Some(agent) = self.agent_mut(id) {
+            agent.record.failure = view;
+            self.touch(id);
+        }
+    }
+
+    /// The failure no longer matters.
+    pub(crate) fn clear_failure(&mut self, id: ProcessId) {
+        let Some(failure) = self.agent_mut(id).and_then(|agent| agent.record.failure.take()) else { return };
+        self.close_item(failure.item);
+        self.touch(id);
+    }
+
+    fn open_item(
+        &mut self,
+        id: ProcessId,
+        kind: ItemKind,
+        (title, body): (String, String),
+        options: Vec<DialogOption>,
+        about: About,
+    ) -> u64 {
+        let number = self.next_item();
+        let Some(name) = self.processes.get(&id).map(|process| process.name.clone()) else { return number };
+        let at = self.now.wall_ms;
+        let view = InboxItem { item: number, id, name, kind, title, body, options, at, expires: None };
+        self.items.insert(number, Item { view: view.clone(), about });
+        self.notify(id, &view);
+        self.announce(Event::ItemOpened(Box::new(view)));
+        number
+    }
+
+    /// Tells a person who is not looking.
+    fn notify(&mut self, id: ProcessId, view: &InboxItem) {
+        let now = self.now.uptime_ms;
+        let Some(process) = self.processes.get_mut(&id).filter(|process| process.viewers.is_empty()) else {
+            return;
+        };
+        let run = process.key();
+        let Some(agent) = process.agent.as_deref_mut() else { return };
+        if agent.notified_at.is_some_and(|at| now < at.saturating_add(NOTIFY_EVERY_MS)) {
+            return;
+        }
+        agent.notified_at = Some(now);
+        let title = format!("{}: {}", view.name, view.title);
+        self.effects.push(Effect::Notify { run, title, body: view.body.clone() });
+    }
+
+    pub(crate) fn close_item(&mut self, number: u64) {
+        if self.items.remove(&number).is_some() {
+            self.announce(Event::ItemClosed { item: number });
+        }
+    }
+
+    /// Nothing of a run that is over can be answered; failures stay.
+    pub(crate) fn close_items_of(&mut self, id: ProcessId) {
+        let of = |item: &&Item| item.view.id == id && item.about != About::Failure;
+        let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
+        for number in numbers {
+            match self.items.get(&number).map(|item| &item.about) {
+                Some(About::Permission { .. }) => self.unpark(number, HookDecision::Nothing),
+                _ => self.close_item(number),
+            }
+        }
+    }
+
+    /// What became of the keys of an answer; whether they were one's.
+    pub(crate) fn answer_typed(&mut self, id: ProcessId, job: JobId, outcome: Typing) -> bool {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent_mut(id) else { return false };
+        let Some(answering) = agent.live.answering.as_mut().filter(|answering| answering.job == job) else {
+            return false;
+        };
+        let failure = match outcome {
+            Typing::Done => {
+                answering.is_typed = true;
+                answering.until = now + ANSWERED_MS;
+                self.finish_answering(id);
+                return true;
+            }
+            Typing::Stale | Typing::Dialog | Typing::Draft => no_longer_open(),
+            Typing::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
+            Typing::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
+            Typing::Partial => Failure::new(ErrorCode::Partial, "only part of the answer reached the terminal"),
+            Typing::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
+        };
+        let answering = agent.live.answering.take();
+        if let Some(answering) = answering {
+            self.reply(answering.ticket, Err(failure));
+        }
+        true
+    }
+
+    /// An answer has worked when its dialog is gone.
+    fn finish_answering(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        let open = agent.live.table.get(proto::agent::Source::Dialog).and_then(|slot| slot.digest());
+        let digest = agent.blocking_digest();
+        let is_gone = |answering: &Answering| {
+            open != Some(answering.digest.as_str()) && digest.as_ref() != Some(&answering.digest)
+        };
+        if !agent.live.answering.as_ref().is_some_and(|answering| answering.is_typed && is_gone(answering)) {
+            return;
+        }
+        if let Some(answering) = agent.live.answering.take() {
+            self.close_item(answering.item);
+            self.reply(answering.ticket, Ok(Answer::Reply(Reply::Done(Done {}))));
+        }
+    }
+
+    /// An answer that did not work in time.
+    pub(crate) fn give_up_answering(&mut self, id: ProcessId, now: u64) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        if let Some(answering) = agent.live.answering.take_if(|answering| answering.until <= now) {
+            let failure = Failure::new(ErrorCode::NotDelivered, "the dialog is still open after the answer");
+            self.reply(answering.ticket, Err(failure.hint("qd read shows its screen; qd inbox what is open")));
+        }
+    }
+
+    /// The run of an answer is over.
+    pub(crate) fn abandon_answering(&mut self, id: ProcessId) {
+        let answering = self.agent_mut(id).and_then(|agent| agent.live.answering.take());
+        if let Some(answering) = answering {
+            let failure = Failure::new(ErrorCode::NotRunning, "the agent ended before the answer reached it");
+            self.reply(answering.ticket, Err(failure));
+        }
+    }
+}
+
+/// What a person reads about a block.
+fn words(evidence: &Evidence) -> (String, String, Vec<DialogOption>) {
+    if let Some(Dialog { title, body, options, .. }) = &evidence.dialog {
+        let title = if title.is_empty() { fallback(evidence) } else { title.clone() };
+        return (title, body.clone(), options.clone());
+    }
+    (fallback(evidence), String::new(), Vec::new())
+}
+
+fn fallback(evidence: &Evidence) -> String {
+    if !evidence.message.is_empty() {
+        return evidence.message.clone();
+    }
+    debug_assert_eq!(evidence.state, Some(AgentState::Blocked));
+    let words = match evidence.kind {
+        Some(BlockedKind::Permission) => "it asks for leave",
+        Some(BlockedKind::Question) => "it asks a question",
+        Some(BlockedKind::Auth) => "it needs a login",
+        Some(BlockedKind::Onboarding) => "it asks something before its first prompt",
+        None => "it waits for an answer",
+    };
+    words.to_owned()
+}
+
+fn option(number: u32, name: &str, label: &str) -> DialogOption {
+    DialogOption { names: vec![number.to_string(), name.to_owned()], label: label.to_owned(), keys: Vec::new() }
+}
+
+/// The dialog that was to be answered is gone.
+pub(crate) fn no_longer_open() -> Failure {
+    Failure::new(ErrorCode::Conflict, "that dialog is no longer open").hint("qd inbox shows what is")
+}

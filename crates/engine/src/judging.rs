@@ -1,0 +1,252 @@
+//! What evidence does to an agent: the state changes, and everything that hangs on it follows.
+//!
+//! Owns the order: judge, then turns, waits and failures, then the inbox, then the mail. Refuses weighing (`state`) and
+//! looking (the daemon does, and says what it saw).
+
+use proto::agent::{Context, Source, TurnEnd};
+use proto::{AgentState, Evidence, ProcessId};
+
+use crate::Engine;
+use crate::agent::Agent;
+use crate::drift;
+use crate::effect::Effect;
+use crate::input::{Launched, Look, RunKey};
+use crate::state::{self, Standing};
+
+impl Engine {
+    /// The agent's part of an entry.
+    pub(crate) fn agent(&self, id: ProcessId) -> Option<&Agent> {
+        self.processes.get(&id)?.agent.as_deref()
+    }
+
+    /// The agent's part of an entry, to be changed.
+    pub(crate) fn agent_mut(&mut self, id: ProcessId) -> Option<&mut Agent> {
+        self.processes.get_mut(&id)?.agent.as_deref_mut()
+    }
+
+    /// What the launch says about the run.
+    pub(crate) fn launched(&mut self, run: RunKey, launched: Launched) {
+        let Some(agent) = self.agent_mut(run.process) else { return };
+        if agent.record.session.is_none() {
+            agent.record.session.clone_from(&launched.session);
+        }
+        agent.live.launched = Some(launched);
+        self.touch(run.process);
+        self.consider(run.process);
+    }
+
+    /// The vendor's session became known: it is pinned, so that a later run continues exactly it.
+    pub(crate) fn session_known(&mut self, run: RunKey, session: String) {
+        let Some(agent) = self.agent_mut(run.process) else { return };
+        if agent.record.session.as_deref() != Some(session.as_str()) {
+            agent.record.session = Some(session);
+            self.touch(run.process);
+        }
+    }
+
+    /// How full its context is.
+    pub(crate) fn context_known(&mut self, run: RunKey, context: Context) {
+        let Some(agent) = self.agent_mut(run.process) else { return };
+        if agent.live.context != Some(context) {
+            agent.live.context = Some(context);
+            self.show(run.process);
+        }
+    }
+
+    /// A source has an opinion.
+    pub(crate) fn heard(&mut self, run: RunKey, evidence: Evidence) {
+        self.take_evidence(run.process, evidence);
+        self.consider(run.process);
+    }
+
+    /// A source has none any more.
+    pub(crate) fn withdrawn(&mut self, run: RunKey, source: Source) {
+        self.lose_evidence(run.process, source);
+        self.consider(run.process);
+    }
+
+    fn lose_evidence(&mut self, id: ProcessId, source: Source) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent_mut(id) else { return };
+        if source == Source::Dialog && agent.live.table.get(source).is_some() {
+            agent.live.progress.dialog_closed_at = Some(now);
+        }
+        agent.live.table.withdraw(source);
+    }
+
+    /// The screen was looked at.
+    pub(crate) fn looked(&mut self, run: RunKey, look: Look) {
+        let now = self.now;
+        for (source, seen) in
+            [(Source::Screen, look.screen), (Source::Dialog, look.dialog), (Source::Title, look.title)]
+        {
+            match seen {
+                Some(evidence) => self.take_evidence(run.process, Evidence { source, ..evidence }),
+                None => self.lose_evidence(run.process, source),
+            }
+        }
+        let Some(agent) = self.agent_mut(run.process) else { return };
+        agent.live.background = look.background;
+        agent.live.composer = look.composer;
+        agent.live.progress.saw_composer(look.composer, now.uptime_ms);
+        self.consider(run.process);
+    }
+
+    /// Puts evidence on the table. Quota is noted when a source begins to speak of it, not while it repeats itself:
+    /// the words may stand on the screen long after turns are taken again.
+    fn take_evidence(&mut self, id: ProcessId, evidence: Evidence) {
+        let now = self.now;
+        let Some(agent) = self.agent_mut(id) else { return };
+        let known = agent.live.table.get(evidence.source).and_then(|slot| slot.evidence.quota);
+        let quota = evidence.quota.filter(|quota| known != Some(*quota));
+        let words = evidence.message.clone();
+        agent.live.table.put(evidence, now);
+        if let Some(quota) = quota {
+            agent.live.quota = Some(quota);
+            let left = quota.reset_at.map(|reset| reset.saturating_sub(now.wall_ms));
+            agent.live.quota_until = left.map(|left| now.uptime_ms.saturating_add(left));
+            self.fail_agent(id, "the vendor refuses turns for now", &words);
+            self.show(id);
+        }
+    }
+
+    /// Judges an agent anew and lets everything follow that hangs on it.
+    pub(crate) fn consider(&mut self, id: ProcessId) {
+        if self.processes.get(&id).is_none_or(|process| process.agent.is_none() || !process.is_live()) {
+            return;
+        }
+        self.confirm_delivery(id);
+        self.judge(id);
+        self.sync_inbox(id);
+        self.deliver(id);
+    }
+
+    fn judge(&mut self, id: ProcessId) {
+        let now = self.now;
+        let Some(agent) = self.agent_mut(id) else { return };
+        let before = agent.face();
+        let old = agent.live.standing;
+        let judgement = state::weigh(&agent.live.table, old, agent.live.parked > 0, now.uptime_ms);
+        agent.live.standing = judgement.standing;
+        agent.live.judgement = Some(judgement);
+        agent.live.judged_at = now.uptime_ms;
+        if old.state != agent.state() {
+            agent.live.since = now.wall_ms;
+        }
+        if old.state == AgentState::Blocked && agent.state() != AgentState::Blocked {
+            agent.live.progress.dialog_closed_at = Some(now.uptime_ms);
+        }
+        let (state, has_changed) = (agent.state(), agent.face() != before);
+        self.note_drift(id);
+        if old.state != state {
+            self.state_changed(id, old, state);
+        }
+        if has_changed {
+            self.show(id);
+        }
+    }
+
+    fn note_drift(&mut self, id: ProcessId) {
+        let now = self.now.uptime_ms;
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        let run = process.key();
+        let Some(live) = process.agent.as_deref_mut().map(|agent| &mut agent.live) else { return };
+        let sides = live.judgement.as_ref().map(|judgement| (judgement.winner, judgement.runner_up));
+        let pair = sides.and_then(|(winner, other)| drift::pair(&live.table, winner, other));
+        live.drift_at = pair.and_then(|(winner, other)| live.drift.due(winner, other));
+        if live.drift_at.is_none_or(|due| due > now) {
+            return;
+        }
+        let Some((winner, other)) = pair.map(|(winner, other)| (winner.evidence.clone(), other.evidence.clone()))
+        else {
+            return;
+        };
+        live.drift.taken(winner.source, other.source, now);
+        live.drift_at = None;
+        self.effects.push(Effect::KeepDrift { run, winner: Box::new(winner), other: Box::new(other) });
+    }
+
+    fn state_changed(&mut self, id: ProcessId, old: Standing, new: AgentState) {
+        match new {
+            AgentState::Working | AgentState::Thinking => {
+                if !old.state.is_busy() {
+                    self.clear_quota(id);
+                    self.clear_failure(id);
+                }
+                self.turn_is_under_way(id);
+            }
+            AgentState::Idle | AgentState::Waiting => {
+                if let Some(agent) = self.agent_mut(id) {
+                    agent.live.has_rested = true;
+                }
+                let end = self.rest_end(id);
+                self.end_turn(id, end);
+            }
+            AgentState::Error => {
+                self.end_turn(id, TurnEnd::Failed);
+                let words = self.winner_words(id);
+                self.fail_agent(id, "its turn failed", &words);
+            }
+            AgentState::Starting | AgentState::Blocked | AgentState::Exited => {}
+        }
+        self.waits_see_state(id);
+    }
+
+    /// How a turn ended that came to rest: a source whose rule is called `interrupted` says that somebody stopped it.
+    fn rest_end(&self, id: ProcessId) -> TurnEnd {
+        let winner = self.agent(id).and_then(|agent| {
+            agent.live.table.get(agent.live.judgement.as_ref()?.winner?).map(|slot| slot.evidence.rule.as_str())
+        });
+        if winner == Some("interrupted") { TurnEnd::Interrupted } else { TurnEnd::Done }
+    }
+
+    fn winner_words(&self, id: ProcessId) -> String {
+        let slot = self.agent(id).and_then(|agent| {
+            agent.live.table.get(agent.live.judgement.as_ref()?.winner?)
+        });
+        slot.map(|slot| slot.evidence.message.clone()).unwrap_or_default()
+    }
+
+    fn clear_quota(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        agent.live.quota_until = None;
+        if agent.live.quota.take().is_some() {
+            self.show(id);
+        }
+    }
+
+    /// Does what is due about an agent.
+    pub(crate) fn pass_agent_deadline(&mut self, id: ProcessId, now: u64) {
+        let Some(agent) = self.agent(id) else { return };
+        let is_due = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now);
+        let (quota, unseen) = (is_due(agent.live.quota_until), is_due(agent.live.turn_unseen_until));
+        if quota {
+            self.clear_quota(id);
+            self.clear_failure(id);
+        }
+        if unseen {
+            self.give_up_unseen_turn(id);
+        }
+        self.give_up_collecting(id, now);
+        self.give_up_answering(id, now);
+        self.consider(id);
+    }
+
+    /// The run is over: what it was doing ends with it.
+    pub(crate) fn agent_over(&mut self, run: RunKey) {
+        let now = self.now;
+        let Some(agent) = self.agent_mut(run.process) else { return };
+        agent.live.standing = Standing { state: AgentState::Exited, pending: None };
+        agent.live.since = now.wall_ms;
+        agent.live.judgement = None;
+        agent.live.quota = None;
+        agent.live.quota_until = None;
+        agent.live.drift_at = None;
+        agent.live.turn_unseen_until = None;
+        self.end_turn(run.process, TurnEnd::Exited);
+        self.close_items_of(run.process);
+        self.delivery_over(run.process);
+        self.abandon_answering(run.process);
+        self.waits_see_state(run.process);
+    }
+}

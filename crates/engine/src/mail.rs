@@ -1,0 +1,216 @@
+//! Messages to agents: one durable queue, in order per target, each with a receipt.
+//!
+//! Owns ids, keys, expiry and who is told what became of a message. Refuses delivering: `delivery` finds the moment.
+
+use std::collections::BTreeMap;
+
+use proto::ProcessId;
+use proto::agent::{Delivery, MailId, Receipt};
+use proto::event::Event;
+use proto::{Name, Reply};
+use serde::{Deserialize, Serialize};
+
+use crate::Engine;
+use crate::effect::{Answer, Effect};
+use crate::input::{Moment, Ticket};
+use crate::record::Record;
+
+/// Finished messages kept for whoever asks for their receipt or sends the same key again.
+const KEPT: usize = 2_000;
+
+/// How far a delivery had come when it was last written down: what a later daemon may still do about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Nothing of it has left the queue.
+    #[default]
+    Queued,
+    /// Its text may be in the composer.
+    Pasted,
+    /// Enter may have been pressed.
+    Pressed,
+    /// The vendor's own channel may have it.
+    Handed,
+    /// Its text is in the composer and a person has taken it over.
+    Left,
+}
+
+/// One message, as it is made durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailRecord {
+    /// Its number.
+    pub id: MailId,
+    /// To whom.
+    pub to: ProcessId,
+    /// The process that sent it; none: a person.
+    #[serde(default)]
+    pub from: Option<ProcessId>,
+    /// What that process was called then.
+    #[serde(default)]
+    pub from_name: Option<Name>,
+    /// What it says; empty once nothing more will come of it.
+    #[serde(default)]
+    pub text: String,
+    /// The sender's own mark against sending it twice.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// When it was sent, wall time.
+    #[serde(default)]
+    pub at: u64,
+    /// When it is given up, wall time.
+    #[serde(default)]
+    pub expires_at: u64,
+    /// What became of it.
+    pub delivery: Delivery,
+    /// How far it had come.
+    #[serde(default)]
+    pub stage: Stage,
+}
+
+impl MailRecord {
+    /// What is told of it.
+    #[must_use]
+    pub fn receipt(&self) -> Receipt {
+        Receipt { mail: self.id, to: self.to, delivery: self.delivery.clone() }
+    }
+}
+
+/// All messages.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mailbox {
+    /// Those of which something may still come, in the order they were sent.
+    pub(crate) open: BTreeMap<MailId, MailRecord>,
+    /// The newest of the others.
+    pub(crate) closed: BTreeMap<MailId, MailRecord>,
+    /// Who waits for what becomes of one, and until when.
+    pub(crate) tickets: Vec<(Ticket, MailId, u64)>,
+}
+
+impl Mailbox {
+    /// The message with this number.
+    pub(crate) fn get(&self, id: MailId) -> Option<&MailRecord> {
+        self.open.get(&id).or_else(|| self.closed.get(&id))
+    }
+
+    /// The oldest message that waits for this target.
+    pub(crate) fn first_to(&self, to: ProcessId) -> Option<&MailRecord> {
+        self.open.values().find(|mail| mail.to == to)
+    }
+
+    /// How many wait for this target.
+    pub(crate) fn waiting_for(&self, to: ProcessId) -> usize {
+        self.open.values().filter(|mail| mail.to == to).count()
+    }
+
+    /// The message that was sent with this key before.
+    pub(crate) fn keyed(&self, from: Option<ProcessId>, to: ProcessId, key: &str) -> Option<MailId> {
+        let is_same = |mail: &&MailRecord| mail.from == from && mail.to == to && mail.key.as_deref() == Some(key);
+        let all = self.open.values().chain(self.closed.values());
+        all.filter(is_same).map(|mail| mail.id).max()
+    }
+
+    /// When something about a message is due, on the uptime clock.
+    pub(crate) fn next_deadline(&self, now: Moment) -> Option<u64> {
+        let expiries = self.open.values().filter(|mail| mail.may_expire()).map(|mail| {
+            now.uptime_ms.saturating_add(mail.expires_at.saturating_sub(now.wall_ms))
+        });
+        expiries.chain(self.tickets.iter().map(|(_, _, until)| *until)).min()
+    }
+}
+
+impl MailRecord {
+    /// A message that is being typed is not given up in the middle.
+    fn may_expire(&self) -> bool {
+        matches!(self.stage, Stage::Queued | Stage::Left)
+    }
+}
+
+impl Engine {
+    /// Writes down what became of a message and tells whoever waits for it.
+    pub(crate) fn set_delivery(&mut self, id: MailId, delivery: Delivery, stage: Stage) {
+        let Some(mail) = self.mail.open.get_mut(&id) else { return };
+        let is_news = std::mem::discriminant(&mail.delivery) != std::mem::discriminant(&delivery);
+        let is_durable_news = is_news || mail.stage != stage;
+        mail.delivery = delivery;
+        mail.stage = stage;
+        if !is_durable_news {
+            return;
+        }
+        let (is_final, to) = (mail.delivery.is_final(), mail.to);
+        if is_final {
+            mail.text = String::new();
+        }
+        let record = mail.clone();
+        let receipt = record.receipt();
+        self.effects.push(Effect::Record(Record::PutMail(Box::new(record.clone()))));
+        if is_news {
+            self.announce(Event::Mail(receipt));
+        }
+        if is_final {
+            self.mail.open.remove(&id);
+            self.mail.closed.insert(id, record);
+            self.prune_mail();
+            self.recount_mail(to);
+            self.answer_mail(id);
+        }
+    }
+
+    /// Tells everybody who waits for this message what became of it.
+    fn answer_mail(&mut self, id: MailId) {
+        let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return };
+        let tickets = std::mem::take(&mut self.mail.tickets);
+        let (asked, rest): (Vec<_>, Vec<_>) = tickets.into_iter().partition(|(_, mail, _)| *mail == id);
+        self.mail.tickets = rest;
+        for (ticket, _, _) in asked {
+            self.reply(ticket, Ok(Answer::Reply(Reply::Receipt(receipt.clone()))));
+        }
+    }
+
+    fn prune_mail(&mut self) {
+        while self.mail.closed.len() > KEPT {
+            let Some((id, _)) = self.mail.closed.pop_first() else { return };
+            self.effects.push(Effect::Record(Record::RemoveMail(id)));
+        }
+    }
+
+    /// How many messages wait is part of what is shown of an agent.
+    pub(crate) fn recount_mail(&mut self, to: ProcessId) {
+        let waiting = u32::try_from(self.mail.waiting_for(to)).unwrap_or(u32::MAX);
+        if let Some(agent) = self.agent_mut(to)
+            && agent.mail != waiting
+        {
+            agent.mail = waiting;
+            self.show(to);
+        }
+    }
+
+    /// Messages that waited too long, and callers that waited long enough.
+    pub(crate) fn pass_mail_deadlines(&mut self) {
+        let now = self.now;
+        let is_over = |mail: &&MailRecord| mail.may_expire() && mail.expires_at <= now.wall_ms;
+        let over: Vec<(MailId, ProcessId)> =
+            self.mail.open.values().filter(is_over).map(|mail| (mail.id, mail.to)).collect();
+        for (id, to) in over {
+            self.forget_progress_of(to, id);
+            self.set_delivery(id, Delivery::Expired, Stage::Queued);
+        }
+        let is_due = |until: &u64| *until <= now.uptime_ms;
+        let tickets = std::mem::take(&mut self.mail.tickets);
+        let (due, rest): (Vec<_>, Vec<_>) = tickets.into_iter().partition(|(_, _, until)| is_due(until));
+        self.mail.tickets = rest;
+        for (ticket, id, _) in due {
+            if let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) {
+                self.reply(ticket, Ok(Answer::Reply(Reply::Receipt(receipt))));
+            }
+        }
+    }
+
+    /// Nothing is delivered to an entry that is gone.
+    pub(crate) fn refuse_mail_to(&mut self, to: ProcessId, reason: &str) {
+        let ids: Vec<MailId> =
+            self.mail.open.values().filter(|mail| mail.to == to).map(|mail| mail.id).collect();
+        for id in ids {
+            self.set_delivery(id, Delivery::Refused { reason: reason.to_owned() }, Stage::Queued);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How a tool fails: a code a program can act on, a sentence that names the field, and the next step.
+//!
+//! Owns the one shape `{error: {code, message, hint}}` and the translation of the daemon's refusals into it. Refuses
+//! protocol errors for what a model should read: clients hide those from it.
+
+use proto::{ErrorCode, Failure, Printable};
+use serde_json::{Value, json};
+
+/// A failed call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ToolFailure {
+    /// What went wrong, in one word.
+    pub(crate) code: String,
+    /// In one sentence; begins with the field when one is to blame.
+    message: String,
+    hint: Option<String>,
+    field: Option<String>,
+    request_id: Option<String>,
+}
+
+impl ToolFailure {
+    pub(crate) fn new(code: &str, message: impl Into<String>) -> Self {
+        let message = Printable(&message.into()).to_string();
+        Self { code: code.to_owned(), message, hint: None, field: None, request_id: None }
+    }
+
+    /// A wrong argument.
+    pub(crate) fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
+        Self::new("invalid_args", format!("{field}: {why}")).of_field(field)
+    }
+
+    /// The same with the next step.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn of_field(mut self, field: &str) -> Self {
+        self.field = Some(field.to_owned());
+        self
+    }
+
+    /// The daemon's refusal in the caller's words: `fields` pairs the door's name of a field with the tool's, and
+    /// the first one is to blame when nothing else is named.
+    pub(crate) fn refusal(failure: &Failure, fields: &[(&str, &str)]) -> Self {
+        let code = serde_json::to_value(failure.code).ok();
+        let code = code.as_ref().and_then(Value::as_str).unwrap_or("internal");
+        let named = fields.iter().find(|(theirs, _)| begins_with_field(&failure.message, theirs));
+        let rest = |theirs: &str| failure.message.split_once(theirs).map_or("", |(_, rest)| rest).to_owned();
+        let told = match (named, fields.first()) {
+            (Some((theirs, ours)), _) => Self::new(code, format!("{ours}{}", rest(theirs))).of_field(ours),
+            (None, Some((_, ours))) if blames_an_argument(failure.code) => {
+                Self::new(code, format!("{ours}: {}", failure.message)).of_field(ours)
+            }
+            (None, _) => Self::new(code, failure.message.clone()),
+        };
+        match failure.hint.clone().or_else(|| next_step(failure.code).map(str::to_owned)) {
+            Some(hint) => told.hint(Printable(&hint).to_string()),
+            None => told,
+        }
+    }
+
+    /// Nobody can say whether it happened.
+    pub(crate) fn unknown_outcome(request_id: String, hint: &str) -> Self {
+        let message = "the daemon went away before it answered; this may or may not have happened";
+        let told = Self::new("retry_unknown_outcome", message).hint(hint);
+        Self { request_id: Some(request_id), ..told }
+    }
+
+    /// The whole error as JSON.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut error = json!({"code": self.code, "message": self.message});
+        let extras = [("hint", &self.hint), ("field", &self.field), ("request_id", &self.request_id)];
+        for (name, value) in extras {
+            if let Some(value) = value {
+                error[name] = json!(value);
+            }
+        }
+        json!({ "error": error })
+    }
+}
+
+/// Whether a message is `field: …` or `a.path.to.field: …`.
+fn begins_with_field(message: &str, field: &str) -> bool {
+    message.split_once(':').is_some_and(|(head, _)| head.rsplit('.').any(|part| part == field))
+}
+
+/// Whether a code says that something the caller named is not right.
+fn blames_an_argument(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::NotFound
+            | ErrorCode::InvalidArgs
+            | ErrorCode::WrongKind
+            | ErrorCode::Denied
+            | ErrorCode::NotRunning
+            | ErrorCode::Conflict
+    )
+}
+
+/// The next step for a code that brought none.
+fn next_step(code: ErrorCode) -> Option<&'static str> {
+    Some(match code {
+        ErrorCode::NotFound => "list_processes tells what there is",
+        ErrorCode::Denied => "you may drive yourself and your descendants; help(permissions) tells more",
+        ErrorCode::Unauthorized => "only help is open to a caller nobody knows",
+        ErrorCode::NotRunning => "start_process starts it again",
+        ErrorCode::WrongKind => "list_processes tells the kind of each process",
+        ErrorCode::Conflict => "list_processes tells the names in use",
+        ErrorCode::DialogOpen => "get_process_status shows the dialog; answer_prompt answers it",
+        ErrorCode::HumanTyping => "a person is typing there: try again later",
+        ErrorCode::NotDelivered => "get_process_status tells what the agent is doing",
+        ErrorCode::ShuttingDown => "Quarterdeck is ending: try again once it is back",
+        ErrorCode::SpawnFailed | ErrorCode::WorkdirGone => "correct the command or the directory",
+        ErrorCode::TaskNotFound | ErrorCode::WorkspaceMismatch => "leave the task out, or name one that exists",
+        ErrorCode::Version => "this proxy is older or newer than the daemon: start the agent again",
+        ErrorCode::Limit | ErrorCode::NoSpace => "close processes that are no longer needed",
+        ErrorCode::Timeout
+        | ErrorCode::InvalidArgs
+        | ErrorCode::Partial
+        | ErrorCode::Protocol
+        | ErrorCode::Internal
+        | ErrorCode::Unknown => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_daemons_field_becomes_the_tools_field() {
+        let failure = Failure::invalid("cwd", "is not a directory");
+        let told = ToolFailure::refusal(&failure, &[("target", "process"), ("cwd", "working_dir")]);
+        assert_eq!(told.to_json()["error"]["message"], json!("working_dir: is not a directory"));
+        assert_eq!(told.to_json()["error"]["field"], json!("working_dir"));
+    }
+
+    #[test]
+    fn a_refusal_without_a_field_blames_the_first() {
+        let failure = Failure::new(ErrorCode::NotFound, "no process is called x");
+        let told = ToolFailure::refusal(&failure, &[("target", "process")]).to_json();
+        assert_eq!(told["error"]["message"], json!("process: no process is called x"));
+        assert_eq!(told["error"]["hint"], json!("list_processes tells what there is"));
+    }
+
+    #[test]
+    fn a_path_to_a_field_names_it() {
+        let failure = Failure::new(ErrorCode::InvalidArgs, "request.wait.until.silence: not a number");
+        let told = ToolFailure::refusal(&failure, &[("targets", "processes"), ("silence", "seconds")]);
+        assert_eq!(told.to_json()["error"]["message"], json!("seconds: not a number"));
+    }
+
+    #[test]
+    fn c7_no_control_character_of_an_argument_comes_back() {
+        let told = ToolFailure::invalid("name", "\u{1b}]0;x\u{7}").to_json().to_string();
+        assert!(!told.contains("\\u001b") && !told.contains('\u{1b}'), "{told}");
+    }
+}

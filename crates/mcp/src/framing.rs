@@ -1,0 +1,181 @@
+//! What one line on standard input may be: length, text, depth, shape and id, judged before any parser trusts it.
+//!
+//! Owns the limits and the answer to a line that breaks them. Refuses meaning: which methods exist is the server's
+//! business. Every line that asks something gets an answer, because a client that hears nothing waits for ever.
+
+use proto::Printable;
+use serde_json::{Map, Value, json};
+
+/// Longest line, its newline not counted. The longest argument any tool takes is a sixteenth of it.
+pub(crate) const MAX_LINE: usize = 4 << 20; // 4 MiB
+/// Deepest nesting. Our own schemas need eight; more is an attack on somebody's stack.
+const MAX_DEPTH: usize = 64;
+/// Longest id a client may give a request.
+const MAX_ID: usize = 128;
+
+/// JSON-RPC: the line is not JSON.
+const PARSE_ERROR: i32 = -32700;
+/// JSON-RPC: the JSON is not a request.
+const INVALID_REQUEST: i32 = -32600;
+/// JSON-RPC: the request's parameters are wrong.
+const INVALID_PARAMS: i32 = -32602;
+
+/// Why a line is not a message.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fault {
+    code: i32,
+    /// What is wrong, naming the field.
+    message: String,
+    /// The request's id, when that much could be read.
+    id: Value,
+}
+
+impl Fault {
+    fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), id: Value::Null }
+    }
+
+    fn invalid(message: impl Into<String>) -> Self {
+        Self::new(INVALID_REQUEST, message)
+    }
+
+    fn about(mut self, id: &Value) -> Self {
+        self.id = id.clone();
+        self
+    }
+
+    /// A request that is sound but cannot be taken now: its id is in use, or too many are unanswered.
+    pub(crate) fn refused(id: &Value, why: impl Into<String>) -> Self {
+        Self::invalid(why).about(id)
+    }
+
+    /// The answer, as JSON.
+    pub(crate) fn answer(&self) -> Value {
+        json!({"jsonrpc": "2.0", "id": self.id, "error": {"code": self.code, "message": self.message}})
+    }
+}
+
+/// A line that may be given to the server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Sound {
+    /// Wants an answer under this id.
+    Request {
+        /// Text or integer.
+        id: Value,
+        /// The whole message.
+        message: Value,
+    },
+    /// Wants none.
+    Notification(Value),
+    /// Answers a question; we ask none.
+    Reply,
+}
+
+/// Cuts a stream of bytes into lines, never keeping more than one line's limit.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    line: Vec<u8>,
+    /// The rest of a line that was too long is thrown away up to its newline.
+    is_skipping: bool,
+}
+
+impl Lines {
+    /// Takes bytes and gives every line that ends in them, or what is wrong with it.
+    pub(crate) fn push(&mut self, bytes: &[u8], each: &mut impl FnMut(Result<Vec<u8>, Fault>)) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (body, is_whole) = match piece.strip_suffix(b"\n") {
+                Some(body) => (body, true),
+                None => (piece, false),
+            };
+            if !self.is_skipping && self.line.len() + body.len() > MAX_LINE {
+                self.line = Vec::new();
+                self.is_skipping = true;
+                each(Err(Fault::invalid(format!("line: at most {MAX_LINE} bytes"))));
+            } else if !self.is_skipping {
+                self.line.extend_from_slice(body);
+            }
+            if is_whole && !std::mem::take(&mut self.is_skipping) {
+                each(Ok(std::mem::take(&mut self.line)));
+            }
+        }
+    }
+}
+
+/// Judges one line; nothing for a blank one.
+pub(crate) fn examine(line: &[u8]) -> Result<Option<Sound>, Fault> {
+    let text = std::str::from_utf8(line).map_err(|_| Fault::new(PARSE_ERROR, "line: not UTF-8"))?;
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if depth(text.as_bytes()) > MAX_DEPTH {
+        return Err(Fault::invalid(format!("line: nests deeper than {MAX_DEPTH}")));
+    }
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| Fault::new(PARSE_ERROR, format!("line: not JSON: {}", Printable(&error.to_string()))))?;
+    match value {
+        Value::Object(object) => classify(object).map(Some),
+        Value::Array(_) => Err(Fault::invalid("line: batches are not taken; send one message per line")),
+        _ => Err(Fault::invalid("line: a message is an object")),
+    }
+}
+
+fn classify(mut object: Map<String, Value>) -> Result<Sound, Fault> {
+    let id = object.get("id").cloned();
+    let echo = id.clone().filter(is_id).unwrap_or(Value::Null);
+    let invalid = |why: &str| Err(Fault::invalid(why).about(&echo));
+    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return invalid("jsonrpc: must be \"2.0\"");
+    }
+    let Some(method) = object.get("method") else {
+        let is_reply = object.contains_key("result") || object.contains_key("error");
+        return if is_reply { Ok(Sound::Reply) } else { invalid("method: missing") };
+    };
+    if !method.is_string() {
+        return invalid("method: must be a text");
+    }
+    if let Some(id) = id.as_ref().filter(|id| !is_id(id)) {
+        return invalid(if id.is_string() {
+            "id: at most 128 bytes"
+        } else {
+            "id: must be a text or an integer"
+        });
+    }
+    match object.get("params") {
+        Some(Value::Null) => drop(object.remove("params")),
+        Some(params) if !params.is_object() => {
+            return Err(Fault::new(INVALID_PARAMS, "params: must be an object").about(&echo));
+        }
+        _ => {}
+    }
+    Ok(match id {
+        Some(id) => Sound::Request { id, message: Value::Object(object) },
+        None => Sound::Notification(Value::Object(object)),
+    })
+}
+
+fn is_id(id: &Value) -> bool {
+    id.is_i64() || id.as_str().is_some_and(|text| text.len() <= MAX_ID)
+}
+
+/// How deep brackets nest outside strings; cheap, and run before any recursive parser sees the line.
+fn depth(line: &[u8]) -> usize {
+    let (mut deepest, mut current, mut is_inside, mut is_escaped) = (0usize, 0usize, false, false);
+    for byte in line {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_inside => is_escaped = true,
+            b'"' => is_inside = !is_inside,
+            b'[' | b'{' if !is_inside => {
+                current += 1;
+                deepest = deepest.max(current);
+            }
+            b']' | b'}' if !is_inside => current = current.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! The MCP face: what an agent leads other agents with.

@@ -1,0 +1,292 @@
+//! The way to the daemon: calls on pooled connections, each of which can be cut at any moment.
+//!
+//! Owns the bridge between tasks and a client that blocks, reconnecting with back-off, and the rule for what may be
+//! asked twice. Refuses connecting before the first real request: a client that only looks whether this server lives
+//! must not wake a daemon, and one that starts and drops us at once must leave no trace.
+
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use client::{ClientError, Connection, Door};
+use proto::reply::Welcome;
+use proto::{Failure, Places};
+use tokio::sync::Semaphore;
+
+use crate::failure::ToolFailure;
+
+/// Most calls at once; each costs a thread while it waits.
+pub(crate) const MAX_CALLS: usize = 48;
+/// Connections kept for the next call.
+const MAX_IDLE: usize = 4;
+/// How long a daemon that went away is looked for.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The first pause between two looks; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause between two looks.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How long an ordinary call may take before the daemon counts as stuck; the shortest client limit is 60 s.
+const CALL_LIMIT: Duration = Duration::from_secs(45);
+
+/// How a call may be treated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Asking twice is as good as asking once.
+    is_repeatable: bool,
+    /// The connection is as good as new afterwards.
+    is_reusable: bool,
+    /// How long the answer may take.
+    limit: Duration,
+}
+
+impl Manner {
+    /// A question: nothing changes by it.
+    pub(crate) const QUESTION: Self = Self { is_repeatable: true, is_reusable: true, limit: CALL_LIMIT };
+    /// A deed: done twice is done twice.
+    pub(crate) const DEED: Self = Self { is_repeatable: false, is_reusable: true, limit: CALL_LIMIT };
+    /// A stream: the connection is used up by it.
+    pub(crate) const STREAM: Self = Self { is_repeatable: true, is_reusable: false, limit: CALL_LIMIT };
+
+    /// A question whose answer may take this long by itself.
+    pub(crate) fn lasting(self, length: Duration) -> Self {
+        Self { limit: length.saturating_add(CALL_LIMIT), ..self }
+    }
+}
+
+/// Why a call has no answer.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The daemon answered, and the answer is no.
+    Refused(Failure),
+    /// Nobody could be reached.
+    Unreachable(String),
+    /// The daemon went away in the middle of a deed.
+    UnknownOutcome,
+    /// Too many calls at once.
+    Busy,
+}
+
+impl Trouble {
+    /// In the words of a tool; `fields` as in [`ToolFailure::refusal`].
+    pub(crate) fn told(&self, fields: &[(&str, &str)]) -> ToolFailure {
+        match self {
+            Self::Refused(failure) => ToolFailure::refusal(failure, fields),
+            Self::Unreachable(why) => ToolFailure::new("unreachable", format!("the daemon cannot be reached: {why}"))
+                .hint("try again in a moment; a person can run `qd doctor`"),
+            Self::UnknownOutcome => {
+                ToolFailure::unknown_outcome(request_id(), "look with list_processes before you repeat it")
+            }
+            Self::Busy => ToolFailure::new("busy", format!("{MAX_CALLS} calls are under way, the most there may be"))
+                .hint("wait for one of them; wait_for_state takes several processes at once"),
+        }
+    }
+}
+
+/// A name for one call, to be found again in the daemon's records and the client's transcript.
+fn request_id() -> String {
+    let mut random = [0; 8];
+    // Only a label: without entropy it is a constant one.
+    drop(rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()));
+    format!("r_{:016x}", u64::from_le_bytes(random))
+}
+
+/// The daemon as the tools see it; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Link(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    socket: PathBuf,
+    /// Starts a daemon when nobody listens. Locked for as long as that takes: one start is enough.
+    door: Mutex<Door>,
+    idle: Mutex<Vec<Connection>>,
+    room: Arc<Semaphore>,
+}
+
+/// What cuts a conversation from outside: shutting the socket down wakes whoever blocks on it, and the daemon forgets
+/// what was asked.
+#[derive(Debug, Default)]
+pub(crate) struct Cord(Mutex<CordState>);
+
+#[derive(Debug, Default)]
+struct CordState {
+    is_cut: bool,
+    socket: Option<OwnedFd>,
+}
+
+impl Cord {
+    fn lock(&self) -> MutexGuard<'_, CordState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ties the cord to a connection; false when it was cut already.
+    fn tie(&self, connection: &Connection) -> bool {
+        let mut state = self.lock();
+        state.socket = connection.as_fd().try_clone_to_owned().ok();
+        !state.is_cut && state.socket.is_some()
+    }
+
+    fn untie(&self) {
+        self.lock().socket = None;
+    }
+
+    fn cut(&self) {
+        let mut state = self.lock();
+        state.is_cut = true;
+        if let Some(socket) = state.socket.take() {
+            // A socket that is gone already is as good as cut.
+            drop(std::os::unix::net::UnixStream::from(socket).shutdown(Shutdown::Both));
+        }
+    }
+}
+
+/// Cuts its cord when dropped: a call nobody waits for any more ends at once.
+pub(crate) struct Leash(pub(crate) Arc<Cord>);
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.0.cut();
+    }
+}
+
+impl Link {
+    /// The daemon of `places`; `exe` is started as one when nobody listens.
+    pub(crate) fn new(places: Places, exe: PathBuf) -> Self {
+        let socket = places.socket();
+        let door = Mutex::new(Door::new(places, exe));
+        let room = Arc::new(Semaphore::new(MAX_CALLS));
+        Self(Arc::new(Inner { socket, door, idle: Mutex::default(), room }))
+    }
+
+    /// Has `work` done on a connection. Dropping the future cuts the connection.
+    pub(crate) async fn ask<T, W>(&self, manner: Manner, work: W) -> Result<T, Trouble>
+    where
+        T: Send + 'static,
+        W: Fn(&mut Connection) -> Result<T, ClientError> + Send + Sync + 'static,
+    {
+        let work = Arc::new(work);
+        let give_up = Instant::now() + PATIENCE;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let was_asked = Arc::new(AtomicBool::new(false));
+            let error = match self.once(manner, Arc::clone(&work), Arc::clone(&was_asked)).await? {
+                Ok(value) => return Ok(value),
+                Err(ClientError::Failed(failure)) => return Err(Trouble::Refused(failure)),
+                Err(error) => error,
+            };
+            let is_open = was_asked.load(Ordering::Acquire) && !manner.is_repeatable;
+            match error {
+                ClientError::Broken(_) if is_open => return Err(Trouble::UnknownOutcome),
+                ClientError::Version { .. } => return Err(Trouble::Unreachable(error.to_string())),
+                _ if Instant::now() + pause > give_up => return Err(Trouble::Unreachable(error.to_string())),
+                _ => tokio::time::sleep(pause).await,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// One attempt, in a thread of its own.
+    async fn once<T, W>(
+        &self,
+        manner: Manner,
+        work: Arc<W>,
+        was_asked: Arc<AtomicBool>,
+    ) -> Result<Result<T, ClientError>, Trouble>
+    where
+        T: Send + 'static,
+        W: Fn(&mut Connection) -> Result<T, ClientError> + Send + Sync + 'static,
+    {
+        let permit = Arc::clone(&self.0.room).try_acquire_owned().map_err(|_| Trouble::Busy)?;
+        let cord = Arc::new(Cord::default());
+        let leash = Leash(Arc::clone(&cord));
+        let inner = Arc::clone(&self.0);
+        let asked = Arc::clone(&was_asked);
+        let thread = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            inner.converse(manner, &cord, &asked, &*work)
+        });
+        let answer = tokio::time::timeout(manner.limit, thread).await;
+        drop(leash);
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(Trouble::Unreachable(error.to_string())),
+            Err(_) if was_asked.load(Ordering::Acquire) && !manner.is_repeatable => Err(Trouble::UnknownOutcome),
+            Err(_) => Err(Trouble::Unreachable("it does not answer".to_owned())),
+        }
+    }
+
+    /// Whom the daemon takes this process for, and who the daemon is.
+    pub(crate) async fn welcome(&self) -> Result<Welcome, Trouble> {
+        let socket = self.0.socket.clone();
+        // A connection says hello once, so this needs one of its own; the pooled one has made sure of a daemon.
+        let fresh = move |_: &mut Connection| Connection::open(&socket).map_err(ClientError::Broken)?.hello();
+        self.ask(Manner::QUESTION, fresh).await
+    }
+
+    /// A connection of one's own, tied to `cord`; blocks. For streams that outlive a call.
+    pub(crate) fn open(&self, cord: &Cord) -> Result<Connection, ClientError> {
+        self.0.connect(cord)
+    }
+}
+
+impl Inner {
+    fn converse<T>(
+        &self,
+        manner: Manner,
+        cord: &Cord,
+        was_asked: &AtomicBool,
+        work: &dyn Fn(&mut Connection) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        let mut connection = match self.pooled(cord) {
+            Some(connection) => connection,
+            None => self.connect(cord)?,
+        };
+        was_asked.store(true, Ordering::Release);
+        let answer = work(&mut connection);
+        cord.untie();
+        let is_sound = matches!(answer, Ok(_) | Err(ClientError::Failed(_)));
+        if is_sound && manner.is_reusable && !cord.lock().is_cut {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < MAX_IDLE {
+                idle.push(connection);
+            }
+        }
+        answer
+    }
+
+    /// A kept connection that still lives. One whose daemon went away since is readable: its end.
+    fn pooled(&self, cord: &Cord) -> Option<Connection> {
+        loop {
+            let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+            if matches!(connection.receive_before(Instant::now()), Ok(None)) && cord.tie(&connection) {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn connect(&self, cord: &Cord) -> Result<Connection, ClientError> {
+        let connection = match Connection::open(&self.socket) {
+            Ok(mut connection) => {
+                tied(cord, &connection)?;
+                connection.hello()?;
+                connection
+            }
+            Err(_) => {
+                let connection = self.door.lock().unwrap_or_else(PoisonError::into_inner).connect()?;
+                tied(cord, &connection)?;
+                connection
+            }
+        };
+        Ok(connection)
+    }
+}
+
+fn tied(cord: &Cord, connection: &Connection) -> Result<(), ClientError> {
+    if cord.tie(connection) {
+        return Ok(());
+    }
+    Err(ClientError::Broken(std::io::Error::new(std::io::ErrorKind::Interrupted, "nobody waits for this any more")))
+}

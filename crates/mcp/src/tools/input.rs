@@ -1,0 +1,131 @@
+//! Typing into processes and answering their dialogs.
+//!
+//! Owns what is typed and the look at the screen afterwards. Refuses typing into dialogs: the daemon does, and an answer
+//! names the dialog it is for.
+
+use client::{ClientError, Connection};
+use proto::request::{GiveAnswer, Input, Read, ReadMode, Target, Until, Wait, Write};
+use proto::{ErrorCode, Failure};
+use serde_json::{Map, Value, json};
+
+use super::{Bench, Effect, Outcome, Tool};
+use crate::failure::ToolFailure;
+use crate::fields::{Arguments, PROCESS, Shape, may, must};
+use crate::link::Manner;
+use crate::views::put;
+
+/// Longest text that is typed or pasted.
+const MAX_TEXT: usize = 256 << 10; // 256 KiB
+/// A screen that has not changed for this long has settled.
+const SETTLED_MS: u64 = 300;
+/// Longest look at a screen after typing, in seconds.
+const MAX_WAIT: f64 = 40.0;
+/// Most text of a screen in an answer.
+const SCREEN: u32 = 6_000;
+const WRITE_FIELDS: &[(&str, &str)] = &[("target", "process"), ("text", "text"), ("paste", "text"), ("keys", "keys")];
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool {
+            name: "send_input",
+            title: "Type",
+            says: "Type text, paste text or press keys in a process. To talk to an agent use send_message: it waits for \
+                   the right moment and gives a receipt. Refused while a dialog is open or a person types.",
+            fields: &[
+                PROCESS,
+                must("kind", Shape::OneOf(&["text", "paste", "key"]), ""),
+                may("text", Shape::Text(MAX_TEXT), "For text and paste."),
+                may("keys", Shape::Texts(32), "For key: enter, esc, ctrl-c, up, f5, …"),
+                may("submit", Shape::Flag, "Press enter afterwards."),
+                may("wait", Shape::Seconds(MAX_WAIT), "Then wait this long for the screen to settle and return it."),
+            ],
+            gives: "written: integer, of: integer, submitted?: boolean, screen?: string, offset?: integer",
+            effect: Effect::Destroys,
+            is_core: false,
+            run: |bench, arguments| Box::pin(send(bench, arguments)),
+        },
+        Tool {
+            name: "answer_prompt",
+            title: "Answer a dialog",
+            says: "Answer the dialog an agent waits on. dialog_id and choices are in get_process_status; an answer to a \
+                   dialog that is gone is refused.",
+            fields: &[
+                must("dialog_id", Shape::Integer(0, i64::MAX), ""),
+                must("choice", Shape::Text(400), "A choice's name, number or text."),
+            ],
+            gives: "dialog_id: integer, answered: boolean",
+            effect: Effect::Destroys,
+            is_core: false,
+            run: |bench, arguments| Box::pin(answer(bench, arguments)),
+        },
+    ]
+}
+
+async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let target: Target = arguments.required("process").into();
+    let write = Write {
+        target: target.clone(),
+        input: typed(arguments)?,
+        submit: arguments.flag("submit"),
+        timeout_ms: None,
+    };
+    let wrote = bench.ask(Manner::DEED, WRITE_FIELDS, move |connection| connection.write(write.clone())).await?;
+    let mut answer = Map::new();
+    put(&mut answer, "written", json!(wrote.written));
+    put(&mut answer, "of", json!(wrote.of));
+    put(&mut answer, "submitted", json!(wrote.submitted));
+    if let Some(wait) = arguments.millis("wait") {
+        let (screen, offset) =
+            bench.ask(Manner::QUESTION, WRITE_FIELDS, move |connection| settled(connection, &target, wait)).await?;
+        answer.insert("screen".to_owned(), json!(screen));
+        put(&mut answer, "offset", json!(offset));
+    }
+    Ok(Value::Object(answer).into())
+}
+
+fn typed(arguments: &Arguments) -> Result<Input, ToolFailure> {
+    let kind = arguments.required("kind");
+    let (text, keys) = (arguments.text("text").map(str::to_owned), arguments.texts("keys"));
+    match (kind, text, keys) {
+        ("key", None, Some(keys)) => Ok(Input::Keys(keys)),
+        ("text", Some(text), None) => Ok(Input::Text(text)),
+        ("paste", Some(text), None) => Ok(Input::Paste(text)),
+        ("key", Some(_), _) => Err(ToolFailure::invalid("text", "kind key takes keys")),
+        ("key", None, None) => Err(ToolFailure::invalid("keys", "missing")),
+        (_, None, _) => Err(ToolFailure::invalid("text", "missing")),
+        (_, Some(_), Some(_)) => Err(ToolFailure::invalid("keys", "only kind key takes keys")),
+        _ => Err(ToolFailure::invalid("kind", "must be one of text, paste, key")),
+    }
+}
+
+/// Waits until the screen has settled, at most this long, and reads it.
+fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result<(String, u64), ClientError> {
+    let wait = Wait {
+        targets: vec![target.clone()],
+        until: Until::Silence(SETTLED_MS.min(most_ms)),
+        quantifier: proto::request::Quantifier::All,
+        since: None,
+        timeout_ms: Some(most_ms),
+    };
+    match connection.wait(wait) {
+        // A process that is over, or that never stops printing, can still be read.
+        Ok(_) | Err(ClientError::Failed(Failure { code: ErrorCode::Timeout | ErrorCode::NotRunning, .. })) => {}
+        Err(error) => return Err(error),
+    }
+    let read = Read {
+        target: target.clone(),
+        mode: ReadMode::Screen,
+        since: None,
+        limit: Some(SCREEN),
+        join: false,
+    };
+    connection.read(read).map(|text| (text.text, text.offset))
+}
+
+async fn answer(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let item = arguments.count("dialog_id").unwrap_or_default();
+    let wish = GiveAnswer { item, choice: arguments.required("choice").to_owned() };
+    let fields = &[("item", "dialog_id"), ("choice", "choice")];
+    bench.ask(Manner::DEED, fields, move |connection| connection.answer_item(wish.clone())).await?;
+    Ok(json!({"dialog_id": item, "answered": true}).into())
+}

@@ -1,0 +1,198 @@
+//! What there is and how it is.
+//!
+//! Owns lists, one process, the whole crew and the reasons for a state. Refuses text of screens: that is reading.
+
+use std::collections::BTreeMap;
+
+use client::{ClientError, Connection};
+use proto::agent::{AgentOffer, InboxItem};
+use proto::request::Explain;
+use proto::{Kind, ProcessId, ProcessView};
+use serde_json::{Map, Value, json};
+
+use super::lifecycle::named;
+use super::{Bench, Effect, Outcome, TARGET, Tool};
+use crate::failure::ToolFailure;
+use crate::fields::{Arguments, PROCESS, Shape, may};
+use crate::link::Manner;
+use crate::views::{self, put};
+
+/// Most bytes of rows in one answer: fifty ordinary processes fit, and a longer list is given in parts.
+const PAGE: usize = 16_000;
+/// Most entries of anything else in an answer.
+const MAX_TOLD: usize = 40;
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool {
+            name: "list_processes",
+            title: "List processes",
+            says: "The processes of your project: agents, commands and terminals with status and state.",
+            fields: &[
+                may("kind", Shape::OneOf(&["agent", "command", "terminal"]), ""),
+                may("tree", Shape::Flag, "Order by who spawned whom, with a depth."),
+                may("cursor", Shape::Text(64), "next_cursor of the part before."),
+            ],
+            gives: "processes: [object], next_cursor?: string",
+            effect: Effect::Reads,
+            is_core: true,
+            run: |bench, arguments| Box::pin(list(bench, arguments)),
+        },
+        Tool {
+            name: "get_process_status",
+            title: "Process status",
+            says: "One process in full: status, exit, and for an agent its state with the evidence for it, its newest \
+                   turn, and the dialog it waits on with the choices answer_prompt takes.",
+            fields: &[PROCESS],
+            gives: "id: string, name: string, kind: string, status: string, state?: string, exit?: string, \
+                    agent?: object, dialog?: object",
+            effect: Effect::Reads,
+            is_core: true,
+            run: |bench, arguments| Box::pin(status(bench, arguments)),
+        },
+        Tool {
+            name: "get_project_status",
+            title: "Project status",
+            says: "The crew at a glance: counts, who needs an answer, and which agents can be spawned here.",
+            fields: &[],
+            gives: "processes: integer, statuses: object, states: object, needs_answer: [object], agents: [object], \
+                    working_dir: string, warnings?: [string]",
+            effect: Effect::Reads,
+            is_core: false,
+            run: |bench, _| Box::pin(project(bench)),
+        },
+        Tool {
+            name: "explain_state",
+            title: "Explain a state",
+            says: "Why an agent is believed to be in its state: every source's opinion, and which one won.",
+            fields: &[PROCESS],
+            gives: "id: string, name: string, state: string, why: string, opinions: [object], composer: string, \
+                    drifts: integer, version?: string",
+            effect: Effect::Reads,
+            is_core: false,
+            run: |bench, arguments| Box::pin(explain(bench, arguments)),
+        },
+    ]
+}
+
+async fn list(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let all = bench.ask(Manner::QUESTION, &[], Connection::list).await?;
+    let kind: Option<Kind> = arguments.text("kind").and_then(|word| word.parse().ok());
+    let ordered = if arguments.flag("tree") { by_family(all) } else { all.into_iter().map(|view| (view, None)).collect() };
+    let mut rows = ordered.into_iter().filter(|(view, _)| kind.is_none_or(|kind| view.kind == kind));
+    if let Some(cursor) = arguments.text("cursor") {
+        let found = rows.by_ref().any(|(view, _)| view.id.to_string() == cursor);
+        if !found {
+            return Err(ToolFailure::invalid("cursor", "no such place in the list; begin again without it"));
+        }
+    }
+    let (mut told, mut size, mut next) = (Vec::new(), 0, None);
+    for (view, depth) in rows {
+        let mut row = views::row(&view);
+        put(&mut row, "depth", json!(depth));
+        let row = Value::Object(row);
+        size += row.to_string().len() + 1;
+        if size > PAGE {
+            next = told.last().and_then(|last: &Value| last["id"].as_str().map(str::to_owned));
+            break;
+        }
+        told.push(row);
+    }
+    let mut answer = Map::from_iter([("processes".to_owned(), json!(told))]);
+    put(&mut answer, "next_cursor", json!(next));
+    Ok(Value::Object(answer).into())
+}
+
+/// Depth first from those whose parent is not in the list; a parent's children keep their order.
+fn by_family(all: Vec<ProcessView>) -> Vec<(ProcessView, Option<usize>)> {
+    let ids: Vec<ProcessId> = all.iter().map(|view| view.id).collect();
+    let mut children: BTreeMap<Option<ProcessId>, Vec<ProcessView>> = BTreeMap::new();
+    for view in all {
+        let parent = view.parent.filter(|parent| ids.contains(parent));
+        children.entry(parent).or_default().push(view);
+    }
+    let mut open: Vec<(ProcessView, usize)> =
+        children.remove(&None).unwrap_or_default().into_iter().rev().map(|view| (view, 0)).collect();
+    let mut ordered = Vec::new();
+    while let Some((view, depth)) = open.pop() {
+        let below = children.remove(&Some(view.id)).unwrap_or_default();
+        open.extend(below.into_iter().rev().map(|child| (child, depth + 1)));
+        ordered.push((view, Some(depth)));
+    }
+    ordered
+}
+
+async fn status(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let wanted = arguments.required("process").to_owned();
+    let work = |connection: &mut Connection| Ok((connection.list()?, tolerated(connection.inbox())?));
+    let (all, inbox) = bench.ask(Manner::QUESTION, TARGET, work).await?;
+    let view = named(all, &wanted)?;
+    let item = inbox.iter().flatten().find(|item| item.id == view.id);
+    Ok(Value::Object(views::details(&view, item)).into())
+}
+
+async fn project(bench: &Bench) -> Result<Outcome, ToolFailure> {
+    let work = |connection: &mut Connection| {
+        let inbox = tolerated(connection.inbox())?.unwrap_or_default();
+        let offers = tolerated(connection.agents())?.unwrap_or_default();
+        Ok((connection.status()?, connection.list()?, inbox, offers))
+    };
+    let (daemon, all, inbox, offers) = bench.ask(Manner::QUESTION, &[], work).await?;
+    let (mut statuses, mut states) = (BTreeMap::new(), BTreeMap::new());
+    for view in &all {
+        *statuses.entry(view.status.to_string()).or_insert(0) += 1;
+        if let Some(state) = view.state {
+            *states.entry(state.word()).or_insert(0) += 1;
+        }
+    }
+    let mut answer = Map::new();
+    put(&mut answer, "processes", json!(all.len()));
+    put(&mut answer, "statuses", json!(statuses));
+    put(&mut answer, "states", json!(states));
+    put(&mut answer, "needs_answer", json!(inbox.iter().take(MAX_TOLD).map(needed).collect::<Vec<_>>()));
+    put(&mut answer, "agents", json!(offers.iter().take(MAX_TOLD).map(offered).collect::<Vec<_>>()));
+    put(&mut answer, "working_dir", json!(views::shortened(&bench.here.to_string_lossy(), 400)));
+    if !daemon.warnings.is_empty() {
+        let warnings: Vec<String> =
+            daemon.warnings.iter().take(MAX_TOLD).map(|text| views::shortened(text, 200)).collect();
+        put(&mut answer, "warnings", json!(warnings));
+    }
+    Ok(Value::Object(answer).into())
+}
+
+fn needed(item: &InboxItem) -> Value {
+    json!({"process": item.id, "name": item.name, "dialog_id": item.item, "title": views::shortened(&item.title, 120)})
+}
+
+fn offered(offer: &AgentOffer) -> Value {
+    let mut told = Map::new();
+    put(&mut told, "agent", json!(offer.name));
+    put(&mut told, "is_installed", json!(offer.program.is_some()));
+    put(&mut told, "version", json!(offer.version.as_deref().map(|version| views::shortened(version, 40))));
+    Value::Object(told)
+}
+
+async fn explain(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let wish = Explain { target: arguments.required("process").into() };
+    let told = bench.ask(Manner::QUESTION, TARGET, move |connection| connection.explain(wish.clone())).await?;
+    let opinions: Vec<Value> = told.opinions.iter().map(views::opinion).collect();
+    let mut answer = Map::new();
+    put(&mut answer, "id", json!(told.id));
+    put(&mut answer, "name", json!(told.name));
+    put(&mut answer, "state", json!(told.agent.state));
+    answer.insert("why".to_owned(), json!(views::shortened(&told.why, 600)));
+    put(&mut answer, "opinions", json!(opinions));
+    put(&mut answer, "composer", json!(told.composer));
+    put(&mut answer, "drifts", json!(told.drifts));
+    put(&mut answer, "version", json!(told.version.as_deref().map(|version| views::shortened(version, 80))));
+    Ok(Value::Object(answer).into())
+}
+
+/// A refusal of something that only adds to an answer leaves the answer without it.
+fn tolerated<T>(asked: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+    match asked {
+        Ok(value) => Ok(Some(value)),
+        Err(ClientError::Failed(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

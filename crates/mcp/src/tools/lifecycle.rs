@@ -1,0 +1,306 @@
+//! Beginning and ending processes.
+//!
+//! Owns the arguments of each and the directory a process starts in. Refuses rights and trust: the daemon judges both.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proto::reply::{Ended, Spawned};
+use proto::request::{AgentWish, Close, Kill, Rename, Restart, Resume, Spawn, Target, Until, Wait};
+use proto::{Kind, Name, ProcessView};
+use serde_json::{Map, Value, json};
+
+use super::{Bench, Effect, Outcome, TARGET, Tool};
+use crate::failure::ToolFailure;
+use crate::fields::{Arguments, Field, PROCESS, Shape, may, must};
+use crate::link::Manner;
+use crate::views::{self, put};
+use crate::waiting::{Then, Waiting};
+
+const NAME: Field = may("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -");
+const WORKING_DIR: Field = may("working_dir", Shape::Text(4096), "Default: yours.");
+const TASK: Field = may("task", Shape::Text(200), "A task to work for.");
+/// Longest word of an argv.
+const WORD: usize = 128 << 10; // 128 KiB
+/// What a spawn gives back.
+const SPAWNED: &str = "id: string, name: string, kind: string, status: string, run: integer, pid?: integer";
+const SPAWN_FIELDS: &[(&str, &str)] =
+    &[("argv", "argv"), ("name", "name"), ("cwd", "working_dir"), ("env", "env"), ("task", "task")];
+const AGENT_FIELDS: &[(&str, &str)] = &[
+    ("argv", "agent"),
+    ("name", "name"),
+    ("cwd", "working_dir"),
+    ("prompt", "instructions"),
+    ("task", "task"),
+];
+/// The signals a process may be sent, with their numbers on Linux.
+const SIGNALS: &[(&str, i32)] = &[
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("KILL", 9),
+    ("USR1", 10),
+    ("USR2", 12),
+    ("TERM", 15),
+    ("CONT", 18),
+    ("STOP", 19),
+    ("WINCH", 28),
+];
+const SIGNAL_NAMES: &[&str] = &["HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "WINCH"];
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool {
+            name: "spawn_agent",
+            title: "Spawn an agent",
+            says: "Start a coding agent as your child and give it its first instructions. Answers at once with its id; \
+                   with MCP tasks and instructions, the task completes with its first answer. get_project_status lists \
+                   agents.",
+            fields: &[
+                must("agent", Shape::Text(64), "Which, e.g. from get_project_status."),
+                NAME,
+                may("instructions", Shape::Text(64 << 10), "Its first message."),
+                TASK,
+                WORKING_DIR,
+            ],
+            gives: "id: string, name: string, kind: string, status: string, run: integer, pid?: integer, \
+                    turn?: integer, end?: string, text?: string, truncated?: boolean",
+            effect: Effect::Adds,
+            is_core: true,
+            run: |bench, arguments| Box::pin(spawn_agent(bench, arguments)),
+        },
+        Tool {
+            name: "spawn_process",
+            title: "Spawn a command or terminal",
+            says: "Start a command (its entry stays after it exits) or a terminal (its entry goes). Give argv, or shell \
+                   for a line of shell.",
+            fields: &[
+                must("kind", Shape::OneOf(&["command", "terminal"]), ""),
+                may("argv", Shape::Texts(WORD), "Program and arguments; no shell."),
+                may("shell", Shape::Text(WORD), "A line for sh -c."),
+                NAME,
+                WORKING_DIR,
+                may("env", Shape::Pairs(WORD), "Extra variables."),
+            ],
+            gives: SPAWNED,
+            effect: Effect::Adds,
+            is_core: false,
+            run: |bench, arguments| Box::pin(spawn_process(bench, arguments)),
+        },
+        Tool {
+            name: "start_process",
+            title: "Start again",
+            says: "Start a process whose run is over. An agent continues its session where it has one.",
+            fields: &[PROCESS],
+            gives: SPAWNED,
+            effect: Effect::Adds,
+            is_core: false,
+            run: |bench, arguments| Box::pin(start(bench, arguments)),
+        },
+        Tool {
+            name: "restart_process",
+            title: "Restart",
+            says: "End the run, if there is one, and start a fresh one.",
+            fields: &[PROCESS],
+            gives: SPAWNED,
+            effect: Effect::Destroys,
+            is_core: false,
+            run: |bench, arguments| Box::pin(restart(bench, arguments)),
+        },
+        Tool {
+            name: "stop_process",
+            title: "Stop",
+            says: "End the run and everything it started, or send only one signal. The entry, its screen and log stay.",
+            fields: &[PROCESS, may("signal", Shape::OneOf(SIGNAL_NAMES), "Send only this.")],
+            gives: "id: string, exit?: string, signalled?: boolean",
+            effect: Effect::Destroys,
+            is_core: false,
+            run: |bench, arguments| Box::pin(stop(bench, arguments)),
+        },
+        Tool {
+            name: "close_process",
+            title: "Close",
+            says: "End the run and remove the entry with its screen, log and descendants. Read the result first.",
+            fields: &[PROCESS],
+            gives: "id: string, closed: boolean, exit?: string",
+            effect: Effect::Destroys,
+            is_core: false,
+            run: |bench, arguments| Box::pin(close(bench, arguments)),
+        },
+        Tool {
+            name: "rename_process",
+            title: "Rename",
+            says: "Give a process another name.",
+            fields: &[PROCESS, must("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -")],
+            gives: "id: string, name: string",
+            effect: Effect::Adds,
+            is_core: false,
+            run: |bench, arguments| Box::pin(rename(bench, arguments)),
+        },
+    ]
+}
+
+async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let prompt = arguments.text("instructions").map(str::to_owned);
+    let wish = Spawn {
+        kind: Kind::Agent,
+        name: name(arguments)?,
+        argv: vec![arguments.required("agent").to_owned()],
+        cwd: Some(working_dir(bench, arguments)),
+        task: arguments.text("task").map(str::to_owned),
+        agent: AgentWish { prompt: prompt.clone(), ..AgentWish::default() },
+        ..Spawn::default()
+    };
+    let spawned =
+        bench.ask(Manner::DEED, AGENT_FIELDS, move |connection| connection.spawn(wish.clone())).await?;
+    let base = told(&spawned);
+    if prompt.is_none() {
+        return Ok(Value::Object(base).into());
+    }
+    // An agent's turns are counted from one, so its instructions begin the first.
+    let wait = Wait {
+        targets: vec![Target(spawned.id.to_string())],
+        until: Until::Turn(1),
+        quantifier: proto::request::Quantifier::All,
+        since: None,
+        timeout_ms: None,
+    };
+    Ok(Outcome::Waiting(Box::new(Waiting {
+        wait,
+        timeout: None,
+        told: format!("{} ({}) works on its instructions", spawned.name, spawned.id),
+        fields: AGENT_FIELDS,
+        meanwhile: Some(Value::Object(base.clone())),
+        then: Then::GiveTurn { process: spawned.id, turn: 1, base },
+    })))
+}
+
+async fn spawn_process(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let kind = if arguments.required("kind") == "terminal" { Kind::Terminal } else { Kind::Command };
+    let argv = match (arguments.texts("argv"), arguments.text("shell")) {
+        (Some(_), Some(_)) => return Err(ToolFailure::invalid("shell", "give argv or shell, not both")),
+        (Some(argv), None) => argv,
+        (None, Some(line)) => ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
+        (None, None) if kind == Kind::Terminal => Vec::new(),
+        (None, None) => return Err(ToolFailure::invalid("argv", "missing: a command needs argv or shell")),
+    };
+    let env: BTreeMap<String, String> = arguments.pairs("env").unwrap_or_default().into_iter().collect();
+    let wish = Spawn {
+        kind,
+        name: name(arguments)?,
+        argv,
+        cwd: Some(working_dir(bench, arguments)),
+        env,
+        ..Spawn::default()
+    };
+    let spawned =
+        bench.ask(Manner::DEED, SPAWN_FIELDS, move |connection| connection.spawn(wish.clone())).await?;
+    Ok(Value::Object(told(&spawned)).into())
+}
+
+async fn start(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let view = find(bench, arguments.required("process")).await?;
+    if view.pid.is_some() {
+        return Err(ToolFailure::new("conflict", format!("process: {} runs already", view.name))
+            .hint("restart_process ends its run first"));
+    }
+    let target = Target(view.id.to_string());
+    let has_session = view.agent.as_ref().is_some_and(|agent| agent.session.is_some());
+    let work = move |connection: &mut client::Connection| match has_session {
+        true => connection.resume(Resume { target: target.clone(), session: None }),
+        false => connection.restart(Restart { target: target.clone() }),
+    };
+    let spawned = bench.ask(Manner::DEED, TARGET, work).await?;
+    Ok(Value::Object(told(&spawned)).into())
+}
+
+async fn restart(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let target: Target = arguments.required("process").into();
+    let work = move |connection: &mut client::Connection| connection.restart(Restart { target: target.clone() });
+    let spawned = bench.ask(Manner::DEED, TARGET, work).await?;
+    Ok(Value::Object(told(&spawned)).into())
+}
+
+async fn stop(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let word = arguments.text("signal");
+    let signal = word.and_then(|word| SIGNALS.iter().find(|(name, _)| *name == word)).map(|(_, number)| *number);
+    let id = find(bench, arguments.required("process")).await?.id;
+    let target = Target(id.to_string());
+    let work = move |connection: &mut client::Connection| {
+        connection.kill(Kill { target: target.clone(), signal, grace_ms: None })
+    };
+    Ok(match bench.ask(Manner::DEED, TARGET, work).await? {
+        Some(ended) => Value::Object(end_told(&ended)).into(),
+        None => json!({"id": id, "signalled": true}).into(),
+    })
+}
+
+async fn close(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let target: Target = arguments.required("process").into();
+    let work = move |connection: &mut client::Connection| {
+        connection.close(Close { target: target.clone(), keep_background: false })
+    };
+    let mut closed = end_told(&bench.ask(Manner::DEED, TARGET, work).await?);
+    put(&mut closed, "closed", json!(true));
+    Ok(Value::Object(closed).into())
+}
+
+async fn rename(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let name = name(arguments)?.unwrap_or_default();
+    let id = find(bench, arguments.required("process")).await?.id;
+    let (target, wish) = (Target(id.to_string()), name.clone());
+    let work = move |connection: &mut client::Connection| {
+        connection.rename(Rename { target: target.clone(), name: wish.clone() })
+    };
+    let fields = &[("target", "process"), ("name", "name")];
+    bench.ask(Manner::QUESTION, fields, work).await?;
+    Ok(json!({"id": id, "name": name}).into())
+}
+
+/// The process of this id or name, as far as the caller may see it.
+pub(super) async fn find(bench: &Bench, wanted: &str) -> Result<ProcessView, ToolFailure> {
+    let all = bench.ask(Manner::QUESTION, &[], |connection| connection.list()).await?;
+    named(all, wanted)
+}
+
+/// The one of these with this id or name.
+pub(super) fn named(all: Vec<ProcessView>, wanted: &str) -> Result<ProcessView, ToolFailure> {
+    let is_it = |view: &ProcessView| view.id.to_string() == wanted || view.name.as_str() == wanted;
+    all.into_iter().find(is_it).ok_or_else(|| {
+        let shown: String = wanted.chars().take(64).collect();
+        let failure = proto::Failure::new(proto::ErrorCode::NotFound, format!("no process is called {shown}"));
+        ToolFailure::refusal(&failure, TARGET)
+    })
+}
+
+fn name(arguments: &Arguments) -> Result<Option<String>, ToolFailure> {
+    let Some(text) = arguments.text("name") else { return Ok(None) };
+    let name: Name = text.parse().map_err(|why| ToolFailure::invalid("name", why))?;
+    Ok(Some(name.to_string()))
+}
+
+/// Where it starts: as told, else where this server does.
+fn working_dir(bench: &Bench, arguments: &Arguments) -> String {
+    let told = arguments.text("working_dir").map_or_else(|| Path::new("."), Path::new);
+    let joined = if told == Path::new(".") { bench.here.clone() } else { bench.here.join(told) };
+    joined.to_string_lossy().into_owned()
+}
+
+fn told(spawned: &Spawned) -> Map<String, Value> {
+    let mut all = Map::new();
+    put(&mut all, "id", json!(spawned.id));
+    put(&mut all, "name", json!(spawned.name));
+    put(&mut all, "kind", json!(spawned.kind));
+    put(&mut all, "status", json!(spawned.status));
+    put(&mut all, "run", json!(spawned.run));
+    put(&mut all, "pid", json!(spawned.pid));
+    all
+}
+
+fn end_told(ended: &Ended) -> Map<String, Value> {
+    let mut all = Map::new();
+    put(&mut all, "id", json!(ended.id));
+    put(&mut all, "exit", ended.exit.as_ref().map_or(Value::Null, |exit| json!(views::ended(exit))));
+    all
+}
+

@@ -1,0 +1,163 @@
+//! The tools: one file per family, one table for all.
+//!
+//! Owns what a tool is and finding one by name. Refuses knowing any of them: a new family is a new file and one line in
+//! [`all`].
+
+mod coordination;
+mod input;
+mod inspection;
+mod lifecycle;
+mod meta;
+mod output;
+mod waits;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use client::{ClientError, Connection};
+use proto::agent::MailId;
+use rmcp::model::{MetaObject, Tool as Listed, ToolAnnotations};
+use serde_json::Value;
+
+use crate::failure::ToolFailure;
+use crate::fields::{self, Arguments, Field};
+use crate::link::{Link, Manner};
+use crate::outputs;
+use crate::vendors;
+use crate::waiting::Waiting;
+
+pub(crate) use meta::TOPICS;
+
+/// What calling a tool does to the world, for clients that ask before they call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing changes.
+    Reads,
+    /// Something is added or told.
+    Adds,
+    /// Something may be lost.
+    Destroys,
+}
+
+/// One tool.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    /// What it is for, to the model.
+    pub(crate) says: &'static str,
+    pub(crate) fields: &'static [Field],
+    /// What it gives back, in the words of [`outputs`].
+    pub(crate) gives: &'static str,
+    pub(crate) effect: Effect,
+    /// Whether a client that defers tools should load it at once.
+    pub(crate) is_core: bool,
+    run: Run,
+}
+
+type Run = for<'a> fn(&'a Bench, &'a Arguments) -> Answering<'a>;
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<Outcome, ToolFailure>> + Send + 'a>>;
+
+/// What came of a call.
+pub(crate) enum Outcome {
+    /// The answer.
+    Done(Value),
+    /// The answer comes when something has happened.
+    Waiting(Box<Waiting>),
+}
+
+impl From<Value> for Outcome {
+    fn from(value: Value) -> Self {
+        Self::Done(value)
+    }
+}
+
+/// What every tool works with.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) link: Link,
+    /// Where relative directories begin: where the agent works.
+    pub(crate) here: PathBuf,
+    /// Messages sent through this server, newest last.
+    pub(crate) sent: Mutex<VecDeque<MailId>>,
+}
+
+impl Bench {
+    pub(crate) fn new(link: Link, here: PathBuf) -> Arc<Self> {
+        Arc::new(Self { link, here, sent: Mutex::default() })
+    }
+
+    /// Asks the daemon; `fields` pairs the door's names of fields with the tool's, the first one first to blame.
+    pub(crate) async fn ask<T, W>(
+        &self,
+        manner: Manner,
+        fields: &[(&str, &str)],
+        work: W,
+    ) -> Result<T, ToolFailure>
+    where
+        T: Send + 'static,
+        W: Fn(&mut Connection) -> Result<T, ClientError> + Send + Sync + 'static,
+    {
+        self.link.ask(manner, work).await.map_err(|trouble| trouble.told(fields))
+    }
+}
+
+/// The door's `target` is a tool's `process`.
+pub(crate) const TARGET: &[(&str, &str)] = &[("target", "process")];
+
+/// Every tool, family by family.
+pub(crate) fn all() -> &'static [Tool] {
+    static ALL: OnceLock<Vec<Tool>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let families = [
+            lifecycle::tools(),
+            inspection::tools(),
+            output::tools(),
+            waits::tools(),
+            input::tools(),
+            coordination::tools(),
+            meta::tools(),
+        ];
+        families.into_iter().flatten().collect()
+    })
+}
+
+/// The tool of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Tool> {
+    all().iter().find(|tool| tool.name == name)
+}
+
+impl Tool {
+    /// Judges the arguments and does it.
+    pub(crate) async fn call(
+        &self,
+        bench: &Bench,
+        given: serde_json::Map<String, Value>,
+    ) -> Result<Outcome, ToolFailure> {
+        let arguments = Arguments::check(self.fields, given)?;
+        (self.run)(bench, &arguments).await
+    }
+
+    /// As clients see it.
+    pub(crate) fn listed(&self) -> Listed {
+        let mut listed = Listed::new(self.name, self.says, fields::schema(self.fields));
+        listed.title = Some(self.title.to_owned());
+        listed.output_schema = outputs::schema(self.gives).ok().map(Arc::new);
+        let hints = ToolAnnotations::new();
+        listed.annotations = Some(match self.effect {
+            Effect::Reads => hints.read_only(true).open_world(false),
+            Effect::Adds => hints.read_only(false).destructive(false),
+            Effect::Destroys => hints.read_only(false).destructive(true),
+        });
+        if self.is_core {
+            let mut meta = MetaObject::new();
+            meta.insert(vendors::always_load().to_owned(), Value::Bool(true));
+            listed.meta = Some(meta);
+        }
+        listed
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! What processes show and print.
+//!
+//! Owns keeping answers small and the cursors that lead on. Refuses escape sequences in them: text comes from the
+//! emulator, and raw bytes come escaped.
+
+use client::{ClientError, Connection, Incoming};
+use proto::Notice;
+use proto::frame::DataKind;
+use proto::reply::Text;
+use proto::request::{Follow, Read, ReadMode, Search, Target};
+use serde_json::{Map, Value, json};
+
+use super::{Bench, Effect, Outcome, TARGET, Tool};
+use crate::failure::ToolFailure;
+use crate::fields::{Arguments, PROCESS, Shape, may, must};
+use crate::link::Manner;
+use crate::views::{put, shortened};
+
+/// Longest answer, as JSON. Clients put longer ones aside and give the model a reference instead.
+pub(crate) const MAX_ANSWER: usize = 19_000;
+/// Text asked for when nobody says how much.
+const DEFAULT_LIMIT: i64 = 12_000;
+/// Most text that may be asked for.
+const MAX_LIMIT: i64 = 16_000;
+/// Most raw bytes: one of them may take five characters of JSON.
+const MAX_RAW: i64 = 3_600;
+/// Most matches.
+const MAX_MATCHES: i64 = 200;
+/// Longest line of a match, in characters.
+const MATCH_LINE: usize = 300;
+
+const SINCE: &str = "Continue from here: the offset of an answer before.";
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool {
+            name: "get_process_output",
+            title: "Read output",
+            says: "Read a process: screen (what it shows now), history (rendered lines, scrollback included) or stream \
+                   (everything it printed, as text). Without since: the newest. offset leads on.",
+            fields: &[
+                PROCESS,
+                may("mode", Shape::OneOf(&["screen", "stream", "history"]), "Default: screen."),
+                may("since", Shape::Integer(0, i64::MAX), SINCE),
+                may("limit", Shape::Integer(1, MAX_LIMIT), "Bytes of text; default 12000."),
+            ],
+            gives: "text: string, offset: integer, version: integer, missed?: integer, truncated?: boolean, \
+                    title?: string, cursor?: object, alternate?: boolean",
+            effect: Effect::Reads,
+            is_core: true,
+            run: |bench, arguments| Box::pin(read(bench, arguments)),
+        },
+        Tool {
+            name: "get_process_raw_output",
+            title: "Read raw bytes",
+            says: "The bytes a process printed, escape sequences included, written as \\xNN.",
+            fields: &[
+                PROCESS,
+                may("since", Shape::Integer(0, i64::MAX), SINCE),
+                may("limit", Shape::Integer(1, MAX_RAW), "Bytes; default 3600."),
+            ],
+            gives: "bytes: string, start: integer, offset: integer, end: integer, missed?: integer",
+            effect: Effect::Reads,
+            is_core: false,
+            run: |bench, arguments| Box::pin(raw(bench, arguments)),
+        },
+        Tool {
+            name: "search_output",
+            title: "Search output",
+            says: "Find a regular expression in the rendered lines of a process, scrollback included.",
+            fields: &[
+                PROCESS,
+                must("pattern", Shape::Text(1024), "A regular expression."),
+                may("limit", Shape::Integer(1, MAX_MATCHES), "Most matches; default 50."),
+            ],
+            gives: "matches: [object], truncated?: boolean",
+            effect: Effect::Reads,
+            is_core: false,
+            run: |bench, arguments| Box::pin(search(bench, arguments)),
+        },
+    ]
+}
+
+async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let mode = match arguments.text("mode") {
+        Some("stream") => ReadMode::Stream,
+        Some("history") => ReadMode::History,
+        _ => ReadMode::Screen,
+    };
+    if mode == ReadMode::Screen && arguments.has("since") {
+        return Err(ToolFailure::invalid("since", "a screen is only now; use mode stream or history"));
+    }
+    let mut limit = arguments.integer("limit").unwrap_or(DEFAULT_LIMIT);
+    loop {
+        let wish = Read {
+            target: arguments.required("process").into(),
+            mode,
+            since: arguments.count("since"),
+            limit: u32::try_from(limit).ok(),
+            join: mode != ReadMode::Screen,
+        };
+        let text = bench.ask(Manner::QUESTION, TARGET, move |connection| connection.read(wish.clone())).await?;
+        let answer = Value::Object(told(text));
+        // Quotes and backslashes take two characters in JSON: such a text is asked for again, shorter.
+        if answer.to_string().len() <= MAX_ANSWER || limit < 64 {
+            return Ok(answer.into());
+        }
+        limit /= 2;
+    }
+}
+
+fn told(text: Text) -> Map<String, Value> {
+    let mut answer = Map::new();
+    answer.insert("text".to_owned(), json!(text.text));
+    put(&mut answer, "offset", json!(text.offset));
+    put(&mut answer, "version", json!(text.version));
+    put(&mut answer, "title", json!(shortened(&text.title, 200)));
+    if text.missed > 0 {
+        put(&mut answer, "missed", json!(text.missed));
+    }
+    if text.truncated {
+        put(&mut answer, "truncated", json!(true));
+    }
+    if text.mode == ReadMode::Screen {
+        put(&mut answer, "cursor", json!(text.cursor));
+        put(&mut answer, "alternate", json!(text.alternate));
+    }
+    answer
+}
+
+/// Bytes of a log between two offsets.
+struct Piece {
+    start: u64,
+    end: u64,
+    missed: u64,
+    bytes: Vec<u8>,
+}
+
+async fn raw(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let target: Target = arguments.required("process").into();
+    let limit = usize::try_from(arguments.integer("limit").unwrap_or(MAX_RAW)).unwrap_or_default();
+    let since = arguments.count("since");
+    let work = move |connection: &mut Connection| piece(connection, &target, since, limit);
+    let piece = bench.ask(Manner::STREAM, TARGET, work).await?;
+    let mut answer = Map::new();
+    answer.insert("bytes".to_owned(), json!(piece.bytes.escape_ascii().to_string()));
+    put(&mut answer, "start", json!(piece.start));
+    put(&mut answer, "offset", json!(piece.start + piece.bytes.len() as u64));
+    put(&mut answer, "end", json!(piece.end));
+    if piece.missed > 0 {
+        put(&mut answer, "missed", json!(piece.missed));
+    }
+    Ok(Value::Object(answer).into())
+}
+
+/// Follows the log for as long as it takes to have `limit` bytes; the newest when nobody says from where.
+fn piece(
+    connection: &mut Connection,
+    target: &Target,
+    since: Option<u64>,
+    limit: usize,
+) -> Result<Piece, ClientError> {
+    let from = match since {
+        Some(since) => Some(since),
+        None => newest(connection, target, limit)?,
+    };
+    let began = connection.begin_follow(Follow { target: target.clone(), from, live: false })?;
+    let from = from.unwrap_or(began.log.start);
+    let start = from.clamp(began.log.start, began.log.end);
+    let mut piece = Piece { start, end: began.log.end, missed: start.saturating_sub(from), bytes: Vec::new() };
+    while piece.bytes.len() < limit {
+        match connection.receive()? {
+            Some(Incoming::Data(data)) if data.kind == DataKind::Output => {
+                if piece.bytes.is_empty() {
+                    piece.missed += data.offset.saturating_sub(piece.start);
+                    piece.start = data.offset;
+                }
+                piece.bytes.extend_from_slice(&data.bytes);
+            }
+            None | Some(Incoming::Notice(Notice::End { .. })) => break,
+            Some(_) => {}
+        }
+    }
+    piece.bytes.truncate(limit);
+    Ok(piece)
+}
+
+/// Where the newest `limit` bytes begin; nothing when the list does not say.
+fn newest(connection: &mut Connection, target: &Target, limit: usize) -> Result<Option<u64>, ClientError> {
+    let all = connection.list()?;
+    let view = all.iter().find(|view| view.id.to_string() == target.0 || view.name.as_str() == target.0);
+    Ok(view.map(|view| view.log.end.saturating_sub(limit as u64).max(view.log.start)))
+}
+
+async fn search(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let wish = Search {
+        target: arguments.required("process").into(),
+        pattern: arguments.required("pattern").to_owned(),
+        limit: u32::try_from(arguments.integer("limit").unwrap_or(50)).ok(),
+    };
+    let fields = &[("target", "process"), ("pattern", "pattern"), ("limit", "limit")];
+    let found = bench.ask(Manner::QUESTION, fields, move |connection| connection.search(wish.clone())).await?;
+    let (mut matches, mut size, mut is_cut) = (Vec::new(), 0, found.truncated);
+    for hit in found.matches {
+        let row = json!({"line": hit.line, "text": shortened(&hit.text, MATCH_LINE)});
+        size += row.to_string().len() + 1;
+        if size > MAX_ANSWER - 100 {
+            is_cut = true;
+            break;
+        }
+        matches.push(row);
+    }
+    let mut answer = Map::from_iter([("matches".to_owned(), json!(matches))]);
+    if is_cut {
+        put(&mut answer, "truncated", json!(true));
+    }
+    Ok(Value::Object(answer).into())
+}

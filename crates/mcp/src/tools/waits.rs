@@ -1,0 +1,109 @@
+//! Waiting for something to happen.
+//!
+//! Owns what is waited for and from where on. Refuses holding a client's call for ever: how long one answer may take is
+//! decided in [`crate::waiting`].
+
+use std::time::Duration;
+
+use client::Connection;
+use proto::AgentState;
+use proto::request::{Nothing, Quantifier, Target, Until, Wait};
+
+use super::lifecycle::named;
+use super::{Bench, Effect, Outcome, TARGET, Tool};
+use crate::failure::ToolFailure;
+use crate::fields::{Arguments, Field, MAX_SECONDS, PROCESS, Shape, may, must};
+use crate::link::Manner;
+use crate::waiting::{Then, Waiting};
+
+const TIMEOUT: Field = may("timeout_seconds", Shape::Seconds(MAX_SECONDS), "Then the error timeout.");
+/// The states, in the order of an agent's life.
+const STATES: &[&str] = &["starting", "working", "thinking", "blocked", "waiting", "idle", "error", "exited"];
+const STATE_FIELDS: &[(&str, &str)] = &[("targets", "processes"), ("target", "processes"), ("state", "states")];
+const PATTERN_FIELDS: &[(&str, &str)] =
+    &[("target", "process"), ("targets", "process"), ("pattern", "pattern"), ("since", "since")];
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool {
+            name: "wait_for_state",
+            title: "Wait for a state",
+            says: "Wait until agents are in one of the states (idle: takes a prompt; blocked: needs an answer), or with \
+                   states [exited] until processes of any kind are over. Becomes an MCP task where the client has them; \
+                   else it answers still_running within 50 s: then call it again.",
+            fields: &[
+                must("processes", Shape::Texts(64), "Ids or names."),
+                must("states", Shape::SomeOf(STATES), ""),
+                may("mode", Shape::OneOf(&["any", "all"]), "How many of them; default all."),
+                TIMEOUT,
+            ],
+            gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
+            effect: Effect::Reads,
+            is_core: true,
+            run: |bench, arguments| Box::pin(state(bench, arguments)),
+        },
+        Tool {
+            name: "wait_for_pattern",
+            title: "Wait for output",
+            says: "Wait until a line matching a regular expression appears, also right before exit. Without since only \
+                   new output counts. After still_running, pass its since to miss nothing.",
+            fields: &[
+                PROCESS,
+                must("pattern", Shape::Text(1024), "A regular expression."),
+                may("since", Shape::Integer(0, i64::MAX), "Count output from this offset on."),
+                TIMEOUT,
+            ],
+            gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
+            effect: Effect::Reads,
+            is_core: false,
+            run: |bench, arguments| Box::pin(pattern(bench, arguments)),
+        },
+    ]
+}
+
+#[expect(clippy::unused_async, reason = "every tool of the table has one shape")]
+async fn state(_bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let words = arguments.texts("states").unwrap_or_default();
+    let states: Vec<AgentState> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    let until = if states == [AgentState::Exited] { Until::Exit(Nothing {}) } else { Until::State(states) };
+    let processes = arguments.texts("processes").unwrap_or_default();
+    let told = format!("waiting for {} to be {}", processes.join(", "), words.join(" or "));
+    let wait = Wait {
+        targets: processes.into_iter().map(Target).collect(),
+        until,
+        quantifier: if arguments.text("mode") == Some("any") { Quantifier::Any } else { Quantifier::All },
+        since: None,
+        timeout_ms: None,
+    };
+    Ok(waiting(wait, arguments, told, STATE_FIELDS))
+}
+
+async fn pattern(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let wanted = arguments.required("process").to_owned();
+    // Fixed before the wait begins: whatever is printed between two calls, or while the daemon is away, still counts.
+    let since = match arguments.count("since") {
+        Some(since) => since,
+        None => named(bench.ask(Manner::QUESTION, TARGET, Connection::list).await?, &wanted)?.log.end,
+    };
+    let pattern = arguments.required("pattern").to_owned();
+    let told = format!("waiting for {pattern} in {wanted}");
+    let wait = Wait {
+        targets: vec![Target(wanted)],
+        until: Until::Pattern(pattern),
+        quantifier: Quantifier::All,
+        since: Some(since),
+        timeout_ms: None,
+    };
+    Ok(waiting(wait, arguments, told, PATTERN_FIELDS))
+}
+
+fn waiting(
+    wait: Wait,
+    arguments: &Arguments,
+    told: String,
+    fields: &'static [(&'static str, &'static str)],
+) -> Outcome {
+    let timeout = arguments.millis("timeout_seconds").map(Duration::from_millis);
+    let told = crate::views::shortened(&told, 200);
+    Outcome::Waiting(Box::new(Waiting { wait, timeout, told, fields, meanwhile: None, then: Then::Tell }))
+}

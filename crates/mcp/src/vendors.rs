@@ -1,0 +1,40 @@
+//! What some clients expect by name: a mark on tools that must not be deferred, and where skills are looked for.
+//!
+//! Owns reading the data beside it. Refuses vendor words in code: they are in the data.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+#[derive(Debug, Default, Deserialize)]
+struct Vendors {
+    always_load: String,
+    skill_directories: Vec<String>,
+}
+
+fn vendors() -> &'static Vendors {
+    static VENDORS: OnceLock<Vendors> = OnceLock::new();
+    // A test reads the data; a build that cannot has no marks rather than no server.
+    VENDORS.get_or_init(|| serde_json::from_str(include_str!("vendors.json")).unwrap_or_default())
+}
+
+/// The key that says: load this tool at once.
+pub(crate) fn always_load() -> &'static str {
+    &vendors().always_load
+}
+
+/// Where agents look for skills, from a project's root.
+pub(crate) fn skill_directories() -> &'static [String] {
+    &vendors().skill_directories
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_can_be_read() {
+        assert!(always_load().contains('/'));
+        assert_eq!(skill_directories().len(), 2);
+    }
+}

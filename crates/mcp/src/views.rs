@@ -1,0 +1,123 @@
+//! Processes in the fewest words a model needs: JSON with nothing in it that says nothing.
+//!
+//! Owns the shapes of a process in lists and alone. Refuses raw text of children: titles and argv are made printable.
+
+use proto::agent::{AgentView, InboxItem, Opinion};
+use proto::{Exit, Printable, ProcessView};
+use serde_json::{Map, Value, json};
+
+/// Longest command in a list, in characters.
+const COMMAND: usize = 24;
+
+/// One row of a list.
+pub(crate) fn row(view: &ProcessView) -> Map<String, Value> {
+    let mut row = Map::new();
+    put(&mut row, "id", json!(view.id));
+    put(&mut row, "name", json!(view.name));
+    put(&mut row, "kind", json!(view.kind));
+    put(&mut row, "status", json!(view.status));
+    put(&mut row, "state", json!(view.state));
+    put(&mut row, "parent", json!(view.parent));
+    put(&mut row, "exit", view.exit.as_ref().map_or(Value::Null, |exit| json!(ended(exit))));
+    put(&mut row, "command", json!(shortened(&view.argv.join(" "), COMMAND)));
+    row
+}
+
+/// Everything about one process that helps to decide what to do with it.
+pub(crate) fn details(view: &ProcessView, item: Option<&InboxItem>) -> Map<String, Value> {
+    let mut all = row(view);
+    put(&mut all, "command", json!(shortened(&view.argv.join(" "), 400)));
+    put(&mut all, "working_dir", json!(Printable(&view.cwd).to_string()));
+    put(&mut all, "run", json!(view.run));
+    put(&mut all, "pid", json!(view.pid));
+    put(&mut all, "task", json!(view.task));
+    put(&mut all, "typing", json!(view.owner));
+    put(&mut all, "failure", json!(view.failure.as_deref().map(|why| Printable(why).to_string())));
+    put(&mut all, "title", json!(shortened(&view.title, 120)));
+    put(&mut all, "log", json!({"start": view.log.start, "end": view.log.end}));
+    put(&mut all, "active_at_ms", json!(view.active_at));
+    if let Some(agent) = &view.agent {
+        put(&mut all, "agent", Value::Object(agent_details(agent)));
+    }
+    if let Some(item) = item {
+        put(&mut all, "dialog", dialog(item));
+    }
+    all
+}
+
+/// An agent beyond its process: why it is believed to be in its state.
+pub(crate) fn agent_details(agent: &AgentView) -> Map<String, Value> {
+    let mut all = Map::new();
+    put(&mut all, "manifest", json!(agent.manifest));
+    put(&mut all, "state", json!(agent.state));
+    put(&mut all, "since_ms", json!(agent.since));
+    put(&mut all, "evidence", agent.evidence.as_ref().map_or(Value::Null, opinion));
+    put(&mut all, "turn", json!(agent.turn));
+    put(&mut all, "waiting_messages", json!(agent.mail));
+    put(&mut all, "session", json!(agent.session));
+    put(&mut all, "context_percent", json!(agent.context.and_then(|context| context.percent())));
+    if agent.background > 0 {
+        put(&mut all, "background", json!(agent.background));
+    }
+    if agent.held {
+        put(&mut all, "held", json!(true));
+    }
+    if let Some(quota) = agent.quota {
+        put(&mut all, "quota", json!({"reset_at_ms": quota.reset_at}));
+    }
+    all
+}
+
+/// A source's opinion.
+pub(crate) fn opinion(opinion: &Opinion) -> Value {
+    let mut told = Map::new();
+    put(&mut told, "source", json!(opinion.evidence.source));
+    put(&mut told, "rule", json!(opinion.evidence.rule));
+    put(&mut told, "state", json!(opinion.evidence.state));
+    put(&mut told, "message", json!(shortened(&opinion.evidence.message, 400)));
+    put(&mut told, "at_ms", json!(opinion.at));
+    put(&mut told, "counts", json!(opinion.counts));
+    Value::Object(told)
+}
+
+/// What waits for an answer.
+pub(crate) fn dialog(item: &InboxItem) -> Value {
+    let options: Vec<Value> = item
+        .options
+        .iter()
+        .map(|option| json!({"choices": option.names, "label": shortened(&option.label, 120)}))
+        .collect();
+    let mut told = Map::new();
+    put(&mut told, "id", json!(item.item));
+    put(&mut told, "kind", json!(item.kind));
+    put(&mut told, "title", json!(shortened(&item.title, 200)));
+    put(&mut told, "body", json!(shortened(&item.body, 2_000)));
+    put(&mut told, "options", json!(options));
+    Value::Object(told)
+}
+
+/// How a run ended, in two words.
+pub(crate) fn ended(exit: &Exit) -> String {
+    match (exit.code, exit.signal) {
+        (Some(code), _) => format!("code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => exit.reason.to_string(),
+    }
+}
+
+/// A text made printable and cut at a character; what was cut is told by an ellipsis.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let safe = text.split('\n').map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n");
+    match safe.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", safe.get(..at).unwrap_or_default()),
+        None => safe,
+    }
+}
+
+/// Adds what says something: neither null nor empty.
+pub(crate) fn put(object: &mut Map<String, Value>, name: &str, value: Value) {
+    let says_nothing = value.is_null() || value.as_str().is_some_and(str::is_empty);
+    if !says_nothing {
+        object.insert(name.to_owned(), value);
+    }
+}

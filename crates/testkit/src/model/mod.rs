@@ -1,0 +1,191 @@
+//! A model backend for real programs: it speaks the interfaces of four vendors on a loopback port, plays the script in
+//! the prompt, and remembers what it was asked. Owns the server and the test's handle to it; refuses to judge.
+//!
+//! A prompt's lines are its script:
+//!
+//! | line | answer |
+//! |---|---|
+//! | `@say TEXT` | the text; the turn ends |
+//! | `@tool NAME {json}` | a call of this tool; its result brings the next line |
+//! | `@quota SECONDS` | the vendor's own error for a used-up account, with its reset so far ahead |
+//! | `@fail STATUS` | an error with this status |
+//! | `@hang` | the answer begins and stays open until the client leaves or [`ModelServer::release`] |
+//! | `@gate NAME` | before the next line: waits for [`ModelServer::open`] |
+//! | `@slow SECONDS` | before the next line: waits so long |
+//!
+//! The step is the number of tool results since the last prompt with a script. Errands of a program (titles, the
+//! choice of a model) offer no tools and get a fixed answer.
+
+mod board;
+mod chat;
+mod exchange;
+mod generate;
+mod http;
+mod messages;
+mod responses;
+mod script;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use board::Board;
+use serve::Listening;
+
+/// Which interface a request came through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic Messages.
+    Messages,
+    /// OpenAI Responses.
+    Responses,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// Gemini generateContent.
+    Generate,
+}
+
+/// Token figures of every answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens read anew.
+    pub input: u64,
+    /// Tokens taken from the cache, besides.
+    pub cached: u64,
+    /// Tokens written.
+    pub output: u64,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self { input: 50_000, cached: 10_000, output: 20 }
+    }
+}
+
+/// How a request was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// To the end.
+    Answered,
+    /// With an error of this status.
+    Refused(u16),
+    /// Not to the end: the client closed the connection.
+    ClientLeft,
+}
+
+/// One request to the model.
+#[derive(Clone, Debug)]
+pub struct ModelRequest {
+    /// Counted from 0 in order of arrival.
+    pub number: usize,
+    /// The interface.
+    pub api: Api,
+    /// The model's name, as the client calls it.
+    pub model: String,
+    /// The prompt being played: the last one with directives, else the user's last text.
+    pub prompt: String,
+    /// How many tool results came after that prompt: 0 is the prompt's own submission.
+    pub position: usize,
+    /// Whether this is an errand of the program, not a turn.
+    pub is_side: bool,
+    /// Every text of the user, in order, with what the program adds in the user's name.
+    pub texts: Vec<String>,
+    /// Every tool result, in order.
+    pub results: Vec<String>,
+    /// Messages of all roles.
+    pub messages: usize,
+    /// Names of the tools offered; of a grouped one as `group::tool`.
+    pub tools: Vec<String>,
+    /// When it was read.
+    pub at: Instant,
+    /// What the client calls itself.
+    pub user_agent: String,
+    /// The whole body.
+    pub body: Value,
+    /// How it was answered; nothing while it is not.
+    pub outcome: Option<Outcome>,
+}
+
+/// The backend. Dropping it ends it, with every open connection.
+#[derive(Debug)]
+pub struct ModelServer {
+    board: Arc<Board>,
+    listening: Listening,
+}
+
+impl ModelServer {
+    /// Starts one on a free port.
+    #[must_use]
+    pub fn start() -> Self {
+        let board = Arc::new(Board::new());
+        let listening = Listening::begin(Arc::clone(&board));
+        Self { board, listening }
+    }
+
+    /// Its address, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.listening.port())
+    }
+
+    /// Sets the token figures of every later answer.
+    pub fn usage(&self, input: u64, cached: u64, output: u64) {
+        self.board.set_usage(Usage { input, cached, output });
+    }
+
+    /// Opens a gate for everyone who waits at it or will come.
+    pub fn open(&self, gate: &str) {
+        self.board.open(gate);
+    }
+
+    /// Lets every request that hangs now go on to its end.
+    pub fn release(&self) {
+        self.board.release();
+    }
+
+    /// Every request to the model so far, errands included.
+    #[must_use]
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.board.requests()
+    }
+
+    /// How often this prompt was submitted: turns that begin with a text containing it.
+    #[must_use]
+    pub fn submissions(&self, prompt: &str) -> usize {
+        let begins = |request: &&ModelRequest| {
+            !request.is_side && request.position == 0 && request.prompt.contains(prompt)
+        };
+        self.requests().iter().filter(begins).count()
+    }
+
+    /// What was asked for besides, as `METHOD path`.
+    #[must_use]
+    pub fn strays(&self) -> Vec<String> {
+        self.board.strays()
+    }
+
+    /// The first request that matches, past ones included; fails when there is none in time.
+    pub fn wait_request(
+        &self,
+        matches: impl Fn(&ModelRequest) -> bool,
+        within: Duration,
+    ) -> ModelRequest {
+        self.board.find(within, matches).unwrap_or_else(|| {
+            panic!("no such request within {within:?}, but:\n{}", self.told())
+        })
+    }
+
+    fn told(&self) -> String {
+        let tell = |request: &ModelRequest| {
+            let ModelRequest { number, api, is_side, position, outcome, prompt, .. } = request;
+            format!("{number}: {api:?} side={is_side} position={position} {outcome:?} prompt={prompt:?}")
+        };
+        let mut lines: Vec<String> = self.requests().iter().map(tell).collect();
+        lines.extend(self.strays());
+        lines.join("\n")
+    }
+}

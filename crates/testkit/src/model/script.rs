@@ -1,0 +1,205 @@
+//! The prompt is the script: which answer a request gets is written in the prompt that caused it, so that a test reads
+//! as one text and the server keeps no state per test. Owns the directives and the choice of the step; refuses to know
+//! how an answer is sent.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// What the user's side of a conversation consists of, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Said {
+    /// A text of the user, or of the program in the user's name.
+    Text(String),
+    /// What a tool gave back.
+    Result(String),
+}
+
+/// What the model does once.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// `@say TEXT`: ends the turn.
+    Say(String),
+    /// `@tool NAME {json}`: asks for a tool.
+    Tool { name: String, input: Value },
+    /// `@quota SECONDS`: the account is used up, until then.
+    Quota { reset_in: u64 },
+    /// `@fail STATUS`: an error of the server.
+    Fail { status: u16 },
+    /// `@hang`: begins to answer and does not go on.
+    Hang,
+}
+
+/// What happens before a step.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Pause {
+    /// `@slow SECONDS`.
+    Slow(Duration),
+    /// `@gate NAME`: until the test opens it.
+    Gate(String),
+}
+
+/// The answer to one request.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cue {
+    /// The prompt that is being played: the last one with directives, else the last text.
+    pub(super) prompt: String,
+    /// How many tools have answered since that prompt.
+    pub(super) position: usize,
+    pub(super) pauses: Vec<Pause>,
+    pub(super) step: Step,
+}
+
+/// What to answer when this was said.
+pub(super) fn cue(said: &[Said]) -> Cue {
+    let mut prompt = String::new();
+    let mut script = Vec::new();
+    let mut position = 0;
+    let mut last_result = None;
+    for part in said {
+        match part {
+            Said::Text(text) => {
+                let directives = directives(text);
+                if !directives.is_empty() {
+                    (prompt, script, position) = (text.clone(), directives, 0);
+                } else if script.is_empty() {
+                    prompt.clone_from(text);
+                }
+            }
+            Said::Result(result) => {
+                position += 1;
+                last_result = Some(result);
+            }
+        }
+    }
+    let (pauses, step) = nth(script, position).unwrap_or_else(|| {
+        let last: String = last_result.map(|result| result.chars().take(300).collect()).unwrap_or_default();
+        (Vec::new(), Step::Say(format!("end of script; last result: {last}")))
+    });
+    Cue { prompt, position, pauses, step }
+}
+
+enum Directive {
+    Pause(Pause),
+    Step(Step),
+}
+
+/// The step at `position`, with the pauses written directly before it.
+fn nth(script: Vec<Directive>, position: usize) -> Option<(Vec<Pause>, Step)> {
+    let mut before = position;
+    let mut pauses = Vec::new();
+    for directive in script {
+        match directive {
+            Directive::Pause(pause) => pauses.push(pause),
+            Directive::Step(step) if before == 0 => return Some((pauses, step)),
+            Directive::Step(_) => {
+                before -= 1;
+                pauses.clear();
+            }
+        }
+    }
+    None
+}
+
+fn directives(text: &str) -> Vec<Directive> {
+    unquoted(text).lines().filter_map(directive).collect()
+}
+
+/// Some programs hand on a prompt from their command line in quotes, with its own quotes escaped.
+fn unquoted(text: &str) -> String {
+    let inside = text.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.map_or_else(|| text.to_owned(), |inside| inside.replace("\\\"", "\""))
+}
+
+/// A line's directive. A line that begins like one but cannot be read is answered with its own fault: the test sees
+/// it on the screen.
+fn directive(line: &str) -> Option<Directive> {
+    let (word, rest) = line.trim().strip_prefix('@').map(|rest| rest.split_once(' ').unwrap_or((rest, "")))?;
+    let rest = rest.trim();
+    let read = match word {
+        "say" => Some(Directive::Step(Step::Say(rest.to_owned()))),
+        "tool" => tool(rest),
+        "quota" => rest.parse().ok().map(|reset_in| Directive::Step(Step::Quota { reset_in })),
+        "fail" => rest.parse().ok().map(|status| Directive::Step(Step::Fail { status })),
+        "hang" => Some(Directive::Step(Step::Hang)),
+        "slow" => slow(rest),
+        "gate" => Some(Directive::Pause(Pause::Gate(rest.to_owned()))),
+        _ => return None,
+    };
+    Some(read.unwrap_or_else(|| Directive::Step(Step::Say(format!("cannot read the directive `{line}`")))))
+}
+
+fn tool(rest: &str) -> Option<Directive> {
+    let (name, input) = rest.split_once(' ').unwrap_or((rest, "{}"));
+    let input = serde_json::from_str(input).ok()?;
+    (!name.is_empty()).then(|| Directive::Step(Step::Tool { name: name.to_owned(), input }))
+}
+
+fn slow(rest: &str) -> Option<Directive> {
+    let seconds = rest.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok().map(|time| Directive::Pause(Pause::Slow(time)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn text(text: &str) -> Said {
+        Said::Text(text.to_owned())
+    }
+
+    fn result(text: &str) -> Said {
+        Said::Result(text.to_owned())
+    }
+
+    fn say(text: &str) -> Step {
+        Step::Say(text.to_owned())
+    }
+
+    const SCRIPT: &str = "please do this\n  @gate a\n@tool look {\"at\": 1}\n@slow 0.5\n@say done";
+
+    #[test]
+    fn the_step_is_the_number_of_results_since_the_prompt() {
+        let first = cue(&[text(SCRIPT)]);
+        assert_eq!(first.step, Step::Tool { name: "look".to_owned(), input: json!({"at": 1}) });
+        assert_eq!(first.pauses, [Pause::Gate("a".to_owned())]);
+        let second = cue(&[text(SCRIPT), result("seen")]);
+        assert_eq!((second.position, &second.step), (1, &say("done")));
+        assert_eq!(second.pauses, [Pause::Slow(Duration::from_millis(500))]);
+        assert_eq!(
+            cue(&[text(SCRIPT), result("seen"), result("more")]).step,
+            say("end of script; last result: more")
+        );
+    }
+
+    #[test]
+    fn a_new_script_replaces_the_old_one_and_a_plain_text_does_not() {
+        let said = [text(SCRIPT), result("seen"), text("by the way"), text("@say second")];
+        assert_eq!(cue(&said[..3]).step, say("done"));
+        let second = cue(&said);
+        assert_eq!((second.prompt.as_str(), second.position, second.step), ("@say second", 0, say("second")));
+    }
+
+    #[test]
+    fn a_prompt_in_quotes_is_played_too() {
+        let quoted = cue(&[text("\"@tool look {\\\"at\\\":1}\n@say done\"")]);
+        assert_eq!(quoted.step, Step::Tool { name: "look".to_owned(), input: json!({"at": 1}) });
+    }
+
+    #[test]
+    fn refusals_and_hanging_are_steps() {
+        assert_eq!(cue(&[text("@quota 3600")]).step, Step::Quota { reset_in: 3600 });
+        assert_eq!(cue(&[text("@fail 529")]).step, Step::Fail { status: 529 });
+        assert_eq!(cue(&[text("@hang")]).step, Step::Hang);
+    }
+
+    #[test]
+    fn a_directive_that_cannot_be_read_is_told() {
+        for line in ["@tool look {", "@quota soon", "@slow -1"] {
+            assert_eq!(cue(&[text(line)]).step, say(&format!("cannot read the directive `{line}`")));
+        }
+        assert_eq!(cue(&[text("@someone hello")]).step, say("end of script; last result: "));
+    }
+}

@@ -1,0 +1,304 @@
+//! The server's threads: one that accepts, one per connection, one per request that has to notice its client leaving.
+//! Owns sockets and threads; all end with the server.
+
+use std::io::{self, BufReader};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::board::{Board, Ticket, Waited};
+use super::exchange::{Content, Exchange, Refusal, Stamp, Turn};
+use super::http::{self, Request, Whole};
+use super::script::{self, Said, Step};
+use super::{Api, ModelRequest, Outcome, Usage, chat, generate, messages, responses};
+
+/// The listener and its connections.
+#[derive(Debug)]
+pub(super) struct Listening {
+    port: u16,
+    board: Arc<Board>,
+    connections: Arc<Mutex<Vec<Connection>>>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    stream: TcpStream,
+    thread: JoinHandle<()>,
+}
+
+impl Listening {
+    pub(super) fn begin(board: Arc<Board>) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has a free port");
+        let port = listener.local_addr().expect("a bound socket has an address").port();
+        let connections = Arc::new(Mutex::new(Vec::new()));
+        let acceptor = {
+            let (board, connections) = (Arc::clone(&board), Arc::clone(&connections));
+            std::thread::spawn(move || accept(&listener, &board, &connections, port))
+        };
+        Self { port, board, connections, acceptor: Some(acceptor) }
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.board.end();
+        // The acceptor looks whether it is over after every connection: this one is its last.
+        drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)));
+        if let Some(acceptor) = self.acceptor.take() {
+            drop(acceptor.join());
+        }
+        let connections = std::mem::take(&mut *self.connections.lock().expect("no thread panics with the list"));
+        for Connection { stream, thread } in connections {
+            drop(stream.shutdown(Shutdown::Both));
+            drop(thread.join());
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, board: &Arc<Board>, connections: &Mutex<Vec<Connection>>, port: u16) {
+    for stream in listener.incoming() {
+        if board.is_over() {
+            return;
+        }
+        let Ok(stream) = stream else { continue };
+        let (Ok(mine), board) = (stream.try_clone(), Arc::clone(board)) else { continue };
+        // A client that leaves in the middle is the test's business, seen in the outcome.
+        let thread = std::thread::spawn(move || drop(converse(&mine, &board, port)));
+        let mut connections = connections.lock().expect("no thread panics with the list");
+        connections.retain(|connection| !connection.thread.is_finished());
+        connections.push(Connection { stream, thread });
+    }
+}
+
+fn converse(stream: &TcpStream, board: &Arc<Board>, port: u16) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    while let Some(request) = Request::read(&mut reader)? {
+        if respond(stream, &request, board, port)? == After::Close {
+            return stream.shutdown(Shutdown::Both);
+        }
+    }
+    Ok(())
+}
+
+#[derive(PartialEq)]
+enum After {
+    Keep,
+    Close,
+}
+
+fn respond(stream: &TcpStream, request: &Request, board: &Arc<Board>, port: u16) -> io::Result<After> {
+    let usage = board.usage();
+    let Some(api) = Api::of(request) else {
+        board.note_stray(format!("{} {}", request.method, request.path));
+        http::send_whole(stream, request, &aside(request, usage))?;
+        return Ok(After::Keep);
+    };
+    let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
+        let encoding = request.header("content-encoding").unwrap_or("none");
+        board.note_stray(format!("unreadable body, encoding {encoding}: {}", request.path));
+        let body = json!({"error": {"message": "the body is not plain JSON"}});
+        http::send_whole(stream, request, &Whole { status: 415, headers: Vec::new(), body })?;
+        return Ok(After::Keep);
+    };
+    let exchange = api.read(&request.path, &body);
+    let cue = script::cue(&exchange.said);
+    let ticket = board.note(noted(api, &exchange, &cue, request, body));
+    let scene = Scene { stream, request, board, ticket, api, exchange, usage, stamp: Stamp { port, number: ticket.number } };
+    let ended = scene.play(cue);
+    board.note_outcome(ticket, *ended.as_ref().unwrap_or(&Outcome::ClientLeft));
+    let is_kept = !scene.exchange.is_streamed || matches!(ended, Ok(Outcome::Refused(_)));
+    Ok(if ended? != Outcome::ClientLeft && is_kept { After::Keep } else { After::Close })
+}
+
+fn noted(api: Api, exchange: &Exchange, cue: &script::Cue, request: &Request, body: Value) -> ModelRequest {
+    let (mut texts, mut results) = (Vec::new(), Vec::new());
+    for said in &exchange.said {
+        match said {
+            Said::Text(text) => texts.push(text.clone()),
+            Said::Result(result) => results.push(result.clone()),
+        }
+    }
+    ModelRequest {
+        number: 0,
+        api,
+        model: exchange.model.clone(),
+        prompt: cue.prompt.clone(),
+        position: cue.position,
+        is_side: exchange.side.is_some(),
+        texts,
+        results,
+        messages: exchange.messages,
+        tools: exchange.tools.clone(),
+        at: Instant::now(),
+        user_agent: request.header("user-agent").unwrap_or_default().to_owned(),
+        body,
+        outcome: None,
+    }
+}
+
+/// What clients ask besides the model: whether it is there, which models it has, how long a text is.
+fn aside(request: &Request, usage: Usage) -> Whole {
+    let path = request.path.as_str();
+    if request.method == "HEAD" || path == "/" {
+        return Whole::ok(json!({}));
+    }
+    if path.ends_with("/count_tokens") {
+        return Whole::ok(messages::count(usage));
+    }
+    if path.ends_with(":countTokens") {
+        return Whole::ok(generate::count(usage));
+    }
+    if path.ends_with("/models") {
+        let model = json!({"id": "scripted", "object": "model", "type": "model", "display_name": "Scripted", "created_at": "2026-01-01T00:00:00Z"});
+        return Whole::ok(json!({"object": "list", "data": [model], "models": [], "has_more": false}));
+    }
+    let body = json!({"error": {"message": format!("nothing at {path}")}});
+    Whole { status: 404, headers: Vec::new(), body }
+}
+
+impl Api {
+    fn of(request: &Request) -> Option<Self> {
+        let path = request.path.as_str();
+        if request.method != "POST" {
+            return None;
+        }
+        let ends = |end: &str| path.ends_with(end);
+        [
+            (ends("/messages"), Self::Messages),
+            (ends("/responses"), Self::Responses),
+            (ends("/chat/completions"), Self::Chat),
+            (ends(":generateContent") || ends(":streamGenerateContent"), Self::Generate),
+        ]
+        .into_iter()
+        .find_map(|(is_this, api)| is_this.then_some(api))
+    }
+
+    fn read(self, path: &str, body: &Value) -> Exchange {
+        match self {
+            Self::Messages => messages::read(body),
+            Self::Responses => responses::read(body),
+            Self::Chat => chat::read(body),
+            Self::Generate => generate::read(path, body),
+        }
+    }
+
+    fn refuse(self, refusal: Refusal) -> Whole {
+        match self {
+            Self::Messages => messages::refuse(refusal),
+            Self::Responses => responses::refuse(refusal),
+            Self::Chat => chat::refuse(refusal),
+            Self::Generate => generate::refuse(refusal),
+        }
+    }
+}
+
+/// One request being answered.
+struct Scene<'a> {
+    stream: &'a TcpStream,
+    request: &'a Request,
+    board: &'a Arc<Board>,
+    ticket: Ticket,
+    api: Api,
+    exchange: Exchange,
+    usage: Usage,
+    stamp: Stamp,
+}
+
+impl Scene<'_> {
+    fn play(&self, cue: script::Cue) -> io::Result<Outcome> {
+        if let Some(errand) = &self.exchange.side {
+            return self.say(&Content::Text(errand.clone()));
+        }
+        if !cue.pauses.is_empty() {
+            self.watch_client()?;
+            if self.board.pass(self.ticket, &cue.pauses) == Waited::Over {
+                return Ok(Outcome::ClientLeft);
+            }
+        }
+        match cue.step {
+            Step::Say(text) => self.say(&Content::Text(text)),
+            Step::Tool { name, input } => self.say(&Content::Call { name, input }),
+            Step::Quota { reset_in } => self.refuse(Refusal::Quota { reset_in }),
+            Step::Fail { status } => self.refuse(Refusal::Fail { status }),
+            Step::Hang => self.hang(),
+        }
+    }
+
+    fn say(&self, content: &Content) -> io::Result<Outcome> {
+        let turn = self.turn(content);
+        self.begin(&turn)?;
+        self.end(turn)
+    }
+
+    fn hang(&self) -> io::Result<Outcome> {
+        let turn = self.turn(&Content::Text("released".to_owned()));
+        self.begin(&turn)?;
+        self.watch_client()?;
+        if self.board.hang(self.ticket) == Waited::Over {
+            return Ok(Outcome::ClientLeft);
+        }
+        self.end(turn)
+    }
+
+    fn refuse(&self, refusal: Refusal) -> io::Result<Outcome> {
+        let whole = self.api.refuse(refusal);
+        let outcome = self.note(Outcome::Refused(whole.status));
+        http::send_whole(self.stream, self.request, &whole)?;
+        Ok(outcome)
+    }
+
+    fn begin(&self, turn: &Turn) -> io::Result<()> {
+        if !self.exchange.is_streamed {
+            return Ok(());
+        }
+        http::begin_events(self.stream)?;
+        http::send_events(self.stream, &turn.opening)
+    }
+
+    fn end(&self, turn: Turn) -> io::Result<Outcome> {
+        let outcome = self.note(Outcome::Answered);
+        if self.exchange.is_streamed {
+            http::send_events(self.stream, &turn.closing)?;
+        } else {
+            http::send_whole(self.stream, self.request, &Whole::ok(turn.whole))?;
+        }
+        Ok(outcome)
+    }
+
+    /// Noted before the last bytes leave: a test that has seen their effect finds the outcome here.
+    fn note(&self, outcome: Outcome) -> Outcome {
+        self.board.note_outcome(self.ticket, outcome);
+        outcome
+    }
+
+    fn turn(&self, content: &Content) -> Turn {
+        match self.api {
+            Api::Messages => messages::answer(&self.exchange, content, self.usage, self.stamp),
+            Api::Responses => responses::answer(&self.exchange, content, self.usage, self.stamp),
+            Api::Chat => chat::answer(&self.exchange, content, self.usage, self.stamp),
+            Api::Generate => generate::answer(&self.exchange, content, self.usage, self.stamp),
+        }
+    }
+
+    /// Notes it when the client closes the connection while this request waits. The thread ends with the connection,
+    /// or with the client's next word on it, which it only peeks at.
+    fn watch_client(&self) -> io::Result<()> {
+        let stream = self.stream.try_clone()?;
+        let (board, ticket) = (Arc::clone(self.board), self.ticket);
+        std::thread::spawn(move || {
+            if !matches!(stream.peek(&mut [0]), Ok(1..)) {
+                board.note_leaving(ticket);
+            }
+        });
+        Ok(())
+    }
+}

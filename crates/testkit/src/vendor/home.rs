@@ -1,0 +1,114 @@
+//! A private home for one vendor's program in one test. Owns its directory, its environment and how the program is
+//! started in it; refuses the user's own settings and whatever the test's own environment says about a vendor.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::{Vendor, seed, vendors_dir};
+use crate::ModelServer;
+
+/// A directory with settings and a working directory. Removed when dropped.
+#[derive(Debug)]
+pub struct Home {
+    vendor: Vendor,
+    root: TempDir,
+    env: Vec<(&'static str, OsString)>,
+}
+
+impl Home {
+    /// One in which the program starts at its prompt and asks this server, with its working directory trusted.
+    #[must_use]
+    pub fn seeded(vendor: Vendor, server: &ModelServer) -> Self {
+        let home = Self::bare(vendor, server);
+        seed::settings(vendor, &home.home(), &server.url());
+        home.trust(&home.workdir());
+        home
+    }
+
+    /// One in which the program meets its user for the first time: it asks whether it may, or who this is.
+    #[must_use]
+    pub fn empty(vendor: Vendor, server: &ModelServer) -> Self {
+        let home = Self::bare(vendor, server);
+        seed::no_background(vendor, &home.home());
+        home
+    }
+
+    fn bare(vendor: Vendor, server: &ModelServer) -> Self {
+        let homes = vendors_dir().join("homes");
+        std::fs::create_dir_all(&homes).expect("a directory can be made");
+        let root = tempfile::Builder::new().prefix(vendor.name()).tempdir_in(homes).expect("a directory can be made");
+        for name in ["home", "work"] {
+            std::fs::create_dir(root.path().join(name)).expect("a directory can be made");
+        }
+        let env = seed::environment(vendor, &root.path().join("home"), &server.url());
+        Self { vendor, root, env }
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub fn vendor(&self) -> Vendor {
+        self.vendor
+    }
+
+    /// The home directory.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// An empty directory to work in.
+    #[must_use]
+    pub fn workdir(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    /// Lets the program work in this directory too without asking. To be called before it starts.
+    pub fn trust(&self, directory: &Path) {
+        seed::trust(self.vendor, &self.home(), directory);
+    }
+
+    /// What the program needs in its environment, besides a search path and a terminal's name.
+    #[must_use]
+    pub fn env(&self) -> Vec<(&'static str, OsString)> {
+        self.env.clone()
+    }
+
+    /// A command line that starts the program with these arguments and with nothing of the caller's environment.
+    #[must_use]
+    pub fn argv(&self, arguments: &[&str]) -> Vec<OsString> {
+        let mut argv: Vec<OsString> = ["env", "-i"].map(OsString::from).into();
+        argv.extend(self.whole_env().map(|(name, value)| {
+            let mut pair = OsString::from(name);
+            pair.push("=");
+            pair.push(value);
+            pair
+        }));
+        argv.push(self.vendor.program().into());
+        argv.extend(arguments.iter().map(OsString::from));
+        argv
+    }
+
+    /// The same as a command, in the working directory, with nothing to read.
+    #[must_use]
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.vendor.program());
+        command.args(arguments).env_clear().envs(self.whole_env());
+        command.current_dir(self.workdir()).stdin(Stdio::null());
+        command
+    }
+
+    fn whole_env(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| OsStr::new("/usr/bin:/bin").to_owned());
+        let terminal = [
+            ("PATH", path),
+            ("LANG", "C.UTF-8".into()),
+            ("TERM", "xterm-256color".into()),
+            ("COLORTERM", "truecolor".into()),
+            ("SHELL", "/bin/sh".into()),
+        ];
+        terminal.into_iter().chain(self.env.clone())
+    }
+}

@@ -1,0 +1,81 @@
+//! The real programs of the vendors, for tests that must not believe a fake. Owns where `cargo xtask setup` puts them
+//! and which versions they are; refuses to skip: a program that is missing fails the test.
+
+mod home;
+mod seed;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+pub use home::Home;
+
+/// The list `cargo xtask setup` installs from, so that both know the same versions.
+const PINS: &str = include_str!("pins.json");
+
+/// A vendor whose program is installed for tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vendor {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// opencode.
+    Opencode,
+    /// Gemini CLI.
+    Gemini,
+}
+
+impl Vendor {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Gemini];
+
+    /// The program's name, as a user types it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The version installed.
+    #[must_use]
+    pub fn version(self) -> String {
+        self.pin("version")
+    }
+
+    /// The directory with the program, to be put on a search path.
+    #[must_use]
+    pub fn bin(self) -> PathBuf {
+        let installed = format!("{}@{}", self.pin("package"), self.pin("version"));
+        vendors_dir().join(installed).join("node_modules/.bin")
+    }
+
+    /// The program; fails when it is not installed.
+    #[must_use]
+    pub fn program(self) -> PathBuf {
+        let program = self.bin().join(self.name());
+        assert!(program.exists(), "{} is not there: run cargo xtask setup", program.display());
+        program
+    }
+
+    fn pin(self, field: &str) -> String {
+        let pins: Vec<Value> = serde_json::from_str(PINS).expect("the list of pins is JSON");
+        let own = pins.iter().find(|pin| pin["name"] == self.name()).expect("every vendor is pinned");
+        own[field].as_str().expect("every pin is whole").to_owned()
+    }
+}
+
+/// Where the programs are: shared by every checkout on this machine, and not below `/tmp`, where some of them refuse
+/// to read their settings.
+fn vendors_dir() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    set("QD_VENDORS_DIR").unwrap_or_else(|| {
+        let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+        cache.expect("HOME is set").join("quarterdeck/vendors")
+    })
+}
