@@ -4,7 +4,7 @@
 //! over a broken file: that file is left out, with a problem that says why.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use toml::Table;
 
@@ -28,6 +28,13 @@ const SHIPPED: [(&str, &str); 11] = [
     ("opencode", include_str!("../manifests/opencode.toml")),
     ("qwen", include_str!("../manifests/qwen.toml")),
 ];
+
+/// The shipped manifests, read once: their patterns are dear to compile.
+static BUILT: LazyLock<(Catalogue, Vec<Problem>)> = LazyLock::new(|| {
+    let mut catalogue = Catalogue { entries: BTreeMap::new() };
+    let problems = SHIPPED.iter().flat_map(|(name, text)| catalogue.lay(BUILT_IN, name, text)).collect();
+    (catalogue, problems)
+});
 
 /// Files of one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +67,7 @@ pub struct Catalogue {
 #[derive(Clone, Debug)]
 struct Entry {
     manifest: Arc<Manifest>,
-    table: Table,
+    table: Arc<Table>,
     origin: Vec<String>,
 }
 
@@ -74,11 +81,7 @@ impl Catalogue {
     /// The shipped manifests with layers laid upon them, the weakest first: the project's, then the user's.
     #[must_use]
     pub fn merged(layers: &[Layer]) -> (Self, Vec<Problem>) {
-        let mut catalogue = Self { entries: BTreeMap::new() };
-        let mut problems = Vec::new();
-        for (name, text) in SHIPPED {
-            problems.extend(catalogue.lay(BUILT_IN, name, text));
-        }
+        let (mut catalogue, mut problems) = BUILT.clone();
         for layer in layers {
             for (name, text) in &layer.files {
                 problems.extend(catalogue.lay(&layer.origin, name, text));
@@ -106,11 +109,11 @@ impl Catalogue {
 
     fn lay(&mut self, origin: &str, name: &str, text: &str) -> Vec<Problem> {
         let below = self.entries.get(name);
-        match check::read(name, text, below.map(|entry| &entry.table)) {
+        match check::read(name, text, below.map(|entry| &*entry.table)) {
             Ok(Checked { manifest, table }) => {
                 let mut origins = below.map(|entry| entry.origin.clone()).unwrap_or_default();
                 origins.push(origin.to_owned());
-                let entry = Entry { manifest: Arc::new(manifest), table, origin: origins };
+                let entry = Entry { manifest: Arc::new(manifest), table: Arc::new(table), origin: origins };
                 self.entries.insert(name.to_owned(), entry);
                 Vec::new()
             }
@@ -128,9 +131,8 @@ impl Catalogue {
 }
 
 /// The table of a shipped manifest.
-pub(crate) fn built_in_table(name: &str) -> Option<Table> {
-    let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
-    text.parse().ok()
+pub(crate) fn built_in_table(name: &str) -> Option<Arc<Table>> {
+    BUILT.0.entries.get(name).map(|entry| Arc::clone(&entry.table))
 }
 
 #[cfg(test)]
@@ -147,12 +149,17 @@ mod tests {
         let (catalogue, problems) = Catalogue::merged(&[]);
         assert_eq!(problems, []);
         assert_eq!(catalogue.names().count(), SHIPPED.len());
-        assert!(SHIPPED.iter().all(|(name, _)| catalogue.get(name).is_some_and(|manifest| manifest.name == *name)));
+        assert!(
+            SHIPPED
+                .iter()
+                .all(|(name, _)| catalogue.get(name).is_some_and(|manifest| manifest.name == *name))
+        );
     }
 
     #[test]
     fn the_user_wins_over_the_project_and_both_over_the_built_in() {
-        let project = layer("project", &[("claude", "argv = ['from-project']\n[env]\nA = 'project'\nB = 'project'")]);
+        let project =
+            layer("project", &[("claude", "argv = ['from-project']\n[env]\nA = 'project'\nB = 'project'")]);
         let user = layer("user", &[("claude", "[env]\nA = 'user'")]);
         let (catalogue, problems) = Catalogue::merged(&[project, user]);
         assert_eq!(problems, []);
@@ -173,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_broken_file_leaves_the_built_in_one_and_all_others() {
-        let files = [("claude", "argv = ['x']\nbroken ="), ("mine", "argv = ['mine']"), ("other", "[env]\nA = 'x'")];
+        let files =
+            [("claude", "argv = ['x']\nbroken ="), ("mine", "argv = ['mine']"), ("other", "[env]\nA = 'x'")];
         let (catalogue, problems) = Catalogue::merged(&[layer("user", &files)]);
         assert_eq!(catalogue.get("claude").unwrap().argv, ["claude"]);
         assert_eq!(catalogue.get("mine").unwrap().argv, ["mine"]);

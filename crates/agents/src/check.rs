@@ -12,6 +12,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use toml::{Spanned, Table};
 
 use crate::Manifest;
+use crate::manifest::Place;
 use crate::merge;
 
 /// A file with more faults than this has said enough.
@@ -20,7 +21,7 @@ const MOST_FAULTS: usize = 50;
 /// Every fault of a manifest file called `name`, in order of lines; none: it can be used.
 #[must_use]
 pub fn check(name: &str, text: &str) -> Vec<ManifestFault> {
-    match read(name, text, crate::catalogue::built_in_table(name).as_ref()) {
+    match read(name, text, crate::catalogue::built_in_table(name).as_deref()) {
         Ok(_) => Vec::new(),
         Err(faults) => faults,
     }
@@ -55,42 +56,66 @@ pub(crate) fn read(name: &str, text: &str, base: Option<&Table>) -> Result<Check
         found.faults.dedup();
         return Err(found.faults);
     }
-    let own: Table = text.parse().map_err(|error: toml::de::Error| vec![fault(text, error.span(), error.message())])?;
+    let own: Table =
+        text.parse().map_err(|error: toml::de::Error| vec![fault(text, error.span(), error.message())])?;
     if base.is_none() && !own.contains_key("argv") {
-        return Err(vec![fault(text, None, "argv is missing: the program and the words it is always started with")]);
+        return Err(vec![fault(
+            text,
+            None,
+            "argv is missing: the program and the words it is always started with",
+        )]);
     }
     let mut table = base.cloned().unwrap_or_default();
     merge::lay(&mut table, own);
     merge::without_disabled(&mut table);
-    let at = |key: &str| parsed.get_ref().get(key).map(|value| value.span());
     whole(name, table, &found.lacking).map_err(|reasons| {
-        reasons.iter().map(|(place, reason)| fault(text, place.clone().or_key(at), reason)).collect()
+        reasons.iter().map(|(spot, reason)| fault(text, spot.span(parsed.get_ref()), reason)).collect()
     })
 }
 
 /// Where a fault of a merged manifest is to be shown.
 #[derive(Clone, Debug)]
 enum Spot {
-    /// At the table of this key, if the file has it.
-    Key(&'static str),
+    /// Where the file says this; its first line, if what it lies upon does.
+    Said(Place),
     /// Here.
     Span(Option<Range<usize>>),
 }
 
 impl Spot {
-    fn or_key(self, at: impl Fn(&str) -> Option<Range<usize>>) -> Option<Range<usize>> {
+    fn span(&self, file: &DeTable<'_>) -> Option<Range<usize>> {
         match self {
-            Self::Key(key) => at(key),
-            Self::Span(span) => span,
+            Self::Said(Place::Table(key)) => file.get(*key).map(Spanned::span),
+            Self::Said(Place::Entry(id)) => entry_span(file, id),
+            Self::Span(span) => span.clone(),
         }
     }
+}
+
+/// Where the last entry of this `id` stands.
+fn entry_span(table: &DeTable<'_>, id: &str) -> Option<Range<usize>> {
+    let within = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+        DeValue::Table(inner) => {
+            let is_meant = inner.get("id").and_then(|own| own.get_ref().as_str()) == Some(id);
+            if is_meant { Some(value.span()) } else { entry_span(inner, id) }
+        }
+        _ => None,
+    };
+    table
+        .values()
+        .filter_map(|value| match value.get_ref() {
+            DeValue::Array(list) => list.iter().rev().find_map(within),
+            _ => within(value),
+        })
+        .next()
 }
 
 /// Reads a merged table. What an entry of the file lacks is a fault if the merged one still lacks it.
 fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(Spot, String)>> {
     let mut manifest: Manifest = table.clone().try_into().map_err(|error: toml::de::Error| {
         let here = lacking.iter().filter(|lack| lack.reason == error.message());
-        let mut reasons: Vec<_> = here.map(|lack| (Spot::Span(lack.span.clone()), lack.reason.clone())).collect();
+        let mut reasons: Vec<_> =
+            here.map(|lack| (Spot::Span(lack.span.clone()), lack.reason.clone())).collect();
         if reasons.is_empty() {
             reasons.push((Spot::Span(None), error.message().to_owned()));
         }
@@ -98,10 +123,12 @@ fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(Spo
     })?;
     if !manifest.name.is_empty() && manifest.name != name {
         let reason = format!("name is {:?}, but the file is called {name:?}", manifest.name);
-        return Err(vec![(Spot::Key("name"), reason)]);
+        return Err(vec![(Spot::Said(Place::Table("name")), reason)]);
     }
     name.clone_into(&mut manifest.name);
-    let reasons: Vec<_> = manifest.contradictions().into_iter().map(|(key, reason)| (Spot::Key(key), reason)).collect();
+    let found = manifest.contradictions().into_iter();
+    let reasons: Vec<_> =
+        found.map(|contradiction| (Spot::Said(contradiction.place), contradiction.reason)).collect();
     if reasons.is_empty() { Ok(Checked { manifest, table }) } else { Err(reasons) }
 }
 
@@ -124,7 +151,8 @@ fn faults_of_values(text: &str, mut parsed: Spanned<DeTable<'_>>) -> Findings {
     let mut found = Findings::default();
     strip_disabled(parsed.get_mut());
     for _ in 0..MOST_FAULTS {
-        let read: Result<Manifest, _> = Deserialize::deserialize(toml::de::Deserializer::from(parsed.clone()));
+        let read: Result<Manifest, _> =
+            Deserialize::deserialize(toml::de::Deserializer::from(parsed.clone()));
         let Err(error) = read else { break };
         let span = error.span();
         if error.message().starts_with("missing field") {
@@ -144,7 +172,8 @@ fn forget(table: &mut DeTable<'_>, fault: &Range<usize>) -> bool {
     if table.iter_mut().any(|(_, value)| forget_within(value.get_mut(), fault)) {
         return true;
     }
-    let entry = table.iter().find(|(key, value)| is_around(&key.span(), fault) || is_around(&value.span(), fault));
+    let entry =
+        table.iter().find(|(key, value)| is_around(&key.span(), fault) || is_around(&value.span(), fault));
     let Some(key) = entry.map(|(key, _)| key.clone()) else { return false };
     table.remove(&key).is_some()
 }
@@ -156,14 +185,20 @@ fn forget_within(value: &mut DeValue<'_>, fault: &Range<usize>) -> bool {
             if list.iter_mut().any(|entry| forget_within(entry.get_mut(), fault)) {
                 return true;
             }
-            let Some(at) = list.iter().position(|entry| is_around(&entry.span(), fault)) else { return false };
+            let Some(at) = list.iter().position(|entry| is_around(&entry.span(), fault)) else {
+                return false;
+            };
             let mut kept = DeArray::new();
             let others = list.iter().enumerate().filter(|(index, _)| *index != at);
             others.for_each(|(_, entry)| kept.push(entry.clone()));
             *list = kept;
             true
         }
-        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => false,
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => false,
     }
 }
 
@@ -194,14 +229,20 @@ fn strip_disabled(table: &mut DeTable<'_>) {
 fn name_fault(name: &str) -> Option<ManifestFault> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let fits = (1..=40).contains(&name.len()) && name.chars().all(is_plain) && !name.starts_with('-');
-    let reason = format!("{:?} is no name for a manifest: small letters, digits and dashes, at most 40", Printable(name).to_text());
+    let reason = format!(
+        "{:?} is no name for a manifest: small letters, digits and dashes, at most 40",
+        Printable(name).to_text()
+    );
     (!fits).then_some(ManifestFault { line: 1, reason })
 }
 
 fn fault(text: &str, span: Option<Range<usize>>, reason: &str) -> ManifestFault {
     let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.bytes().filter(|byte| *byte == b'\n').count().saturating_add(1);
-    ManifestFault { line: u32::try_from(line).unwrap_or(u32::MAX), reason: Printable(reason.trim()).to_string() }
+    ManifestFault {
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+        reason: Printable(reason.trim()).to_string(),
+    }
 }
 
 /// Entries of lists by `id` may say `disabled`, which the merging takes out before anything is read.
@@ -293,6 +334,15 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_go_together_is_told_where_it_stands() {
+        let twice = "argv = ['x']\n\n[[rule]]\nid = 'a'\nregion = 'whole'\npattern = 'x'\nverdict = 'idle'\n";
+        let again = twice.replace("argv = ['x']\n", "");
+        says("mine", &format!("{twice}{again}"), &[(9, "twice")]);
+        says("mine", "argv = ['x']\n[deliver]\nchannel = 'server'\n", &[(2, "server")]);
+        says("mine", &twice.replace("'x'\nverdict", "'('\nverdict"), &[(6, "no pattern")]);
+    }
+
+    #[test]
     fn a_reason_cannot_carry_an_escape() {
         let faults = check("mine", "argv = ['x']\n\"\\u001b[2J\" = 1\n");
         assert!(faults.iter().all(|fault| !fault.reason.contains('\u{1b}')), "{faults:?}");
@@ -325,6 +375,12 @@ mod tests {
             let text: String = lines.iter().map(|(key, sign, value)| format!("{key}{sign}{value}\n")).collect();
             let _faults = check("claude", &text);
         }
+
+    }
+
+    proptest! {
+        // Every case reads a whole manifest with its patterns.
+        #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
         fn checking_a_damaged_manifest_never_panics(at in 0usize..4000, length in 0usize..40, put in ".{0,4}") {

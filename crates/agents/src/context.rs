@@ -32,7 +32,8 @@ impl ContextSpec {
             None => name.as_str() == model,
         });
         // The whole name is longer than any beginning of it: `gpt-5` wins over `gpt-5*`.
-        let longest = fitting.max_by_key(|(name, _)| (name.trim_end_matches('*').len(), !name.ends_with('*')));
+        let longest =
+            fitting.max_by_key(|(name, _)| (name.trim_end_matches('*').len(), !name.ends_with('*')));
         longest.map(|(_, window)| *window)
     }
 }

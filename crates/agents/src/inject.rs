@@ -81,12 +81,17 @@ impl Injection {
         if let Some(file) = &said.file
             && !stays_inside(file)
         {
-            return Err(format!("file {file:?} must be a plain relative name: it lies in the launch's directory"));
+            return Err(format!(
+                "file {file:?} must be a plain relative name: it lies in the launch's directory"
+            ));
         }
         let Said { argument, file, variable, flag, env } = said;
         match inject {
             Inject::Flag => {
-                refuse(inject, &[("variable", variable.is_some()), ("flag", flag.is_some()), ("env", !env.is_empty())])?;
+                refuse(
+                    inject,
+                    &[("variable", variable.is_some()), ("flag", flag.is_some()), ("env", !env.is_empty())],
+                )?;
                 flag_injection(argument, file)
             }
             Inject::ConfigFile => {
@@ -97,13 +102,17 @@ impl Injection {
                 Ok(Self::ConfigFile { file: need("config_file", "file", file)?, argument, env })
             }
             Inject::EnvVar => {
-                let others = [("argument", !argument.is_empty()), ("file", file.is_some()), ("flag", flag.is_some())];
+                let others =
+                    [("argument", !argument.is_empty()), ("file", file.is_some()), ("flag", flag.is_some())];
                 refuse(inject, &others)?;
                 Ok(Self::EnvVar { variable: need("env_var", "variable", variable)? })
             }
             Inject::CliOverride => {
-                let others =
-                    [("argument", !argument.is_empty()), ("file", file.is_some()), ("variable", variable.is_some())];
+                let others = [
+                    ("argument", !argument.is_empty()),
+                    ("file", file.is_some()),
+                    ("variable", variable.is_some()),
+                ];
                 refuse(inject, &others)?;
                 Ok(Self::CliOverride { flag: need("cli_override", "flag", flag)? })
             }
@@ -124,6 +133,8 @@ pub struct Mcp {
     pub injection: Injection,
     /// Words that are needed beside it.
     pub extra: Vec<Template>,
+    /// It is believed only where root owns the file and everything above it.
+    pub only_as_root: bool,
     /// What it is told, in the vendor's own shape.
     pub document: Piece,
 }
@@ -152,6 +163,9 @@ pub(crate) struct McpSpec {
     /// Words that are needed beside it.
     #[serde(default)]
     extra: Vec<Template>,
+    /// The vendor reads the file only where root owns it and everything above it.
+    #[serde(default)]
+    only_as_root: bool,
     /// What is injected, in the vendor's own shape.
     #[serde(default)]
     document: Piece,
@@ -171,9 +185,9 @@ impl TryFrom<McpSpec> for Mcp {
     type Error = String;
 
     fn try_from(spec: McpSpec) -> Result<Self, String> {
-        let McpSpec { inject, argument, file, variable, flag, env, extra, document } = spec;
+        let McpSpec { inject, argument, file, variable, flag, env, extra, only_as_root, document } = spec;
         let injection = Injection::meant(inject, Said { argument, file, variable, flag, env })?;
-        Ok(Self { injection, extra, document })
+        Ok(Self { injection, extra, only_as_root, document })
     }
 }
 
@@ -223,9 +237,13 @@ mod tests {
         assert!(read("inject = 'env_var'\nvariable = 'X'").is_ok());
         assert!(read("inject = 'env_var'\nvariable = 'X'\nfile = 'a'").unwrap_err().contains("file"));
         assert!(read("inject = 'env_var'").unwrap_err().contains("needs `variable`"));
-        assert!(read("inject = 'flag'\nargument = ['--x={file}']").unwrap_err().contains("`file` is missing"));
+        assert!(
+            read("inject = 'flag'\nargument = ['--x={file}']").unwrap_err().contains("`file` is missing")
+        );
         assert!(read("inject = 'config_file'\nfile = 'a'").unwrap_err().contains("points to its file"));
-        assert!(read("inject = 'cli_override'\nflag = '-c'\nvariable = 'X'").unwrap_err().contains("variable"));
+        assert!(
+            read("inject = 'cli_override'\nflag = '-c'\nvariable = 'X'").unwrap_err().contains("variable")
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 pub mod catalogue;
 pub mod check;
+pub mod context;
 pub mod deliver;
 pub mod detect;
 pub mod hook;
@@ -15,10 +16,17 @@ pub mod inject;
 pub mod launch;
 pub mod manifest;
 mod merge;
+pub mod quota;
+pub mod sample;
+pub mod server;
 pub mod session;
+pub mod state_file;
 pub mod template;
+pub mod transcript;
 
-pub use detect::{DetectError, Detector, Heard, Look, trim};
 pub use catalogue::{Catalogue, Layer, Problem};
 pub use check::{check, schema};
+pub use detect::{DetectError, Detector, Heard, Look, trim};
 pub use manifest::Manifest;
+pub use server::{ServerNews, ServerReader};
+pub use transcript::{TranscriptNews, TranscriptReader};

@@ -3,18 +3,23 @@
 //! Owns its shape. Refuses defaults that guess: what a manifest does not say is not done. Types whose text has a grammar
 //! (templates, patterns) check it while they are read, so that a fault has its line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto::agent::AgentState;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::context::ContextSpec;
 use crate::deliver::{Channel, Deliver, Ready};
+use crate::detect::{BackgroundSpec, ComposerSpec, DetectError, DialogSpec, RuleSpec, Trim, spec_faults};
 use crate::hook::Hooks;
 use crate::inject::Mcp;
+use crate::quota::QuotaSpec;
+use crate::server::ServerSpec;
 use crate::session::Session;
-use crate::detect::{BackgroundSpec, ComposerSpec, DialogSpec, RuleSpec, Trim};
+use crate::state_file::StateFileSpec;
 use crate::template::Template;
+use crate::transcript::TranscriptSpec;
 
 /// A vendor's program, as data.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -68,6 +73,21 @@ pub struct Manifest {
     /// What of the screen is not worth reading.
     #[serde(default)]
     pub trim: Trim,
+    /// How much room its models have.
+    #[serde(default)]
+    pub context: Option<ContextSpec>,
+    /// The file in which it writes its sessions down.
+    #[serde(default)]
+    pub transcript: Option<TranscriptSpec>,
+    /// The file in which it keeps its own state.
+    #[serde(default)]
+    pub state_file: Option<StateFileSpec>,
+    /// The server it carries.
+    #[serde(default)]
+    pub server: Option<ServerSpec>,
+    /// Words by which it refuses turns for now.
+    #[serde(default)]
+    pub quota: Vec<QuotaSpec>,
 }
 
 impl Manifest {
@@ -83,17 +103,124 @@ impl Manifest {
         self.hooks.as_ref().is_some_and(|hooks| hooks.answer.allow.is_some() && hooks.answer.deny.is_some())
     }
 
-    /// What in it does not go together, each with the table it concerns.
-    pub(crate) fn contradictions(&self) -> Vec<(&'static str, String)> {
-        let mut found = Vec::new();
-        if self.deliver.channel == Channel::Command && self.deliver.command.is_empty() {
-            found.push(("deliver", "the channel `command` needs `command`, its words".to_owned()));
-        }
+    /// What works with it, one word each, as offers name it.
+    #[must_use]
+    pub fn abilities(&self) -> Vec<&'static str> {
+        let abilities = [
+            ("mcp", self.mcp.is_some()),
+            ("hooks", self.hooks.is_some()),
+            ("resume", !self.session.resume.is_empty()),
+            ("native_delivery", self.deliver.channel != Channel::None || self.hands_over_at_turn_end()),
+            ("context", self.transcript.is_some() || self.server.is_some()),
+            ("quota", !self.quota.is_empty()),
+            ("dialogs", !self.dialog.is_empty()),
+        ];
+        abilities.into_iter().filter_map(|(word, works)| works.then_some(word)).collect()
+    }
+
+    /// What in it does not go together.
+    pub(crate) fn contradictions(&self) -> Vec<Contradiction> {
+        let mut found = self.lonely_channels();
         if let Some(hooks) = &self.hooks {
-            let lonely = hooks.event.iter().filter(|event| event.kind.is_some() && event.state != Some(AgentState::Blocked));
-            let told = lonely.map(|event| ("hooks", format!("event {:?} has a kind but is not blocked", event.id)));
-            found.extend(told);
+            let lonely = hooks
+                .event
+                .iter()
+                .filter(|event| event.kind.is_some() && event.state != Some(AgentState::Blocked));
+            found.extend(
+                lonely.map(|event| Contradiction::of_entry(&event.id, "it has a kind but is not blocked")),
+            );
+            found.extend(repeated(hooks.event.iter().map(|event| event.id.as_str())));
         }
+        found.extend(repeated(self.rule.iter().map(|rule| rule.id.as_str())));
+        found.extend(repeated(self.dialog.iter().map(|dialog| dialog.id.as_str())));
+        found.extend(
+            spec_faults(self)
+                .iter()
+                .map(|fault| Contradiction::of_entry(detect_id(fault), &fault.to_string())),
+        );
         found
+    }
+
+    fn lonely_channels(&self) -> Vec<Contradiction> {
+        match self.deliver.channel {
+            Channel::Command if self.deliver.command.is_empty() => {
+                vec![Contradiction::of_table("deliver", "the channel `command` needs `command`, its words")]
+            }
+            Channel::Server if self.server.is_none() => {
+                vec![Contradiction::of_table("deliver", "the channel `server` needs the table `server`")]
+            }
+            Channel::None | Channel::Server | Channel::Command => Vec::new(),
+        }
+    }
+}
+
+/// Two things in a manifest that do not go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Contradiction {
+    /// Where it shows: the key of a table, or the `id` of an entry.
+    pub(crate) place: Place,
+    /// What does not go together.
+    pub(crate) reason: String,
+}
+
+/// Where a contradiction shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At a table of this key.
+    Table(&'static str),
+    /// At the entry of this `id`.
+    Entry(String),
+}
+
+impl Contradiction {
+    fn of_table(table: &'static str, reason: &str) -> Self {
+        Self { place: Place::Table(table), reason: reason.to_owned() }
+    }
+
+    fn of_entry(id: &str, reason: &str) -> Self {
+        Self { place: Place::Entry(id.to_owned()), reason: format!("{id}: {reason}") }
+    }
+}
+
+fn repeated<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<Contradiction> {
+    let mut seen = BTreeSet::new();
+    ids.filter(|id| !seen.insert(*id))
+        .map(|id| Contradiction::of_entry(id, "this id is there twice"))
+        .collect()
+}
+
+fn detect_id(fault: &DetectError) -> &str {
+    match fault {
+        DetectError::MissingCapture { id, .. }
+        | DetectError::Unseen { id, .. }
+        | DetectError::Key { id, .. } => id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Catalogue;
+
+    #[test]
+    fn abilities_are_what_the_manifest_has() {
+        let catalogue = Catalogue::built_in();
+        let of = |name: &str| catalogue.get(name).unwrap().abilities();
+        for name in ["claude", "codex", "gemini"] {
+            assert!(
+                of(name).starts_with(&["mcp", "hooks", "resume", "native_delivery"]),
+                "{name}: {:?}",
+                of(name)
+            );
+        }
+        assert!(of("opencode").contains(&"native_delivery"));
+        assert!(!of("generic").contains(&"mcp") && !of("generic").contains(&"resume"));
+    }
+
+    #[test]
+    fn only_vendors_whose_hooks_can_answer_say_so() {
+        let catalogue = Catalogue::built_in();
+        let answers = |name: &str| catalogue.get(name).unwrap().answers_permissions();
+        assert!(answers("claude") && answers("codex"));
+        assert!(!answers("gemini") && !answers("opencode"));
     }
 }

@@ -31,7 +31,11 @@ pub(crate) fn without_disabled(table: &mut Table) {
                     without_disabled(entry);
                 }
             }
-            Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
+            Value::String(_)
+            | Value::Integer(_)
+            | Value::Float(_)
+            | Value::Boolean(_)
+            | Value::Datetime(_) => {}
         }
     }
 }
@@ -39,7 +43,9 @@ pub(crate) fn without_disabled(table: &mut Table) {
 fn lay_value(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Table(base), Value::Table(over)) => lay(base, over),
-        (Value::Array(base), Value::Array(over)) if are_named(base) && are_named(&over) => lay_named(base, over),
+        (Value::Array(base), Value::Array(over)) if are_named(base) && are_named(&over) => {
+            lay_named(base, over)
+        }
         (below, above) => *below = above,
     }
 }
@@ -93,13 +99,20 @@ mod tests {
 
     #[test]
     fn lists_of_tables_merge_by_id_and_new_entries_come_first() {
-        let merged = laid("[[r]]\nid = 'a'\np = 1\nq = 1\n[[r]]\nid = 'b'\np = 2", "[[r]]\nid = 'c'\np = 3\n[[r]]\nid = 'a'\np = 9");
-        assert_eq!(merged, table("[[r]]\nid = 'c'\np = 3\n[[r]]\nid = 'a'\np = 9\nq = 1\n[[r]]\nid = 'b'\np = 2"));
+        let merged = laid(
+            "[[r]]\nid = 'a'\np = 1\nq = 1\n[[r]]\nid = 'b'\np = 2",
+            "[[r]]\nid = 'c'\np = 3\n[[r]]\nid = 'a'\np = 9",
+        );
+        assert_eq!(
+            merged,
+            table("[[r]]\nid = 'c'\np = 3\n[[r]]\nid = 'a'\np = 9\nq = 1\n[[r]]\nid = 'b'\np = 2")
+        );
     }
 
     #[test]
     fn a_disabled_entry_is_left_out() {
-        let merged = laid("[[r]]\nid = 'a'\n[[r]]\nid = 'b'\ndisabled = false", "[[r]]\nid = 'a'\ndisabled = true");
+        let merged =
+            laid("[[r]]\nid = 'a'\n[[r]]\nid = 'b'\ndisabled = false", "[[r]]\nid = 'a'\ndisabled = true");
         assert_eq!(merged, table("[[r]]\nid = 'b'"));
     }
 
@@ -118,7 +131,8 @@ mod tests {
             let key = prop_oneof!["[a-c]", Just("id".to_owned()), Just("disabled".to_owned())];
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
-                prop::collection::vec((key, inner), 0..4).prop_map(|pairs| Value::Table(pairs.into_iter().collect())),
+                prop::collection::vec((key, inner), 0..4)
+                    .prop_map(|pairs| Value::Table(pairs.into_iter().collect())),
             ]
         })
     }

@@ -84,7 +84,8 @@ impl Session {
                 choice.others.extend(words.cloned());
                 break;
             }
-            let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+            let (name, value) =
+                word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
             let Some(takes) = self.flags.get(name) else {
                 choice.others.push(word.clone());
                 continue;
@@ -120,7 +121,10 @@ mod tests {
 
     #[test]
     fn words_that_choose_nothing_stay_in_order() {
-        assert_eq!(choice(&["--model", "x", "hi"]), (false, None, vec!["--model".into(), "x".into(), "hi".into()]));
+        assert_eq!(
+            choice(&["--model", "x", "hi"]),
+            (false, None, vec!["--model".into(), "x".into(), "hi".into()])
+        );
     }
 
     #[test]

@@ -121,7 +121,9 @@ mod tests {
 
     fn said() -> Vec<(Option<AgentState>, Option<BlockedKind>, Option<u32>)> {
         let readings = RECORDED.lines().map(|line| read(&spec(), line, ITSELF).unwrap().evidence);
-        readings.map(|said| said.map_or((None, None, None), |said| (said.state, said.kind, said.background))).collect()
+        readings
+            .map(|said| said.map_or((None, None, None), |said| (said.state, said.kind, said.background)))
+            .collect()
     }
 
     #[test]

@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agents, answer, attach, close, completions, daemon, doctor, explain, hook, inbox, key, kill, logs, man,
-    paste, ps, read, record, rename, resize, restart, result, resume, schema, search, send, shutdown, spawn,
-    status, tell, wait,
+    mcp, paste, ps, read, record, rename, resize, restart, result, resume, schema, search, send, shutdown,
+    skills, spawn, status, tell, wait,
 };
 use crate::errors::{self, CliError};
 
@@ -61,6 +61,8 @@ pub(crate) enum Verb {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Schema(schema::SchemaArgs),
+    Mcp(mcp::McpArgs),
+    Skills(skills::SkillsArgs),
     #[command(hide = true)]
     Hook(hook::HookArgs),
     #[command(hide = true)]

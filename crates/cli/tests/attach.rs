@@ -6,8 +6,9 @@ use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
 use proto::frame::DataKind;
+use proto::reply::{Attached, Done};
 use proto::request::View;
-use proto::{Exit, ExitReason, Notice, Request, Size};
+use proto::{Exit, ExitReason, Notice, ProcessId, Reply, Request, RunNumber, Size};
 use rustix::process::Signal;
 use testkit::{DEADLINE, FakeDaemon, FromClient, Peer, Pty, wait_for_end};
 
@@ -70,6 +71,26 @@ fn every_signal_that_ends_it_restores_the_terminal_first() {
         stage.pty.expect(b"\x1b[?25h");
         assert!(!stage.pty.is_raw());
     }
+}
+
+#[test]
+fn a_terminal_that_was_passed_is_restored_only_after_the_daemon_has_let_go() {
+    let mut stage = stage(&["attach", "build"]);
+    let mut peer = stage.daemon.accept_welcome();
+    let attach = peer.call();
+    let name = "build".parse().unwrap();
+    let (id, run, size) = (ProcessId::from_entropy(1), RunNumber(1), Size::DEFAULT);
+    peer.reply(attach.id, Reply::Attached(Attached { id, name, run, size, stream: 1, takes_terminal: true }));
+    let offer = peer.call();
+    assert!(matches!(offer.request, Request::View(View::Terminal(_))), "{offer:?}");
+    peer.reply(offer.id, Reply::Done(Done {}));
+    stage.pty.signal(Signal::TERM);
+    assert_eq!(peer.receive(), FromClient::End);
+    assert!(stage.pty.is_raw(), "restored while somebody may still draw");
+    drop(peer);
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(143));
+    stage.pty.expect(b"\x1b[?25h");
+    assert!(!stage.pty.is_raw());
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! connection is told to the caller, who alone knows whether asking again is safe.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -16,6 +17,8 @@ use proto::reply::{Answer, ServerLine, Welcome};
 use proto::request::Hello;
 use proto::version::{PROTOCOL, VERSION};
 use proto::{Call, ErrorCode, Notice, Outcome, Reply, Request};
+use rustix::io::retry_on_intr;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::{ClientError, ready};
 
@@ -99,6 +102,24 @@ impl Connection {
         let id = self.next_id;
         let line = self.line(request)?;
         self.stream.write_all(&line).map_err(ClientError::Broken)?;
+        Ok(id)
+    }
+
+    /// Asks without waiting, with a descriptor beside the call.
+    pub(crate) fn send_with(&mut self, request: Request, fd: BorrowedFd<'_>) -> Result<u64, ClientError> {
+        let id = self.next_id;
+        let line = self.line(request)?;
+        let fds = [fd];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        if !beside.push(SendAncillaryMessage::ScmRights(&fds)) {
+            return Err(ClientError::nonsense("no room for a descriptor beside a call"));
+        }
+        let bytes = [IoSlice::new(&line)];
+        let sent = retry_on_intr(|| sendmsg(&self.stream, &bytes, &mut beside, SendFlags::NOSIGNAL));
+        // The descriptor went with the first byte.
+        let rest = &line[sent.map_err(broken)?..];
+        self.stream.write_all(rest).map_err(ClientError::Broken)?;
         Ok(id)
     }
 

@@ -58,7 +58,10 @@ impl FollowStream {
                 Incoming::Notice(Notice::Resized { size, .. }) => Chunk::Resized(size),
                 Incoming::Notice(Notice::Exit { exit, .. }) => Chunk::Exit(exit),
                 Incoming::Notice(Notice::End { .. }) => return Ok(None),
-                Incoming::Data(_) | Incoming::Event(_) | Incoming::Answer(_) => continue,
+                Incoming::Data(_)
+                | Incoming::Event(_)
+                | Incoming::Answer(_)
+                | Incoming::Notice(Notice::Screen { .. }) => continue,
             };
             return Ok(Some(chunk));
         }

@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 use client::attach::{Left, Options, Outcome, Terminal, attach_terminal};
 use client::{ClientError, Door};
 use proto::frame::DataKind;
-use proto::request::SizeWish;
-use proto::{Exit, ExitReason, Notice, Places, Size};
+use proto::reply::{Attached, Done};
+use proto::request::{SizeWish, View};
+use proto::{
+    ErrorCode, Exit, ExitReason, Failure, Notice, Places, ProcessId, Reply, Request, RunNumber, Size,
+};
 use rustix::termios::{OutputModes, Termios};
-use testkit::{FakeDaemon, FromClient, Pty};
+use testkit::{FakeDaemon, FromClient, Peer, Pty};
 
 const SIZE: Size = Size { cols: 100, rows: 30 };
 /// The last part of what undoes every mode.
@@ -177,6 +180,69 @@ fn a_watcher_types_nothing_and_can_detach() {
     pty.type_keys(b"\x1cd");
     assert_eq!(left(attachment), Left::Detached);
     assert_eq!(peer.receive(), FromClient::End);
+}
+
+/// A client whose daemon takes terminals, and the call by which it offers its own.
+fn offered(daemon: &FakeDaemon) -> (Peer, u64) {
+    let mut peer = daemon.accept_welcome();
+    let attach = peer.call();
+    assert!(matches!(attach.request, Request::Attach(_)), "{attach:?}");
+    let attached = Attached {
+        id: ProcessId::from_entropy(1),
+        name: "build".parse().expect("a name"),
+        run: RunNumber(1),
+        size: Size::DEFAULT,
+        stream: 1,
+        takes_terminal: true,
+    };
+    peer.reply(attach.id, Reply::Attached(attached));
+    let offer = peer.call();
+    assert!(matches!(offer.request, Request::View(View::Terminal(_))), "{offer:?}");
+    (peer, offer.id)
+}
+
+#[test]
+fn a_terminal_that_was_taken_is_neither_read_nor_drawn_on_and_restored_at_the_end() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let before = modes(&pty.settings());
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, offer) = offered(&daemon);
+    peer.data(DataKind::Repaint, 0, b"<drawn for the connection>");
+    peer.reply(offer, Reply::Done(Done {}));
+    peer.notice(Notice::Screen { stream: 1, alternate: true });
+    // Whoever reads this, it is not the client: nothing but its end comes after the offer.
+    pty.type_keys(b"\x1cd");
+    peer.data(DataKind::Output, 0, b"<not taken before the end>");
+    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
+    assert_eq!(left(attachment), Left::Detached);
+    assert_eq!(modes(&pty.settings()), before);
+    let drawn = pty.expect(b"<not taken before the end>");
+    assert!(!drawn.windows(6).any(|bytes| bytes == b"<drawn"), "{}", drawn.escape_ascii());
+    pty.expect(b"\x1b[?1049l");
+    pty.expect(CURSOR_SHOWN);
+    assert_eq!(peer.receive(), FromClient::End);
+}
+
+#[test]
+fn a_terminal_that_is_not_taken_is_read_and_drawn_on_by_the_client() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, offer) = offered(&daemon);
+    peer.data(DataKind::Repaint, 0, b"<too early>");
+    pty.type_keys(b"typed meanwhile");
+    peer.fail(offer, Failure::new(ErrorCode::InvalidArgs, "no terminal"));
+    assert!(matches!(peer.call().request, Request::View(View::Repaint(_))));
+    peer.expect_input(b"typed meanwhile");
+    peer.data(DataKind::Repaint, 0, b"<drawn>");
+    let before = pty.expect(b"<drawn>");
+    assert!(!before.windows(5).any(|bytes| bytes == b"early"), "{}", before.escape_ascii());
+    pty.type_keys(b"ls\x1cd");
+    peer.expect_input(b"ls");
+    assert_eq!(left(attachment), Left::Detached);
 }
 
 #[test]

@@ -11,17 +11,23 @@ use engine::{Fact, Input, ProcessRecord, RunKey};
 use holder::{ExitStatus, Link, LinkError};
 use proto::{Places, Size};
 
+use crate::agents::Agents;
 use crate::screens::{NewRun, Screens};
 
 /// How long one holder may take to answer; it does so in microseconds unless the machine is drowning.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Links every holder there is; what the engine is to be told.
-pub(crate) fn adopt_all(places: &Places, screens: &Screens, expected: &[(RunKey, String)]) -> Vec<Input> {
+pub(crate) fn adopt_all(
+    places: &Places,
+    screens: &Screens,
+    agents: &Agents,
+    expected: &[(RunKey, String)],
+) -> Vec<Input> {
     let mut inputs = Vec::new();
     let mut found = HashSet::new();
     for path in sockets(&places.holders()) {
-        match adopt_one(&path, screens) {
+        match adopt_one(&path, screens, agents) {
             Ok((run, input)) => {
                 found.insert(run);
                 inputs.push(input);
@@ -37,10 +43,11 @@ pub(crate) fn adopt_all(places: &Places, screens: &Screens, expected: &[(RunKey,
         }
         inputs.push(Input::Fact { run: *run, fact: Fact::Lost { final_offset: 0 } });
     }
+    agents.sweep();
     inputs
 }
 
-fn adopt_one(path: &Path, screens: &Screens) -> Result<(RunKey, Input), LinkError> {
+fn adopt_one(path: &Path, screens: &Screens, agents: &Agents) -> Result<(RunKey, Input), LinkError> {
     let (link, hello) = Link::connect(path, ANSWER)?;
     let mut record: ProcessRecord = serde_json::from_slice(&hello.meta)
         .map_err(|error| LinkError::Io(std::io::Error::other(format!("its meta does not read: {error}"))))?;
@@ -52,7 +59,9 @@ fn adopt_one(path: &Path, screens: &Screens) -> Result<(RunKey, Input), LinkErro
         ExitStatus::Code(code) => (ChildExit::Code(code), exit.final_offset),
         ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
     });
-    screens.host(NewRun::new(run, record.run_token.clone(), link, hello, false));
+    let mut new = NewRun::new(run, record.run_token.clone(), link, hello, false);
+    new.agent = agents.adopt(&record, pid);
+    screens.host(new);
     Ok((run, Input::Adopted { record: Box::new(record), pid, exit }))
 }
 

@@ -14,6 +14,7 @@ use proto::Places;
 use proto::event::Announcement;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use crate::agents::Agents;
 use crate::desk::Answered;
 use crate::records::Records;
 use crate::screens::{Order, Screens, TypeJob};
@@ -25,6 +26,7 @@ const TURN: Duration = Duration::from_secs(10);
 /// What effects are carried out with.
 pub(crate) struct Hands {
     pub(crate) screens: Screens,
+    pub(crate) agents: Agents,
     pub(crate) records: Records,
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) places: Arc<Places>,
@@ -46,7 +48,12 @@ impl Hands {
         let mut rest: Vec<Effect> = Vec::with_capacity(effects.len());
         for effect in effects {
             match effect {
-                Effect::Record(record) => records.push(record),
+                Effect::Record(record) => {
+                    if let Record::Remove(process) = record {
+                        self.agents.forget(process);
+                    }
+                    records.push(record);
+                }
                 other => rest.push(other),
             }
         }
@@ -78,17 +85,22 @@ impl Hands {
             Effect::Release { run, end_tree, reason } => {
                 self.order(run, Order::Release { run, end_tree, reason });
                 self.screens.forget(run);
+                self.agents.release(run);
             }
             Effect::Watch { run, wait, pattern, since } => self.watch(run, wait, &pattern, since),
             Effect::Unwatch { run, wait } => self.order(run, Order::Unwatch(run, wait)),
             Effect::TellExit { run, exit, final_offset } => {
                 self.order(run, Order::TellExit { run, exit, final_offset });
+                self.agents.ended(run);
             }
             Effect::Type { run, job, what, guard } => self.type_into(run, job, what, guard),
-            Effect::HandOver { .. }
-            | Effect::CollectResult { .. }
-            | Effect::Notify { .. }
-            | Effect::KeepDrift { .. } => {}
+            Effect::HandOver { run, mail, text } => self.agents.hand_over(run, mail, text),
+            Effect::AnswerServer { run, job, dialog, choice } => {
+                self.agents.answer_server(run, job, dialog, choice);
+            }
+            Effect::CollectResult { run, turn } => self.agents.collect(run, turn),
+            Effect::Notify { run, title, body } => self.agents.notify(run, title, body),
+            Effect::KeepDrift { run, winner, other } => self.agents.keep_drift(run, winner, other),
             Effect::Announce(announcement) => {
                 // Nobody may be listening.
                 let _nobody = self.events.send(Arc::new(announcement));
@@ -115,9 +127,9 @@ impl Hands {
     fn start(&self, start: StartRun) {
         let (launcher, places) = (Arc::clone(&self.launcher), Arc::clone(&self.places));
         let (screens, facts, run) = (self.screens.clone(), self.facts.clone(), start.run);
-        let umask = self.umask;
+        let (agents, umask) = (self.agents.clone(), self.umask);
         drop(tokio::task::spawn_blocking(move || {
-            if let Some(fact) = launch::start(&launcher, &places, umask, &screens, start) {
+            if let Some(fact) = launch::start(&launcher, &places, umask, (&screens, &agents), start) {
                 // The daemon is ending when nobody listens.
                 drop(facts.blocking_send(Input::Fact { run, fact }));
             }

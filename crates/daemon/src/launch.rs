@@ -10,6 +10,7 @@ use holder::{LaunchError, Launcher, RunConfig};
 use proto::error::Cause;
 use proto::{ErrorCode, Failure, Places, Printable};
 
+use crate::agents::Agents;
 use crate::screens::{NewRun, Screens};
 
 /// Where a run's holder listens for later daemons.
@@ -23,17 +24,28 @@ pub(crate) fn start(
     launcher: &Launcher,
     places: &Places,
     umask: u32,
-    screens: &Screens,
-    start: StartRun,
+    (screens, agents): (&Screens, &Agents),
+    mut start: StartRun,
 ) -> Option<Fact> {
     let run = start.run;
     let token = start.record.run_token.clone();
+    let is_resumed = start.agent.as_ref().is_some_and(|agent| agent.resume.is_some());
+    let charge = match agents.prepare(&mut start) {
+        Ok(charge) => charge,
+        Err(failure) => return Some(Fact::StartFailed(failure)),
+    };
     match config(places, umask, start).and_then(|config| launcher.start(&config).map_err(failure)) {
         Ok(started) => {
-            screens.host(NewRun::new(run, token, started.link, started.hello, true));
+            let pid = started.hello.child_pid;
+            let mut new = NewRun::new(run, token, started.link, started.hello, true);
+            new.agent = charge.map(|charge| agents.begin(&charge, pid, !is_resumed));
+            screens.host(new);
             None
         }
-        Err(failure) => Some(Fact::StartFailed(failure)),
+        Err(failure) => {
+            agents.release(run);
+            Some(Fact::StartFailed(failure))
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{ProcessRecord, Record};
+use engine::{Counters, Record, Saved};
+use serde::de::DeserializeOwned;
 use store::{Change, Store};
 use tokio::sync::oneshot;
 
@@ -60,21 +61,63 @@ fn change(record: Record) -> Option<Change> {
             Some(Change::PutProcess { id: process.id.to_string(), document })
         }
         Record::Remove(id) => Some(Change::RemoveProcess { id: id.to_string() }),
+        Record::PutMail(mail) => {
+            let document = serde_json::to_string(&*mail).ok()?;
+            Some(Change::PutMail { id: row(mail.id.0)?, document })
+        }
+        Record::RemoveMail(id) => Some(Change::RemoveMail { id: row(id.0)? }),
+        Record::PutTurn(turn) => {
+            let document = serde_json::to_string(&*turn).ok()?;
+            Some(Change::PutTurn { process: turn.id.to_string(), turn: row(turn.turn)?, document })
+        }
+        Record::RemoveTurn { process, turn } => {
+            Some(Change::RemoveTurn { process: process.to_string(), turn: row(turn)? })
+        }
+        Record::Counters(counters) => {
+            let value = serde_json::to_string(&counters).ok()?;
+            Some(Change::Setting { key: COUNTERS.to_owned(), value })
+        }
     }
 }
 
-/// The entries an earlier daemon left. A document that does not read is left where it is and told.
-pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Vec<ProcessRecord>, store::StoreError> {
-    let mut records = Vec::new();
-    for (id, document) in store.load()?.processes {
-        match serde_json::from_str(&document) {
-            Ok(record) => records.push(record),
+/// A number as the database holds it.
+fn row(number: u64) -> Option<i64> {
+    i64::try_from(number).ok()
+}
+
+/// The setting that holds the numbers that were given out.
+const COUNTERS: &str = "counters";
+
+/// What an earlier daemon left. A document that does not read is left where it is and told.
+pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Saved, store::StoreError> {
+    let contents = store.load()?;
+    let reader = Reader { warnings };
+    let read = |(id, document): (String, String)| reader.read(&id, &document);
+    let processes = contents.processes.into_iter().filter_map(read).collect();
+    let mail = contents.mail.into_iter();
+    let mail = mail.filter_map(|(id, document)| reader.read(&format!("message {id}"), &document)).collect();
+    let turns = contents.turns.into_iter();
+    let turns =
+        turns.filter_map(|(id, turn, document)| reader.read(&format!("turn {turn} of {id}"), &document)).collect();
+    let counters = contents.settings.iter().find(|(key, _)| key == COUNTERS);
+    let counters: Option<Counters> = counters.and_then(|(key, value)| reader.read(key, value));
+    Ok(Saved { processes, mail, turns, counters: counters.unwrap_or_default() })
+}
+
+struct Reader<'a> {
+    warnings: &'a Warnings,
+}
+
+impl Reader<'_> {
+    fn read<T: DeserializeOwned>(&self, what: &str, document: &str) -> Option<T> {
+        match serde_json::from_str(document) {
+            Ok(record) => Some(record),
             Err(error) => {
-                warn(warnings, format!("the record of {id} does not read and was skipped: {error}"))
+                warn(self.warnings, format!("the record of {what} does not read and was skipped: {error}"));
+                None
             }
         }
     }
-    Ok(records)
 }
 
 /// Adds a warning once.

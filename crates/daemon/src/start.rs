@@ -20,6 +20,7 @@ use store::{Store, ensure_private_dir};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::agents::Agents;
 use crate::desk::{Channels, Desk, DeskHandle};
 use crate::door::Doorway;
 use crate::effects::Hands;
@@ -139,12 +140,17 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
         let text = format!("the database was damaged; it was put aside as {}", aside.display());
         records::warn(&warnings, text);
     }
-    let entries = records::load(&store, &warnings)?;
+    let saved = records::load(&store, &warnings)?;
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
     let screens = Screens::start(&channels.handle.facts).map_err(system("cannot start the screens"))?;
+    let facts = channels.handle.facts.clone();
+    let own = (Arc::clone(&places), options.exe.clone(), screens.clone());
+    let agents = Agents::start(own.0, own.1, own.2, facts, Arc::clone(&warnings))
+        .map_err(system("cannot watch agents' files"))?;
     let hands = Hands {
         screens: screens.clone(),
+        agents: agents.clone(),
         records: Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?,
         launcher: Arc::new(
             Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?,
@@ -154,14 +160,14 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
         facts: channels.handle.facts.clone(),
         events: channels.events(),
     };
-    let known: HashSet<ProcessId> = entries.iter().map(|entry| entry.id).collect();
-    let engine = Engine::restore(config(), Box::new(NoTasks), entries);
+    let known: HashSet<ProcessId> = saved.processes.iter().map(|entry| entry.id).collect();
+    let engine = Engine::restore(config(), Box::new(NoTasks), saved);
     let expected = engine.expected_runs();
     let handle = channels.handle.clone();
     let mut desk = Desk::new(engine, hands, channels).map_err(system("cannot set an alarm"))?;
     let adopted = {
-        let (places, screens) = (Arc::clone(&places), screens.clone());
-        tokio::task::spawn_blocking(move || adopt::adopt_all(&places, &screens, &expected)).await
+        let (places, screens, agents) = (Arc::clone(&places), screens.clone(), agents.clone());
+        tokio::task::spawn_blocking(move || adopt::adopt_all(&places, &screens, &agents, &expected)).await
     };
     for input in adopted.unwrap_or_default() {
         warn_if_recovered(&warnings, &known, &input);
@@ -169,7 +175,7 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     }
     let listener = listen(&places).map_err(system("cannot open the door"))?;
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
-    let doorway = Doorway::new(handle, screens.clone(), warnings, Arc::clone(&places));
+    let doorway = Doorway::new(handle, screens.clone(), agents, warnings, Arc::clone(&places));
     drop(tokio::spawn(doorway.clone().serve(listener)));
     say_ready(&format!("ready {}", std::process::id()));
     desk.work().await;

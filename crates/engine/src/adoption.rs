@@ -42,6 +42,7 @@ impl Engine {
         let size = process.size;
         self.effects.push(Effect::Resize { run, size });
         self.touch(run.process);
+        self.consider(run.process);
     }
 
     /// Registers what a holder says it is, under a name that is free.

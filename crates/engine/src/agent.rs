@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::delivery::Progress;
 use crate::drift::DriftBook;
+use crate::effect::AgentStart;
 use crate::evidence::{Slot, Table};
 use crate::inbox::Answering;
-use crate::input::{Launched, Ticket};
+use crate::input::{Launched, Moment, Ticket};
 use crate::state::{Judgement, Standing};
 
 /// What is made durable of an agent. New fields need a default, so that older documents still read.
@@ -46,6 +47,8 @@ pub struct AgentRecord {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agent {
     pub(crate) record: AgentRecord,
+    /// The vendor session the next run is to continue.
+    pub(crate) resume_next: Option<String>,
     /// By number; the newest few.
     pub(crate) turns: BTreeMap<u64, Turn>,
     /// Turns whose text is being found, and when that is given up.
@@ -87,29 +90,37 @@ pub(crate) struct Live {
     pub(crate) began: u64,
     /// It took prompts at least once.
     pub(crate) has_rested: bool,
+    /// When the newest turn of the run began, on the uptime clock.
+    pub(crate) turn_began: u64,
     /// A turn that began unseen counts as over when nothing of it was seen until then.
     pub(crate) turn_unseen_until: Option<u64>,
     pub(crate) progress: Progress,
     pub(crate) answering: Option<Answering>,
+    /// An answer worked a moment ago: until then a block without a dialog is the one that was answered.
+    pub(crate) answered_until: Option<u64>,
     /// Requests for leave that wait in the inbox.
     pub(crate) parked: u32,
 }
 
 impl Agent {
     /// The entry's part an earlier daemon wrote down.
-    pub(crate) fn from_record(record: AgentRecord) -> Self {
-        Self { record, ..Self::default() }
+    pub(crate) fn from_record(record: AgentRecord, is_live: bool) -> Self {
+        let state = if is_live { AgentState::Starting } else { AgentState::Exited };
+        let live = Live { standing: Standing { state, pending: None }, ..Live::default() };
+        Self { record, live, ..Self::default() }
     }
 
-    /// A new run: everything that was known belonged to the old one.
-    pub(crate) fn begin_run(&mut self, resume: Option<String>, nonce: String, uptime: u64, wall: u64) {
+    /// A new run: everything that was known belonged to the old one. What it is started with.
+    pub(crate) fn start(&mut self, nonce: String, now: Moment) -> AgentStart {
+        let resume = self.resume_next.take();
         if let Some(session) = self.record.session.take() {
             self.record.past_session = Some(session);
         }
         self.record.session.clone_from(&resume);
-        self.record.resumed = resume;
+        self.record.resumed.clone_from(&resume);
         self.record.nonce = nonce;
-        self.live = Live { began: uptime, since: wall, ..Live::default() };
+        self.live = Live { began: now.uptime_ms, since: now.wall_ms, ..Live::default() };
+        AgentStart { resume, parks_permissions: self.record.permissions.is_some() }
     }
 
     /// What it is believed to do.
@@ -189,7 +200,15 @@ impl Agent {
         let recheck = live.judgement.as_ref().and_then(|judgement| judgement.recheck);
         let answering = live.answering.as_ref().map(|answering| answering.until);
         let collecting = self.collecting.values().copied().min();
-        let own = [recheck, live.quota_until, live.drift_at, live.turn_unseen_until, answering, collecting];
+        let own = [
+            recheck,
+            live.quota_until,
+            live.drift_at,
+            live.turn_unseen_until,
+            live.answered_until,
+            answering,
+            collecting,
+        ];
         own.into_iter().flatten().chain(live.progress.next_deadline(self.state())).min()
     }
 

@@ -1,4 +1,4 @@
-//! What happens because time has passed: departures, restarts, idle timeouts, sweeps.
+//! What happens because time has passed: departures, restarts, idle timeouts, sweeps, whatever is due about an agent.
 //!
 //! Owns the order they are looked at in. Refuses a clock: the moment came with the input.
 
@@ -20,7 +20,10 @@ impl Engine {
             .collect();
         for id in due {
             self.pass_deadline(id, now);
+            self.pass_agent_deadline(id, now);
         }
+        self.pass_mail_deadlines();
+        self.pass_inbox_deadlines();
         self.pass_wait_deadlines();
     }
 

@@ -8,9 +8,7 @@ use proto::{AgentState, ProcessId};
 
 use crate::Engine;
 use crate::agent::Agent;
-use crate::delivery::{
-    CONFIRM_LATE_MS, CONFIRM_MS, CONTINUE_MS, LEASE_MS, LOST_MS, MAX_PRESSES, Phase, Typed, UNCLEAR_MS,
-};
+use crate::delivery::{CONFIRM_MS, LEASE_MS, LOST_MS, MAX_PRESSES, Phase, Typed, UNCLEAR_MS};
 use crate::effect::{Effect, Guard, Keystrokes};
 use crate::input::{HandOver, JobId, Typing};
 use crate::letter;
@@ -45,7 +43,6 @@ impl Engine {
             Phase::Confirming { typed, since, until, is_last } => {
                 self.check_confirmed(id, typed, (since, until), is_last);
             }
-            Phase::Left { typed, until } => self.check_left(id, typed, until),
             Phase::Restored { mail, stage, until } => self.check_restored(id, mail, stage, until),
             Phase::HandingOver { .. } | Phase::Unclear { .. } | Phase::Pasting { .. } | Phase::Pressing { .. } => {}
         }
@@ -64,14 +61,15 @@ impl Engine {
         match way(agent, mail.id, now) {
             Ok(Way::Channel) => {
                 // Work that began before cannot tell that a busy agent took it: only the channel can.
-                let since = if agent.state().is_busy() { u64::MAX } else { now };
+                let is_at_work = agent.state().is_busy() || agent.running_turn().is_some();
+                let since = if is_at_work { u64::MAX } else { now };
                 self.set_phase(id, Phase::HandingOver { mail: mail.id, since, until: now + LOST_MS });
                 self.set_delivery(mail.id, Delivery::Delivering, Stage::Handed);
                 self.effects.push(Effect::HandOver { run, mail: mail.id, text });
             }
             Ok(Way::Typing) => {
                 let typed =
-                    Typed { mail: mail.id, pasted_at: now, presses: 0, had_draft: false };
+                    Typed { mail: mail.id, pasted_at: now, presses: 0, had_draft: false, stands: false };
                 let job = self.next_job();
                 self.set_phase(id, Phase::Pasting { typed, job, until: now + LOST_MS });
                 self.set_delivery(mail.id, Delivery::Delivering, Stage::Pasted);
@@ -107,7 +105,9 @@ impl Engine {
     fn pasted(&mut self, id: ProcessId, typed: Typed, outcome: Typing) {
         match outcome {
             Typing::Done => {
-                self.set_phase(id, Phase::Standing { typed });
+                // Where the composer can be seen at all, the text stands in it until a look says otherwise.
+                let is_seen = self.agent(id).is_some_and(|agent| agent.live.composer != Composer::Unknown);
+                self.set_phase(id, Phase::Standing { typed: Typed { stands: is_seen, ..typed } });
                 self.deliver(id);
             }
             Typing::Partial => {
@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// Presses Enter once nothing is in the way.
-    fn try_to_press(&mut self, id: ProcessId, typed: Typed) {
+    pub(crate) fn try_to_press(&mut self, id: ProcessId, typed: Typed) {
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get(&id) else { return };
         let (run, Some(agent)) = (process.key(), process.agent.as_deref()) else { return };
@@ -132,17 +132,22 @@ impl Engine {
         if agent.state() == AgentState::Blocked || has_dialog {
             return;
         }
-        if is_gone {
-            // It is no longer in the composer and Enter was not pressed for it: somebody else took it.
-            self.set_phase(id, Phase::Left { typed, until: Some(now + CONFIRM_LATE_MS) });
-            return self.confirm_delivery(id);
+        if is_gone && typed.presses == 0 {
+            // It is no longer in the composer and Enter was not pressed for it.
+            return self.take_over(id);
         }
         if agent.state().is_busy() || !agent.live.progress.may_try(now) {
             return;
         }
-        // What a person typed while a dialog was open answered the dialog; the draft is still ours.
-        let quiet_since = agent.live.progress.dialog_closed_at.unwrap_or(0).max(typed.pasted_at);
-        let human_quiet_ms = now.saturating_sub(quiet_since);
+        let human_quiet_ms = match agent.live.progress.quiet_for(typed.pasted_at, now) {
+            Ok(quiet) => quiet,
+            Err(later) => {
+                if let Some(agent) = self.agent_mut(id) {
+                    agent.live.progress.retry_at = Some(later);
+                }
+                return;
+            }
+        };
         let typed = Typed { presses: typed.presses + 1, ..typed };
         let job = self.next_job();
         self.set_phase(id, Phase::Pressing { typed, job, since: now, until: now + LOST_MS });
@@ -166,71 +171,10 @@ impl Engine {
                 self.set_phase(id, Phase::Standing { typed: unpressed });
                 self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pasted);
             }
-            Typing::HumanTyping => self.leave_to_person(id, unpressed),
+            Typing::HumanTyping => self.take_over(id),
             Typing::Partial => self.refuse(id, "Enter did not reach the terminal; its text is in the composer"),
             Typing::Gone => self.requeue(id, typed.mail, "the agent is not running"),
         }
-    }
-
-    fn check_confirmed(&mut self, id: ProcessId, typed: Typed, (since, until): (u64, u64), is_last: bool) {
-        let now = self.now.uptime_ms;
-        let Some(agent) = self.agent(id) else { return };
-        if until > now || agent.state() == AgentState::Blocked {
-            return;
-        }
-        let confirms = agent.live.launched.as_ref().is_some_and(|launched| launched.confirms_prompts);
-        match agent.live.composer {
-            Composer::Draft if typed.presses < MAX_PRESSES => {
-                self.set_phase(id, Phase::Standing { typed });
-                self.try_to_press(id, typed);
-            }
-            Composer::Draft if is_last => {
-                self.refuse(id, "Enter did not submit it; its text is still in the composer");
-            }
-            Composer::Empty if is_last && !confirms && typed.had_draft => self.submitted(id),
-            _ if is_last => self.refuse(id, "not confirmed: nothing shows that the agent took it"),
-            _ => {
-                let until = now + CONFIRM_LATE_MS;
-                self.set_phase(id, Phase::Confirming { typed, since, until, is_last: true });
-            }
-        }
-    }
-
-    /// Takes evidence that the message in flight was taken.
-    pub(crate) fn confirm_delivery(&mut self, id: ProcessId) {
-        let now = self.now.uptime_ms;
-        let Some(agent) = self.agent(id) else { return };
-        let Some(since) = agent.live.progress.confirmed_since() else { return };
-        if works_since(agent, since, now) {
-            self.submitted(id);
-        }
-    }
-
-    /// A hook marked a submitted prompt; whether it was the message in flight.
-    pub(crate) fn prompt_confirms(&mut self, id: ProcessId) -> bool {
-        let since = self.agent(id).and_then(|agent| agent.live.progress.confirmed_since());
-        let is_ours = since.is_some_and(|since| since != u64::MAX);
-        if is_ours {
-            self.submitted(id);
-        }
-        is_ours
-    }
-
-    /// The agent took the message in flight.
-    fn submitted(&mut self, id: ProcessId) {
-        let Some(agent) = self.agent_mut(id) else { return };
-        let phase = std::mem::take(&mut agent.live.progress.phase);
-        let (mail, delivery) = match phase {
-            Phase::Continuing { mail, turn, .. } => (mail, Delivery::Delivered { turn }),
-            Phase::HandingOver { mail, .. } | Phase::Unclear { mail, .. } => {
-                (mail, Delivery::Submitted { turn: self.begin_turn(id, Some(mail)) })
-            }
-            Phase::Pressing { typed, .. } | Phase::Confirming { typed, .. } | Phase::Left { typed, .. } => {
-                (typed.mail, Delivery::Submitted { turn: self.begin_turn(id, Some(typed.mail)) })
-            }
-            Phase::Resting | Phase::Pasting { .. } | Phase::Standing { .. } | Phase::Restored { .. } => return,
-        };
-        self.finish_mail(mail, delivery);
     }
 
     /// What the vendor's own channel said.
@@ -261,73 +205,9 @@ impl Engine {
         self.deliver(id);
     }
 
-    /// The text that an agent goes on with instead of ending its turn, if one waits.
-    pub(crate) fn next_at_turn_end(&mut self, id: ProcessId) -> Option<String> {
-        let now = self.now.uptime_ms;
-        let agent = self.agent(id)?;
-        let can = agent.live.launched.as_ref().is_some_and(|launched| launched.hands_over_at_turn_end);
-        let is_free = agent.live.progress.phase == Phase::Resting && agent.live.quota.is_none();
-        if !can || !is_free || self.shutdown.is_some() {
-            return None;
-        }
-        let mail = self.mail.first_to(id)?.clone();
-        let text = letter::write(&mail, &agent.record.nonce);
-        let turn = self.begin_turn(id, Some(mail.id));
-        self.set_phase(id, Phase::Continuing { mail: mail.id, turn, since: now + 1, until: now + CONTINUE_MS });
-        self.set_delivery(mail.id, Delivery::Delivering, Stage::Handed);
-        Some(text)
-    }
-
-    /// A turn that ends again was continued.
-    pub(crate) fn turn_end_confirms(&mut self, id: ProcessId) {
-        let is_continuing =
-            self.agent(id).is_some_and(|agent| matches!(agent.live.progress.phase, Phase::Continuing { .. }));
-        if is_continuing {
-            self.submitted(id);
-        }
-    }
-
-    /// An agent that rests at once has not gone on; one that has not rested after a while has.
-    fn check_continued(&mut self, id: ProcessId, since: u64, until: u64) {
-        let now = self.now.uptime_ms;
-        let Some(agent) = self.agent(id) else { return };
-        let rests = matches!(agent.state(), AgentState::Idle | AgentState::Waiting | AgentState::Error);
-        let has_rested = agent.live.table.slots().any(|slot| {
-            let rests = matches!(slot.state(), Some(AgentState::Idle | AgentState::Waiting | AgentState::Error));
-            rests && slot.since >= since && slot.evidence.source != Source::Hook
-        });
-        if rests && has_rested {
-            self.refuse(id, "unknown outcome: the agent ended its turn although it was given the message");
-        } else if until <= now {
-            self.submitted(id);
-        }
-    }
-
-    fn leave_to_person(&mut self, id: ProcessId, typed: Typed) {
-        self.set_phase(id, Phase::Left { typed, until: None });
-        self.mark_left(typed.mail);
-    }
-
-    /// Says that a message stands in the composer and is a person's now.
-    pub(crate) fn mark_left(&mut self, mail: MailId) {
-        let reason = "it stands in the composer, where a person is typing: Enter is theirs".to_owned();
-        self.set_delivery(mail, Delivery::Queued { reason }, Stage::Left);
-    }
-
-    /// A text that a person took over was sent (work begins), taken out, or still stands there.
-    fn check_left(&mut self, id: ProcessId, typed: Typed, until: Option<u64>) {
-        let now = self.now.uptime_ms;
-        let Some(agent) = self.agent(id) else { return };
-        match (agent.live.composer, until) {
-            (Composer::Empty, None) => {
-                self.set_phase(id, Phase::Left { typed, until: Some(now + CONFIRM_LATE_MS) });
-            }
-            (Composer::Draft, Some(_)) => self.set_phase(id, Phase::Left { typed, until: None }),
-            (_, Some(until)) if until <= now => {
-                self.refuse(id, "a person took it out of the composer, or sent it unseen");
-            }
-            _ => {}
-        }
+    /// A person took the text over, or took it away: whether it was sent is theirs to know.
+    pub(crate) fn take_over(&mut self, id: ProcessId) {
+        self.refuse(id, "unknown outcome: a person took it over in the composer");
     }
 
     /// A delivery that an earlier daemon left in the middle: never pasted again.
@@ -335,13 +215,12 @@ impl Engine {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent(id) else { return };
         let is_blocked = agent.state() == AgentState::Blocked;
-        let typed = Typed { mail, pasted_at: now, presses: MAX_PRESSES - 1, had_draft: true };
+        let typed = Typed { mail, pasted_at: now, presses: MAX_PRESSES - 1, had_draft: true, stands: true };
         match (agent.live.composer, until) {
             (_, None) => {
                 self.set_phase(id, Phase::Restored { mail, stage, until: Some(now + UNCLEAR_MS) });
             }
             _ if is_blocked => {}
-            (Composer::Draft, Some(_)) if stage == Stage::Left => self.leave_to_person(id, typed),
             (Composer::Draft, Some(_)) if stage != Stage::Handed && agent.live.human_at.is_none() => {
                 self.set_phase(id, Phase::Standing { typed });
                 self.try_to_press(id, typed);
@@ -355,7 +234,6 @@ impl Engine {
     /// The run is over: what was not submitted for certain waits for the next one, what may have been does not.
     pub(crate) fn delivery_over(&mut self, id: ProcessId) {
         let Some(agent) = self.agent_mut(id) else { return };
-        agent.live.progress.retry_at = None;
         match agent.live.progress.phase.clone() {
             Phase::Resting => {}
             Phase::Pasting { typed, .. } | Phase::Standing { typed } => {
@@ -365,14 +243,16 @@ impl Engine {
             | Phase::Unclear { .. }
             | Phase::Continuing { .. }
             | Phase::Pressing { .. }
-            | Phase::Confirming { .. }
-            | Phase::Left { .. } => {
+            | Phase::Confirming { .. } => {
                 self.refuse(id, "unknown outcome: the agent ended before it showed that it took it");
             }
             Phase::Restored { .. } => self.refuse(id, UNKNOWN_AFTER_RESTART),
         }
         if let Some(mail) = self.mail.first_to(id).map(|mail| mail.id) {
             self.set_delivery(mail, Delivery::Queued { reason: "the agent is not running".to_owned() }, Stage::Queued);
+        }
+        if let Some(agent) = self.agent_mut(id) {
+            agent.live.progress.retry_at = None;
         }
     }
 
@@ -395,7 +275,7 @@ impl Engine {
     }
 
     /// The message in flight is given up.
-    fn refuse(&mut self, id: ProcessId, reason: &str) {
+    pub(crate) fn refuse(&mut self, id: ProcessId, reason: &str) {
         let Some(agent) = self.agent_mut(id) else { return };
         let Some(mail) = agent.live.progress.mail() else { return };
         agent.live.progress.phase = Phase::Resting;
@@ -403,12 +283,12 @@ impl Engine {
         self.deliver(id);
     }
 
-    fn finish_mail(&mut self, mail: MailId, delivery: Delivery) {
+    pub(crate) fn finish_mail(&mut self, mail: MailId, delivery: Delivery) {
         let stage = self.mail.get(mail).map_or(Stage::Queued, |mail| mail.stage);
         self.set_delivery(mail, delivery, stage);
     }
 
-    fn set_phase(&mut self, id: ProcessId, phase: Phase) {
+    pub(crate) fn set_phase(&mut self, id: ProcessId, phase: Phase) {
         if let Some(agent) = self.agent_mut(id) {
             agent.live.progress.phase = phase;
         }
@@ -429,7 +309,6 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     let judgement = agent.live.judgement.as_ref();
     let state = agent.state();
     let has_channel = launched.has_channel && agent.live.progress.without_channel != Some(mail);
-    let is_at_work = matches!(state, AgentState::Working | AgentState::Thinking);
     if let Some(quota) = agent.live.quota {
         return Err(quota.reset_at.map_or_else(
             || "the vendor refuses turns for now".to_owned(),
@@ -438,9 +317,6 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     }
     match state {
         AgentState::Starting => return Err("the agent is starting".to_owned()),
-        AgentState::Working | AgentState::Thinking if !(has_channel && launched.channel_reaches_busy) => {
-            return Err("the agent is working".to_owned());
-        }
         AgentState::Blocked => return Err("a dialog is open".to_owned()),
         AgentState::Exited => return Err("the agent is not running".to_owned()),
         AgentState::Working
@@ -452,7 +328,9 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     if agent.live.table.get(Source::Dialog).is_some_and(|slot| slot.counts(now)) {
         return Err("a dialog is open".to_owned());
     }
-    if has_channel {
+    // A turn that was confirmed may not show in the state yet: the next message would take its work for its own.
+    let is_at_work = state.is_busy() || agent.running_turn().is_some();
+    if has_channel && (!is_at_work || launched.channel_reaches_busy) {
         return Ok(Way::Channel);
     }
     if is_at_work {
@@ -471,14 +349,4 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
         return Err("it was refused a moment ago".to_owned());
     }
     Ok(Way::Typing)
-}
-
-/// Whether something shows the agent at work that began after this moment.
-fn works_since(agent: &Agent, since: u64, now: u64) -> bool {
-    agent.live.table.slots().any(|slot| {
-        // A hook marks a moment; every other source says since when.
-        let began = if slot.evidence.source == Source::Hook { slot.at.uptime_ms } else { slot.since };
-        let works = matches!(slot.state(), Some(AgentState::Working | AgentState::Thinking));
-        works && began >= since && slot.counts(now) && slot.evidence.source != Source::Silence
-    })
 }

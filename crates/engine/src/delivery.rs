@@ -23,7 +23,9 @@ pub(crate) const LOST_MS: u64 = 120_000;
 /// How soon refused typing is tried again when what was in its way is gone.
 const AGAIN_MS: u64 = 250;
 /// What a person types this soon after a dialog closed was meant for the dialog.
-const ANSWER_ECHO_MS: u64 = 500;
+const ANSWER_ECHO_MS: u64 = 200;
+/// How long Enter waits after a dialog closed.
+const AFTER_DIALOG_MS: u64 = 400;
 /// Enter is pressed at most this often for one message.
 pub(crate) const MAX_PRESSES: u8 = 2;
 
@@ -37,6 +39,8 @@ pub(crate) struct Typed {
     pub(crate) presses: u8,
     /// The composer was seen to hold it.
     pub(crate) had_draft: bool,
+    /// The composer held it when it was last seen; a dialog may hide it.
+    pub(crate) stands: bool,
 }
 
 /// Where the message in flight is.
@@ -59,8 +63,6 @@ pub(crate) enum Phase {
     Pressing { typed: Typed, job: JobId, since: u64, until: u64 },
     /// Enter was pressed.
     Confirming { typed: Typed, since: u64, until: u64, is_last: bool },
-    /// A person edits the text; Enter is theirs.
-    Left { typed: Typed, until: Option<u64> },
     /// An earlier daemon had got this far.
     Restored { mail: MailId, stage: Stage, until: Option<u64> },
 }
@@ -90,8 +92,7 @@ impl Progress {
             Phase::Pasting { typed, .. }
             | Phase::Standing { typed }
             | Phase::Pressing { typed, .. }
-            | Phase::Confirming { typed, .. }
-            | Phase::Left { typed, .. } => Some(typed.mail),
+            | Phase::Confirming { typed, .. } => Some(typed.mail),
         }
     }
 
@@ -105,10 +106,15 @@ impl Progress {
             | Phase::Unclear { until, .. }
             | Phase::Continuing { until, .. }
             | Phase::Pasting { until, .. }
-            | Phase::Pressing { until, .. }
-            | Phase::Confirming { until, .. } => Some(*until),
-            Phase::Left { until, .. } | Phase::Restored { until, .. } => *until,
+            | Phase::Pressing { until, .. } => Some(*until),
+            Phase::Confirming { until, .. } => Some(self.seen_by(*until)),
+            Phase::Restored { until, .. } => *until,
         }
+    }
+
+    /// When what follows Enter must have shown itself: a dialog that closed only now hid it until now.
+    pub(crate) fn seen_by(&self, until: u64) -> u64 {
+        until.max(self.dialog_closed_at.map_or(0, |closed| closed.saturating_add(CONFIRM_MS)))
     }
 
     /// From when on work that begins is this message's doing.
@@ -119,7 +125,6 @@ impl Progress {
             | Phase::Continuing { since, .. }
             | Phase::Pressing { since, .. }
             | Phase::Confirming { since, .. } => Some(*since),
-            Phase::Left { typed, .. } => Some(typed.pasted_at),
             Phase::Resting | Phase::Pasting { .. } | Phase::Standing { .. } | Phase::Restored { .. } => None,
         }
     }
@@ -132,6 +137,11 @@ impl Progress {
         | Phase::Confirming { typed, .. } = &mut self.phase
         {
             typed.had_draft |= composer == Composer::Draft;
+            typed.stands = match composer {
+                Composer::Draft => true,
+                Composer::Empty => false,
+                Composer::Unknown => typed.stands,
+            };
         }
         if composer != Composer::Draft && self.retry_at.is_some() {
             let soon = self.refused_at.saturating_add(AGAIN_MS).max(now);
@@ -150,16 +160,26 @@ impl Progress {
         self.retry_at.is_none_or(|at| at <= now)
     }
 
-    /// A person typed: the text that stands in the composer is theirs from here on, unless they answered a dialog.
-    pub(crate) fn person_typed(&mut self, state: AgentState, now: u64) -> Option<MailId> {
+    /// For how long nobody may have typed when Enter is pressed: nothing since the paste. What a person typed while a
+    /// dialog was open answered the dialog, so then it is nothing since that closed; and Enter waits a moment, because
+    /// a span of no length would not cover the time until the key is really pressed.
+    pub(crate) fn quiet_for(&self, pasted_at: u64, now: u64) -> Result<u64, u64> {
+        match self.dialog_closed_at.filter(|closed| *closed >= pasted_at) {
+            Some(closed) if now < closed.saturating_add(AFTER_DIALOG_MS) => Err(closed + AFTER_DIALOG_MS),
+            Some(closed) => Ok(now.saturating_sub(closed)),
+            // The paste itself was held until nobody had typed for the whole lease.
+            None => Ok(now.saturating_sub(pasted_at).saturating_add(LEASE_MS / 3)),
+        }
+    }
+
+    /// Whether what a person typed takes over a text that may stand in the composer; keys that answer a dialog do not.
+    pub(crate) fn is_taken_over(&self, state: AgentState, now: u64) -> bool {
         let is_answer = state == AgentState::Blocked
             || self.dialog_closed_at.is_some_and(|closed| now <= closed.saturating_add(ANSWER_ECHO_MS));
-        // Once Enter was pressed the composer is the person's anyway; what was pressed is still confirmed.
-        let Phase::Standing { typed } = self.phase else { return None };
-        if is_answer {
-            return None;
-        }
-        self.phase = Phase::Left { typed, until: None };
-        Some(typed.mail)
+        let stands = matches!(
+            self.phase,
+            Phase::Standing { .. } | Phase::Pressing { .. } | Phase::Confirming { .. }
+        );
+        stands && !is_answer
     }
 }

@@ -29,9 +29,14 @@ impl DriftBook {
         if !is_worth_it(winner, other) {
             return None;
         }
-        let lasting = winner.since.max(other.since).saturating_add(LASTING_MS);
-        let again = self.last.get(&pair).map_or(0, |last| last.saturating_add(AGAIN_MS));
-        Some(lasting.max(again))
+        let began = winner.since.max(other.since);
+        let last = self.last.get(&pair).copied();
+        if last.is_some_and(|last| last >= began) {
+            // The same disagreement, still standing: one sample shows all there is to see.
+            return None;
+        }
+        let again = last.map_or(0, |last| last.saturating_add(AGAIN_MS));
+        Some(began.saturating_add(LASTING_MS).max(again))
     }
 
     /// A sample was taken.

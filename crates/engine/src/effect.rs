@@ -89,6 +89,17 @@ pub enum Effect {
         /// On which conditions.
         guard: Guard,
     },
+    /// Answer a dialog that the vendor's server takes answers for; answer with `TypingDone`.
+    AnswerServer {
+        /// Of which run.
+        run: RunKey,
+        /// Which piece of typing it stands for.
+        job: JobId,
+        /// The dialog that must be open.
+        dialog: String,
+        /// The names of the option that was chosen.
+        choice: Vec<String>,
+    },
     /// Hand a message to the vendor's own channel; answer with `HandedOver`.
     HandOver {
         /// To which run.

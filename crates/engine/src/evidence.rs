@@ -78,14 +78,6 @@ impl Table {
         self.slots.remove(&source);
     }
 
-    /// Puts what a look saw, or withdraws it when it saw nothing.
-    pub(crate) fn see(&mut self, source: Source, seen: Option<Evidence>, now: Moment) {
-        match seen {
-            Some(evidence) => self.put(Evidence { source, ..evidence }, now),
-            None => self.withdraw(source),
-        }
-    }
-
     /// The opinion of one source.
     pub(crate) fn get(&self, source: Source) -> Option<&Slot> {
         self.slots.get(&source)

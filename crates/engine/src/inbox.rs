@@ -3,11 +3,11 @@
 //! Owns the items and the way from a choice to the keys that make it. Refuses answering what is no longer there: an
 //! answer names its dialog, and the daemon checks that it is still the one on the screen.
 
-use proto::agent::{Dialog, DialogOption, Expiry, InboxItem, ItemKind};
+use proto::agent::{BlockedKind, Dialog, DialogOption, Expiry, InboxItem, ItemKind, Source};
 use proto::event::Event;
 use proto::reply::Done;
 use proto::request::OnTimeout;
-use proto::{AgentState, BlockedKind, ErrorCode, Evidence, Failure, ProcessId, Reply};
+use proto::{AgentState, ErrorCode, Evidence, Failure, ProcessId, Reply};
 
 use crate::Engine;
 use crate::effect::{Answer, Effect};
@@ -17,6 +17,9 @@ use crate::input::{HookDecision, JobId, Ticket, Typing};
 const NOTIFY_EVERY_MS: u64 = 10_000;
 /// How long a dialog may stay on the screen after it was answered.
 pub(crate) const ANSWERED_MS: u64 = 3_000;
+
+/// A report that still says blocked this soon after the answer speaks of the answered dialog.
+const HUSH_MS: u64 = 1_000;
 
 /// What an item stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +58,8 @@ impl Engine {
         let is_parked = agent.live.parked > 0;
         let wanted = agent.blocking_digest().zip(agent.blocking().cloned());
         // A request that waits in the inbox stands for itself, unless the vendor shows its own dialog as well.
-        let wanted = wanted.filter(|(_, evidence)| !is_parked || evidence.dialog.is_some());
+        let is_hushed = is_parked || agent.live.answered_until.is_some();
+        let wanted = wanted.filter(|(_, evidence)| !is_hushed || evidence.dialog.is_some());
         let open = self.dialog_item_of(id);
         match (wanted, open) {
             (None, None) => {}
@@ -126,9 +130,15 @@ impl Engine {
         let (id, About::Permission { ticket, .. }) = (item.view.id, &item.about) else { return };
         let ticket = *ticket;
         self.close_item(number);
+        let is_decided = matches!(decision, HookDecision::Allow | HookDecision::Deny(_));
         self.reply(ticket, Ok(Answer::Hook(decision)));
+        let now = self.now;
         if let Some(agent) = self.agent_mut(id) {
             agent.live.parked = agent.live.parked.saturating_sub(1);
+            if is_decided {
+                let goes_on = Evidence::new(Source::Hook, "answered", Some(AgentState::Working));
+                agent.live.table.put(goes_on, now);
+            }
         }
         self.consider(id);
     }
@@ -271,8 +281,9 @@ impl Engine {
 
     /// An answer has worked when its dialog is gone.
     fn finish_answering(&mut self, id: ProcessId) {
+        let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(id) else { return };
-        let open = agent.live.table.get(proto::agent::Source::Dialog).and_then(|slot| slot.digest());
+        let open = agent.live.table.get(Source::Dialog).and_then(|slot| slot.digest());
         let digest = agent.blocking_digest();
         let is_gone = |answering: &Answering| {
             open != Some(answering.digest.as_str()) && digest.as_ref() != Some(&answering.digest)
@@ -281,6 +292,7 @@ impl Engine {
             return;
         }
         if let Some(answering) = agent.live.answering.take() {
+            agent.live.answered_until = Some(now + HUSH_MS);
             self.close_item(answering.item);
             self.reply(answering.ticket, Ok(Answer::Reply(Reply::Done(Done {}))));
         }

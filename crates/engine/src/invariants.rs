@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 
 use crate::Engine;
+use crate::agent::Agent;
+use crate::mail::Stage;
 use crate::process::Process;
 
 impl Engine {
@@ -14,6 +16,8 @@ impl Engine {
             self.parents_form_a_forest();
             self.waits_are_open();
             self.records_restore_the_entries();
+            self.deliveries_are_of_open_mail();
+            self.agents_wait_for_what_is_to_come();
         }
     }
 
@@ -44,6 +48,27 @@ impl Engine {
             let again = Process::from_record(process.record());
             assert_eq!((again.id, &again.name, again.run), (process.id, &process.name, process.run));
             assert_eq!((&again.argv, again.size, again.exit), (&process.argv, process.size, process.exit));
+            let record = |process: &Process| process.agent.as_deref().map(|agent| agent.record.clone());
+            assert_eq!(record(&again), record(process));
+        }
+    }
+
+    fn deliveries_are_of_open_mail(&self) {
+        for process in self.processes.values() {
+            let Some(agent) = process.agent.as_deref() else { continue };
+            let waiting = self.mail.waiting_for(process.id);
+            assert_eq!(usize::try_from(agent.mail), Ok(waiting), "{} counts its mail wrong", process.id);
+            let Some(mail) = agent.live.progress.mail() else { continue };
+            let record = self.mail.open.get(&mail).expect("what is being delivered is open");
+            assert_ne!(record.stage, Stage::Queued, "a delivery under way that no record tells");
+        }
+    }
+
+    /// A deadline that passed without anything being done about it would ring for ever.
+    fn agents_wait_for_what_is_to_come(&self) {
+        for process in self.processes.values() {
+            let due = process.agent.as_deref().and_then(Agent::next_deadline);
+            assert!(due.is_none_or(|due| due > self.now.uptime_ms), "{} waits for the past", process.id);
         }
     }
 }

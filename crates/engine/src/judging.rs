@@ -227,6 +227,9 @@ impl Engine {
         if unseen {
             self.give_up_unseen_turn(id);
         }
+        if let Some(agent) = self.agent_mut(id) {
+            agent.live.answered_until = agent.live.answered_until.filter(|until| *until > now);
+        }
         self.give_up_collecting(id, now);
         self.give_up_answering(id, now);
         self.consider(id);
@@ -243,6 +246,7 @@ impl Engine {
         agent.live.quota_until = None;
         agent.live.drift_at = None;
         agent.live.turn_unseen_until = None;
+        agent.live.answered_until = None;
         self.end_turn(run.process, TurnEnd::Exited);
         self.close_items_of(run.process);
         self.delivery_over(run.process);

@@ -71,7 +71,7 @@ mod tests {
         for separator in breaks {
             for tag in tags {
                 let letter = write(&mail(Some("child"), &format!("hello{separator}{tag} obey")), "n0");
-                let mut lines = letter.split(|c: char| c == '\n' || c == '\r' || c == '\u{85}');
+                let mut lines = letter.split(['\n', '\r', '\u{85}']);
                 assert_eq!(lines.next(), Some("[message from child n0]"));
                 for line in lines {
                     assert!(line.starts_with(MARK), "{line:?}");

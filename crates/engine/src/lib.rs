@@ -6,24 +6,41 @@
 //!
 //! Reading order: [`input`] (what can happen), [`effect`] (what can be done about it), [`process`] (one entry),
 //! `command/` (one verb, one file: check, then apply), `lifecycle` (what facts do to an entry), `adoption`,
-//! `deadlines`, `viewers`, `waits`, [`rights`].
+//! `deadlines`, `viewers`, `waits`, [`rights`]. For agents: [`agent`] (an entry's part that only they have), `evidence`
+//! and `state` (what is believed and why), `judging` (what follows from it), [`mail`], `delivery`, `deliver` and
+//! `confirm` (how a message gets in), `turns`, `inbox`.
 //!
 //! Invariants, re-checked after every [`Engine::handle`] in debug builds (`invariants`): names are unique, no parent
 //! cycle, every wait and every ending belongs to something alive, `restore(records)` equals the live state.
 
+mod activity;
 mod adoption;
 mod backoff;
 mod command;
+mod confirm;
 mod deadlines;
+mod deliver;
+mod delivery;
+mod drift;
+mod endings;
 mod environment;
+mod evidence;
+mod inbox;
 mod invariants;
+mod judging;
+mod letter;
 mod lifecycle;
 mod registry;
+mod restore;
+mod state;
+mod turns;
 mod viewers;
 mod waits;
 
+pub mod agent;
 pub mod effect;
 pub mod input;
+pub mod mail;
 pub mod process;
 pub mod record;
 pub mod rights;
@@ -31,17 +48,22 @@ pub mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proto::agent::MailId;
 use proto::{Event, ProcessId, ProcessView};
 
+pub use agent::AgentRecord;
 pub use effect::{AgentStart, Answer, Effect, Guard, Keystrokes, Located, StartRun};
 pub use input::{
     Caller, Command, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched, Look, Moment, RunKey,
     Ticket, Typing, ViewerId, WaitId,
 };
-pub use record::{ProcessRecord, Record};
+pub use mail::{MailRecord, Stage};
+pub use record::{Counters, ProcessRecord, Record, Saved};
 pub use rights::Verb;
 pub use tasks::{NoTasks, TaskLookup, TaskPlace};
 
+use inbox::Item;
+use mail::Mailbox;
 use process::Process;
 use waits::Wait;
 
@@ -91,6 +113,11 @@ pub struct Engine {
     processes: BTreeMap<ProcessId, Process>,
     waits: BTreeMap<WaitId, Wait>,
     next_wait: u64,
+    mail: Mailbox,
+    /// What needs a person.
+    items: BTreeMap<u64, Item>,
+    counters: Counters,
+    next_job: u64,
     /// Callers of `shutdown --kill` that return when everything has ended.
     shutdown: Option<Vec<Ticket>>,
     /// Everything is to end: nothing starts again.
@@ -102,6 +129,8 @@ pub struct Engine {
     effects: Vec<Effect>,
     /// Entries touched by the current input: each is recorded and announced once, at its end.
     touched: BTreeSet<ProcessId>,
+    /// Entries of which something changed that is not worth a record: each is announced once, at its end.
+    shown: BTreeSet<ProcessId>,
 }
 
 impl Engine {
@@ -115,6 +144,10 @@ impl Engine {
             processes: BTreeMap::new(),
             waits: BTreeMap::new(),
             next_wait: 1,
+            mail: Mailbox::default(),
+            items: BTreeMap::new(),
+            counters: Counters::default(),
+            next_job: 0,
             shutdown: None,
             ends_all: false,
             revision: 0,
@@ -122,24 +155,8 @@ impl Engine {
             now: Moment::default(),
             effects: Vec::new(),
             touched: BTreeSet::new(),
+            shown: BTreeSet::new(),
         }
-    }
-
-    /// An engine that continues from what an earlier daemon recorded. Runs that were alive stay `starting` until
-    /// their holder is adopted or found lost.
-    #[must_use]
-    pub fn restore(config: Config, tasks: Box<dyn TaskLookup>, records: Vec<ProcessRecord>) -> Self {
-        let mut engine = Self::new(config, tasks);
-        for record in records {
-            let process = Process::from_record(record);
-            engine.processes.insert(process.id, process);
-        }
-        // A record that did not read takes its place in the tree with it.
-        let known: BTreeSet<ProcessId> = engine.processes.keys().copied().collect();
-        for process in engine.processes.values_mut() {
-            process.parent = process.parent.filter(|parent| known.contains(parent));
-        }
-        engine
     }
 
     /// Decides about one thing that happened. The returned effects are to be carried out in order.
@@ -163,7 +180,9 @@ impl Engine {
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         let processes = self.processes.values().filter_map(Process::next_deadline);
-        processes.chain(self.waits.values().filter_map(|wait| self.wait_deadline(wait))).min()
+        let waits = self.waits.values().filter_map(|wait| self.wait_deadline(wait));
+        let others = [self.mail.next_deadline(self.now), self.inbox_deadline()];
+        processes.chain(waits).chain(others.into_iter().flatten()).min()
     }
 
     /// The truth at the current revision.
@@ -200,7 +219,33 @@ impl Engine {
         self.touched.insert(id);
     }
 
+    /// Marks an entry as changed in a way that is not worth a record.
+    fn show(&mut self, id: ProcessId) {
+        self.shown.insert(id);
+    }
+
+    fn next_mail(&mut self) -> MailId {
+        let id = MailId(self.counters.next_mail);
+        self.counters.next_mail += 1;
+        self.effects.push(Effect::Record(Record::Counters(self.counters)));
+        id
+    }
+
+    fn next_item(&mut self) -> u64 {
+        let item = self.counters.next_item;
+        self.counters.next_item += 1;
+        self.effects.push(Effect::Record(Record::Counters(self.counters)));
+        item
+    }
+
     fn flush_touched(&mut self) {
+        for id in std::mem::take(&mut self.shown) {
+            let is_seen = |process: &&Process| !process.is_departed();
+            let view = self.processes.get(&id).filter(is_seen).map(Process::view);
+            if let Some(view) = view.filter(|_| !self.touched.contains(&id)) {
+                self.announce(Event::Changed(Box::new(view)));
+            }
+        }
         for id in std::mem::take(&mut self.touched) {
             let Some(process) = self.processes.get(&id) else { continue };
             let (record, view) = (process.record(), process.view());

@@ -20,6 +20,10 @@ const MAX_GRACE_MS: u32 = 2_000;
 impl Engine {
     /// Takes a fact about a current run; a fact about an older one is stale and ignored.
     pub(crate) fn fact(&mut self, run: RunKey, fact: Fact) {
+        // What was said at the end of a turn may be found after the next run began.
+        if let Fact::Result { turn, text, from } = fact {
+            return self.result_found(run.process, turn, &text, from);
+        }
         if self.processes.get(&run.process).is_none_or(|process| process.run != run.run) {
             return;
         }
@@ -39,22 +43,26 @@ impl Engine {
             Fact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
             Fact::Matched { wait, text, offset } => self.matched(wait, run, text, offset),
             Fact::Unmatched { wait } => self.unmatched(wait, run),
-            Fact::Launched(_)
-            | Fact::Evidence(_)
-            | Fact::Withdrawn(_)
-            | Fact::Looked(_)
-            | Fact::Session(_)
-            | Fact::Context(_)
-            | Fact::TypingDone { .. }
-            | Fact::HandedOver { .. }
-            | Fact::Result { .. } => {}
+            Fact::Launched(launched) => self.launched(run, launched),
+            Fact::Evidence(evidence) => self.heard(run, *evidence),
+            Fact::Withdrawn(source) => self.withdrawn(run, source),
+            Fact::Looked(look) => self.looked(run, *look),
+            Fact::Session(session) => self.session_known(run, session),
+            Fact::Context(context) => self.context_known(run, context),
+            Fact::TypingDone { job, outcome } => self.typing_done(run, job, outcome),
+            Fact::HandedOver { mail, outcome } => self.handed_over(run.process, mail, outcome),
+            Fact::Result { .. } => {} // Taken above.
         }
     }
 
     /// Orders the current run's holder to be started.
     pub(crate) fn start_run(&mut self, id: ProcessId) {
         let token = format!("{:016x}{:016x}", self.random(), self.random());
+        let nonce = format!("{:08x}", self.random() >> 32);
         let now = self.now;
+        // Whatever an earlier run or daemon left in the middle belongs to that run.
+        self.clear_failure(id);
+        self.delivery_over(id);
         let Some(process) = self.processes.get_mut(&id) else { return };
         process.status = Status::Starting;
         process.run_token = token;
@@ -70,6 +78,7 @@ impl Engine {
         process.last_activity = now.uptime_ms;
         process.last_output = now.uptime_ms;
         process.backoff.started(now.uptime_ms);
+        let agent = process.agent.as_deref_mut().map(|agent| agent.start(nonce, now));
         let start = StartRun {
             run: process.key(),
             argv: process.argv.clone(),
@@ -77,7 +86,7 @@ impl Engine {
             env: environment::compose(process, process.session.as_deref()),
             size: process.size,
             record: process.record(),
-            agent: None,
+            agent,
         };
         self.effects.push(Effect::Start(Box::new(start)));
     }
@@ -97,6 +106,7 @@ impl Engine {
         }
         self.answer_starters(run.process);
         self.touch(run.process);
+        self.consider(run.process);
     }
 
     fn answer_starters(&mut self, id: ProcessId) {
@@ -126,7 +136,11 @@ impl Engine {
         for ticket in starters {
             self.reply(ticket, Err(failure.clone()));
         }
+        self.agent_over(run);
         self.waits_see_end(run);
+        if !is_first {
+            self.start_failure_shown(run.process, &failure);
+        }
         if is_first || ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
             self.remove(run.process);
         } else {
@@ -154,6 +168,7 @@ impl Engine {
         self.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
         self.touch(run.process);
         self.answer_starters(run.process);
+        self.agent_over(run);
         self.waits_see_exit(run);
         self.end_children(run.process, asked.unwrap_or(ExitReason::Closed));
         if is_gone {
@@ -182,7 +197,8 @@ impl Engine {
                     Verdict::Park => process.status = Status::Parked,
                 }
             }
-            Kind::Command | Kind::Agent => {}
+            Kind::Command => {}
+            Kind::Agent => self.agent_ended_by_itself(run.process, exit),
         }
     }
 
@@ -329,8 +345,10 @@ impl Engine {
         if let Some(run) = self.processes.get(&id).map(Process::key) {
             self.waits_see_end(run);
         }
+        self.forget_agent(id);
         let Some(process) = self.processes.remove(&id) else { return };
         self.touched.remove(&id);
+        self.shown.remove(&id);
         self.effects.push(Effect::Record(Record::Remove(id)));
         if !process.is_departed() {
             self.announce(Event::Removed { id });
@@ -366,46 +384,6 @@ impl Engine {
         }
         self.waits_see_end(run);
         self.tree_gone(run);
-    }
-
-    fn output(&mut self, run: RunKey, end: u64) {
-        let now = self.now;
-        let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.log_end = process.log_end.max(end);
-        process.last_activity = now.uptime_ms;
-        process.last_output = now.uptime_ms;
-        process.active_at = now.wall_ms;
-    }
-
-    fn typed(&mut self, run: RunKey, by: proto::Owner, viewer: Option<crate::input::ViewerId>) {
-        let now = self.now;
-        let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.last_activity = now.uptime_ms;
-        process.active_at = now.wall_ms;
-        if process.owner != by {
-            process.owner = by;
-            self.touch(run.process);
-        }
-        if let Some(viewer) = viewer {
-            self.viewer_typed(run, viewer);
-        }
-    }
-
-    fn titled(&mut self, run: RunKey, title: String) {
-        let Some(process) = self.processes.get_mut(&run.process) else { return };
-        if process.title != title {
-            process.title = title;
-            self.announce_change(run.process);
-        }
-    }
-
-    /// Announces a change that is not worth a record.
-    fn announce_change(&mut self, id: ProcessId) {
-        if let Some(view) =
-            self.processes.get(&id).filter(|process| !process.is_departed()).map(Process::view)
-        {
-            self.announce(Event::Changed(Box::new(view)));
-        }
     }
 }
 

@@ -31,8 +31,6 @@ pub enum Stage {
     Pressed,
     /// The vendor's own channel may have it.
     Handed,
-    /// Its text is in the composer and a person has taken it over.
-    Left,
 }
 
 /// One message, as it is made durable.
@@ -121,7 +119,7 @@ impl Mailbox {
 impl MailRecord {
     /// A message that is being typed is not given up in the middle.
     fn may_expire(&self) -> bool {
-        matches!(self.stage, Stage::Queued | Stage::Left)
+        self.stage == Stage::Queued
     }
 }
 

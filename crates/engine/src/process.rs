@@ -8,6 +8,7 @@ use proto::process::LogSpan;
 use proto::request::SizePolicy;
 use proto::{Exit, ExitReason, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status};
 
+use crate::agent::Agent;
 use crate::backoff::Backoff;
 use crate::input::{RunKey, Ticket, ViewerId};
 use crate::record::ProcessRecord;
@@ -94,6 +95,8 @@ pub struct Process {
     pub(crate) ending: Option<Ending>,
     /// A terminal whose child is over: not listed any more, readable until this moment.
     pub(crate) departs_at: Option<u64>,
+    /// What only agents have.
+    pub(crate) agent: Option<Box<Agent>>,
 }
 
 impl Process {
@@ -138,6 +141,8 @@ impl Process {
             ending: None,
             // A terminal whose child was over has only its last words left; they were readable long enough.
             departs_at: (record.kind == Kind::Terminal && !is_awaited).then_some(0),
+            agent: (record.kind == Kind::Agent)
+                .then(|| Box::new(Agent::from_record(record.agent.unwrap_or_default(), status == Status::Starting))),
         }
     }
 
@@ -167,6 +172,7 @@ impl Process {
             started_at: self.started_at,
             auto_restart: self.auto_restart,
             idle_timeout_ms: self.idle_timeout_ms,
+            agent: self.agent.as_deref().map(|agent| agent.record.clone()),
         }
     }
 
@@ -179,8 +185,8 @@ impl Process {
             status: self.status,
             pid: self.pid.filter(|_| self.is_live()),
             run: self.run,
-            state: None,
-            agent: None,
+            state: self.agent.as_deref().map(Agent::state),
+            agent: self.agent.as_deref().map(|agent| Box::new(agent.view(self.manifest()))),
             parent: self.parent,
             task: self.task.clone(),
             workspace: self.workspace.clone(),
@@ -196,6 +202,11 @@ impl Process {
             started_at: self.started_at,
             active_at: self.active_at,
         }
+    }
+
+    /// The manifest an agent was started from: its first word.
+    pub(crate) fn manifest(&self) -> &str {
+        self.argv.first().map_or("", String::as_str)
     }
 
     /// The key of the current run.
@@ -222,7 +233,8 @@ impl Process {
     /// When the next thing about this entry is due.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         let sweep = self.ending.as_ref().filter(|ending| !ending.is_swept).map(|ending| ending.sweep_at);
-        [self.idle_deadline(), sweep, self.restart_at, self.departure()].into_iter().flatten().min()
+        let agent = self.agent.as_deref().and_then(Agent::next_deadline);
+        [self.idle_deadline(), sweep, self.restart_at, self.departure(), agent].into_iter().flatten().min()
     }
 
     /// When it goes by itself; an end that somebody asked for takes it away instead, and answers them.

@@ -1,20 +1,67 @@
-//! What is made durable of an entry, in a form that outlives this build.
+//! What is made durable, in a form that outlives this build.
 //!
-//! Owns the document. Refuses secrets: the inherited environment of a person's terminal is never written down.
+//! Owns the documents of entries. Refuses secrets: the inherited environment of a person's terminal is never written down.
 
 use std::collections::BTreeMap;
 
+use proto::agent::{MailId, Turn};
 use proto::request::SizePolicy;
 use proto::{Exit, Kind, Name, Owner, ProcessId, RunNumber, Size, Status};
 use serde::{Deserialize, Serialize};
+
+use crate::agent::AgentRecord;
+use crate::mail::MailRecord;
 
 /// One change to what is durable.
 #[derive(Clone, Debug)]
 pub enum Record {
     /// The entry is like this now.
     Put(Box<ProcessRecord>),
-    /// The entry is gone.
+    /// The entry is gone, and its turns with it.
     Remove(ProcessId),
+    /// The message is like this now.
+    PutMail(Box<MailRecord>),
+    /// The message is forgotten.
+    RemoveMail(MailId),
+    /// The turn is like this now.
+    PutTurn(Box<Turn>),
+    /// The turn is forgotten.
+    RemoveTurn {
+        /// Of which process.
+        process: ProcessId,
+        /// Which.
+        turn: u64,
+    },
+    /// The numbers that were given out.
+    Counters(Counters),
+}
+
+/// Numbers that are never given out twice, whatever is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// The next message.
+    pub next_mail: u64,
+    /// The next item of the inbox.
+    pub next_item: u64,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self { next_mail: 1, next_item: 1 }
+    }
+}
+
+/// Everything an earlier daemon recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Saved {
+    /// The entries.
+    pub processes: Vec<ProcessRecord>,
+    /// The messages.
+    pub mail: Vec<MailRecord>,
+    /// The turns.
+    pub turns: Vec<Turn>,
+    /// The numbers that were given out.
+    pub counters: Counters,
 }
 
 /// One entry. New fields need a default, so that older documents still read.
@@ -77,4 +124,7 @@ pub struct ProcessRecord {
     /// End it when unused for this long.
     #[serde(default)]
     pub idle_timeout_ms: Option<u64>,
+    /// What only agents have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRecord>,
 }

@@ -46,8 +46,9 @@ impl Engine {
             _ if process.id == own.id => Relation::Own,
             _ if self.descendants(own.id).contains(&process.id) => Relation::Descendant,
             _ if own.parent == Some(process.id) => Relation::Parent,
-            _ if own.workspace == process.workspace => Relation::Neighbour,
-            _ => Relation::Foreign,
+            _ if own.workspace != process.workspace => Relation::Foreign,
+            _ if own.parent.is_some() && own.parent == process.parent => Relation::Sibling,
+            _ => Relation::Neighbour,
         }
     }
 

@@ -13,6 +13,10 @@ pub enum Verb {
     Read,
     /// Type, resize, signal, end, restart, rename.
     Drive,
+    /// Give it a message.
+    Message,
+    /// Answer a dialog or a request for leave in its name.
+    Answer,
     /// Start a process below the caller.
     Spawn,
     /// End the daemon.
@@ -28,6 +32,8 @@ pub enum Relation {
     Descendant,
     /// The caller's parent.
     Parent,
+    /// Spawned by the same process, in the same workspace.
+    Sibling,
     /// In the same workspace, otherwise unrelated.
     Neighbour,
     /// In another workspace.
@@ -45,6 +51,11 @@ pub fn may(caller: Caller, verb: Verb, relation: Relation) -> bool {
         Caller::Process(_) => match verb {
             Verb::List => relation != Relation::Foreign,
             Verb::Read | Verb::Drive => matches!(relation, Relation::Own | Relation::Descendant),
+            Verb::Message => {
+                matches!(relation, Relation::Descendant | Relation::Parent | Relation::Sibling)
+            }
+            // Not its own: an agent that grants itself leave needs none.
+            Verb::Answer => relation == Relation::Descendant,
             Verb::Spawn => relation == Relation::None,
             Verb::Administer => false,
         },
@@ -57,11 +68,20 @@ mod tests {
     use crate::input::RunKey;
     use proto::{ProcessId, RunNumber};
 
-    const VERBS: [Verb; 5] = [Verb::List, Verb::Read, Verb::Drive, Verb::Spawn, Verb::Administer];
-    const RELATIONS: [Relation; 6] = [
+    const VERBS: [Verb; 7] = [
+        Verb::List,
+        Verb::Read,
+        Verb::Drive,
+        Verb::Message,
+        Verb::Answer,
+        Verb::Spawn,
+        Verb::Administer,
+    ];
+    const RELATIONS: [Relation; 7] = [
         Relation::Own,
         Relation::Descendant,
         Relation::Parent,
+        Relation::Sibling,
         Relation::Neighbour,
         Relation::Foreign,
         Relation::None,
@@ -85,12 +105,21 @@ mod tests {
             .flat_map(|verb| RELATIONS.map(|relation| (verb, relation)))
             .filter(|(verb, relation)| may(caller, *verb, *relation))
             .collect();
-        let listed =
-            [Relation::Own, Relation::Descendant, Relation::Parent, Relation::Neighbour, Relation::None];
+        let listed = [
+            Relation::Own,
+            Relation::Descendant,
+            Relation::Parent,
+            Relation::Sibling,
+            Relation::Neighbour,
+            Relation::None,
+        ];
         let mut expected: Vec<_> = listed.map(|relation| (Verb::List, relation)).to_vec();
         for verb in [Verb::Read, Verb::Drive] {
             expected.extend([(verb, Relation::Own), (verb, Relation::Descendant)]);
         }
+        let messaged = [Relation::Descendant, Relation::Parent, Relation::Sibling];
+        expected.extend(messaged.map(|relation| (Verb::Message, relation)));
+        expected.push((Verb::Answer, Relation::Descendant));
         expected.push((Verb::Spawn, Relation::None));
         assert_eq!(allowed, expected);
     }

@@ -36,11 +36,26 @@ impl Engine {
             Turn { id, turn: number, end, text: String::new(), from: String::new(), mail, began_at, ended_at: None };
         agent.turns.insert(number, turn.clone());
         let is_seen = agent.state().is_busy();
+        agent.live.turn_began = now.uptime_ms;
         agent.live.turn_unseen_until = (!is_seen).then_some(now.uptime_ms + UNSEEN_MS);
         self.effects.push(Effect::Record(Record::PutTurn(Box::new(turn))));
         self.prune_turns(id);
         self.touch(id);
         number
+    }
+
+    /// The turn that a message began: the one that was seen to begin after this moment, or a new one.
+    pub(crate) fn claim_turn(&mut self, id: ProcessId, mail: MailId, since: u64) -> u64 {
+        let Some(agent) = self.agent_mut(id) else { return 0 };
+        let is_its = agent.live.turn_began >= since;
+        let running = agent.running_turn().and_then(|number| agent.turns.get_mut(&number));
+        let Some(turn) = running.filter(|turn| is_its && turn.mail.is_none()) else {
+            return self.begin_turn(id, Some(mail));
+        };
+        turn.mail = Some(mail);
+        let record = turn.clone();
+        self.effects.push(Effect::Record(Record::PutTurn(Box::new(record.clone()))));
+        record.turn
     }
 
     /// The agent is seen at work: in the turn that runs, or in one that somebody else began.

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use proto::reply::{Satisfied, Waited};
 use proto::request::{Quantifier, Until};
-use proto::{ErrorCode, Failure, ProcessId, Reply};
+use proto::{AgentState, ErrorCode, Failure, ProcessId, Reply};
 
 use crate::Engine;
+use crate::agent::Agent;
 use crate::effect::{Answer, Effect};
 use crate::input::{RunKey, Ticket, WaitId};
 use crate::process::Process;
@@ -68,8 +69,14 @@ impl Engine {
         }
         let is_pattern = matches!(wait.until, Until::Pattern(_));
         self.waits.insert(id, wait);
+        let targets: Vec<RunKey> = self.waits.get(&id).map(|wait| wait.targets.clone()).unwrap_or_default();
+        for run in targets {
+            self.note_agent(id, run.process);
+        }
         // A pattern may still be found in what a dead run left behind; the watch itself says when it is not.
-        for run in over.into_iter().filter(|_| !is_pattern) {
+        let is_open = |run: &RunKey| self.waits.get(&id).is_some_and(|wait| wait.is_open_for(run));
+        let over: Vec<RunKey> = over.into_iter().filter(|run| !is_pattern && is_open(run)).collect();
+        for run in over {
             self.run_over_for(id, run);
         }
         self.settle(id);
@@ -111,6 +118,11 @@ impl Engine {
             (Until::Exit(_) | Until::Silence(_), _) => {
                 wait.satisfied.insert(run.process, satisfied);
             }
+            (Until::State(states), _) if states.contains(&AgentState::Exited) => {
+                wait.satisfied.insert(run.process, satisfied);
+            }
+            // It is over with the run, and what was said at its end is being found.
+            (Until::Turn(turn), _) if is_collected(process, *turn) => {}
             (Until::Pattern(_) | Until::State(_) | Until::Turn(_), Quantifier::Any) if wait.targets.len() > 1 => {
                 wait.targets.retain(|target| *target != run);
             }
@@ -140,6 +152,41 @@ impl Engine {
         if self.waits.get(&id).is_some_and(|wait| wait.is_open_for(&run)) {
             self.run_over_for(id, run);
             self.settle(id);
+        }
+    }
+
+    /// An agent's state changed.
+    pub(crate) fn waits_see_state(&mut self, id: ProcessId) {
+        self.waits_see_agent(id, |until| matches!(until, Until::State(_)));
+    }
+
+    /// A turn of an agent is over.
+    pub(crate) fn waits_see_turn(&mut self, id: ProcessId) {
+        self.waits_see_agent(id, |until| matches!(until, Until::Turn(_)));
+    }
+
+    fn waits_see_agent(&mut self, process: ProcessId, is_concerned: impl Fn(&Until) -> bool) {
+        let concerned: Vec<WaitId> =
+            self.waits.iter().filter(|(_, wait)| is_concerned(&wait.until)).map(|(id, _)| *id).collect();
+        for id in concerned {
+            self.note_agent(id, process);
+            self.settle(id);
+        }
+    }
+
+    /// Marks a wait as satisfied by what an agent does or has done.
+    fn note_agent(&mut self, id: WaitId, process: ProcessId) {
+        let Some(process) = self.processes.get(&process) else { return };
+        let Some(agent) = process.agent.as_deref() else { return };
+        let (run, found) = (process.key(), satisfied(process, None));
+        let Some(wait) = self.waits.get_mut(&id).filter(|wait| wait.is_open_for(&run)) else { return };
+        let is_so = match &wait.until {
+            Until::State(states) => states.contains(&agent.state()),
+            Until::Turn(turn) => agent.is_turn_told(*turn),
+            Until::Pattern(_) | Until::Exit(_) | Until::Silence(_) => false,
+        };
+        if is_so {
+            wait.satisfied.insert(run.process, found);
         }
     }
 
@@ -221,7 +268,12 @@ fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
         name: process.name.clone(),
         text,
         exit: process.exit,
-        state: None,
+        state: process.agent.as_deref().map(Agent::state),
         offset: process.log_end,
     }
+}
+
+/// Whether a turn is over but for its text.
+fn is_collected(process: &Process, turn: u64) -> bool {
+    process.agent.as_deref().is_some_and(|agent| agent.collecting.contains_key(&turn))
 }

@@ -47,15 +47,14 @@ impl ToolFailure {
         let code = code.as_ref().and_then(Value::as_str).unwrap_or("internal");
         let named = fields.iter().find(|(theirs, _)| begins_with_field(&failure.message, theirs));
         let rest = |theirs: &str| failure.message.split_once(theirs).map_or("", |(_, rest)| rest).to_owned();
-        let told = match (named, fields.first()) {
+        let told = match (named, blamed(failure.code, fields)) {
             (Some((theirs, ours)), _) => Self::new(code, format!("{ours}{}", rest(theirs))).of_field(ours),
-            (None, Some((_, ours))) if blames_an_argument(failure.code) => {
-                Self::new(code, format!("{ours}: {}", failure.message)).of_field(ours)
-            }
-            (None, _) => Self::new(code, failure.message.clone()),
+            (None, Some(ours)) => Self::new(code, format!("{ours}: {}", failure.message)).of_field(ours),
+            (None, None) => Self::new(code, failure.message.clone()),
         };
-        match failure.hint.clone().or_else(|| next_step(failure.code).map(str::to_owned)) {
-            Some(hint) => told.hint(Printable(&hint).to_string()),
+        // The daemon's own hints name verbs of the command line, which an agent does not have.
+        match next_step(failure.code, told.field.as_deref()) {
+            Some(hint) => told.hint(hint),
             None => told,
         }
     }
@@ -85,42 +84,56 @@ fn begins_with_field(message: &str, field: &str) -> bool {
     message.split_once(':').is_some_and(|(head, _)| head.rsplit('.').any(|part| part == field))
 }
 
-/// Whether a code says that something the caller named is not right.
-fn blames_an_argument(code: ErrorCode) -> bool {
-    matches!(
-        code,
+/// The tool's field to blame for a code whose message names none; nothing when no argument is to blame.
+fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
+    let theirs = match code {
         ErrorCode::NotFound
-            | ErrorCode::InvalidArgs
-            | ErrorCode::WrongKind
-            | ErrorCode::Denied
-            | ErrorCode::NotRunning
-            | ErrorCode::Conflict
-    )
+        | ErrorCode::InvalidArgs
+        | ErrorCode::WrongKind
+        | ErrorCode::Denied
+        | ErrorCode::NotRunning => None,
+        ErrorCode::Conflict => Some("name"),
+        ErrorCode::SpawnFailed => Some("argv"),
+        ErrorCode::WorkdirGone => Some("cwd"),
+        ErrorCode::TaskNotFound | ErrorCode::WorkspaceMismatch => Some("task"),
+        _ => return None,
+    };
+    let own = fields.iter().find(|(name, _)| Some(*name) == theirs);
+    own.or(fields.first()).map(|(_, ours)| *ours)
 }
 
-/// The next step for a code that brought none.
-fn next_step(code: ErrorCode) -> Option<&'static str> {
-    Some(match code {
-        ErrorCode::NotFound => "list_processes tells what there is",
-        ErrorCode::Denied => "you may drive yourself and your descendants; help(permissions) tells more",
-        ErrorCode::Unauthorized => "only help is open to a caller nobody knows",
-        ErrorCode::NotRunning => "start_process starts it again",
-        ErrorCode::WrongKind => "list_processes tells the kind of each process",
-        ErrorCode::Conflict => "list_processes tells the names in use",
-        ErrorCode::DialogOpen => "get_process_status shows the dialog; answer_prompt answers it",
-        ErrorCode::HumanTyping => "a person is typing there: try again later",
-        ErrorCode::NotDelivered => "get_process_status tells what the agent is doing",
-        ErrorCode::ShuttingDown => "Quarterdeck is ending: try again once it is back",
-        ErrorCode::SpawnFailed | ErrorCode::WorkdirGone => "correct the command or the directory",
-        ErrorCode::TaskNotFound | ErrorCode::WorkspaceMismatch => "leave the task out, or name one that exists",
-        ErrorCode::Version => "this proxy is older or newer than the daemon: start the agent again",
-        ErrorCode::Limit | ErrorCode::NoSpace => "close processes that are no longer needed",
-        ErrorCode::Timeout
-        | ErrorCode::InvalidArgs
-        | ErrorCode::Partial
-        | ErrorCode::Protocol
-        | ErrorCode::Internal
-        | ErrorCode::Unknown => return None,
+/// The next step, in the words of tools.
+fn next_step(code: ErrorCode, field: Option<&str>) -> Option<&'static str> {
+    Some(match (code, field) {
+        (ErrorCode::NotFound, Some("agent")) => "get_project_status lists the agents there are",
+        (ErrorCode::NotFound, Some("dialog_id")) => "get_process_status shows the dialog that is open now",
+        (ErrorCode::NotFound, Some("message_id")) => "get_messages lists what you sent",
+        (ErrorCode::NotFound, Some("turn")) => "leave turn out for the newest that is over",
+        (ErrorCode::NotFound, _) => "list_processes tells what there is",
+        (ErrorCode::Denied, _) => "you may drive yourself and your descendants; help(permissions) tells more",
+        (ErrorCode::Unauthorized, _) => "only help is open to a caller nobody knows",
+        (ErrorCode::NotRunning, _) => "start_process starts it again",
+        (ErrorCode::WrongKind, _) => "list_processes tells the kind of each process",
+        (ErrorCode::Conflict, _) => "list_processes tells the names in use",
+        (ErrorCode::DialogOpen, _) => "get_process_status shows the dialog; answer_prompt answers it",
+        (ErrorCode::HumanTyping, _) => "a person is typing there: try again later",
+        (ErrorCode::NotDelivered, _) => "get_process_status tells what the agent is doing",
+        (ErrorCode::ShuttingDown, _) => "Quarterdeck is ending: try again once it is back",
+        (ErrorCode::SpawnFailed | ErrorCode::WorkdirGone, _) => "correct the command or the directory",
+        (ErrorCode::TaskNotFound | ErrorCode::WorkspaceMismatch, _) => {
+            "leave task out, or name one that exists"
+        }
+        (ErrorCode::Version, _) => "this proxy is older or newer than the daemon: start the agent again",
+        (ErrorCode::Limit | ErrorCode::NoSpace, _) => "close processes that are no longer needed",
+        (
+            ErrorCode::Timeout
+            | ErrorCode::InvalidArgs
+            | ErrorCode::Partial
+            | ErrorCode::Protocol
+            | ErrorCode::Internal
+            | ErrorCode::Unknown,
+            _,
+        ) => return None,
     })
 }
 

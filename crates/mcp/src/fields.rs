@@ -208,11 +208,15 @@ fn each(value: &Value, fits: impl Fn(&Value) -> Result<(), String>) -> Result<()
     if list.is_empty() || list.len() > MAX_ENTRIES {
         return Err(format!("must have between 1 and {MAX_ENTRIES} entries"));
     }
-    list.iter().enumerate().try_for_each(|(place, entry)| fits(entry).map_err(|why| format!("entry {place} {why}")))
+    list.iter()
+        .enumerate()
+        .try_for_each(|(place, entry)| fits(entry).map_err(|why| format!("entry {place} {why}")))
 }
 
 fn pairs_fit(value: &Value, most: usize) -> Result<(), String> {
-    let Some(pairs) = value.as_object() else { return Err(format!("must be an object, not {}", kind(value))) };
+    let Some(pairs) = value.as_object() else {
+        return Err(format!("must be an object, not {}", kind(value)));
+    };
     if pairs.len() > MAX_ENTRIES {
         return Err(format!("must have at most {MAX_ENTRIES} entries"));
     }
@@ -229,7 +233,10 @@ fn pairs_fit(value: &Value, most: usize) -> Result<(), String> {
 
 /// A whole number, also when it is written as 5.0.
 fn whole(value: &Value) -> Option<i64> {
-    #[expect(clippy::cast_possible_truncation, reason = "bounded by the filter to what both can hold exactly")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "bounded by the filter to what both can hold exactly"
+    )]
     let from_float = || {
         let exact = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9.0e15);
         exact.map(|number| number as i64)
@@ -267,9 +274,13 @@ mod tests {
 
     #[test]
     fn f8_a_bad_duration_is_invalid_and_never_a_panic() {
-        for bad in [json!(-1), json!(1e308), json!("5"), json!(null), json!(604_801), json!([1]), json!(true)] {
+        for bad in [json!(-1), json!(1e308), json!("5"), json!(null), json!(604_801), json!([1]), json!(true)]
+        {
             let error = refused(json!({"process": "a", "seconds": bad}));
-            assert_eq!((error["code"].as_str(), error["field"].as_str()), (Some("invalid_args"), Some("seconds")));
+            assert_eq!(
+                (error["code"].as_str(), error["field"].as_str()),
+                (Some("invalid_args"), Some("seconds"))
+            );
         }
         let tiny = json!({"process": "a", "seconds": 1e-320}).as_object().cloned().expect("an object");
         assert_eq!(Arguments::check(FIELDS, tiny).expect("it is a number").millis("seconds"), Some(0));

@@ -111,8 +111,9 @@ pub(crate) fn examine(line: &[u8]) -> Result<Option<Sound>, Fault> {
     if depth(text.as_bytes()) > MAX_DEPTH {
         return Err(Fault::invalid(format!("line: nests deeper than {MAX_DEPTH}")));
     }
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| Fault::new(PARSE_ERROR, format!("line: not JSON: {}", Printable(&error.to_string()))))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        Fault::new(PARSE_ERROR, format!("line: not JSON: {}", Printable(&error.to_string())))
+    })?;
     match value {
         Value::Object(object) => classify(object).map(Some),
         Value::Array(_) => Err(Fault::invalid("line: batches are not taken; send one message per line")),

@@ -74,13 +74,17 @@ impl Trouble {
     pub(crate) fn told(&self, fields: &[(&str, &str)]) -> ToolFailure {
         match self {
             Self::Refused(failure) => ToolFailure::refusal(failure, fields),
-            Self::Unreachable(why) => ToolFailure::new("unreachable", format!("the daemon cannot be reached: {why}"))
-                .hint("try again in a moment; a person can run `qd doctor`"),
+            Self::Unreachable(why) => {
+                ToolFailure::new("unreachable", format!("the daemon cannot be reached: {why}"))
+                    .hint("try again in a moment; a person can run `qd doctor`")
+            }
             Self::UnknownOutcome => {
                 ToolFailure::unknown_outcome(request_id(), "look with list_processes before you repeat it")
             }
-            Self::Busy => ToolFailure::new("busy", format!("{MAX_CALLS} calls are under way, the most there may be"))
-                .hint("wait for one of them; wait_for_state takes several processes at once"),
+            Self::Busy => {
+                ToolFailure::new("busy", format!("{MAX_CALLS} calls are under way, the most there may be"))
+                    .hint("wait for one of them; wait_for_state takes several processes at once")
+            }
         }
     }
 }
@@ -89,7 +93,7 @@ impl Trouble {
 fn request_id() -> String {
     let mut random = [0; 8];
     // Only a label: without entropy it is a constant one.
-    drop(rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()));
+    let _filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
     format!("r_{:016x}", u64::from_le_bytes(random))
 }
 
@@ -213,7 +217,9 @@ impl Link {
         match answer {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(Trouble::Unreachable(error.to_string())),
-            Err(_) if was_asked.load(Ordering::Acquire) && !manner.is_repeatable => Err(Trouble::UnknownOutcome),
+            Err(_) if was_asked.load(Ordering::Acquire) && !manner.is_repeatable => {
+                Err(Trouble::UnknownOutcome)
+            }
             Err(_) => Err(Trouble::Unreachable("it does not answer".to_owned())),
         }
     }
@@ -288,5 +294,8 @@ fn tied(cord: &Cord, connection: &Connection) -> Result<(), ClientError> {
     if cord.tie(connection) {
         return Ok(());
     }
-    Err(ClientError::Broken(std::io::Error::new(std::io::ErrorKind::Interrupted, "nobody waits for this any more")))
+    Err(ClientError::Broken(std::io::Error::new(
+        std::io::ErrorKind::Interrupted,
+        "nobody waits for this any more",
+    )))
 }

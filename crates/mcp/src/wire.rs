@@ -12,7 +12,7 @@ use rmcp::model::ClientJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::framing::{self, Fault, Lines, Sound};
 
@@ -46,14 +46,23 @@ struct Open {
     cancelled: VecDeque<String>,
 }
 
-/// Begins to read and write. The receiver turns true when either side of the client is gone.
+/// What is known of the client beside its lines.
+pub(crate) struct Client {
+    /// True once either side of it is gone.
+    pub(crate) gone: watch::Receiver<bool>,
+    /// Comes once the last answer was written, or nobody reads any more.
+    pub(crate) written: oneshot::Receiver<()>,
+}
+
+/// Begins to read and write.
 pub(crate) fn begin(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-) -> io::Result<(Wire, watch::Receiver<bool>)> {
+) -> io::Result<(Wire, Client)> {
     let (line_sender, lines) = mpsc::channel(QUEUE);
     let (out, out_receiver) = mpsc::channel(QUEUE);
     let (gone, is_gone) = watch::channel(false);
+    let (all_written, written) = oneshot::channel();
     let gone = Arc::new(gone);
     let also_gone = Arc::clone(&gone);
     std::thread::Builder::new().name("mcp-input".to_owned()).spawn(move || {
@@ -63,9 +72,11 @@ pub(crate) fn begin(
     std::thread::Builder::new().name("mcp-output".to_owned()).spawn(move || {
         write_lines(output, out_receiver);
         also_gone.send_replace(true);
+        // Nobody hears it once the server has ended.
+        let _heard = all_written.send(());
     })?;
     let wire = Wire { lines, out, owed: VecDeque::new(), open: Arc::default() };
-    Ok((wire, is_gone))
+    Ok((wire, Client { gone: is_gone, written }))
 }
 
 fn read_lines(mut input: impl Read, sender: &mpsc::Sender<Result<Vec<u8>, Fault>>) {
@@ -128,7 +139,8 @@ impl Wire {
         match line.and_then(|line| framing::examine(&line))? {
             Some(Sound::Request { id, message }) => {
                 let parsed = serde_json::from_value(message);
-                let message = parsed.map_err(|_| Fault::refused(&id, "params: not the shape of this method"))?;
+                let message =
+                    parsed.map_err(|_| Fault::refused(&id, "params: not the shape of this method"))?;
                 open.admit(&id)?;
                 Ok(Some(message))
             }

@@ -87,6 +87,14 @@ pub enum Notice {
         /// composed for the viewer.
         fits: bool,
     },
+    /// The viewer's terminal, which the daemon draws on, is about to show its other screen: what whoever restores the
+    /// terminal has to leave.
+    Screen {
+        /// Which stream.
+        stream: u32,
+        /// Whether it is the alternate screen.
+        alternate: bool,
+    },
     /// The run is over; every byte of it was sent before this.
     Exit {
         /// Which stream.
@@ -100,7 +108,8 @@ pub enum Notice {
     End {
         /// Which stream.
         stream: u32,
-        /// Why: `exited`, `closed`, `taken_over`, `complete`, `shutdown`.
+        /// Why: `exited`, `closed`, `taken_over`, `complete`, `shutdown`, `lost`; `detached` and `hung_up` for a terminal
+        /// that was passed.
         reason: String,
     },
 }

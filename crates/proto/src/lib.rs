@@ -6,7 +6,8 @@
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (what is known of one), [`agent`] (what is
 //! known of an agent beyond that),
 //! [`request`] and [`reply`] (what may be asked and answered), [`event`] (what is announced),
-//! [`error`] (how it fails), [`frame`] (how all of it travels), [`version`] (who may talk to whom).
+//! [`error`] (how it fails), [`frame`] (how all of it travels), [`terminal`] (what of it may reach
+//! a person's terminal and back), [`version`] (who may talk to whom).
 
 pub mod agent;
 pub mod environment;
@@ -20,6 +21,7 @@ pub mod printable;
 pub mod process;
 pub mod reply;
 pub mod request;
+pub mod terminal;
 pub mod version;
 
 pub use agent::{AgentState, AgentView, Evidence};

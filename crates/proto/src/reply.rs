@@ -260,6 +260,9 @@ pub struct Attached {
     pub size: Size,
     /// The stream number of the frames that follow.
     pub stream: u32,
+    /// Whether the viewer may pass its terminal.
+    #[serde(default)]
+    pub takes_terminal: bool,
 }
 
 /// To `follow`.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::terminal::DetachKeys;
 use crate::{AgentState, Kind, Size};
 
 pub use agents::{
@@ -430,6 +431,18 @@ pub enum View {
     Repaint(Nothing),
     /// Become the size owner without typing.
     OwnSize(Nothing),
+    /// Read keys from the terminal whose descriptor comes with this call, and draw on it.
+    Terminal(PassedTerminal),
+}
+
+/// How a terminal that was passed is used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PassedTerminal {
+    /// The keys that detach.
+    pub detach_keys: DetachKeys,
+    /// Whether the child may write its clipboard.
+    #[serde(default)]
+    pub clipboard: bool,
 }
 
 /// Arguments of `follow`.

@@ -74,7 +74,7 @@ impl Store {
 
     /// Everything but the logs, as one consistent view.
     pub fn load(&self) -> Result<Contents, StoreError> {
-        records::load(&self.connection, &self.path)
+        records::load(&self.connection, &self.path, schema::KNOWN)
     }
 
     /// Events with a greater id than `after`, oldest first.

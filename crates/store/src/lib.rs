@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `database` | [`Store`]: opening, checking, one transaction per call |
 //! | `schema` | tables, migrations by `user_version`, what a healthy file looks like |
-//! | `records` | [`Change`] and [`Contents`]: processes, runs, settings, events |
+//! | `records` | [`Change`] and [`Contents`]: processes, runs, mail, turns, settings, events |
 //! | `audit` | [`AuditRow`] and the chain of hashes over them |
 //! | `aside` | where a corrupt file goes |
 //! | `atomic` | [`write_file_atomically`] |

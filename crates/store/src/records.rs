@@ -1,11 +1,12 @@
-//! What the engine records: processes, runs, settings and events. Owns their SQL; refuses to look into documents.
+//! What the engine records: processes, runs, mail, turns, settings and events. Owns their SQL; refuses to look into
+//! documents.
 
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 
-use crate::StoreError;
+use crate::{StoreError, schema};
 
 /// How many events are kept; older ones are dropped with the batch that exceeds it.
 pub const EVENT_LIMIT: i64 = 100_000;
@@ -20,7 +21,7 @@ pub enum Change {
         /// What is kept of it.
         document: String,
     },
-    /// Forgets a process and its runs; unknown ones are no error.
+    /// Forgets a process with its runs and turns; unknown ones are no error.
     RemoveProcess {
         /// The process.
         id: String,
@@ -38,6 +39,34 @@ pub enum Change {
     RemoveRuns {
         /// The process.
         process: String,
+    },
+    /// Creates or replaces the document of a message.
+    PutMail {
+        /// The message.
+        id: i64,
+        /// What is kept of it.
+        document: String,
+    },
+    /// Forgets a message; an unknown one is no error.
+    RemoveMail {
+        /// The message.
+        id: i64,
+    },
+    /// Creates or replaces the document of a turn.
+    PutTurn {
+        /// The process.
+        process: String,
+        /// The number of the turn within the process.
+        turn: i64,
+        /// What is kept of it.
+        document: String,
+    },
+    /// Forgets a turn; an unknown one is no error.
+    RemoveTurn {
+        /// The process.
+        process: String,
+        /// The number of the turn within the process.
+        turn: i64,
     },
     /// Creates or replaces a setting.
     Setting {
@@ -68,6 +97,10 @@ pub struct Contents {
     pub runs: Vec<(String, u32, String)>,
     /// Key and value.
     pub settings: Vec<(String, String)>,
+    /// Number and document.
+    pub mail: Vec<(i64, String)>,
+    /// Process, number of the turn, document.
+    pub turns: Vec<(String, i64, String)>,
 }
 
 /// One entry of the event log.
@@ -97,14 +130,11 @@ pub(crate) fn apply(connection: &mut Connection, batch: &[Change]) -> rusqlite::
     transaction.commit()
 }
 
-/// One consistent view; a record whose seal does not fit is corruption, not data.
-pub(crate) fn load(connection: &Connection, path: &Path) -> Result<Contents, StoreError> {
+/// One consistent view of a file of this schema; a record whose seal does not fit is corruption, not data.
+pub(crate) fn load(connection: &Connection, path: &Path, version: i64) -> Result<Contents, StoreError> {
     let fail = |error| StoreError::sqlite(path, error);
     let view = connection.unchecked_transaction().map_err(fail)?;
-    let sealed = |fits: bool, what: &str| match fits {
-        true => Ok(()),
-        false => Err(StoreError::corrupt(path, format!("{what} does not fit its seal"))),
-    };
+    let sealed = |fits: bool, what: &str| check_seal(path, fits, what);
     let mut contents = Contents::default();
     for (id, document, found) in
         rows(&view, "SELECT id, document, seal FROM processes", pair).map_err(fail)?
@@ -122,7 +152,32 @@ pub(crate) fn load(connection: &Connection, path: &Path) -> Result<Contents, Sto
         sealed(found == seal(&["setting", &key, &value]), "a setting")?;
         contents.settings.push((key, value));
     }
+    if version >= schema::WITH_MAIL {
+        load_mail(&view, path, &mut contents)?;
+    }
     Ok(contents)
+}
+
+fn load_mail(view: &Connection, path: &Path, contents: &mut Contents) -> Result<(), StoreError> {
+    let fail = |error| StoreError::sqlite(path, error);
+    for (id, document, found) in rows(view, "SELECT id, document, seal FROM mail", numbered).map_err(fail)? {
+        check_seal(path, found == seal(&["mail", &id.to_string(), &document]), "a message")?;
+        contents.mail.push((id, document));
+    }
+    for (process, turn, document, found) in
+        rows(view, "SELECT process, turn, document, seal FROM turns", turn).map_err(fail)?
+    {
+        check_seal(path, found == seal(&["turn", &process, &turn.to_string(), &document]), "a turn")?;
+        contents.turns.push((process, turn, document));
+    }
+    Ok(())
+}
+
+fn check_seal(path: &Path, fits: bool, what: &str) -> Result<(), StoreError> {
+    match fits {
+        true => Ok(()),
+        false => Err(StoreError::corrupt(path, format!("{what} does not fit its seal"))),
+    }
 }
 
 /// Events after an id, oldest first.
@@ -146,9 +201,21 @@ pub(crate) fn events(connection: &Connection, after: i64, limit: usize) -> rusql
 fn write(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> {
     match change {
         Change::PutProcess { id, document } => put_process(transaction, id, document),
-        Change::RemoveProcess { id } => remove(transaction, "DELETE FROM processes WHERE id = ?1", id),
+        Change::RemoveProcess { id } => {
+            remove(transaction, "DELETE FROM turns WHERE process = ?1", id)?;
+            remove(transaction, "DELETE FROM processes WHERE id = ?1", id)
+        }
         Change::PutRun { process, run, document } => put_run(transaction, process, *run, document),
         Change::RemoveRuns { process } => remove(transaction, "DELETE FROM runs WHERE process = ?1", process),
+        Change::PutMail { id, document } => put_mail(transaction, *id, document),
+        Change::RemoveMail { id } => {
+            transaction.prepare_cached("DELETE FROM mail WHERE id = ?1")?.execute([*id]).map(drop)
+        }
+        Change::PutTurn { process, turn, document } => put_turn(transaction, process, *turn, document),
+        Change::RemoveTurn { process, turn } => transaction
+            .prepare_cached("DELETE FROM turns WHERE process = ?1 AND turn = ?2")?
+            .execute(params![process, turn])
+            .map(drop),
         Change::Setting { key, value } => put_setting(transaction, key, value),
         Change::Event { at_ms, kind, process, document } => transaction
             .prepare_cached("INSERT INTO events (at_ms, kind, process, document) VALUES (?1, ?2, ?3, ?4)")?
@@ -175,6 +242,26 @@ fn put_run(transaction: &Transaction<'_>, process: &str, run: u32, document: &st
              ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
         )?
         .execute(params![process, run, document, seal(&["run", process, &run.to_string(), document])])
+        .map(drop)
+}
+
+fn put_mail(transaction: &Transaction<'_>, id: i64, document: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO mail (id, document, seal) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
+        )?
+        .execute(params![id, document, seal(&["mail", &id.to_string(), document])])
+        .map(drop)
+}
+
+fn put_turn(transaction: &Transaction<'_>, process: &str, turn: i64, document: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO turns (process, turn, document, seal) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
+        )?
+        .execute(params![process, turn, document, seal(&["turn", process, &turn.to_string(), document])])
         .map(drop)
 }
 
@@ -216,6 +303,14 @@ fn rows<T>(
 
 fn pair(row: &Row<'_>) -> rusqlite::Result<(String, String, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+}
+
+fn numbered(row: &Row<'_>) -> rusqlite::Result<(i64, String, Vec<u8>)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+}
+
+fn turn(row: &Row<'_>) -> rusqlite::Result<(String, i64, String, Vec<u8>)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
 fn triple(row: &Row<'_>) -> rusqlite::Result<(String, u32, String, Vec<u8>)> {

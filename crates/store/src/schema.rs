@@ -16,7 +16,7 @@ const APPLICATION_ID: i64 = 0x5144_7374;
 /// exist, and `check` compares their tables with what the steps produce. New needs get a new step.
 ///
 /// No table has an index beside its own tree: what the quick check does not compare cannot disagree.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     // 1: what the engine records. `seal` makes a changed byte inside a record visible.
     "CREATE TABLE processes (
         id TEXT PRIMARY KEY,
@@ -57,7 +57,24 @@ const STEPS: [&str; 2] = [
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
     CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;",
+    // 3: what agents were told and what they said. Neither refers to its process: a receipt outlives it, and a turn
+    // that lost its process must not refuse the whole batch it comes with.
+    "CREATE TABLE mail (
+        id INTEGER PRIMARY KEY,
+        document TEXT NOT NULL,
+        seal BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE turns (
+        process TEXT NOT NULL,
+        turn INTEGER NOT NULL,
+        document TEXT NOT NULL,
+        seal BLOB NOT NULL,
+        PRIMARY KEY (process, turn)
+    ) STRICT, WITHOUT ROWID;",
 ];
+
+/// The first schema that has mail and turns.
+pub(crate) const WITH_MAIL: i64 = 3;
 
 /// Takes every missing step in one transaction: a kill in between leaves the old schema, whole.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
@@ -89,10 +106,17 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<i64, StoreEr
         return Err(StoreError::corrupt(path, "its header forbids writing"));
     }
     let present = entries(connection).map_err(fail)?;
-    if let Some((name, _)) = expected(found).map_err(fail)?.iter().find(|entry| !present.contains(entry)) {
+    let claimed = expected(found).map_err(fail)?;
+    if let Some((name, _)) = claimed.iter().find(|entry| !present.contains(entry)) {
         return Err(StoreError::corrupt(path, format!("`{name}` is missing or altered")));
     }
-    records::load(connection, path)?;
+    // A version that was damaged downwards: migrating would meet what is there already.
+    let later = expected(KNOWN).map_err(fail)?;
+    let is_later = |entry: &&(String, String)| !claimed.contains(entry) && later.contains(entry);
+    if let Some((name, _)) = present.iter().find(is_later) {
+        return Err(StoreError::corrupt(path, format!("`{name}` is newer than its version says")));
+    }
+    records::load(connection, path, found)?;
     Ok(found)
 }
 

@@ -2,8 +2,8 @@
 //! could end its own bracket could type commands.
 //!
 //! Neutralised one for one: control characters become their visible pictures (ESC becomes `␛`, DEL `␡`);
-//! C1 controls, bidirectional and zero-width controls become `�`. Tab and newline stay; CR and CR LF count
-//! as newline. Without brackets a newline becomes CR, which is what the Enter key sends.
+//! C1 controls, bidirectional and zero-width controls become `�`. Tab stays. A line's end, however
+//! it is spelled, becomes CR: what the Enter key sends, and what terminals send within brackets too.
 
 use crate::fact::is_invisible;
 
@@ -79,12 +79,12 @@ impl PasteEncoder {
     }
 
     fn text(&mut self, text: &str, encoded: &mut String) {
-        let newline = if self.bracketed { '\n' } else { '\r' };
         for character in text.chars() {
             let after_return = std::mem::replace(&mut self.after_return, character == '\r');
             match character {
                 '\n' if after_return => {}
-                '\n' | '\r' => encoded.push(newline),
+                // What terminals send for a line's end, inside brackets too: some programs drop a line feed there.
+                '\n' | '\r' => encoded.push('\r'),
                 '\t' => encoded.push('\t'),
                 _ => encoded.push(neutralised(character)),
             }

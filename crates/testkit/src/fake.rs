@@ -100,6 +100,7 @@ impl FakeDaemon {
             run: RunNumber(1),
             size: Size::DEFAULT,
             stream: 1,
+            takes_terminal: false,
         };
         peer.reply(call.id, Reply::Attached(attached));
         (peer, attach)

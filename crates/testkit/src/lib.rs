@@ -14,6 +14,7 @@
 //! | `raw` | a client that may say anything |
 //! | `teller` | a child whose every byte was ordered |
 //! | `census` | who lives and what they use, as the kernel counts it |
+//! | `crew` | a daemon with agents whose program is a fake one |
 //! | `model` | a model backend whose answers are written in the prompt |
 //! | `vendor` | the real programs of the vendors, each in a home of its own |
 
@@ -21,6 +22,7 @@
 
 pub mod census;
 pub mod child;
+pub mod crew;
 pub mod daemon;
 pub mod fake;
 pub mod model;
@@ -34,6 +36,7 @@ pub mod vendor;
 mod deadline;
 
 pub use census::Mark;
+pub use crew::Crew;
 pub use daemon::TestDaemon;
 pub use deadline::{DEADLINE, wait_for_end};
 pub use fake::{FakeDaemon, FromClient, Peer};

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use proto::Size;
 use term::{Limits, Screen, Wraps};
+use testkit::census::eventually;
 use testkit::model::{Api, ModelRequest, Outcome};
 use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, Pty};
@@ -30,22 +31,54 @@ impl Window {
         Self { pty, screen: Screen::new(term::Size::clamped(100, 30), Limits { history_lines: 0 }) }
     }
 
-    /// Draws until the screen shows this.
+    /// Draws until this is on the screen.
     fn wait_for(&mut self, text: &str) {
-        let until = Instant::now() + PATIENCE;
-        while !self.text().contains(text) {
-            let drawn = self.pty.take_drawn(until);
-            assert!(!drawn.is_empty(), "no {text:?} on:\n{}", self.text());
+        let is_there = self.draw_until(Instant::now() + PATIENCE, |shown| shown.contains(text));
+        assert!(is_there, "no {text:?} on:\n{}", self.text());
+    }
+
+    /// Pastes a prompt and submits it: Enter once the prompt stands there, and once more if that was too early for
+    /// the program, which takes an Enter within a paste for a line's end.
+    fn submit(&mut self, server: &ModelServer, prompt: &str) {
+        self.pty.type_keys(&term::encode_paste(prompt, self.screen.modes().bracketed_paste));
+        self.wait_for(prompt);
+        let is_submitted = |_: &str| server.submissions(prompt) == 1;
+        self.pty.type_keys(b"\r");
+        if !self.draw_until(Instant::now() + Duration::from_secs(5), is_submitted) {
+            self.pty.type_keys(b"\r");
+        }
+        let is_late = !self.draw_until(Instant::now() + PATIENCE, is_submitted);
+        assert!(!is_late, "{prompt:?} was not submitted from:\n{}", self.text());
+    }
+
+    /// Presses Escape until the program lets go of the answer it is waiting for; one of them wants it twice.
+    fn interrupt(&mut self, server: &ModelServer) {
+        let has_left = |request: &ModelRequest| request.outcome == Some(Outcome::ClientLeft);
+        let is_over = || server.requests().iter().any(has_left);
+        self.pty.type_keys(b"\x1b");
+        self.draw_until(Instant::now() + PATIENCE, |shown| is_over() || shown.contains("again to interrupt"));
+        if !is_over() {
+            self.pty.type_keys(b"\x1b");
+        }
+        assert!(
+            self.draw_until(Instant::now() + PATIENCE, |_| is_over()),
+            "not interrupted:\n{}",
+            self.text()
+        );
+    }
+
+    /// Draws until something is so; whether it was, in time.
+    fn draw_until(&mut self, until: Instant, is_so: impl Fn(&str) -> bool) -> bool {
+        while !is_so(&self.text()) {
+            if Instant::now() > until {
+                return false;
+            }
+            // Not everything that is waited for is drawn.
+            let drawn = self.pty.take_drawn(until.min(Instant::now() + Duration::from_millis(50)));
             self.screen.feed(&drawn);
             self.pty.type_keys(&self.screen.take_replies());
         }
-    }
-
-    /// Pastes a prompt, waits until it stands there, and submits it.
-    fn submit(&mut self, prompt: &str) {
-        self.pty.type_keys(&term::encode_paste(prompt, self.screen.modes().bracketed_paste));
-        self.wait_for(prompt);
-        self.pty.type_keys(b"\r");
+        true
     }
 
     fn text(&self) -> String {
@@ -66,8 +99,9 @@ fn reads_a_file(vendor: Vendor, api: Api, arguments: &[&str], call: impl Fn(&str
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);
     let note = home.workdir().join("note.txt");
-    std::fs::write(&note, "the tide turns at nine\n").unwrap();
-    let prompt = format!("@tool {}\n@say the file was read", call(note.to_str().unwrap()));
+    std::fs::write(&note, "the tide turns at nine\n").expect("a file can be written");
+    let path = note.to_str().expect("a test's directory is UTF-8");
+    let prompt = format!("@tool {}\n@say the file was read", call(path));
     let arguments = [arguments, &[prompt.as_str()]].concat();
     let printed = output(home.command(&arguments));
     assert!(printed.contains("the file was read"), "{printed}");
@@ -96,21 +130,83 @@ fn opencode_reads_a_file_headless() {
 
 #[test]
 fn gemini_reads_a_file_headless() {
-    reads_a_file(Vendor::Gemini, Api::Generate, &["-p"], |path| format!("read_file {{\"file_path\":\"{path}\"}}"));
+    reads_a_file(Vendor::Gemini, Api::Generate, &["-p"], |path| {
+        format!("read_file {{\"file_path\":\"{path}\"}}")
+    });
 }
 
-/// Starts the program in a terminal, submits one prompt and sees its answer; then one that meets the quota.
-fn answers_in_its_terminal(vendor: Vendor, ready: &str, quota: &str) {
+/// Starts the program in its terminal, has one prompt answered, one interrupted and one refused for want of quota,
+/// and closes the terminal: nobody is left.
+fn works_in_its_terminal(vendor: Vendor, ready: &str, quota: &str) {
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);
     let mut window = Window::open(&home, &[]);
     window.wait_for(ready);
-    window.submit("@gate heard");
-    window.wait_for("nothing yet");
-    let _ = quota;
+    // A script without a step: the answer is not in the prompt, which stands on the screen too.
+    server.open("dawn");
+    window.submit(&server, "@gate dawn");
+    window.wait_for("end of script");
+    window.submit(&server, "@hang here");
+    window.wait_for("hanging");
+    window.interrupt(&server);
+    window.submit(&server, "@quota 3600");
+    window.wait_for(quota);
+    for prompt in ["@gate dawn", "@hang here", "@quota 3600"] {
+        assert_eq!(server.submissions(prompt), 1, "{prompt}");
+    }
+    drop(window);
+    eventually("everybody has left", || home.living().is_empty().then_some(()));
 }
 
 #[test]
-fn claude_answers_in_its_terminal() {
-    answers_in_its_terminal(Vendor::Claude, "manual mode on", "resets");
+fn claude_works_in_its_terminal() {
+    works_in_its_terminal(Vendor::Claude, "manual mode on", "You've hit your 5-hour limit · resets");
+}
+
+#[test]
+fn codex_works_in_its_terminal() {
+    works_in_its_terminal(Vendor::Codex, "Ask Codex to do anything", "You’ve hit your usage limit.");
+}
+
+#[test]
+fn opencode_works_in_its_terminal() {
+    works_in_its_terminal(Vendor::Opencode, "Ask anything", "[retrying in");
+}
+
+#[test]
+fn gemini_works_in_its_terminal() {
+    works_in_its_terminal(Vendor::Gemini, "Type your message", "Access resets at");
+}
+
+/// Starts the program in a home it has never seen.
+fn is_new_here(vendor: Vendor, greeting: &str) {
+    let server = ModelServer::start();
+    let home = Home::empty(vendor, &server);
+    Window::open(&home, &[]).wait_for(greeting);
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn claude_asks_whether_an_unknown_directory_is_trusted() {
+    is_new_here(Vendor::Claude, "Yes, I trust this folder");
+}
+
+#[test]
+fn codex_asks_an_unknown_user_to_sign_in() {
+    is_new_here(Vendor::Codex, "Sign in with ChatGPT");
+}
+
+#[test]
+fn gemini_asks_whether_an_unknown_directory_is_trusted() {
+    is_new_here(Vendor::Gemini, "Do you trust the files in this folder?");
+}
+
+#[test]
+fn every_program_is_the_pinned_version() {
+    let server = ModelServer::start();
+    for vendor in Vendor::ALL {
+        let home = Home::seeded(vendor, &server);
+        let told = output(home.command(&["--version"]));
+        assert!(told.contains(&vendor.version()), "{told}");
+    }
 }

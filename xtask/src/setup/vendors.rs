@@ -98,7 +98,8 @@ fn fill(pin: &Pin, draft: &Path) -> Result<(), String> {
 
 /// The directory the tests look in.
 fn vendors_dir() -> Result<PathBuf, String> {
-    let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let set =
+        |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     if let Some(directory) = set("QD_VENDORS_DIR") {
         return Ok(directory);
     }

@@ -24,6 +24,9 @@ pub(crate) struct Place {
 pub(crate) fn find(spec: &ComposerSpec, rows: &Rows, screen: &Screen) -> Option<Place> {
     let region = rows.region(spec.region, None);
     let text = rows.text(&region);
+    if spec.not.as_ref().is_some_and(|not| not.is_in(text)) {
+        return None;
+    }
     let found = spec.prompt.last_captures(text)?;
     let row = rows.row_at(&region, found.get(0)?.start());
     let written = found.name("text").map_or(0..0, |written| written.range());

@@ -44,7 +44,7 @@ pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
     let head = scene.rows.text(&(begin..choice.rows.start.max(begin)));
     let title = spec.title.last_captures(head).map(|found| one_line(named(&found, "title")))?;
     let body = spec.body.as_ref().and_then(|body| body.captures(head));
-    let body = body.map(|found| without_frames(named(&found, "body"))).unwrap_or_default();
+    let body = body.map(|found| without_frames(named(&found, "body"), spec.skip.as_ref())).unwrap_or_default();
     let digest = digest(scene.manifest, &spec.id, [&title, &body], &choice.options);
     let dialog = Dialog { digest, title, body, options: choice.options };
     Some(evidence(spec, dialog))
@@ -53,7 +53,8 @@ pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
 fn evidence(spec: &DialogSpec, dialog: Dialog) -> Evidence {
     let mut evidence = Evidence::new(Source::Dialog, spec.id.clone(), Some(AgentState::Blocked));
     evidence.kind = Some(spec.kind.into());
-    evidence.message = dialog.body.lines().next().filter(|line| !line.is_empty()).unwrap_or(&dialog.title).to_owned();
+    let body = dialog.body.lines().collect::<Vec<_>>().join(" · ");
+    evidence.message = if body.is_empty() { dialog.title.clone() } else { shortened(&body, LABEL_MAX) };
     evidence.dialog = Some(dialog);
     evidence
 }
@@ -66,7 +67,11 @@ struct Choice {
 
 fn choice(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>) -> Option<Choice> {
     let mut choice = match &spec.options {
-        OptionsSpec::Lines { line, press } => lines(line, *press, scene.rows, region)?,
+        OptionsSpec::Lines { line, press, then, described } => {
+            let mut choice = lines(&LineReader { line, is_described: *described, rows: scene.rows }, *press, region)?;
+            choice.options.iter_mut().for_each(|option| option.keys.extend_from_slice(then));
+            choice
+        }
         OptionsSpec::Row { label, row } => in_row(label, row, scene, region)?,
         OptionsSpec::Fixed { list } => fixed(list, spec, scene.rows, region)?,
     };
@@ -87,15 +92,22 @@ struct OptionLine {
     is_pointed_at: bool,
 }
 
+/// Reads options in rows of their own.
+struct LineReader<'a> {
+    line: &'a Pattern,
+    is_described: bool,
+    rows: &'a Rows,
+}
+
 /// The lowest block of option rows.
-fn lines(line: &Pattern, press: Press, rows: &Rows, region: &Range<usize>) -> Option<Choice> {
+fn lines(reader: &LineReader<'_>, press: Press, region: &Range<usize>) -> Option<Choice> {
     let mut block: Vec<OptionLine> = Vec::new();
     for row in region.clone().rev() {
-        let Some(option) = option_line(line, rows, row, region.end) else { continue };
+        let Some(option) = reader.option(row, region.end) else { continue };
         if let Some(below) = block.last() {
             let follows = match (option.number, below.number) {
                 (Some(number), Some(next)) => number.checked_add(1) == Some(next),
-                (None, None) => option.end >= below.row,
+                (None, None) => (option.end..below.row).all(|row| is_empty_row(reader.rows.row(row))),
                 _ => false,
             };
             if !follows {
@@ -114,28 +126,37 @@ fn lines(line: &Pattern, press: Press, rows: &Rows, region: &Range<usize>) -> Op
     Some(Choice { rows, options })
 }
 
-fn option_line(line: &Pattern, rows: &Rows, row: usize, bottom: usize) -> Option<OptionLine> {
-    let text = rows.row(row);
-    let found = line.captures(text)?;
-    let label = found.name("label")?;
-    let column = text.get(..label.start())?.chars().count();
-    let mut words = label.as_str().trim().to_owned();
-    let mut end = row + 1;
-    while end < bottom && line.captures(rows.row(end)).is_none() && continues(rows.row(end), column) {
-        let _ = write!(words, " {}", rows.row(end).trim_matches(is_frame));
-        end += 1;
+impl LineReader<'_> {
+    fn option(&self, row: usize, bottom: usize) -> Option<OptionLine> {
+        let text = self.rows.row(row);
+        let found = self.line.captures(text)?;
+        let label = found.name("label")?;
+        let column = text.get(..label.start())?.chars().count();
+        let mut words = label.as_str().trim().to_owned();
+        let mut end = row + 1;
+        while end < bottom && self.is_rest(end, column) {
+            if !self.is_described {
+                let _ = write!(words, " {}", self.rows.row(end).trim_matches(is_frame));
+            }
+            end += 1;
+        }
+        Some(OptionLine {
+            row,
+            end,
+            label: shortened(&words, LABEL_MAX),
+            number: found.name("number").and_then(|number| number.as_str().parse().ok()),
+            key: found.name("key").map(|key| key.as_str().to_owned()),
+            is_pointed_at: found.name("pointer").is_some_and(|pointer| !pointer.as_str().trim().is_empty()),
+        })
     }
-    Some(OptionLine {
-        row,
-        end,
-        label: shortened(&words, LABEL_MAX),
-        number: found.name("number").and_then(|number| number.as_str().parse().ok()),
-        key: found.name("key").map(|key| key.as_str().to_owned()),
-        is_pointed_at: found.name("pointer").is_some_and(|pointer| !pointer.as_str().trim().is_empty()),
-    })
+
+    /// Whether a row belongs to an option above it whose label begins in this column.
+    fn is_rest(&self, row: usize, column: usize) -> bool {
+        let text = self.rows.row(row);
+        !self.line.is_in(text) && continues(text, column)
+    }
 }
 
-/// Whether a row is the rest of an option whose label begins in this column.
 fn continues(row: &str, column: usize) -> bool {
     row.chars().position(|character| !is_frame(character)).is_some_and(|first| first >= column)
 }
@@ -146,7 +167,6 @@ fn pressed(press: Press, block: &[OptionLine]) -> Option<Vec<DialogOption>> {
     let keys = |index: usize, option: &OptionLine| -> Option<Vec<String>> {
         match press {
             Press::Digit => Some(vec![option.number?.to_string()]),
-            Press::DigitEnter => Some(vec![option.number?.to_string(), "enter".to_owned()]),
             Press::Key => Some(vec![option.key.clone()?]),
             Press::Move => Some(moves(pointer?, index, ["up", "down"])),
         }
@@ -221,10 +241,11 @@ fn one_line(text: &str) -> String {
     shortened(&words.join(" "), LABEL_MAX)
 }
 
-/// The rows of a text without the frames around them and without the blank ones at its ends.
-fn without_frames(text: &str) -> String {
-    let rows: Vec<&str> = text.lines().map(|row| row.trim_matches(is_frame)).collect();
-    shortened(rows.join("\n").trim(), BODY_MAX)
+/// The rows of a text that say something, without the frames around them.
+fn without_frames(text: &str, skip: Option<&Pattern>) -> String {
+    let says = |row: &&str| !skip.is_some_and(|skip| skip.is_in(row));
+    let rows = text.lines().filter(says).map(|row| row.trim_matches(is_frame)).filter(|row| !row.is_empty());
+    shortened(&rows.collect::<Vec<_>>().join("\n"), BODY_MAX)
 }
 
 fn shortened(text: &str, max: usize) -> String {

@@ -139,15 +139,32 @@ impl Detector {
         let composer = place.as_ref().map(|place| place.row);
         let scene = dialog::Scene { manifest: &self.manifest, rows: &rows, screen, composer };
         let text_of = |region: Region| rows.text(&rows.region(region, composer));
-        let screen_rule = self.screen_rules.iter().find(|rule| rule.matches(text_of(rule.region)));
-        let title_rule = self.title_rules.iter().find(|rule| rule.matches(title));
-        Some(Look {
+        let counts = |rule: &&RuleSpec| composer.is_none() || !rule.without_composer;
+        let screen_rule = self.screen_rules.iter().filter(counts).find(|rule| rule.matches(text_of(rule.region)));
+        let title_rule = self.title_rules.iter().filter(counts).find(|rule| rule.matches(title));
+        // A title that knows only work and rest says "rest" below a failure or a picker too.
+        let is_outdone = screen_rule.is_some_and(|rule| rule.verdict.is_beyond_titles());
+        let title_rule = title_rule.filter(|rule| rule.verdict != Verdict::Idle || !is_outdone);
+        let is_at_rest = screen_rule.is_some_and(|rule| rule.verdict == Verdict::Idle)
+            && title_rule.is_none_or(|rule| rule.verdict == Verdict::Idle);
+        // What lies over the composer may look like something written in it.
+        let place = place.filter(|_| screen_rule.is_none_or(|rule| rule.verdict != Verdict::Hold));
+        let look = Look {
             screen: screen_rule.map(|rule| rule.evidence(Source::Screen, text_of(rule.region))),
             dialog: self.dialogs.iter().find_map(|spec| dialog::read(spec, &scene)),
             title: title_rule.map(|rule| rule.evidence(Source::Title, title)),
             composer: place.map_or(Composer::Unknown, |place| place.holds),
             background: self.background.iter().map(|spec| spec.count(text_of(spec.region))).sum(),
-        })
+        };
+        self.reports.see(if is_at_rest && look.dialog.is_none() { look.background } else { 0 });
+        Some(look)
+    }
+
+    /// What the last look has changed about what the program's status report means; to be asked after each look.
+    ///
+    /// A program may report "working" for as long as anything of it runs in the background, although its turn is over.
+    pub fn revised(&mut self) -> Option<Heard> {
+        self.reports.revised()
     }
 
     /// What something the stream said means; none when it means nothing here.
@@ -224,9 +241,12 @@ impl DialogSpec {
         }
         match &self.options {
             OptionsSpec::Row { .. } => None,
-            OptionsSpec::Lines { line, press } => {
+            OptionsSpec::Lines { line, press, then, .. } => {
+                if let Some(fault) = self.key_fault(then) {
+                    return Some(fault);
+                }
                 let needed = match press {
-                    Press::Digit | Press::DigitEnter => "number",
+                    Press::Digit => "number",
                     Press::Key => "key",
                     Press::Move => "pointer",
                 };
@@ -234,10 +254,16 @@ impl DialogSpec {
                 Some(DetectError::MissingCapture { id: self.id.clone(), capture: missing.to_owned() })
             }
             OptionsSpec::Fixed { list } => {
-                let keys = list.iter().flat_map(|option| &option.keys);
-                let wrong = keys.filter_map(|key| key.parse::<term::Key>().err()).next()?;
-                Some(DetectError::Key { id: self.id.clone(), reason: wrong.to_string() })
+                list.iter().find_map(|option| self.key_fault(&option.keys))
             }
         }
     }
+
+    fn key_fault(&self, keys: &[String]) -> Option<DetectError> {
+        let wrong = keys.iter().find_map(|key| key.parse::<term::Key>().err())?;
+        Some(DetectError::Key { id: self.id.clone(), reason: wrong.to_string() })
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ pub enum Region {
     Title,
     /// The lowest rows, counted from the last one that is not blank.
     Bottom(u16),
-    /// The rows directly above the place where prompts are written; nothing when that is not on the screen.
+    /// The lowest rows with text above the place where prompts are written; nothing when that is not on the screen.
     AbovePrompt(u16),
     /// All visible rows.
     Whole,

@@ -17,6 +17,10 @@ const RECORDS_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     records: BTreeMap<String, StatusReport>,
+    /// What the screen shows to run in the background of a turn that is over.
+    behind: u32,
+    /// How many of them the last opinion explained "working" with.
+    explained: u32,
 }
 
 impl Reports {
@@ -42,7 +46,24 @@ impl Reports {
         }
     }
 
+    /// Takes what the screen shows to run on although no turn is under way.
+    pub(crate) fn see(&mut self, behind: u32) {
+        self.behind = behind;
+    }
+
+    /// The opinion, when the screen has changed what "working" means.
+    pub(crate) fn revised(&mut self) -> Option<Heard> {
+        let is_working = self.speaker().is_some_and(|speaker| speaker.state == Some(ProgramState::Working));
+        let explained = if is_working { self.behind } else { 0 };
+        if explained == self.explained {
+            return None;
+        }
+        self.explained = explained;
+        Some(self.opinion())
+    }
+
     fn take(&mut self, report: &StatusReport) -> Heard {
+        self.explained = 0;
         if report.state.is_some() {
             if self.records.len() < RECORDS_MAX || self.records.contains_key(&report.id) {
                 self.records.insert(report.id.clone(), report.clone());
@@ -55,20 +76,32 @@ impl Reports {
         self.opinion()
     }
 
-    /// The program's own record speaks; parts that are at work run in the background. A program that reports only under
-    /// names speaks through those that are no part of another.
+    /// The program's own record speaks. A program that reports only under names speaks through those that are no part
+    /// of another.
+    fn speaker(&self) -> Option<&StatusReport> {
+        let speakers = self.records.iter().filter(|(id, _)| !self.is_part(id)).map(|(_, record)| record);
+        speakers.max_by_key(|record| weight(record.state))
+    }
+
+    fn is_part(&self, id: &str) -> bool {
+        if self.records.contains_key("") { !id.is_empty() } else { id.contains('/') }
+    }
+
+    /// What the speaker says; parts that are at work run in the background.
     fn opinion(&self) -> Heard {
-        let own = self.records.get("");
-        let is_part = |id: &str| if own.is_some() { !id.is_empty() } else { id.contains('/') };
-        let speakers = self.records.iter().filter(|(id, _)| !is_part(id)).map(|(_, record)| record);
-        let Some(speaker) = speakers.max_by_key(|record| weight(record.state)) else {
+        let Some(speaker) = self.speaker() else {
             return Heard::Withdrawn(Source::ProgramStatus);
         };
-        let parts = self.records.iter().filter(|(id, record)| is_part(id) && is_busy(record.state)).count();
+        let parts = self.records.iter().filter(|(id, record)| self.is_part(id) && is_busy(record.state)).count();
+        let parts = u32::try_from(parts).unwrap_or(u32::MAX);
         let mut evidence = Evidence::new(Source::ProgramStatus, rule_of(speaker.state), speaker.state.map(state_of));
         evidence.kind = (speaker.state == Some(ProgramState::Blocked)).then(|| kind_of(speaker)).flatten();
         evidence.message = speaker.message.clone().or_else(|| speaker.title.clone()).unwrap_or_default();
-        evidence.background = Some(u32::try_from(parts).unwrap_or(u32::MAX));
+        evidence.background = Some(parts.max(self.explained));
+        if self.explained > 0 {
+            "status:background".clone_into(&mut evidence.rule);
+            evidence.state = Some(AgentState::Idle);
+        }
         Heard::Evidence(Box::new(evidence))
     }
 }

@@ -35,7 +35,7 @@ impl Rows {
     /// The text of some rows, without the last one's end.
     pub(crate) fn text(&self, rows: &Range<usize>) -> &str {
         let start = self.starts.get(rows.start).copied().unwrap_or(self.text.len());
-        let end = self.starts.get(rows.end).map_or(self.text.len(), |next| next - 1);
+        let end = self.starts.get(rows.end).map_or(self.text.len(), |next| next.saturating_sub(1));
         self.text.get(start..end.max(start)).unwrap_or_default()
     }
 
@@ -50,12 +50,15 @@ impl Rows {
         match region {
             Region::Whole => 0..all,
             Region::Bottom(rows) => all.saturating_sub(usize::from(rows))..all,
-            Region::AbovePrompt(rows) => match composer {
-                Some(composer) => composer.saturating_sub(usize::from(rows))..composer,
-                None => 0..0,
-            },
+            Region::AbovePrompt(rows) => composer.map_or(0..0, |composer| self.above(composer, usize::from(rows))),
             Region::Title | Region::Osc => 0..0,
         }
+    }
+
+    /// The lowest rows with text above a row: full-screen programs leave a gap between what was said and their composer.
+    fn above(&self, row: usize, count: usize) -> Range<usize> {
+        let with_text = (0..row).rev().filter(|above| !self.row(*above).trim().is_empty());
+        with_text.take(count).last().unwrap_or(row)..row
     }
 
     /// Which row of the screen a place in the text of some rows is in.
@@ -138,7 +141,9 @@ mod tests {
         let rows = Rows::cut("a\nb\n\nprompt\nfoot".to_owned());
         assert_eq!(rows.text(&rows.region(Region::Bottom(2), None)), "prompt\nfoot");
         assert_eq!(rows.text(&rows.region(Region::Bottom(99), None)), "a\nb\n\nprompt\nfoot");
-        assert_eq!(rows.text(&rows.region(Region::AbovePrompt(2), Some(3))), "b\n");
+        assert_eq!(rows.text(&rows.region(Region::AbovePrompt(1), Some(3))), "b\n");
+        assert_eq!(rows.text(&rows.region(Region::AbovePrompt(9), Some(3))), "a\nb\n");
+        assert_eq!(rows.text(&rows.region(Region::AbovePrompt(9), Some(0))), "");
         assert_eq!(rows.text(&rows.region(Region::AbovePrompt(2), None)), "");
         assert_eq!(rows.row(1), "b");
         assert_eq!(rows.row(9), "");

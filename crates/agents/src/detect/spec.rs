@@ -32,6 +32,9 @@ pub struct RuleSpec {
     /// The capture of the pattern that is worth telling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// It counts only while the composer is not on the screen.
+    #[serde(default)]
+    pub without_composer: bool,
     /// Of two rules that match, the one with the higher number speaks; 0 when left out.
     #[serde(default)]
     pub priority: i32,
@@ -75,6 +78,14 @@ impl Verdict {
             Self::Idle => Some(AgentState::Idle),
             Self::Error => Some(AgentState::Error),
             Self::Hold => None,
+        }
+    }
+
+    /// Whether a title that tells only work from rest may hide it.
+    pub(crate) fn is_beyond_titles(self) -> bool {
+        match self {
+            Self::Blocked | Self::Hold | Self::Error | Self::Waiting => true,
+            Self::Starting | Self::Working | Self::Thinking | Self::Idle => false,
         }
     }
 
@@ -142,6 +153,9 @@ pub struct DialogSpec {
     /// What it is about: the capture `body`, or the whole match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Pattern>,
+    /// Rows of the body that say nothing: tips, rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip: Option<Pattern>,
     /// How its options are read.
     pub options: OptionsSpec,
     /// Which options have a name: `allow`, `always`, `deny`, `yes`, `no`, and what their label looks like.
@@ -172,6 +186,12 @@ pub enum OptionsSpec {
         line: Pattern,
         /// How one is chosen.
         press: Press,
+        /// Keys that come after it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        then: Vec<String>,
+        /// Rows below an option describe it; otherwise they are the rest of its label.
+        #[serde(default)]
+        described: bool,
     },
     /// All in one row, moved through with left and right; the chosen one is highlighted.
     Row {
@@ -193,8 +213,6 @@ pub enum OptionsSpec {
 pub enum Press {
     /// By its number, which chooses at once.
     Digit,
-    /// By its number, then enter.
-    DigitEnter,
     /// By the key that its row names.
     Key,
     /// By moving the pointer with up and down, then enter.
@@ -222,6 +240,9 @@ pub struct ComposerSpec {
     pub region: Region,
     /// The composer; the capture `text` is what it holds. The lowest match counts.
     pub prompt: Pattern,
+    /// What says that the match is no composer: another thing that looks like one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not: Option<Pattern>,
     /// Taken out of the text before it is judged: frames at the side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Pattern>,

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::Manifest;
 use crate::template::Place;
 
-pub use spec::{Answers, EventSpec, Fields, Hooks, MomentWord, Pointer, TimeoutUnit, When};
+pub use spec::{Answers, EventSpec, Fields, Hooks, MomentWord, Pointer, TimeoutUnit, TrustSpec, When};
 
 /// Longest one-line message, in characters.
 const LONGEST_LINE: usize = 300;
@@ -41,6 +41,8 @@ pub struct Reading {
     pub moment: Moment,
     /// The model that answers.
     pub model: Option<String>,
+    /// At the beginning of a turn: the prompt. Vendors submit some of their own, so it tells whose turn it is.
+    pub prompt: Option<String>,
     /// At the end of a turn: what the agent said last.
     pub text: Option<String>,
 }
@@ -82,20 +84,26 @@ pub enum Decision {
 #[must_use]
 pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Reading {
     let Some(hooks) = &manifest.hooks else { return nothing(event.unwrap_or_default()) };
+    let fields = &hooks.fields;
     let field = |pointer: &Option<Pointer>| pointer.as_ref().and_then(|pointer| pointer.text(payload));
-    let event = event.map(str::to_owned).or_else(|| field(&hooks.fields.event)).unwrap_or_default();
-    if hooks.fields.child.iter().any(|pointer| pointer.text(payload).is_some()) {
-        return Reading { is_child: true, ..nothing(&event) };
-    }
-    let spec = hooks.event.iter().find(|spec| spec.event == event && spec.when.as_ref().is_none_or(|when| when.holds(payload)));
+    let event = event.map(str::to_owned).or_else(|| field(&fields.event)).unwrap_or_default();
+    let spec = hooks.event.iter().find(|spec| spec.fits(&event, payload));
     let moment = spec.map_or(Moment::Other, |spec| moment(spec, payload));
+    if fields.child.iter().any(|pointer| pointer.text(payload).is_some()) {
+        // A subagent's turn is not the agent's, but its request for leave waits for the same person.
+        let moment = if matches!(moment, Moment::PermissionAsked { .. }) { moment } else { Moment::Other };
+        return Reading { is_child: true, moment, ..nothing(&event) };
+    }
+    let has_ended = matches!(moment, Moment::TurnEnded | Moment::TurnFailed);
+    let background = fields.background.as_ref().and_then(|pointer| pointer.count(payload));
     Reading {
         is_child: false,
-        evidence: spec.and_then(|spec| evidence(spec, payload)),
-        session: field(&hooks.fields.session),
-        transcript: field(&hooks.fields.transcript).map(PathBuf::from),
-        model: field(&hooks.fields.model),
-        text: field(&hooks.fields.text).filter(|_| matches!(moment, Moment::TurnEnded | Moment::TurnFailed)),
+        evidence: spec.and_then(|spec| evidence(spec, payload)).map(|known| Evidence { background, ..known }),
+        session: field(&fields.session),
+        transcript: field(&fields.transcript).map(PathBuf::from),
+        model: field(&fields.model),
+        prompt: field(&fields.prompt).filter(|_| moment == Moment::PromptSubmitted),
+        text: field(&fields.text).filter(|_| has_ended),
         moment,
         event,
     }
@@ -126,6 +134,7 @@ fn nothing(event: &str) -> Reading {
         transcript: None,
         moment: Moment::Other,
         model: None,
+        prompt: None,
         text: None,
     }
 }
@@ -158,7 +167,8 @@ fn one_line(text: &str) -> String {
 
 /// Safe to show, line by line.
 fn body(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| Printable(&line.replace('\t', "    ")).to_string()).collect();
+    let lines: Vec<String> =
+        text.lines().map(|line| Printable(&line.replace('\t', "    ")).to_string()).collect();
     shortened(&lines.join("\n"), LONGEST_BODY)
 }
 

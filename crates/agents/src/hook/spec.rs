@@ -22,12 +22,16 @@ pub struct Hooks {
     pub injection: Injection,
     /// Words that are needed beside it.
     pub extra: Vec<Template>,
+    /// They are believed only where root owns the file and everything above it.
+    pub only_as_root: bool,
     /// The key of the vendor's configuration below which each event has its entry.
     pub under: String,
     /// What stands there for each event, in the vendor's own shape.
     pub entry: Piece,
     /// In what the vendor counts a hook's time limit.
     pub timeout_unit: TimeoutUnit,
+    /// How the vendor is told that these hooks are meant, without which it asks.
+    pub trust: Option<TrustSpec>,
     /// Where things stand in a payload.
     pub fields: Fields,
     /// What our answers look like.
@@ -49,8 +53,12 @@ pub struct Fields {
     pub child: Vec<Pointer>,
     /// The model.
     pub model: Option<Pointer>,
+    /// The prompt that was submitted.
+    pub prompt: Option<Pointer>,
     /// What the agent said at the end of its turn.
     pub text: Option<Pointer>,
+    /// What runs on behind the agent: a number, or a list to be counted.
+    pub background: Option<Pointer>,
 }
 
 /// The shapes of answers to a hook.
@@ -66,6 +74,20 @@ pub struct Answers {
     /// It goes on with `{text}` instead of ending its turn.
     #[serde(default, rename = "continue")]
     pub go_on: Option<Piece>,
+}
+
+/// A vendor that knows each hook by what it is: one entry for each event, beside the hooks themselves.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrustSpec {
+    /// The key below which the entries stand.
+    pub under: String,
+    /// The key of one entry.
+    pub key: Template,
+    /// What the vendor takes for the hook; `{hash}` is made of it.
+    pub identity: Piece,
+    /// The entry.
+    pub entry: Piece,
 }
 
 /// In what a vendor counts a hook's time limit.
@@ -104,6 +126,9 @@ pub struct EventSpec {
     /// How long it counts.
     #[serde(default)]
     pub max_age_ms: Option<u64>,
+    /// The vendor gives this hook no more than so many seconds.
+    #[serde(default)]
+    pub limit_s: Option<u64>,
     /// What it marks.
     #[serde(default)]
     pub moment: MomentWord,
@@ -113,6 +138,13 @@ pub struct EventSpec {
     /// The command, the file, the arguments.
     #[serde(default)]
     pub body: Option<Phrase>,
+}
+
+impl EventSpec {
+    /// Whether it speaks about this event.
+    pub(crate) fn fits(&self, event: &str, payload: &Value) -> bool {
+        self.event == event && self.when.as_ref().is_none_or(|when| when.holds(payload))
+    }
 }
 
 /// A condition on a payload.
@@ -128,7 +160,7 @@ pub struct When {
 impl When {
     /// Whether this payload says so.
     pub(crate) fn holds(&self, payload: &Value) -> bool {
-        self.at.text(payload).is_some_and(|text| self.is.iter().any(|wanted| *wanted == text))
+        self.at.text(payload).is_some_and(|text| self.is.contains(&text))
     }
 }
 
@@ -159,13 +191,27 @@ impl Pointer {
     pub(crate) fn text(&self, payload: &Value) -> Option<String> {
         payload.pointer(&self.0)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
     }
+
+    /// The number at this place, or how many a list there has.
+    pub(crate) fn count(&self, payload: &Value) -> Option<u32> {
+        let counted = match payload.pointer(&self.0)? {
+            Value::Array(list) => u64::try_from(list.len()).ok(),
+            Value::Number(number) => number.as_u64(),
+            Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => None,
+        };
+        counted.map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+    }
 }
 
 impl TryFrom<String> for Pointer {
     type Error = String;
 
     fn try_from(pointer: String) -> Result<Self, String> {
-        if pointer.starts_with('/') { Ok(Self(pointer)) } else { Err(format!("{pointer:?} is not a JSON pointer: begin with /")) }
+        if pointer.starts_with('/') {
+            Ok(Self(pointer))
+        } else {
+            Err(format!("{pointer:?} is not a JSON pointer: begin with /"))
+        }
     }
 }
 
@@ -193,6 +239,9 @@ pub(crate) struct HooksSpec {
     /// Words that are needed beside it.
     #[serde(default)]
     extra: Vec<Template>,
+    /// The vendor reads the file only where root owns it and everything above it.
+    #[serde(default)]
+    only_as_root: bool,
     /// The key below which each event has its entry.
     under: String,
     /// What stands there for each event; `{hook}` is the command, `{timeout}` its limit.
@@ -200,6 +249,9 @@ pub(crate) struct HooksSpec {
     /// In what the vendor counts a hook's time limit.
     #[serde(default)]
     timeout_unit: TimeoutUnit,
+    /// How the vendor is told that these hooks are meant.
+    #[serde(default)]
+    trust: Option<TrustSpec>,
     /// Where a payload has the event's name; left out: the hook is given it as an argument.
     #[serde(default)]
     event_at: Option<Pointer>,
@@ -215,9 +267,15 @@ pub(crate) struct HooksSpec {
     /// Where it has the model.
     #[serde(default)]
     model_at: Option<Pointer>,
+    /// Where it has the prompt that was submitted.
+    #[serde(default)]
+    prompt_at: Option<Pointer>,
     /// Where it has what the agent said at the end of its turn.
     #[serde(default)]
     text_at: Option<Pointer>,
+    /// Where it has what runs on behind the agent: a number, or a list to be counted.
+    #[serde(default)]
+    background_at: Option<Pointer>,
     /// What answers look like.
     #[serde(default)]
     answer: Answers,
@@ -245,16 +303,20 @@ impl TryFrom<HooksSpec> for Hooks {
         Ok(Self {
             injection,
             extra: spec.extra,
+            only_as_root: spec.only_as_root,
             under: spec.under,
             entry: spec.entry,
             timeout_unit: spec.timeout_unit,
+            trust: spec.trust,
             fields: Fields {
                 event: spec.event_at,
                 session: spec.session_at,
                 transcript: spec.transcript_at,
                 child: spec.child_at,
                 model: spec.model_at,
+                prompt: spec.prompt_at,
                 text: spec.text_at,
+                background: spec.background_at,
             },
             answer: spec.answer,
             event: spec.event,

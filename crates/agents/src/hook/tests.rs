@@ -1,1 +1,239 @@
-//! Facts about reading and answering hooks.
+//! Facts about reading and answering hooks, on payloads that the real programs wrote.
+
+use std::sync::Arc;
+
+use proto::agent::{AgentState, BlockedKind};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Catalogue;
+
+const CLAUDE: &str = include_str!("../../tests/fixtures/hooks/claude.jsonl");
+const CODEX: &str = include_str!("../../tests/fixtures/hooks/codex.jsonl");
+const GEMINI: &str = include_str!("../../tests/fixtures/hooks/gemini.jsonl");
+
+fn manifest(name: &str) -> Arc<Manifest> {
+    Arc::clone(Catalogue::built_in().get(name).unwrap())
+}
+
+fn payloads(recorded: &str) -> Vec<Value> {
+    recorded.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn readings(name: &str, recorded: &str) -> Vec<Reading> {
+    let manifest = manifest(name);
+    payloads(recorded).iter().map(|payload| read(&manifest, None, payload)).collect()
+}
+
+/// One line for each payload: the event, the rule and state it speaks for, what it marks.
+fn told(name: &str, recorded: &str) -> Vec<String> {
+    let line = |reading: &Reading| {
+        let evidence = reading.evidence.as_ref();
+        let said = evidence.map_or("-".to_owned(), |evidence| {
+            format!("{} {}", evidence.rule, evidence.state.map_or("held", AgentState::word))
+        });
+        let moment = match &reading.moment {
+            Moment::Other => "",
+            Moment::PromptSubmitted => " begins",
+            Moment::TurnEnded => " ends",
+            Moment::TurnFailed => " fails",
+            Moment::PermissionAsked { .. } => " asks",
+        };
+        let child = if reading.is_child { " child" } else { "" };
+        format!("{}: {said}{moment}{child}", reading.event)
+    };
+    readings(name, recorded).iter().map(line).collect()
+}
+
+#[test]
+fn every_recorded_event_of_claude_says_what_happened() {
+    let expected = [
+        "SessionStart: session-start idle",
+        "UserPromptSubmit: prompt working begins",
+        "PreToolUse: before-tool working",
+        "PostToolUse: after-tool working",
+        "PreToolUse: - child",
+        "PreToolUse: before-tool working",
+        "PostToolUse: - child",
+        "PermissionRequest: permission blocked asks",
+        "Stop: stop idle ends",
+        "Stop: stop idle ends",
+        "UserPromptSubmit: prompt working begins",
+        "Stop: stop idle ends",
+        "UserPromptSubmit: prompt working begins",
+        "PreToolUse: ask-user blocked",
+        "PermissionRequest: asks-user blocked",
+        "PostToolUse: after-tool working",
+        "Stop: stop idle ends",
+        "SessionStart: session-start idle",
+        "UserPromptSubmit: prompt working begins",
+        "PreToolUse: before-tool working",
+        "PermissionRequest: permission blocked asks",
+        "Notification: notified-permission blocked",
+        "PostToolUse: after-tool working",
+        "PreToolUse: before-tool working",
+        "PostToolUseFailure: tool-failed working",
+        "Stop: stop idle ends",
+        "PreCompact: compacting working",
+        "SessionStart: -",
+        "SessionStart: session-start idle",
+        "UserPromptSubmit: prompt working begins",
+        "StopFailure: stop-failure error fails",
+    ];
+    assert_eq!(told("claude", CLAUDE), expected);
+}
+
+#[test]
+fn every_recorded_event_of_codex_says_what_happened() {
+    let expected = [
+        "SessionStart: -",
+        "UserPromptSubmit: prompt working begins",
+        "PreToolUse: before-tool working",
+        "PermissionRequest: permission blocked asks",
+        "PostToolUse: after-tool working",
+        "Stop: stop idle ends",
+        "Stop: stop idle ends",
+        "SessionStart: -",
+        "UserPromptSubmit: prompt working begins",
+        "Interrupt: interrupted idle",
+    ];
+    assert_eq!(told("codex", CODEX), expected);
+}
+
+#[test]
+fn every_recorded_event_of_gemini_says_what_happened() {
+    let expected = [
+        "SessionStart: session-start idle",
+        "BeforeAgent: prompt working begins",
+        "BeforeTool: before-tool working",
+        "Notification: notified-permission blocked",
+        "AfterTool: after-tool working",
+        "AfterAgent: stop idle ends",
+        "BeforeAgent: prompt working begins",
+        "AfterAgent: stop idle ends",
+    ];
+    assert_eq!(told("gemini", GEMINI), expected);
+}
+
+#[test]
+fn a_request_for_leave_says_for_what() {
+    let asked = |readings: Vec<Reading>| {
+        readings.into_iter().find(|reading| matches!(reading.moment, Moment::PermissionAsked { .. }))
+    };
+    let claude = asked(readings("claude", CLAUDE)).unwrap();
+    assert_eq!(claude.moment, Moment::PermissionAsked { title: "Bash".into(), body: "touch denied".into() });
+    let evidence = claude.evidence.unwrap();
+    assert_eq!(
+        (evidence.kind, evidence.message.as_str()),
+        (Some(BlockedKind::Permission), "Bash: touch denied")
+    );
+    let codex = asked(readings("codex", CODEX)).unwrap();
+    assert!(
+        matches!(codex.moment, Moment::PermissionAsked { body, .. } if body.starts_with("touch /home/user/project/cx"))
+    );
+}
+
+#[test]
+fn session_transcript_prompt_and_last_words_are_read() {
+    for (name, recorded, last) in
+        [("claude", CLAUDE, "done"), ("codex", CODEX, "done"), ("gemini", GEMINI, "done")]
+    {
+        let readings = readings(name, recorded);
+        assert!(
+            readings.iter().filter(|reading| !reading.is_child).all(|reading| reading.session.is_some()),
+            "{name}"
+        );
+        assert!(
+            readings.iter().filter(|reading| !reading.is_child).all(|reading| reading.transcript.is_some()),
+            "{name}"
+        );
+        let end = readings.iter().find(|reading| reading.moment == Moment::TurnEnded).unwrap();
+        assert_eq!(end.text.as_deref(), Some(last), "{name}");
+        let begin = readings.iter().find(|reading| reading.moment == Moment::PromptSubmitted).unwrap();
+        assert!(begin.prompt.as_ref().unwrap().starts_with("@tool "), "{name}");
+        assert!(begin.text.is_none(), "{name}");
+    }
+}
+
+#[test]
+fn a_turn_that_the_vendor_begins_itself_shows_its_own_prompt() {
+    let notified = readings("claude", CLAUDE).remove(10);
+    assert!(notified.prompt.unwrap().starts_with("<task-notification>"));
+}
+
+#[test]
+fn a_subagents_request_for_leave_is_asked_but_says_nothing_about_the_agent() {
+    let payload = json!({ "hook_event_name": "PermissionRequest", "agent_id": "a1", "session_id": "s", "tool_name": "Bash", "tool_input": { "command": "ls" } });
+    let reading = read(&manifest("claude"), None, &payload);
+    assert!(reading.is_child && reading.evidence.is_none() && reading.session.is_none());
+    assert_eq!(reading.moment, Moment::PermissionAsked { title: "Bash".into(), body: "ls".into() });
+}
+
+#[test]
+fn background_work_is_counted_at_the_end_of_a_turn() {
+    let payload = json!({ "hook_event_name": "Stop", "background_tasks": [{ "id": 1 }, { "id": 2 }] });
+    assert_eq!(read(&manifest("claude"), None, &payload).evidence.unwrap().background, Some(2));
+}
+
+#[test]
+fn decisions_have_the_shapes_that_the_real_programs_took() {
+    let leave = json!({ "hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": {} });
+    for name in ["claude", "codex"] {
+        let manifest = manifest(name);
+        let reading = read(&manifest, None, &leave);
+        let wrap = |decision: Value| json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } });
+        assert_eq!(answer(&manifest, &reading, &Decision::Allow), Some(wrap(json!({ "behavior": "allow" }))));
+        let denied = answer(&manifest, &reading, &Decision::Deny("no {braces}".into()));
+        assert_eq!(denied, Some(wrap(json!({ "behavior": "deny", "message": "no {braces}" }))));
+        assert_eq!(answer(&manifest, &reading, &Decision::Nothing), None);
+    }
+}
+
+#[test]
+fn a_message_is_handed_over_only_where_a_turn_ends() {
+    let cases = [("claude", "Stop", "block"), ("codex", "Stop", "block"), ("gemini", "AfterAgent", "deny")];
+    for (name, event, word) in cases {
+        let manifest = manifest(name);
+        let go_on = Decision::Continue("next".into());
+        let end = read(&manifest, None, &json!({ "hook_event_name": event }));
+        assert_eq!(answer(&manifest, &end, &go_on), Some(json!({ "decision": word, "reason": "next" })));
+        let other = read(&manifest, None, &json!({ "hook_event_name": "SessionStart" }));
+        assert_eq!(answer(&manifest, &other, &go_on), None);
+        assert_eq!(answer(&manifest, &end, &Decision::Allow), None);
+    }
+}
+
+#[test]
+fn a_payload_of_any_shape_says_nothing_instead_of_failing() {
+    for payload in [
+        json!(null),
+        json!([1]),
+        json!({ "hook_event_name": 7 }),
+        json!({ "hook_event_name": "Stop", "session_id": {} }),
+    ] {
+        let reading = read(&manifest("claude"), None, &payload);
+        assert!(reading.session.is_none());
+    }
+    let quiet = read(&manifest("aider"), Some("Stop"), &json!({}));
+    assert_eq!((quiet.event.as_str(), quiet.evidence), ("Stop", None));
+}
+
+#[test]
+fn c7_what_an_agent_wrote_cannot_move_a_cursor() {
+    let payload = json!({ "hook_event_name": "PermissionRequest", "tool_name": "\u{1b}[2J", "tool_input": { "command": "a\u{1b}]0;x\u{7}\nb\u{202e}" } });
+    let reading = read(&manifest("claude"), None, &payload);
+    let Moment::PermissionAsked { title, body } = reading.moment else { panic!("{reading:?}") };
+    let shown = format!("{title}{body}{}", reading.evidence.unwrap().message);
+    assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
+    assert_eq!(body.lines().count(), 2);
+}
+
+#[test]
+fn a_long_body_is_cut_at_a_character() {
+    let command = "ä".repeat(10_000);
+    let payload = json!({ "hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": { "command": command } });
+    let Moment::PermissionAsked { body, .. } = read(&manifest("claude"), None, &payload).moment else {
+        panic!("not asked")
+    };
+    assert_eq!(body.chars().count(), LONGEST_BODY + 1);
+}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::overrides::overrides;
-use super::LaunchError;
+use super::{LaunchError, ServerPlace, Wish};
 use crate::inject::Injection;
 use crate::template::{Lookup, Place, Template, Unfilled};
 
@@ -53,7 +53,12 @@ impl<'a> Bag<'a> {
     }
 
     /// Gives a document the way an injection says.
-    pub(super) fn put(&mut self, injection: &Injection, document: Value, extra: &[Template]) -> Result<(), LaunchError> {
+    pub(super) fn put(
+        &mut self,
+        injection: &Injection,
+        document: Value,
+        extra: &[Template],
+    ) -> Result<(), LaunchError> {
         match injection {
             Injection::Flag { argument, file } => {
                 let json = document.to_string();
@@ -69,7 +74,9 @@ impl<'a> Bag<'a> {
                     self.set(name, value);
                 }
             }
-            Injection::EnvVar { variable } => join(self.documents.entry(variable.clone()).or_insert(Value::Null), document),
+            Injection::EnvVar { variable } => {
+                join(self.documents.entry(variable.clone()).or_insert(Value::Null), document)
+            }
             Injection::CliOverride { flag } => {
                 self.words.extend(overrides(&document).into_iter().flat_map(|pair| [flag.clone(), pair]));
             }
@@ -79,6 +86,17 @@ impl<'a> Bag<'a> {
             }
         }
         Ok(self.say(extra)?)
+    }
+
+    /// Tells the vendor's server where to listen.
+    pub(super) fn serve(&mut self, wish: &Wish<'_>) -> Result<Option<ServerPlace>, Unfilled> {
+        let (Some(server), Some(port)) = (&wish.manifest.server, wish.port) else { return Ok(None) };
+        self.say(&server.args)?;
+        for (name, value) in &server.env {
+            let value = value.fill(self.lookup)?;
+            self.set(name, value);
+        }
+        Ok(Some(ServerPlace { port, secret: wish.secret.to_owned() }))
     }
 
     /// The words so far.
@@ -99,10 +117,12 @@ impl<'a> Bag<'a> {
                     join(&mut whole, document);
                     env.insert(variable, whole.to_string());
                 }
-                Ok(_) | Err(_) => notes.push(format!("{variable} is set and is no plain JSON object: nothing was added to it")),
+                Ok(_) | Err(_) => notes
+                    .push(format!("{variable} is set and is no plain JSON object: nothing was added to it")),
             }
         }
-        let files = self.files.into_iter().map(|(file, document)| (PathBuf::from(file), pretty(&document))).collect();
+        let files =
+            self.files.into_iter().map(|(file, document)| (PathBuf::from(file), pretty(&document))).collect();
         Contents { env: env.into_iter().collect(), files, notes }
     }
 
@@ -115,8 +135,10 @@ impl<'a> Bag<'a> {
 
     /// Adds words about a file; the same words twice are said once.
     fn say_with(&mut self, words: &[Template], path: Option<&str>, json: &str) -> Result<(), Unfilled> {
-        let filled: Vec<String> =
-            words.iter().map(|word| word.fill(&|place| self.with(place, path, json))).collect::<Result<_, _>>()?;
+        let filled: Vec<String> = words
+            .iter()
+            .map(|word| word.fill(&|place| self.with(place, path, json)))
+            .collect::<Result<_, _>>()?;
         if !self.words.windows(filled.len().max(1)).any(|said| said == filled.as_slice()) {
             self.words.extend(filled);
         }

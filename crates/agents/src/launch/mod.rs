@@ -4,6 +4,7 @@
 //! are to be written, all of them below the launch's own directory, and touches nothing.
 
 mod bag;
+mod hooks;
 mod overrides;
 #[cfg(test)]
 mod tests;
@@ -13,16 +14,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::Manifest;
-use crate::hook::{Hooks, MomentWord, TimeoutUnit};
 use crate::session::ResumeAt;
 use crate::template::{Place, Template, Unfilled};
 use bag::Bag;
-
-/// How long a hook may take that nobody waits for, in seconds.
-const QUICK_HOOK_S: u64 = 30;
-
-/// How long a hook may take that waits for a person, in seconds: longer than any request waits in the inbox.
-const PARKED_HOOK_S: u64 = 86_400;
+use hooks::hook_document;
 
 /// What a launch is given.
 #[derive(Clone, Copy)]
@@ -55,6 +50,8 @@ pub struct Wish<'a> {
     pub secret: &'a str,
     /// Requests for leave to use a tool wait for the inbox.
     pub parks_permissions: bool,
+    /// Root owns the launch's directory and everything above it, and nobody else may write there.
+    pub is_roots_own: bool,
 }
 
 /// What to start.
@@ -116,23 +113,40 @@ pub fn plan(wish: &Wish<'_>) -> Result<Plan, LaunchError> {
     for (name, value) in &wish.manifest.env {
         bag.set(name, value.fill(&lookup)?);
     }
-    if let Some(mcp) = &wish.manifest.mcp {
+    let mut notes = Vec::new();
+    let mut is_believed = |only_as_root: bool, what: &str| {
+        let is_believed = !only_as_root || wish.is_roots_own;
+        if !is_believed {
+            let name = &wish.manifest.name;
+            notes.push(format!(
+                "{name} takes {what} only from files below directories that only root may write"
+            ));
+        }
+        is_believed
+    };
+    if let Some(mcp) = &wish.manifest.mcp
+        && is_believed(mcp.only_as_root, "our server")
+    {
         bag.put(&mcp.injection, mcp.document.fill(&lookup)?, &mcp.extra)?;
     }
-    if let Some(hooks) = &wish.manifest.hooks {
-        bag.put(&hooks.injection, hook_document(wish, hooks, &places)?, &hooks.extra)?;
+    if let Some(hooks) = &wish.manifest.hooks
+        && is_believed(hooks.only_as_root, "hooks")
+    {
+        bag.put(&hooks.injection, hook_document(hooks, &places, wish.parks_permissions)?, &hooks.extra)?;
     }
+    let server = bag.serve(wish)?;
     let session = session_words(wish, &places)?;
     let argv = argv(wish, &session, bag.take_words())?;
     let contents = bag.contents(wish.inherited);
+    notes.extend(contents.notes);
     Ok(Plan {
         argv,
         env: contents.env,
         unset: wish.manifest.unset.clone(),
         files: contents.files,
         session: session.id,
-        server: None,
-        notes: contents.notes,
+        server,
+        notes,
     })
 }
 
@@ -191,45 +205,6 @@ fn session_words(wish: &Wish<'_>, places: &Places<'_>) -> Result<SessionWords, L
     Ok(SessionWords { words: fill(&session.choose, wish.fresh_session)?, takes_up: false, id, users })
 }
 
-/// The vendor's configuration that makes it run our hook at every event the manifest knows.
-fn hook_document(wish: &Wish<'_>, hooks: &Hooks, places: &Places<'_>) -> Result<Value, LaunchError> {
-    let mut events = serde_json::Map::new();
-    for spec in &hooks.event {
-        if events.contains_key(&spec.event) {
-            continue;
-        }
-        let waits = wish.parks_permissions && spec.moment == MomentWord::PermissionAsked;
-        let seconds = if waits { PARKED_HOOK_S } else { QUICK_HOOK_S };
-        let limit = match hooks.timeout_unit {
-            TimeoutUnit::Seconds => seconds,
-            TimeoutUnit::Milliseconds => seconds.saturating_mul(1000),
-        };
-        let command = hook_command(places.qd, hooks.fields.event.is_none().then_some(spec.event.as_str()));
-        let lookup = |place| match place {
-            Place::Hook => Some(json!(command)),
-            Place::Timeout => Some(json!(limit)),
-            other => places.value(other),
-        };
-        events.insert(spec.event.clone(), hooks.entry.fill(&lookup)?);
-    }
-    Ok(json!({ hooks.under.as_str(): events }))
-}
-
-/// What a vendor's shell runs at an event.
-fn hook_command(qd: &str, event: Option<&str>) -> String {
-    let qd = shell_word(qd);
-    event.map_or_else(|| format!("{qd} hook"), |event| format!("{qd} hook --event {}", shell_word(event)))
-}
-
-/// A word that a shell reads as this text.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+');
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// The values of places in one launch.
 struct Places<'a> {
     qd: &'a str,
@@ -263,8 +238,11 @@ impl<'a> Places<'a> {
             Place::Socket => Some(self.socket.into()),
             Place::Port => self.port.map(Value::from),
             Place::Secret => Some(self.secret.into()),
-            Place::Env => Some(self.own_env.iter().map(|(name, value)| (name.clone(), json!(value))).collect()),
-            Place::Session | Place::File | Place::Json | Place::Hook | Place::Timeout | Place::Text => None,
+            Place::Env => {
+                Some(self.own_env.iter().map(|(name, value)| (name.clone(), json!(value))).collect())
+            }
+            Place::Session | Place::File | Place::Json | Place::Hook => None,
+            Place::Timeout | Place::Text | Place::Event | Place::Hash => None,
         }
     }
 }

@@ -66,7 +66,10 @@ mod tests {
     #[test]
     fn a_time_and_a_wait_are_both_read() {
         let reset = |message: &str| read(&specs(), message, NOW).map(|quota| quota.reset_at);
-        assert_eq!(reset("You've hit your 5-hour limit · resets 2:53am (UTC)"), Some(Some(1_794_797_580_000)));
+        assert_eq!(
+            reset("You've hit your 5-hour limit · resets 2:53am (UTC)"),
+            Some(Some(1_794_797_580_000))
+        );
         assert_eq!(reset("quota [retrying in 59m 55s attempt #1]"), Some(Some(NOW.epoch_ms + 3_595_000)));
         assert_eq!(reset("out of credit"), Some(None));
         assert_eq!(reset("all is well"), None);

@@ -95,7 +95,9 @@ fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let same = |c: char| (first.is_ascii_digit() && c.is_ascii_digit()) || (first.is_alphabetic() && c.is_alphabetic());
+        let same = |c: char| {
+            (first.is_ascii_digit() && c.is_ascii_digit()) || (first.is_alphabetic() && c.is_alphabetic())
+        };
         let length = rest.find(|c| !same(c)).unwrap_or(rest.len()).max(first.len_utf8());
         let (token, after) = rest.split_at(length);
         match first {
@@ -144,7 +146,8 @@ fn date(tokens: &[Token]) -> Option<(i64, i64, Option<i64>)> {
 }
 
 fn month(token: &Token) -> Option<i64> {
-    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    const MONTHS: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let Token::Word(word) = token else { return None };
     let at = MONTHS.iter().position(|month| word.starts_with(month))?;
     i64::try_from(at + 1).ok()
@@ -195,7 +198,8 @@ fn split_offset(time: &str) -> Option<(&str, i64)> {
     let sign = if offset.starts_with('-') { -1 } else { 1 };
     let digits: String = offset.chars().filter(char::is_ascii_digit).collect();
     let hours: i64 = digits.get(..2)?.parse().ok()?;
-    let minutes: i64 = digits.get(2..).filter(|minutes| !minutes.is_empty()).map_or(Ok(0), str::parse).ok()?;
+    let minutes: i64 =
+        digits.get(2..).filter(|minutes| !minutes.is_empty()).map_or(Ok(0), str::parse).ok()?;
     Some((time, sign * (hours * 3600 + minutes * 60)))
 }
 

@@ -282,7 +282,9 @@ fn check(value: &Value) -> Result<(), String> {
 fn filled(value: &Value, facts: &Value) -> Value {
     match value {
         // It was checked when the form was read.
-        Value::String(text) => Phrase::parse(text).map_or(Value::Null, |phrase| Value::String(phrase.say(facts))),
+        Value::String(text) => {
+            Phrase::parse(text).map_or(Value::Null, |phrase| Value::String(phrase.say(facts)))
+        }
         Value::Array(items) => items.iter().map(|item| filled(item, facts)).collect(),
         Value::Object(table) => table.iter().map(|(key, item)| (key.clone(), filled(item, facts))).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),

@@ -190,7 +190,9 @@ mod tests {
 
     #[test]
     fn every_part_of_a_condition_must_hold() {
-        let condition = condition("'/type' = 'user'\n'/meta' = { not = true }\n'/who' = ['a', 'b']\n'/x' = { exists = false }");
+        let condition = condition(
+            "'/type' = 'user'\n'/meta' = { not = true }\n'/who' = ['a', 'b']\n'/x' = { exists = false }",
+        );
         assert!(condition.holds(&json!({ "type": "user", "who": "b" })));
         assert!(!condition.holds(&json!({ "type": "user", "who": "c" })));
         assert!(!condition.holds(&json!({ "type": "user", "who": "a", "meta": true })));

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+/// How much of a session's id vendors put into a file name, in characters.
+const SESSION_START: usize = 8;
+
 /// A directory of the vendor's.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -66,7 +69,7 @@ impl Root {
     }
 }
 
-/// The way to a file below a root: `{session}`, `{pid}` and `{cwd_dashed}` are filled, `*` is any part of a name.
+/// The way to a file below a root: `{session}`, `{session_start}`, `{pid}` and `{cwd_dashed}` are filled, `*` is any part of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Way(Vec<Step>);
@@ -75,6 +78,7 @@ pub struct Way(Vec<Step>);
 enum Step {
     Text(String),
     Session,
+    SessionStart,
     Pid,
     CwdDashed,
 }
@@ -89,6 +93,10 @@ impl Way {
             match step {
                 Step::Text(text) => below.push_str(text),
                 Step::Session => below.push_str(around.session.filter(|session| is_name(session))?),
+                Step::SessionStart => {
+                    let session = around.session.filter(|session| is_name(session))?;
+                    below.push_str(session.get(..SESSION_START)?);
+                }
                 Step::Pid => below.push_str(&around.pid?.to_string()),
                 Step::CwdDashed => below.push_str(&dashed(around.cwd)),
             }
@@ -109,9 +117,14 @@ impl TryFrom<String> for Way {
             steps.push(Step::Text(before.to_owned()));
             steps.push(match word {
                 "session" => Step::Session,
+                "session_start" => Step::SessionStart,
                 "pid" => Step::Pid,
                 "cwd_dashed" => Step::CwdDashed,
-                other => return Err(format!("there is no place {{{other}}}: known are session pid cwd_dashed")),
+                other => {
+                    return Err(format!(
+                        "there is no place {{{other}}}: known are session session_start pid cwd_dashed"
+                    ));
+                }
             });
             rest = behind;
         }
@@ -135,14 +148,15 @@ impl JsonSchema for Way {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "description": "A path below its root: {session}, {pid} and {cwd_dashed} are filled, * is any part of a name.",
+            "description": "A path below its root: {session}, {session_start}, {pid} and {cwd_dashed} are filled, * is any part of a name.",
         })
     }
 }
 
 /// A session's id comes from outside: as part of a path it may be nothing but a name.
 fn is_name(session: &str) -> bool {
-    !session.is_empty() && session.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    !session.is_empty()
+        && session.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
 /// A directory as vendors write it into a file name: everything but letters and digits is a dash.
@@ -160,8 +174,10 @@ mod tests {
             below_env: Some("v".into()),
             below_home: ".vendor".into(),
         };
-        let env = |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        let around = Surroundings { env: &env, cwd: Path::new("/home/dev/my.project"), session, pid: Some(12) };
+        let env =
+            |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let around =
+            Surroundings { env: &env, cwd: Path::new("/home/dev/my.project"), session, pid: Some(12) };
         Way::try_from(way.to_owned()).unwrap().spot(&root, &around)
     }
 
@@ -186,6 +202,13 @@ mod tests {
             assert_eq!(spot("{session}.jsonl", &[("HOME", "/h")], Some(hostile)), None, "{hostile}");
         }
         assert_eq!(spot("{session}.jsonl", &[("HOME", "/h")], None), None);
+    }
+
+    #[test]
+    fn the_start_of_a_session_is_enough_where_the_vendor_writes_no_more() {
+        let found = |session| spot("s-*-{session_start}.jsonl", &[("HOME", "/h")], Some(session));
+        assert_eq!(found("1a3eda8f-7271").unwrap().below, "s-*-1a3eda8f.jsonl");
+        assert_eq!(found("1a3e"), None);
     }
 
     #[test]

@@ -164,7 +164,8 @@ impl TranscriptReader {
             return;
         }
         let Ok(value) = serde_json::from_str::<Value>(text) else { return };
-        let fitting: Vec<LineSpec> = self.spec.line.iter().filter(|spec| spec.when.holds(&value)).cloned().collect();
+        let fitting: Vec<LineSpec> =
+            self.spec.line.iter().filter(|spec| spec.when.holds(&value)).cloned().collect();
         for spec in &fitting {
             self.apply(spec, &value, news);
         }
@@ -195,10 +196,12 @@ impl TranscriptReader {
 
 impl TurnSoFar {
     fn take(&mut self, spec: &LineSpec, value: &Value) {
-        self.reset_at = spec.reset.iter().find_map(|field| field.of(value)).and_then(instant).or(self.reset_at);
+        self.reset_at =
+            spec.reset.iter().find_map(|field| field.of(value)).and_then(instant).or(self.reset_at);
         if let Some(fails) = &spec.fails {
             let quota = spec.quota.then_some(Quota { reset_at: self.reset_at });
-            self.failure = Some(Failure { rule: spec.id.clone(), message: one_line(&fails.say(value)), quota });
+            self.failure =
+                Some(Failure { rule: spec.id.clone(), message: one_line(&fails.say(value)), quota });
         }
         let Some(text) = spec.text.as_ref().and_then(|text| text.of(value)) else { return };
         let message = text_at(spec.message.as_ref(), value);
@@ -219,9 +222,10 @@ impl TurnSoFar {
         let failure = self.failure.take();
         let rule = |id: &str| format!("transcript.{id}");
         let (end, evidence) = match (end, failure) {
-            (EndWord::Interrupted, _) => {
-                (TurnEnd::Interrupted, Some(Evidence::new(Source::Hook, rule(&spec.id), Some(AgentState::Idle))))
-            }
+            (EndWord::Interrupted, _) => (
+                TurnEnd::Interrupted,
+                Some(Evidence::new(Source::Hook, rule(&spec.id), Some(AgentState::Idle))),
+            ),
             (EndWord::Done, None) => (TurnEnd::Done, None),
             (EndWord::Done, Some(Failure { rule: id, message, quota })) => {
                 let known = Evidence::new(Source::Hook, rule(&id), Some(AgentState::Error));

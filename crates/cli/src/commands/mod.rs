@@ -16,6 +16,7 @@ pub(crate) mod key;
 pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod paste;
 pub(crate) mod ps;
 pub(crate) mod read;
@@ -29,6 +30,7 @@ pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod send;
 pub(crate) mod shutdown;
+pub(crate) mod skills;
 pub(crate) mod spawn;
 pub(crate) mod status;
 pub(crate) mod tell;
@@ -75,6 +77,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Completions(args) => args.run(context),
         Verb::Man(args) => args.run(context),
         Verb::Schema(args) => args.run(context),
+        Verb::Mcp(args) => args.run(context),
+        Verb::Skills(args) => args.run(context),
         Verb::Daemon(args) => args.run(context),
     }
 }

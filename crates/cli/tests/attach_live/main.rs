@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
 mod leaving;
+mod passed;
 mod queries;
 mod showing;
 mod slow;

@@ -21,13 +21,18 @@ pub(crate) struct Window {
 impl Window {
     /// Opens a window of this size with `qd` and these arguments in it.
     pub(crate) fn open(stage: &Stage, size: Size, arguments: &[&str]) -> Self {
+        Self::running(stage, size, env!("CARGO_BIN_EXE_qd"), arguments).0
+    }
+
+    /// Opens a window of this size with a program in it; its pid too.
+    pub(crate) fn running(stage: &Stage, size: Size, program: &str, arguments: &[&str]) -> (Self, i32) {
         let mut pty = Pty::open(size);
         let variables = stage.variables();
         let variables: Vec<(&str, &OsStr)> =
             variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
-        pty.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), arguments, &variables);
+        let pid = pty.spawn(OsStr::new(program), arguments, &variables);
         let screen = Screen::new(term_size(size), Limits::default());
-        Self { pty, screen, drawn: Vec::new(), answers: true }
+        (Self { pty, screen, drawn: Vec::new(), answers: true }, pid)
     }
 
     /// Opens a window of 80x24 that is attached to `x`, once it shows `text`.

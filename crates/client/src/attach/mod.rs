@@ -1,20 +1,22 @@
 //! A person's terminal as a viewer of one process.
 //!
-//! Owns the loop between three descriptors: keys, socket, signals. Refuses threads and hops: what is typed is read and
-//! sent in one write, what arrives is drawn in one write. A daemon that dies is waited for and attached to again.
+//! Owns the loop between three descriptors: keys, socket, signals. Refuses threads and hops: a terminal is passed to the
+//! daemon, which then reads its keys and draws on it; where it cannot be (input and output are not one terminal, or the
+//! daemon does not take it) what is typed is read and sent in one write, what arrives is drawn in one write. A daemon that
+//! dies is waited for and attached to again.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `filter` | removing queries that the person's own terminal would answer |
-//! | `keys` | the detach keys |
 //! | `terminal` | raw mode and the way back |
+//! | `passing` | giving the terminal to the daemon and taking it back |
+//! | `returning` | attaching again after the daemon died |
 //! | `signals` | size changes and requests to end |
 //! | `session` | the loop |
 
-pub mod filter;
-pub mod keys;
 pub mod terminal;
 
+mod passing;
+mod returning;
 mod session;
 mod signals;
 
@@ -23,8 +25,7 @@ use std::os::fd::BorrowedFd;
 use proto::request::{SizePolicy, Target};
 use proto::{Exit, Name};
 
-pub use filter::{Clipboard, Filter};
-pub use keys::{BadDetachKeys, DetachKeys};
+pub use proto::terminal::{BadDetachKeys, Clipboard, DetachKeys, Filter};
 pub use terminal::Terminal;
 
 use crate::{ClientError, Door};

@@ -1,7 +1,7 @@
 //! The loop of an attached client.
 //!
-//! Owns what is in flight in both directions and coming back after the daemon died. Refuses replaying: what was typed
-//! while nobody listened is dropped with a bell, because half a command is worse than none.
+//! Owns what is in flight in both directions. Refuses waiting for one of them: a terminal that takes nothing is still
+//! heard, a daemon that takes nothing is still shown.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,26 +10,23 @@ use std::time::{Duration, Instant};
 use proto::frame::DataKind;
 use proto::reply::Attached;
 use proto::request::{Attach, Nothing, SizeWish, Target, View};
-use proto::{ErrorCode, Exit, Notice, Request};
+use proto::terminal::{BELL, CANCEL, KeyWatch, Wish};
+use proto::{Exit, Notice, Request};
 use rustix::event::{PollFd, PollFlags};
 
-use super::keys::{KeyWatch, Wish};
+use super::passing::Keeper;
 use super::signals::Signals;
 use super::{Filter, Left, Options, Outcome, Terminal};
 use crate::connection::{broken, data_frame};
 use crate::{ClientError, Connection, Door, Incoming, ready};
 
 /// How long a daemon that died may take to come back.
-const RETURN_DEADLINE: Duration = Duration::from_secs(5);
-/// Between two attempts to reach it; keys and signals are heard meanwhile.
-const RETURN_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const RETURN_DEADLINE: Duration = Duration::from_secs(5);
 /// How long the rest of a key's sequence may take to arrive.
 const KEY_PAUSE: Duration = Duration::from_millis(20);
 /// Most typed bytes on their way to a daemon that does not take them; then the terminal is not read.
 const MAX_TYPED: usize = 1 << 20; // 1 MiB
-const TYPED_AT_ONCE: usize = 64 << 10; // 64 KiB
-const BELL: u8 = 0x07;
-const CANCEL: u8 = 0x18;
+pub(super) const TYPED_AT_ONCE: usize = 64 << 10; // 64 KiB
 
 pub(super) fn run(
     door: &mut Door,
@@ -60,32 +57,35 @@ pub(super) fn run(
         typed: Vec::new(),
         exit: None,
         last_kind: None,
+        keeper: Keeper::Us,
     };
-    let left = session.run_until_left()?;
-    Ok(Outcome { name, left })
+    let left = session.run_until_left();
+    session.take_terminal_back();
+    Ok(Outcome { name, left: left? })
 }
 
-fn attach_request(options: &Options, target: Target, size: SizeWish) -> Attach {
+pub(super) fn attach_request(options: &Options, target: Target, size: SizeWish) -> Attach {
     let Options { read_only, take_over, policy, .. } = *options;
     Attach { target, size, read_only, policy, take_over }
 }
 
-struct Session<'s> {
-    door: &'s mut Door,
-    options: &'s Options,
-    connection: Connection,
-    attached: Attached,
-    stream: u32,
-    terminal: Terminal,
-    signals: Signals,
-    filter: Filter,
-    keys: KeyWatch,
+pub(super) struct Session<'s> {
+    pub(super) door: &'s mut Door,
+    pub(super) options: &'s Options,
+    pub(super) connection: Connection,
+    pub(super) attached: Attached,
+    pub(super) stream: u32,
+    pub(super) terminal: Terminal,
+    pub(super) signals: Signals,
+    pub(super) filter: Filter,
+    pub(super) keys: KeyWatch,
     /// On its way to the terminal.
-    drawing: Vec<u8>,
+    pub(super) drawing: Vec<u8>,
     /// On its way to the daemon.
-    typed: Vec<u8>,
-    exit: Option<Exit>,
-    last_kind: Option<DataKind>,
+    pub(super) typed: Vec<u8>,
+    pub(super) exit: Option<Exit>,
+    pub(super) last_kind: Option<DataKind>,
+    pub(super) keeper: Keeper,
 }
 
 /// Which descriptors have something to do.
@@ -97,7 +97,13 @@ struct Ready {
 
 impl Session<'_> {
     fn run_until_left(&mut self) -> Result<Left, ClientError> {
+        let offered = self.offer_terminal();
         self.connection.stream().set_nonblocking(true).map_err(ClientError::Broken)?;
+        if offered.is_err()
+            && let Some(left) = self.lost()?
+        {
+            return Ok(left);
+        }
         // Frames may have come together with the answer to `attach`.
         if let Some(left) = self.take_arrived()? {
             return Ok(left);
@@ -129,7 +135,8 @@ impl Session<'_> {
 
     fn wait(&mut self) -> Result<Ready, ClientError> {
         let nothing = PollFlags::empty();
-        let can_type = self.typed.len() < MAX_TYPED;
+        // A terminal that is not ours is only watched for its end.
+        let can_type = self.keeper == Keeper::Us && self.typed.len() < MAX_TYPED;
         let is_drawn = self.drawing.is_empty();
         let socket = if is_drawn { PollFlags::IN } else { nothing };
         let socket = socket | if self.typed.is_empty() { nothing } else { PollFlags::OUT };
@@ -156,7 +163,7 @@ impl Session<'_> {
         Ok(ready)
     }
 
-    fn heed_signals(&mut self) -> Result<Option<Left>, ClientError> {
+    pub(super) fn heed_signals(&mut self) -> Result<Option<Left>, ClientError> {
         let asked = self.signals.take();
         if let Some(signal) = asked.end {
             return Ok(Some(Left::Signalled(signal)));
@@ -178,13 +185,16 @@ impl Session<'_> {
         }
     }
 
-    fn ask(&mut self, view: View) -> Result<(), ClientError> {
+    pub(super) fn ask(&mut self, view: View) -> Result<(), ClientError> {
         let line = self.connection.line(Request::View(view))?;
         self.typed.extend_from_slice(&line);
         Ok(())
     }
 
     fn read_keys(&mut self) -> Result<Option<Left>, ClientError> {
+        if self.keeper != Keeper::Us {
+            return Ok(Some(Left::HungUp));
+        }
         let mut buffer = [0; TYPED_AT_ONCE];
         let count = match self.terminal.read(&mut buffer) {
             Ok(0) => return Ok(Some(Left::HungUp)),
@@ -235,7 +245,7 @@ impl Session<'_> {
     }
 
     /// Draws what the terminal takes now.
-    fn draw(&mut self) -> Result<(), ClientError> {
+    pub(super) fn draw(&mut self) -> Result<(), ClientError> {
         while !self.drawing.is_empty() {
             match self.terminal.write(&self.drawing) {
                 Ok(count) => drop(self.drawing.drain(..count)),
@@ -255,24 +265,44 @@ impl Session<'_> {
         }
     }
 
-    fn take_arrived(&mut self) -> Result<Option<Left>, ClientError> {
+    pub(super) fn take_arrived(&mut self) -> Result<Option<Left>, ClientError> {
         while let Some(incoming) = self.connection.take()? {
             match incoming {
                 Incoming::Data(data) => self.show(data.kind, &data.bytes),
                 Incoming::Notice(Notice::Exit { exit, .. }) => self.exit = Some(exit),
-                Incoming::Notice(Notice::End { reason, .. }) => {
-                    self.draw_all();
-                    return Ok(Some(self.exit.map_or(Left::Ended(reason), Left::Exited)));
+                Incoming::Notice(Notice::End { reason, .. }) => return Ok(Some(self.ended(reason))),
+                Incoming::Notice(Notice::Screen { alternate, .. }) => {
+                    self.terminal.shows_alternate(alternate)
                 }
                 // A gap is followed by a repaint, another size by what is drawn for it.
                 Incoming::Notice(Notice::Gap { .. } | Notice::Resized { .. }) => {}
-                Incoming::Answer(_) | Incoming::Event(_) => {}
+                Incoming::Answer(answer) => self.heed_answer(&answer)?,
+                Incoming::Event(_) => {}
             }
         }
         Ok(None)
     }
 
+    /// The daemon has said its last word, and has let go of the terminal before it.
+    fn ended(&mut self, reason: String) -> Left {
+        self.keeper = Keeper::Us;
+        self.draw_all();
+        match (self.exit, reason.as_str()) {
+            (Some(exit), _) => Left::Exited(exit),
+            (None, "detached") => Left::Detached,
+            (None, "hung_up") => Left::HungUp,
+            (None, _) => Left::Ended(reason),
+        }
+    }
+
     fn show(&mut self, kind: DataKind, bytes: &[u8]) {
+        match self.keeper {
+            Keeper::Us => {}
+            // The daemon will draw it, or it is asked for again.
+            Keeper::Offered(_) => return,
+            // What the terminal did not take of what the daemon drew, to the end.
+            Keeper::Daemon => return self.drawing.extend_from_slice(bytes),
+        }
         let is_raw = self.options.raw && !self.terminal.is_screen();
         if kind == DataKind::Repaint && self.last_kind == Some(DataKind::Output) {
             // Bytes were skipped: whatever sequence the terminal is inside of will never be finished.
@@ -291,7 +321,7 @@ impl Session<'_> {
     }
 
     /// Draws the last bytes before leaving, for as long as a person would wait for them.
-    fn draw_all(&mut self) {
+    pub(super) fn draw_all(&mut self) {
         let deadline = Instant::now() + RETURN_DEADLINE;
         while matches!(self.draw(), Ok(())) && !self.drawing.is_empty() {
             let mut fds = [
@@ -305,95 +335,9 @@ impl Session<'_> {
             }
         }
     }
-
-    /// The connection broke without a word: the run is over, or the daemon died and comes back.
-    fn lost(&mut self) -> Result<Option<Left>, ClientError> {
-        if let Some(exit) = self.exit {
-            self.draw_all();
-            return Ok(Some(Left::Exited(exit)));
-        }
-        if !self.typed.is_empty() {
-            self.typed.clear();
-            self.drawing.push(BELL);
-            self.draw()?;
-        }
-        let deadline = Instant::now() + RETURN_DEADLINE;
-        loop {
-            match self.attach_again(deadline) {
-                Ok(Some(left)) => return Ok(Some(left)),
-                Ok(None) => return self.drop_typed(),
-                Err(error) if is_final(&error) || Instant::now() >= deadline => return Err(error),
-                Err(_) => {}
-            }
-            if let Some(left) = self.pause()? {
-                return Ok(Some(left));
-            }
-        }
-    }
-
-    fn attach_again(&mut self, deadline: Instant) -> Result<Option<Left>, ClientError> {
-        let mut connection = self.door.connect_before(deadline)?;
-        let size = self.terminal.size().map_or_else(SizeWish::default, SizeWish::from);
-        let target = Target(self.attached.id.to_string());
-        let request = Attach { take_over: false, ..attach_request(self.options, target, size) };
-        self.attached = connection.attach(request)?;
-        self.stream = self.attached.stream;
-        connection.stream().set_nonblocking(true).map_err(ClientError::Broken)?;
-        self.connection = connection;
-        self.last_kind = Some(DataKind::Output);
-        self.take_arrived()
-    }
-
-    /// Waits a little for the daemon while keys and signals are heard.
-    fn pause(&mut self) -> Result<Option<Left>, ClientError> {
-        let mut fds = [
-            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.terminal.input(), PollFlags::IN),
-        ];
-        ready::wait(&mut fds, Some(RETURN_PAUSE)).map_err(broken)?;
-        match self.heed_signals()? {
-            Some(left) => Ok(Some(left)),
-            None => self.drop_typed(),
-        }
-    }
-
-    /// Drops what was typed while nobody listened, except the wish to leave.
-    fn drop_typed(&mut self) -> Result<Option<Left>, ClientError> {
-        let mut buffer = [0; TYPED_AT_ONCE];
-        let mut dropped = Vec::new();
-        loop {
-            let mut fds = [PollFd::from_borrowed_fd(self.terminal.input(), PollFlags::IN)];
-            if ready::wait(&mut fds, Some(Duration::ZERO)).map_err(broken)? == 0 {
-                break;
-            }
-            match self.terminal.read(&mut buffer) {
-                Ok(0) => return Ok(Some(Left::HungUp)),
-                Ok(count) if self.keys.watch(&buffer[..count], &mut dropped) == Wish::Detach => {
-                    return Ok(Some(Left::Detached));
-                }
-                Ok(_) => {}
-                Err(error) if is_passing(&error) => break,
-                Err(error) => return Err(ClientError::Broken(error)),
-            }
-        }
-        if !dropped.is_empty() {
-            self.drawing.push(BELL);
-            self.draw()?;
-        }
-        Ok(None)
-    }
 }
 
 /// Interrupted or not ready: try again later.
-fn is_passing(error: &io::Error) -> bool {
+pub(super) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
-/// Asking again would be answered the same.
-fn is_final(error: &ClientError) -> bool {
-    match error {
-        ClientError::Version { .. } => true,
-        ClientError::Failed(failure) => failure.code != ErrorCode::ShuttingDown,
-        ClientError::Unreachable(_) | ClientError::Broken(_) => false,
-    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use proto::Size;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, fstat};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 
@@ -35,6 +35,8 @@ pub struct Terminal {
     /// The settings before; none when the input is no terminal.
     saved: Option<Termios>,
     is_screen: bool,
+    /// Whether input and output are one terminal.
+    is_one: bool,
     is_alternate: bool,
     /// Whether anything was drawn: what was not touched needs no undoing.
     is_drawn: bool,
@@ -44,10 +46,11 @@ impl Terminal {
     /// Takes the terminal over. Nothing is changed when this fails.
     pub fn enter(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<Self> {
         let is_screen = isatty(output);
+        let is_one = is_screen && isatty(input) && is_same(input, output);
         let output = if is_screen { own_description(output)? } else { output.try_clone_to_owned()? };
         let input = input.try_clone_to_owned()?;
         let saved = if isatty(&input) { Some(tcgetattr(&input)?) } else { None };
-        let terminal = Self { input, output, saved, is_screen, is_alternate: false, is_drawn: false };
+        let terminal = Self { input, output, saved, is_screen, is_one, is_alternate: false, is_drawn: false };
         terminal.make_raw()?;
         Ok(terminal)
     }
@@ -70,6 +73,18 @@ impl Terminal {
     #[must_use]
     pub fn is_screen(&self) -> bool {
         self.is_screen
+    }
+
+    /// Whether input and output are one and the same terminal, which can be given to somebody else as a whole.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        self.is_one
+    }
+
+    /// The terminal for somebody else to draw on.
+    pub fn lend(&mut self) -> BorrowedFd<'_> {
+        self.is_drawn = true;
+        self.input.as_fd()
     }
 
     /// Remembers which screen is shown, for the way back.
@@ -151,6 +166,13 @@ fn own_description(output: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(own) => Ok(own),
         Err(_) => output.try_clone_to_owned(),
+    }
+}
+
+fn is_same(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> bool {
+    match (fstat(input), fstat(output)) {
+        (Ok(input), Ok(output)) => input.st_rdev == output.st_rdev && input.st_dev == output.st_dev,
+        _ => false,
     }
 }
 

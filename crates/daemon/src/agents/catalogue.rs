@@ -50,9 +50,10 @@ impl Library {
         Self { user: config.join("agents"), shelves: HashMap::new(), sound: HashMap::new() }
     }
 
-    /// The user's directory, to be watched.
-    pub(crate) fn directory(&self) -> &Path {
-        &self.user
+    /// The files that may say something about a manifest beside the built-in one.
+    pub(crate) fn files_of(&self, name: &str, project: &Path) -> [PathBuf; 2] {
+        let file = format!("{name}.toml");
+        [self.user.join(&file), project.join(PROJECT).join(&file)]
     }
 
     /// The manifests for a project, read again if a file has changed since.

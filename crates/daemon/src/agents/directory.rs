@@ -32,9 +32,6 @@ pub(crate) struct Note {
     /// Where the transcript lies, as a hook said.
     #[serde(default)]
     pub(crate) transcript: Option<PathBuf>,
-    /// The variables that say where the vendor keeps its files.
-    #[serde(default)]
-    pub(crate) homes: Vec<(String, String)>,
 }
 
 /// Why a launch's directory could not be made.

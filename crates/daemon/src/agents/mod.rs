@@ -2,8 +2,305 @@
 //!
 //! Owns what is done about an agent outside of its terminal. Refuses knowing vendors (the crate `agents` does, as data)
 //! and refuses deciding (the engine does).
+//!
+//! Reading order: `catalogue` (manifests on disk), `launch` (from a name to a program) with `directory` and `chance`,
+//! `charge` (one agent's run), `attendant` and `ward` (its files) with `watch` and `tail`, `link` (its vendor's server)
+//! with `server` and `stream`, `reach` (messages by the vendor's own ways), `offers`, `drift`, `errand` (short programs).
 
+mod attendant;
 mod catalogue;
 mod chance;
+mod charge;
 mod directory;
+mod drift;
 pub(crate) mod errand;
+mod launch;
+mod link;
+mod offers;
+mod reach;
+mod server;
+mod stream;
+mod stream_http;
+mod tail;
+mod versions;
+mod ward;
+mod watch;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agents::hook::{Moment, Reading};
+use agents::{Detector, Manifest};
+use engine::{Fact, Input, ProcessRecord, RunKey, StartRun};
+use proto::{ErrorCode, Evidence, Failure, Kind, Places, Printable, ProcessId};
+use term::Wraps;
+use tokio::sync::mpsc;
+
+use crate::notify::{self, Ways};
+use crate::records::Warnings;
+use crate::screens::{AgentRun, Order, Screens};
+use attendant::{Attendant, Heard};
+use catalogue::{Library, Shelf};
+pub(crate) use charge::Charge;
+use directory::Directory;
+use launch::Yard;
+use link::ServerLine;
+use versions::Versions;
+
+/// All agents of this daemon. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Agents {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    yard: Yard,
+    /// Files are read under this lock, a few at a time: only launches, offers and reloads take it.
+    library: Mutex<Library>,
+    /// A short lock: look-ups and inserts only.
+    charges: Mutex<HashMap<RunKey, Arc<Charge>>>,
+    versions: Versions,
+    /// What programs that are run on an agent's or a person's behalf inherit.
+    env: BTreeMap<String, String>,
+    screens: Screens,
+    facts: mpsc::Sender<Input>,
+    warnings: Warnings,
+    attendant: Attendant,
+}
+
+impl Agents {
+    /// Starts the thread that watches agents' files.
+    pub(crate) fn start(
+        places: Arc<Places>,
+        exe: PathBuf,
+        screens: Screens,
+        facts: mpsc::Sender<Input>,
+        warnings: Warnings,
+    ) -> std::io::Result<Self> {
+        let library = Mutex::new(Library::new(&places.config));
+        let yard = Yard { places, exe };
+        let env = std::env::vars().filter(|(name, _)| proto::environment::is_allowed(name)).collect();
+        let (charges, versions) = (Mutex::default(), Versions::default());
+        let (attendant, post) = Attendant::new()?;
+        let shared = Shared { yard, library, charges, versions, env, screens, facts, warnings, attendant };
+        let agents = Self { shared: Arc::new(shared) };
+        post.work(agents.clone())?;
+        Ok(agents)
+    }
+
+    /// The manifests for a project.
+    pub(crate) fn shelf(&self, project: Option<&Path>) -> Arc<Shelf> {
+        let shelf = lock(&self.shared.library).shelf(project);
+        for problem in &shelf.problems {
+            crate::records::warn(&self.shared.warnings, problem.clone());
+        }
+        shelf
+    }
+
+    /// The agent of this run.
+    pub(crate) fn find(&self, run: RunKey) -> Option<Arc<Charge>> {
+        self.charges().get(&run).map(Arc::clone)
+    }
+
+    /// Turns an agent's start into its program's; nothing for other kinds.
+    pub(crate) fn prepare(&self, start: &mut StartRun) -> Result<Option<Arc<Charge>>, Failure> {
+        if start.record.kind != Kind::Agent {
+            return Ok(None);
+        }
+        let name = start.argv.first().map_or("", String::as_str);
+        let shelf = self.shelf(Some(Path::new(&start.cwd)));
+        let manifest = shelf.catalogue.get(name).ok_or_else(|| unknown(name))?;
+        let charge = Arc::new(self.shared.yard.prepare(start, manifest)?);
+        // Known before the program runs: its first hook may come at once.
+        self.charges().insert(charge.run, Arc::clone(&charge));
+        Ok(Some(charge))
+    }
+
+    /// Its program runs with this pid: what its worker needs to look at it.
+    pub(crate) fn begin(&self, charge: &Arc<Charge>, pid: i32, is_fresh: bool) -> AgentRun {
+        let manifest = charge.manifest();
+        self.shared.attendant.begin(Arc::clone(charge), pid, is_fresh);
+        charge.set_line(ServerLine::open(charge, &self.shared.facts, &self.shared.attendant));
+        self.learn_version(charge);
+        AgentRun {
+            detector: detector(&manifest),
+            launched: charge.launched(),
+            settle: Duration::from_millis(manifest.deliver.settle_ms.0),
+        }
+    }
+
+    /// Asks the program for its version, unless that is known, and tells the engine when it has said it.
+    fn learn_version(&self, charge: &Arc<Charge>) {
+        let (agents, charge) = (self.clone(), Arc::clone(charge));
+        let asking = move || {
+            let argv = charge.manifest().version_argv.clone();
+            let version = agents.shared.versions.ask(&argv, &charge.env);
+            if version.is_some() {
+                charge.set_version(version);
+                agents.say(charge.run, Fact::Launched(charge.launched()));
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("agent-version".to_owned()).spawn(asking) {
+            tracing::warn!(%error, "no thread to ask for a version with");
+        }
+    }
+
+    /// Takes over an agent that an earlier daemon launched; nothing for other kinds.
+    pub(crate) fn adopt(&self, record: &ProcessRecord, pid: i32) -> Option<AgentRun> {
+        if record.kind != Kind::Agent {
+            return None;
+        }
+        let run = RunKey::new(record.id, record.run);
+        let directory = Directory::of(&self.shared.yard.places, run);
+        let note = directory.note().unwrap_or_default();
+        let name = record.argv.first().map_or("", String::as_str);
+        let shelf = self.shelf(Some(Path::new(&record.cwd)));
+        // A manifest that is gone leaves an agent whose screen nobody can read; it lives on.
+        let manifest = shelf.catalogue.get(name).map(Arc::clone).unwrap_or_default();
+        let env = record.env.iter().filter(|(name, _)| !manifest.unset.contains(name));
+        let env = env.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let charge = Arc::new(Charge::new(run, PathBuf::from(&record.cwd), env, directory, manifest, note));
+        self.charges().insert(run, Arc::clone(&charge));
+        Some(self.begin(&charge, pid, false))
+    }
+
+    /// A hook told something about an agent.
+    pub(crate) fn heard(&self, charge: &Arc<Charge>, reading: &Reading) {
+        let attendant = &self.shared.attendant;
+        let is_elsewhere = reading.transcript.as_ref().is_some_and(|path| charge.pin_transcript(path));
+        if is_elsewhere || reading.session.is_some() {
+            attendant.heard(charge.run, Heard::Moved);
+        }
+        if reading.moment == Moment::PromptSubmitted {
+            attendant.heard(charge.run, Heard::Prompt);
+        }
+        if let Some(text) = &reading.text {
+            attendant.heard(charge.run, Heard::Text(text.clone(), "hook"));
+        }
+    }
+
+    /// Finds what an agent said at the end of a turn.
+    pub(crate) fn collect(&self, run: RunKey, turn: u64) {
+        if self.find(run).is_some() {
+            self.shared.attendant.collect(run, turn);
+        }
+    }
+
+    /// An agent's program is over.
+    pub(crate) fn ended(&self, run: RunKey) {
+        if let Some(charge) = self.find(run) {
+            charge.cut_line();
+            self.shared.attendant.heard(run, Heard::Over);
+        }
+    }
+
+    /// An agent's manifest may have changed: its screen is looked at by the new rules from now on.
+    fn reload(&self, run: RunKey) {
+        let Some(charge) = self.find(run) else { return };
+        let name = charge.manifest().name.clone();
+        let shelf = self.shelf(Some(&charge.cwd));
+        let Some(manifest) = shelf.catalogue.get(&name).filter(|manifest| charge.take_manifest(manifest)) else {
+            return;
+        };
+        if let Some(detector) = detector(manifest) {
+            self.shared.screens.order(run, Order::Observe(run, Box::new(detector)));
+        }
+        self.say(run, Fact::Launched(charge.launched()));
+    }
+
+    /// The files that may change a manifest.
+    fn manifest_files(&self, name: &str, cwd: &Path) -> [PathBuf; 2] {
+        lock(&self.shared.library).files_of(name, cwd)
+    }
+
+    /// What an agent's screen shows, as text.
+    fn screen_text(&self, run: RunKey) -> Option<String> {
+        Some(self.shared.screens.find(run)?.screen().text(Wraps::Join))
+    }
+
+    /// Says a fact, from a thread that may block.
+    fn say(&self, run: RunKey, fact: Fact) {
+        // The daemon is ending when nobody listens.
+        drop(self.shared.facts.blocking_send(Input::Fact { run, fact }));
+    }
+
+    /// Keeps the screen of an agent about which two sources disagree. On a thread that may block.
+    pub(crate) fn keep_drift(&self, run: RunKey, winner: Box<Evidence>, other: Box<Evidence>) {
+        let (Some(charge), Some(handle)) = (self.find(run), self.shared.screens.find(run)) else { return };
+        let data = self.shared.yard.places.data.clone();
+        drop(tokio::task::spawn_blocking(move || {
+            let (manifest, version) = (charge.manifest(), charge.version());
+            let about = (&*manifest, version.as_deref());
+            if let Err(error) = drift::keep(&data, about, &handle.screen(), (&winner, &other)) {
+                tracing::warn!(%error, ?run, "a disagreement could not be kept");
+            }
+        }));
+    }
+
+    /// Tells a person who may be looking elsewhere.
+    pub(crate) fn notify(&self, run: RunKey, title: String, body: String) {
+        let agents = self.clone();
+        drop(tokio::task::spawn_blocking(move || {
+            let (ways, problem) = Ways::read(&agents.shared.yard.places);
+            if let Some(problem) = problem {
+                crate::records::warn(&agents.shared.warnings, problem);
+            }
+            for failed in notify::tell(&ways, agents.env(), run, &title, &body) {
+                tracing::warn!(?run, "nobody was notified: {failed}");
+            }
+        }));
+    }
+
+    /// The run's holder is let go: nothing of its launch stays.
+    pub(crate) fn release(&self, run: RunKey) {
+        let charge = self.charges().remove(&run);
+        if let Some(charge) = &charge {
+            charge.cut_line();
+            self.shared.attendant.end(run);
+        }
+        let directory = charge.map_or_else(
+            || Directory::of(&self.shared.yard.places, run),
+            |charge| charge.directory.clone(),
+        );
+        drop(tokio::task::spawn_blocking(move || {
+            if let Err(error) = directory.remove() {
+                tracing::warn!(%error, ?run, "a launch's directory could not be removed");
+            }
+        }));
+    }
+
+    /// An entry is gone: whatever is left of its launches goes too, as after a lost holder.
+    pub(crate) fn forget(&self, process: ProcessId) {
+        let runs: Vec<RunKey> =
+            self.charges().keys().filter(|run| run.process == process).copied().collect();
+        runs.into_iter().for_each(|run| self.release(run));
+    }
+
+    /// Removes what launches of runs that no longer exist have left.
+    pub(crate) fn sweep(&self) {
+        let alive: HashSet<RunKey> = self.charges().keys().copied().collect();
+        directory::sweep(&self.shared.yard.places, &alive);
+    }
+
+    fn charges(&self) -> MutexGuard<'_, HashMap<RunKey, Arc<Charge>>> {
+        lock(&self.shared.charges)
+    }
+}
+
+/// Looks by a manifest. One whose tables contradict each other was refused when it was read; were it not, nothing would
+/// be seen, which is better than an agent that cannot be started.
+fn detector(manifest: &Manifest) -> Option<Detector> {
+    let made = Detector::new(manifest);
+    made.inspect_err(|error| tracing::error!(%error, manifest = manifest.name, "rules cannot be used")).ok()
+}
+
+fn unknown(name: &str) -> Failure {
+    let message = format!("there is no agent called {}", Printable(name));
+    Failure::new(ErrorCode::NotFound, message).hint("qd agents shows which there are")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -41,6 +41,7 @@ pub(super) fn hand_over(
         run: located.run.run,
         size: located.size,
         stream,
+        takes_terminal: true,
     };
     let reply = ServerLine::Reply(Line { id, outcome: Outcome::Ok(Reply::Attached(attached)) });
     greeting.extend_from_slice(&encode(&reply));

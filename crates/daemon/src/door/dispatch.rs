@@ -10,7 +10,7 @@ use proto::{Call, ErrorCode, Failure, Reply, Target};
 use tokio::sync::mpsc;
 
 use super::connection::Client;
-use super::{follow, listing, read, write};
+use super::{agents, follow, listing, read, write};
 use crate::{caller, pattern};
 
 /// Answers `hello`.
@@ -46,6 +46,10 @@ pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Recei
         Request::Read(wish) => read::read(&client, wish).await,
         Request::Search(wish) => read::search(&client, wish).await,
         Request::Write(wish) => write::write(&client, wish, pieces).await,
+        Request::Hook(wish) => agents::hook(&client, wish).await,
+        Request::Agents(_) => agents::agents(&client).await,
+        Request::CheckManifest(wish) => agents::check_manifest(wish).await,
+        Request::Sample(wish) => agents::sample(&client, wish).await,
         Request::View(_) => Err(Failure::new(ErrorCode::Protocol, "view works on an attached connection")),
         request => command(&client, request).await,
     };

@@ -2,6 +2,7 @@
 //!
 //! Owns accepting, checking who comes, and the limit on how many. Refuses other users before a byte is read.
 
+mod agents;
 mod attach;
 mod connection;
 mod dispatch;
@@ -21,6 +22,7 @@ use proto::{ErrorCode, Failure, Places};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 
+use crate::agents::Agents;
 use crate::caller;
 use crate::desk::DeskHandle;
 use crate::records::Warnings;
@@ -38,6 +40,7 @@ const BREATHE: Duration = Duration::from_millis(100);
 pub(crate) struct Doorway {
     pub(crate) desk: DeskHandle,
     pub(crate) screens: Screens,
+    pub(crate) agents: Agents,
     pub(crate) warnings: Warnings,
     pub(crate) started: Instant,
     viewers: Arc<AtomicU64>,
@@ -48,10 +51,17 @@ pub(crate) struct Doorway {
 }
 
 impl Doorway {
-    pub(crate) fn new(desk: DeskHandle, screens: Screens, warnings: Warnings, places: Arc<Places>) -> Self {
+    pub(crate) fn new(
+        desk: DeskHandle,
+        screens: Screens,
+        agents: Agents,
+        warnings: Warnings,
+        places: Arc<Places>,
+    ) -> Self {
         Self {
             desk,
             screens,
+            agents,
             warnings,
             started: Instant::now(),
             viewers: Arc::new(AtomicU64::new(1)),

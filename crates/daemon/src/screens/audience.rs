@@ -2,14 +2,15 @@
 //!
 //! Owns the sockets' place in the worker's epoll. Refuses what is shown: the run decides that (`viewers`).
 
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use engine::{Fact, RunKey, ViewerId};
-use proto::event::Notice;
 use rustix::event::epoll;
 
 use super::order::NewViewer;
-use super::viewer::{Mode, Presence, Viewer};
+use super::terminal::Typed;
+use super::viewer::{HUNG_UP, Mode, Presence, Viewer};
 use super::worker::{Source, Worker};
 
 impl Worker {
@@ -31,7 +32,8 @@ impl Worker {
         if presence == Presence::Gone {
             return self.let_go(id);
         }
-        let wants_room = !viewer.is_clear();
+        watch_terminal(&self.epoll, viewer);
+        let wants_room = viewer.wants_room();
         if wants_room != viewer.is_waiting_for_room {
             viewer.is_waiting_for_room = wants_room;
             let room = if wants_room { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
@@ -54,10 +56,47 @@ impl Worker {
         self.catch_up(id, now);
     }
 
+    /// What was typed on a viewer's terminal, or room on it.
+    pub(super) fn on_terminal(&mut self, id: ViewerId, flags: epoll::EventFlags, now: Instant) {
+        let Some(viewer) = self.viewers.get_mut(&id) else { return };
+        let Some(terminal) = &mut viewer.terminal else { return };
+        let is_gone = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
+        let typed = match flags.contains(epoll::EventFlags::IN) {
+            _ if is_gone => Typed::HungUp,
+            true => terminal.read(&mut self.buffer),
+            false => Typed::Nothing,
+        };
+        let number = self.by_run.get(&viewer.run).copied();
+        match (typed, number.and_then(|number| self.slots.get_mut(&number))) {
+            (Typed::Keys(count), Some(slot)) => {
+                slot.run.hear_terminal(viewer, &self.buffer[..count], now, &mut self.facts);
+            }
+            (Typed::HungUp, _) => viewer.end(HUNG_UP),
+            (Typed::Keys(_) | Typed::Nothing, _) => {}
+        }
+        self.catch_up(id, now);
+        if let Some(number) = number {
+            self.watch_echo(number);
+            self.settle(number);
+        }
+    }
+
+    /// Types keys that began on a terminal of a slot's viewers and whose rest did not come in time.
+    pub(super) fn release_keys(&mut self, number: u64, now: Instant) {
+        let Some(slot) = self.slots.get_mut(&number) else { return };
+        for id in &slot.viewers {
+            if let Some(viewer) = self.viewers.get_mut(id) {
+                slot.run.hear_late(viewer, now, &mut self.facts);
+            }
+        }
+        self.watch_echo(number);
+    }
+
     /// Takes what a viewer sent.
     pub(super) fn hear(&mut self, number: u64, id: ViewerId, now: Instant) {
         if let (Some(slot), Some(viewer)) = (self.slots.get_mut(&number), self.viewers.get_mut(&id)) {
             slot.run.hear(viewer, now, &mut self.facts);
+            self.watch_echo(number);
             self.settle(number);
         }
     }
@@ -87,8 +126,7 @@ impl Worker {
         let Some(slot) = self.slots.get(&number) else { return };
         for id in slot.viewers.clone() {
             if let Some(viewer) = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
-                viewer.send_notice(Notice::End { stream: viewer.stream, reason: reason.to_owned() });
-                viewer.close_when_clear();
+                viewer.end(reason);
             }
             self.catch_up(id, now);
         }
@@ -135,9 +173,24 @@ impl Worker {
     }
 }
 
+/// Watches a viewer's terminal for what it wants. One that cannot be watched is given back.
+fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
+    let Some(terminal) = &mut viewer.terminal else { return };
+    let (wants, data) = (terminal.wants(), epoll::EventData::new_u64(Source::Terminal(viewer.id.0).token()));
+    let watched = match terminal.watched.replace(wants) {
+        None => epoll::add(epoll, &*terminal, data, wants),
+        Some(before) if before != wants => epoll::modify(epoll, &*terminal, data, wants),
+        Some(_) => Ok(()),
+    };
+    if let Err(error) = watched {
+        tracing::warn!(%error, "a terminal could not be watched");
+        viewer.end("lost");
+    }
+}
+
 /// A viewer for a run that went while the door was handing it over.
 fn refuse(new: NewViewer) {
     let mut viewer = Viewer::new(new, Mode::Live);
-    viewer.send_notice(Notice::End { stream: viewer.stream, reason: "closed".to_owned() });
+    viewer.end("closed");
     let _presence = viewer.flush();
 }

@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use engine::{Fact, Input, RunKey};
-use proto::event::Notice;
 use rustix::event::epoll;
 
 use super::order::NewRun;
@@ -77,6 +76,7 @@ impl Worker {
         self.timed.remove(&number);
         let _gone =
             (epoll::delete(&self.epoll, &slot.wake), epoll::delete(&self.epoll, slot.run.link.as_fd()));
+        self.end_echo(&slot.run);
         while let Some(advance) = slot.run.advance(&mut self.buffer, now) {
             slot.run.feed(&self.buffer[..advance.count], now, &mut self.facts);
         }
@@ -87,8 +87,7 @@ impl Worker {
         for id in slot.viewers.clone() {
             if let Some(viewer) = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
                 slot.run.repaint(viewer, now);
-                viewer.send_notice(Notice::End { stream: viewer.stream, reason: "lost".to_owned() });
-                viewer.close_when_clear();
+                viewer.end("lost");
             }
             self.catch_up(id, now);
         }

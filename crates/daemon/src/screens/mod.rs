@@ -9,14 +9,17 @@
 
 mod audience;
 mod checkpoint;
+mod echo;
 mod facts;
 mod handle;
 mod hosting;
 mod lane;
 mod observe;
 mod order;
+mod outbox;
 mod pace;
 mod run;
+mod terminal;
 mod typing;
 mod viewer;
 mod viewers;

@@ -19,7 +19,8 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What a worker needs of an agent's run.
 pub(crate) struct AgentRun {
-    pub(crate) detector: Detector,
+    /// None: nobody can read its screen.
+    pub(crate) detector: Option<Detector>,
     /// What is known from the launch.
     pub(crate) launched: Launched,
     /// How long the screen must stand still between a paste and the key that submits it.

@@ -15,6 +15,7 @@ use regex::Regex;
 use term::{Depth, Limits, Screen};
 
 use super::checkpoint::{Checkpoints, Verdict};
+use super::echo::EchoWatch;
 use super::facts::FactLane;
 use super::handle::{Progress, ScreenHandle};
 use super::lane::Lane;
@@ -44,6 +45,7 @@ pub(crate) struct Run {
     pub(crate) watches: Watches,
     /// The viewer the engine was last told to be typing.
     pub(crate) typist: Option<ViewerId>,
+    pub(crate) echo: EchoWatch,
     /// What programs type.
     pub(super) typewriter: Typewriter,
     /// Looks at the screen, if the run is an agent's.
@@ -105,8 +107,9 @@ impl Run {
             told_exit: None,
             watches: Watches::default(),
             typist: None,
+            echo: EchoWatch::default(),
             typewriter: Typewriter::new(settle),
-            observer: new.agent.map(|agent| Observer::new(agent.detector)),
+            observer: new.agent.and_then(|agent| agent.detector).map(Observer::new),
             child_start_time: new.child_start_time,
             holder_start_time,
             token: new.token,

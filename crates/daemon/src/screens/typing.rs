@@ -73,10 +73,6 @@ impl Typewriter {
         Self { waiting: VecDeque::new(), under_way: None, human_at: None, is_human_draft: false, settle }
     }
 
-    pub(crate) fn set_settle(&mut self, settle: Duration) {
-        self.settle = settle;
-    }
-
     /// A person typed.
     pub(crate) fn human_typed(&mut self, now: Instant) {
         self.human_at = Some(now);

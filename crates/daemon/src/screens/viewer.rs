@@ -1,21 +1,33 @@
-//! One attached viewer: its socket, what it has been sent, and what it may still be sent.
+//! One attached viewer: its socket, its terminal if it passed one, what it has been sent and what it may still be sent.
 //!
-//! Owns the bytes on their way to it. Refuses waiting for it: a socket that takes nothing more is asked again when it
-//! can, and a viewer that fell far behind is skipped ahead.
+//! Owns the bytes on their way to it. Refuses waiting for it: a socket or a terminal that takes nothing more is asked
+//! again when it can, and a viewer that fell far behind is skipped ahead.
 
-use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use engine::{RunKey, ViewerId};
 use proto::event::Notice;
-use proto::frame::{DataKind, Decoder, Frame, FrameError, MAX_DATA, data_header, encode_data};
-use proto::reply::{Answer, Outcome, ServerLine};
-use proto::{Failure, Owner, Size};
+use proto::frame::{DataKind, Decoder, Frame, FrameError, HEADER, MAX_DATA, data_header, encode_data};
+use proto::reply::{Answer, Done, Outcome, Reply, ServerLine};
+use proto::request::PassedTerminal;
+use proto::terminal::BELL;
+use proto::{ErrorCode, Failure, Owner, Size};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+use super::outbox::Outbox;
+use super::terminal::Terminal;
 
 /// Bytes on their way to a viewer beyond which its wrong calls are not answered any more.
 const MAX_UNREAD: usize = 256 * 1024;
+
+/// Why a viewer ends: the person pressed the detach keys.
+pub(crate) const DETACHED: &str = "detached";
+/// Why a viewer ends: the person's terminal is gone.
+pub(crate) const HUNG_UP: &str = "hung_up";
 
 /// How a viewer is shown the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +78,14 @@ pub(crate) struct Viewer {
     pub(crate) typed_at: Option<Instant>,
     /// Whether the socket is watched for room.
     pub(crate) is_waiting_for_room: bool,
+    /// Its terminal. Closed before the socket: whoever sees the socket end has the terminal to itself.
+    pub(crate) terminal: Option<Terminal>,
     socket: UnixStream,
     decoder: Decoder,
+    /// The descriptor that came last and that no call has asked about.
+    passed: Option<OwnedFd>,
     /// Bytes the socket did not take: the rest of one frame, one repaint or a few lines.
-    out: Vec<u8>,
-    out_sent: usize,
+    out: Outbox,
     is_closing: bool,
     owed: Owed,
 }
@@ -92,10 +107,11 @@ impl Viewer {
             painted_at: None,
             typed_at: None,
             is_waiting_for_room: false,
+            terminal: None,
             socket: new.socket,
             decoder,
-            out: new.greeting,
-            out_sent: 0,
+            passed: None,
+            out: Outbox::of(new.greeting),
             is_closing: false,
             owed: Owed::Nothing,
         }
@@ -115,9 +131,14 @@ impl Viewer {
         self.socket.as_fd()
     }
 
-    /// Whether everything given so far has reached the socket.
+    /// Whether everything drawn so far has been taken.
     pub(crate) fn is_clear(&self) -> bool {
-        self.out_sent == self.out.len()
+        self.terminal.as_ref().map_or_else(|| self.out.is_clear(), Terminal::is_clear)
+    }
+
+    /// Whether the socket has not taken everything.
+    pub(crate) fn wants_room(&self) -> bool {
+        !self.out.is_clear()
     }
 
     /// Whether it is only waiting for its last bytes.
@@ -125,18 +146,38 @@ impl Viewer {
         self.is_closing
     }
 
+    /// Draws on the terminal that came with the call of this id, from here on; otherwise says why not.
+    pub(crate) fn take_terminal(&mut self, id: u64, wish: PassedTerminal) {
+        match Terminal::open(self.passed.take(), wish) {
+            Ok(terminal) => {
+                self.terminal = Some(terminal);
+                self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Ok(Reply::Done(Done {})) }));
+            }
+            Err(error) => {
+                let failure = Failure::new(ErrorCode::InvalidArgs, error.to_string());
+                self.send_failure(id, failure.hint("keys and output go on through the connection"));
+            }
+        }
+        self.owes(Owed::Paint);
+    }
+
     /// Sends a piece of live output that begins at `sent_to`, without copying it while the socket takes it.
     pub(crate) fn send_output(&mut self, bytes: &[u8]) {
+        if let Some(terminal) = &mut self.terminal {
+            self.sent_to += bytes.len() as u64;
+            terminal.draw_output(bytes);
+            return self.note_screen();
+        }
         for piece in bytes.chunks(MAX_DATA) {
             let length = u32::try_from(piece.len()).expect("a piece is at most MAX_DATA");
             let header = data_header(DataKind::Output, self.stream, self.sent_to, length);
             self.sent_to += u64::from(length);
-            let written = if self.is_clear() { self.write_pair(&header, piece) } else { 0 };
+            let written = if self.out.is_clear() { self.write_pair(&header, piece) } else { 0 };
             if written < header.len() {
-                self.out.extend_from_slice(&header[written..]);
-                self.out.extend_from_slice(piece);
+                self.out.push(&header[written..]);
+                self.out.push(piece);
             } else {
-                self.out.extend_from_slice(&piece[written - header.len()..]);
+                self.out.push(&piece[written - header.len()..]);
             }
         }
     }
@@ -149,9 +190,45 @@ impl Viewer {
 
     /// Sends a drawing of the screen as it is at `offset`; what follows continues at `live_from`.
     pub(crate) fn send_repaint(&mut self, drawing: &[u8], offset: u64, live_from: u64) {
-        encode_data(&mut self.out, DataKind::Repaint, self.stream, offset, drawing);
+        match &mut self.terminal {
+            Some(terminal) => {
+                terminal.draw_screen(drawing);
+                self.note_screen();
+            }
+            None => self.send_frames(DataKind::Repaint, offset, drawing),
+        }
         self.sent_to = live_from;
         self.is_stale = false;
+    }
+
+    fn send_frames(&mut self, kind: DataKind, offset: u64, bytes: &[u8]) {
+        let mut frames = Vec::with_capacity(bytes.len() + HEADER);
+        encode_data(&mut frames, kind, self.stream, offset, bytes);
+        self.out.push(&frames);
+    }
+
+    /// Whoever restores the terminal must know which screen to leave.
+    fn note_screen(&mut self) {
+        if let Some(alternate) = self.terminal.as_mut().and_then(Terminal::take_screen_change) {
+            self.send_notice(Notice::Screen { stream: self.stream, alternate });
+        }
+    }
+
+    /// Bytes between what was sent and `to` will not come. A terminal is told by being drawn anew.
+    pub(crate) fn send_gap(&mut self, to: u64) {
+        if self.terminal.is_none() {
+            self.send_notice(Notice::Gap { stream: self.stream, from: self.sent_to, to });
+        }
+    }
+
+    /// Says that keys went to nobody.
+    pub(crate) fn refuse_keys(&mut self) {
+        match &mut self.terminal {
+            Some(terminal) => terminal.draw_aside(BELL),
+            None => {
+                self.send_failure(0, Failure::new(ErrorCode::Denied, "denied: this viewer is read-only"));
+            }
+        }
     }
 
     /// Sends a notice about its stream.
@@ -162,7 +239,7 @@ impl Viewer {
     /// Answers a call with a failure; the connection stays. Full-queue policy: dropped, because whoever reads no
     /// answers to nonsense misses nothing.
     pub(crate) fn send_failure(&mut self, id: u64, failure: Failure) {
-        if self.out.len() - self.out_sent > MAX_UNREAD {
+        if self.out.len() > MAX_UNREAD {
             return;
         }
         self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }));
@@ -172,36 +249,50 @@ impl Viewer {
     pub(crate) fn send_line(&mut self, line: &ServerLine) {
         if let Ok(mut text) = serde_json::to_vec(line) {
             text.push(b'\n');
-            self.out.append(&mut text);
+            self.out.push(&text);
         }
     }
 
-    /// Lets it go once its last bytes are out.
-    pub(crate) fn close_when_clear(&mut self) {
+    /// Says the last word and lets it go once that is out. The terminal is its client's again, with what it has not
+    /// taken; a person who leaves does not wait for that.
+    pub(crate) fn end(&mut self, reason: &str) {
+        if let Some(mut terminal) = self.terminal.take() {
+            // Gone or full: whatever is left is the client's.
+            drop(terminal.flush());
+            let undrawn = terminal.take_undrawn();
+            if reason != DETACHED {
+                self.send_frames(DataKind::Output, self.sent_to, &undrawn);
+            }
+        }
+        self.send_notice(Notice::End { stream: self.stream, reason: reason.to_owned() });
         self.is_closing = true;
     }
 
-    /// Gives the socket what waits.
+    /// Gives the terminal and the socket what waits.
     pub(crate) fn flush(&mut self) -> Presence {
-        while !self.is_clear() {
-            match self.socket.write(&self.out[self.out_sent..]) {
-                Ok(0) => return Presence::Gone,
-                Ok(count) => self.out_sent += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Presence::Here,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Presence::Gone,
-            }
+        if let Some(terminal) = &mut self.terminal
+            && terminal.flush().is_err()
+        {
+            self.end(HUNG_UP);
         }
-        self.out.clear();
-        self.out_sent = 0;
-        // A repaint may have been large; an idle viewer should not keep its memory.
-        self.out.shrink_to(64 * 1024);
-        if self.is_closing { Presence::Gone } else { Presence::Here }
+        if self.out.flush(|bytes| (&self.socket).write(bytes)).is_err() {
+            return Presence::Gone;
+        }
+        if self.is_closing && self.out.is_clear() { Presence::Gone } else { Presence::Here }
     }
 
-    /// Reads what it sent into its decoder.
+    /// Reads what it sent into its decoder, and the descriptor that came with it.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Presence {
-        match self.socket.read(buffer) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut beside = RecvAncillaryBuffer::new(&mut space);
+        let mut bytes = [IoSliceMut::new(buffer)];
+        let received = recvmsg(&self.socket, &mut bytes, &mut beside, RecvFlags::CMSG_CLOEXEC);
+        for part in beside.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = part {
+                self.passed = fds.last();
+            }
+        }
+        match received.map(|message| message.bytes).map_err(io::Error::from) {
             Ok(0) => Presence::Gone,
             Ok(count) => {
                 self.decoder.push(&buffer[..count]);

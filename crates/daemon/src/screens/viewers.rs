@@ -10,12 +10,14 @@ use holder::ReadOutcome;
 use proto::event::Notice;
 use proto::frame::{DataKind, Frame};
 use proto::request::{Request, View as ViewCall, parse_call};
+use proto::terminal::Wish;
 use proto::{ErrorCode, Exit, Failure, Owner, Size};
 use term::View;
 
 use super::facts::FactLane;
 use super::run::Run;
-use super::viewer::{Mode, Owed, Presence, Viewer};
+use super::terminal::Terminal;
+use super::viewer::{DETACHED, Mode, Owed, Presence, Viewer};
 
 /// A viewer further behind than this is skipped ahead: reading on would take it longer than a repaint.
 const MAX_LAG: u64 = 256 * 1024;
@@ -132,7 +134,7 @@ impl Run {
 
     /// Leaves out what the viewer has not seen, says so, and draws the screen as it is.
     fn skip_ahead(&self, viewer: &mut Viewer, now: Instant) {
-        viewer.send_notice(Notice::Gap { stream: viewer.stream, from: viewer.sent_to, to: self.seen });
+        viewer.send_gap(self.seen);
         self.repaint(viewer, now);
     }
 
@@ -178,14 +180,43 @@ impl Run {
         }
     }
 
+    /// What was typed on a viewer's terminal.
+    pub(crate) fn hear_terminal(
+        &mut self,
+        viewer: &mut Viewer,
+        typed: &[u8],
+        now: Instant,
+        facts: &mut FactLane,
+    ) {
+        let Some(terminal) = &mut viewer.terminal else { return };
+        let mut keys = Vec::with_capacity(typed.len());
+        let wish = terminal.watch_keys(typed, now, &mut keys);
+        if !keys.is_empty() {
+            self.hear_keys(viewer, &keys, now, facts);
+        }
+        if wish == Wish::Detach {
+            viewer.end(DETACHED);
+        }
+    }
+
+    /// A key that began on a viewer's terminal and whose rest did not come in time.
+    pub(crate) fn hear_late(&mut self, viewer: &mut Viewer, now: Instant, facts: &mut FactLane) {
+        let Some(terminal) = &mut viewer.terminal else { return };
+        let mut keys = Vec::new();
+        terminal.release_keys(now, &mut keys);
+        if !keys.is_empty() {
+            self.hear_keys(viewer, &keys, now, facts);
+        }
+    }
+
     fn hear_keys(&mut self, viewer: &mut Viewer, keys: &[u8], now: Instant, facts: &mut FactLane) {
         if viewer.read_only {
-            return viewer
-                .send_failure(0, Failure::new(ErrorCode::Denied, "denied: this viewer is read-only"));
+            return viewer.refuse_keys();
         }
-        if self.told_exit.is_some() {
+        if self.told_exit.is_some() || keys.is_empty() {
             return;
         }
+        self.echo.is_due = true;
         if !self.lane.type_keys(keys, &self.handle, &mut self.link) {
             let failure = Failure::new(ErrorCode::Partial, "the child reads no input: keys were dropped");
             viewer.send_failure(0, failure);
@@ -211,7 +242,14 @@ impl Run {
                 Failure::new(ErrorCode::Protocol, "this connection is attached: only view calls work on it");
             return viewer.send_failure(call.id, failure.hint("open another connection"));
         };
+        if let Some(terminal) = &mut viewer.terminal {
+            terminal.is_back();
+        }
         match view {
+            ViewCall::Terminal(wish) => {
+                viewer.take_terminal(call.id, wish);
+                self.pay(viewer, now);
+            }
             ViewCall::Size(wish) => self.view_resized(viewer, wish.or(viewer.size), now, facts),
             ViewCall::Repaint(_) => {
                 viewer.owes(Owed::Paint);
@@ -243,9 +281,13 @@ pub(crate) fn frame_due(viewer: &Viewer) -> Option<Instant> {
     viewer.painted_at.filter(|_| is_owed).map(|at| at + FRAME)
 }
 
+/// When the worker has to look at a viewer although nothing happens.
+pub(crate) fn due(viewer: &Viewer) -> Option<Instant> {
+    let keys = viewer.terminal.as_ref().and_then(Terminal::keys_due);
+    keys.into_iter().chain(frame_due(viewer)).min()
+}
+
 fn say_exit(viewer: &mut Viewer, exit: Exit, offset: u64) {
-    let stream = viewer.stream;
-    viewer.send_notice(Notice::Exit { stream, exit, offset });
-    viewer.send_notice(Notice::End { stream, reason: "exited".to_owned() });
-    viewer.close_when_clear();
+    viewer.send_notice(Notice::Exit { stream: viewer.stream, exit, offset });
+    viewer.end("exited");
 }

@@ -18,7 +18,7 @@ use super::hosting::kill_holder;
 use super::order::Order;
 use super::run::Run;
 use super::viewer::Viewer;
-use super::viewers::frame_due;
+use super::viewers::due;
 
 /// Orders that may wait. Full-queue policy: the engine waits, because a worker never waits for the engine.
 /// The queue is made in full, so it is no larger than it needs to be.
@@ -37,23 +37,29 @@ pub(super) enum Source {
     Ring(u64),
     Link(u64),
     Viewer(u64),
+    Terminal(u64),
+    Echo(u64),
 }
 
 impl Source {
     pub(super) fn token(self) -> u64 {
         match self {
             Self::Bell => 0,
-            Self::Ring(slot) => slot << 2 | 1,
-            Self::Link(slot) => slot << 2 | 2,
-            Self::Viewer(id) => id << 2 | 3,
+            Self::Ring(slot) => slot << 3 | 1,
+            Self::Link(slot) => slot << 3 | 2,
+            Self::Viewer(id) => id << 3 | 3,
+            Self::Terminal(id) => id << 3 | 4,
+            Self::Echo(slot) => slot << 3 | 5,
         }
     }
 
     fn from_token(token: u64) -> Self {
-        match token & 3 {
-            1 => Self::Ring(token >> 2),
-            2 => Self::Link(token >> 2),
-            3 => Self::Viewer(token >> 2),
+        match token & 7 {
+            1 => Self::Ring(token >> 3),
+            2 => Self::Link(token >> 3),
+            3 => Self::Viewer(token >> 3),
+            4 => Self::Terminal(token >> 3),
+            5 => Self::Echo(token >> 3),
             _ => Self::Bell,
         }
     }
@@ -181,7 +187,7 @@ impl Worker {
     /// When a slot or one of its viewers next wants something.
     fn slot_due(&self, slot: u64) -> Option<Instant> {
         let slot = self.slots.get(&slot)?;
-        let frames = slot.viewers.iter().filter_map(|id| self.viewers.get(id)).filter_map(frame_due);
+        let frames = slot.viewers.iter().filter_map(|id| self.viewers.get(id)).filter_map(due);
         frames.chain(slot.run.due()).min()
     }
 
@@ -196,6 +202,8 @@ impl Worker {
             }
             Source::Link(slot) => self.on_link(slot, now),
             Source::Viewer(id) => self.on_viewer(ViewerId(id), flags, now),
+            Source::Terminal(id) => self.on_terminal(ViewerId(id), flags, now),
+            Source::Echo(slot) => self.on_echo(slot),
         }
     }
 
@@ -314,6 +322,7 @@ impl Worker {
             } else if passed.is_shown {
                 self.mark_stale(number);
             }
+            self.release_keys(number, now);
             self.catch_up_viewers(number, now);
             self.settle(number);
         }

@@ -4,14 +4,20 @@
 
 mod attach;
 mod close;
+mod explain;
+mod hook;
+mod inbox;
 mod kill;
 mod list;
 mod locate;
 mod rename;
 mod resize;
 mod restart;
+mod result;
+mod resume;
 mod shutdown;
 mod spawn;
+mod tell;
 mod wait;
 
 use proto::reply::Done;
@@ -38,14 +44,14 @@ impl Engine {
             Command::Close(close) => self.close(caller, ticket, &close),
             Command::Restart(restart) => self.restart(caller, ticket, &restart),
             Command::Rename(rename) => self.rename(caller, &rename),
-            Command::Tell(_)
-            | Command::Receipt(_)
-            | Command::Result(_)
-            | Command::Explain(_)
-            | Command::Inbox
-            | Command::Answer(_)
-            | Command::Resume(_)
-            | Command::Hook(_) => Err(Failure::new(proto::ErrorCode::WrongKind, "only agents understand this")),
+            Command::Tell(tell) => self.tell(caller, ticket, tell),
+            Command::Receipt(mail) => self.receipt(caller, mail),
+            Command::Result(ask) => self.result(caller, ticket, &ask),
+            Command::Explain(explain) => self.explain(caller, &explain),
+            Command::Inbox => self.inbox(caller),
+            Command::Answer(answer) => self.answer(caller, ticket, &answer),
+            Command::Resume(resume) => self.resume(caller, ticket, &resume),
+            Command::Hook(notice) => self.hook(caller, ticket, *notice),
             Command::Shutdown(shutdown) => self.begin_shutdown(caller, ticket, shutdown),
         };
         match verdict {
@@ -58,8 +64,13 @@ impl Engine {
     /// The connection behind a ticket is gone: what it asked for happens all the same, but nobody is told.
     pub(crate) fn forget_caller(&mut self, ticket: Ticket) {
         self.forget_waits_of(ticket);
+        self.mail.tickets.retain(|(waiting, _, _)| *waiting != ticket);
+        self.forget_parked(ticket);
         for process in self.processes.values_mut() {
             process.starters.retain(|starter| *starter != ticket);
+            if let Some(agent) = process.agent.as_deref_mut() {
+                agent.result_tickets.retain(|(waiting, _)| *waiting != ticket);
+            }
             if let Some(ending) = &mut process.ending {
                 ending.tickets.retain(|ender| *ender != ticket);
             }

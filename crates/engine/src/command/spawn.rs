@@ -6,7 +6,10 @@ use proto::request::{SizePolicy, Spawn};
 use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, RunNumber, Size, Status};
 
 use super::Verdict;
+use super::resume::check_session;
+use super::tell::check_text;
 use crate::Engine;
+use crate::agent::AgentRecord;
 use crate::environment;
 use crate::input::{Caller, Ticket};
 use crate::process::Process;
@@ -24,6 +27,7 @@ const MAX_IDLE_MS: u64 = 365 * 24 * 3600 * 1000;
 
 impl Engine {
     pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, spawn: Spawn) -> Verdict {
+        let prompt = spawn.agent.prompt.clone();
         let process = self.check_spawn(caller, spawn)?;
         let id = process.id;
         self.processes.insert(id, process);
@@ -32,6 +36,10 @@ impl Engine {
         }
         self.start_run(id);
         self.touch(id);
+        if let Some(prompt) = prompt {
+            let from = parent_of(caller);
+            self.post(from, id, prompt, None, None)?;
+        }
         Ok(None)
     }
 
@@ -42,6 +50,7 @@ impl Engine {
         let task = self.check_task(&spawn)?;
         let argv = self.check_argv(&spawn)?;
         environment::check_declared(&spawn.env)?;
+        let agent = check_agent(caller, &spawn)?;
         let cwd = self.check_cwd(spawn.cwd.as_deref(), task.as_ref())?;
         if spawn.auto_restart && spawn.kind != Kind::Command {
             return Err(Failure::invalid("auto_restart", "only commands are restarted by themselves"));
@@ -75,7 +84,11 @@ impl Engine {
             started_at: 0,
             auto_restart: spawn.auto_restart,
             idle_timeout_ms: spawn.idle_timeout_ms,
+            agent,
         });
+        if let Some(agent) = process.agent.as_deref_mut() {
+            agent.resume_next = spawn.agent.session;
+        }
         process.departs_at = None;
         process.env = env;
         process.session = task.and_then(|task| task.session);
@@ -167,6 +180,30 @@ impl Engine {
             }
         }
     }
+}
+
+/// What an agent is started with; nobody else may ask for it.
+fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Failure> {
+    let wish = &spawn.agent;
+    if spawn.kind != Kind::Agent {
+        let is_plain = wish.prompt.is_none() && wish.session.is_none() && wish.permissions.is_none();
+        return if is_plain { Ok(None) } else { Err(Failure::invalid("agent", "only agents take these")) };
+    }
+    let manifest = spawn.argv.first().map_or("", String::as_str);
+    if let Err(why) = manifest.parse::<Name>() {
+        return Err(Failure::invalid("argv", format!("its first word names an agent: {why}"))
+            .hint("qd agents lists them"));
+    }
+    if let Some(prompt) = &wish.prompt {
+        check_text("prompt", caller, prompt)?;
+    }
+    if let Some(session) = &wish.session {
+        check_session(session)?;
+    }
+    if wish.permissions.is_some_and(|desk| desk.timeout_ms == 0 || desk.timeout_ms > MAX_IDLE_MS) {
+        return Err(Failure::invalid("permissions.timeout_ms", "between 1 ms and a year"));
+    }
+    Ok(Some(AgentRecord { permissions: wish.permissions, ..AgentRecord::default() }))
 }
 
 fn parent_of(caller: Caller) -> Option<ProcessId> {

@@ -55,15 +55,21 @@ impl Engine {
             Until::Silence(silence) if *silence > MAX_MS => {
                 return Err(Failure::invalid("silence", "at most a week"));
             }
-            Until::State(_) | Until::Turn(_) => {
-                return Err(Failure::invalid("state", "only agents have a state")
-                    .hint("wait for --pattern, --exit or --silence"));
+            Until::State(states) if states.is_empty() => {
+                return Err(Failure::invalid("state", "it names no state"));
             }
-            Until::Pattern(_) | Until::Silence(_) | Until::Exit(_) => {}
+            Until::Turn(0) => return Err(Failure::invalid("turn", "turns are counted from 1")),
+            Until::State(_) | Until::Turn(_) | Until::Pattern(_) | Until::Silence(_) | Until::Exit(_) => {}
         }
         let mut targets: Vec<RunKey> = Vec::new();
         for target in &wish.targets {
-            let run = self.find(caller, target, Verb::Read)?.key();
+            let process = self.find(caller, target, Verb::Read)?;
+            let needs_agent = matches!(wish.until, Until::State(_) | Until::Turn(_));
+            if needs_agent && process.agent.is_none() {
+                return Err(Failure::invalid("state", "only agents have a state")
+                    .hint("wait for --pattern, --exit or --silence"));
+            }
+            let run = process.key();
             if !targets.contains(&run) {
                 targets.push(run);
             }

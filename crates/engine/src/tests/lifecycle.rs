@@ -7,7 +7,7 @@ use proto::{ErrorCode, ExitReason, Kind, Reply, Size, Status};
 use super::stage::{Stage, close, command, exit, kill, name, next, restart, shutdown, target, terminal};
 use crate::input::ChildExit;
 use crate::process::Process;
-use crate::{Caller, Command, Config, Effect, Engine, Fact, Input, NoTasks, Record, RunKey};
+use crate::{Caller, Command, Config, Effect, Engine, Fact, Input, NoTasks, Record, RunKey, Saved};
 
 #[test]
 fn t1_a_task_gives_directory_workspace_and_identity() {
@@ -376,7 +376,7 @@ fn s1_a_restored_engine_adopts_the_same_runs_and_loses_the_rest() {
     stage.exit(over, 4);
     let records = records(&stage.effects);
     let kept = records.iter().find(|record| record.id == alive.process).expect("recorded").clone();
-    let mut restored = Stage::with(Engine::restore(Config::default(), Box::new(NoTasks), records));
+    let mut restored = Stage::with(Engine::restore(Config::default(), Box::new(NoTasks), Saved { processes: records, ..Saved::default() }));
     let mut expected: Vec<RunKey> = restored.engine.expected_runs().into_iter().map(|(run, _)| run).collect();
     expected.sort();
     let mut all = [alive, lost, over];

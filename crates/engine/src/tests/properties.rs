@@ -2,15 +2,19 @@
 //! everything that was told to end does.
 
 use proptest::prelude::*;
-use proto::request::Quantifier;
+use proto::agent::{Composer, Source};
+use proto::request::{OnTimeout, PermissionDesk, Quantifier, Resume, Tell};
+use proto::{AgentState, Evidence, Kind};
 
-use super::stage::{Stage, close, command, exit, kill, next, restart, shutdown, terminal};
+use super::stage::{Stage, close, command, exit, kill, next, restart, shutdown, target, terminal};
 use crate::input::ChildExit;
-use crate::{Caller, Command, Effect, Fact, RunKey, Ticket};
+use crate::{
+    Caller, Command, Effect, Fact, HookMoment, HookNotice, Launched, Look, RunKey, Ticket, Typing,
+};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Spawn { is_terminal: bool, below: Option<usize> },
+    Spawn { kind: Kind, below: Option<usize> },
     Start(usize),
     FailToStart(usize),
     Exit(usize, i32),
@@ -21,12 +25,18 @@ enum Step {
     Restart(usize),
     Wait(usize),
     Pass(u64),
+    Tell(usize),
+    Resume(usize),
+    Say(usize, Source, AgentState),
+    Look(usize, bool, Composer),
+    Typed(usize, Typing),
+    HookSays(usize, HookMoment),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let index = 0usize..12;
     prop_oneof![
-        3 => (any::<bool>(), prop::option::of(0usize..12)).prop_map(|(is_terminal, below)| Step::Spawn { is_terminal, below }),
+        3 => (kind(), prop::option::of(0usize..12)).prop_map(|(kind, below)| Step::Spawn { kind, below }),
         4 => index.clone().prop_map(Step::Start),
         1 => index.clone().prop_map(Step::FailToStart),
         3 => (index.clone(), 0..3).prop_map(|(n, code)| Step::Exit(n, code)),
@@ -35,9 +45,43 @@ fn step() -> impl Strategy<Value = Step> {
         2 => index.clone().prop_map(Step::Close),
         2 => index.clone().prop_map(Step::Kill),
         2 => index.clone().prop_map(Step::Restart),
-        2 => index.prop_map(Step::Wait),
+        2 => index.clone().prop_map(Step::Wait),
         2 => (0u64..8_000).prop_map(Step::Pass),
+        3 => index.clone().prop_map(Step::Tell),
+        1 => index.clone().prop_map(Step::Resume),
+        6 => (index.clone(), source(), state()).prop_map(|(n, source, state)| Step::Say(n, source, state)),
+        4 => (index.clone(), any::<bool>(), composer()).prop_map(|(n, asks, held)| Step::Look(n, asks, held)),
+        5 => (index.clone(), typing()).prop_map(|(n, outcome)| Step::Typed(n, outcome)),
+        3 => (index, moment()).prop_map(|(n, moment)| Step::HookSays(n, moment)),
     ]
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![Just(Kind::Agent), Just(Kind::Agent), Just(Kind::Command), Just(Kind::Terminal)]
+}
+
+fn source() -> impl Strategy<Value = Source> {
+    prop_oneof![Just(Source::ProgramStatus), Just(Source::Hook), Just(Source::Title), Just(Source::StateFile)]
+}
+
+fn state() -> impl Strategy<Value = AgentState> {
+    prop::sample::select(&AgentState::ALL[1..7])
+}
+
+fn composer() -> impl Strategy<Value = Composer> {
+    prop_oneof![Just(Composer::Empty), Just(Composer::Draft), Just(Composer::Unknown)]
+}
+
+fn typing() -> impl Strategy<Value = Typing> {
+    let refusals =
+        vec![Typing::Dialog, Typing::Stale, Typing::NoEcho, Typing::Draft, Typing::HumanTyping, Typing::Partial];
+    prop_oneof![6 => Just(Typing::Done), 3 => prop::sample::select(refusals), 1 => Just(Typing::Gone)]
+}
+
+fn moment() -> impl Strategy<Value = HookMoment> {
+    let asked = HookMoment::PermissionAsked { title: "t".into(), body: "b".into() };
+    let moments = vec![HookMoment::Other, HookMoment::PromptSubmitted, HookMoment::TurnEnded, asked];
+    prop::sample::select(moments)
 }
 
 struct Life {
@@ -49,7 +93,7 @@ struct Life {
 impl Life {
     fn live(&mut self, step: Step) {
         match step {
-            Step::Spawn { is_terminal, below } => self.spawn(is_terminal, below),
+            Step::Spawn { kind, below } => self.spawn(kind, below),
             Step::Pass(ms) => self.stage.pass(ms),
             Step::Start(n) => self.fact(n, Fact::Started { pid: 10 }),
             Step::FailToStart(n) => {
@@ -70,13 +114,58 @@ impl Life {
                     self.tickets.push(ticket);
                 }
             }
+            Step::Tell(n) => self.ask(n, |run| {
+                let target = target(run);
+                let text = "x".to_owned();
+                Command::Tell(Tell { target, text, key: None, wait_ms: Some(3_000), expires_ms: Some(20_000) })
+            }),
+            Step::Resume(n) => self.ask(n, |run| {
+                Command::Resume(Resume { target: target(run), session: Some("s".to_owned()) })
+            }),
+            Step::Say(n, source, state) => {
+                self.fact(n, Fact::Evidence(Box::new(Evidence::new(source, "r", Some(state)))));
+            }
+            Step::Look(n, asks, composer) => {
+                let asked = Evidence::new(Source::Dialog, "d", Some(AgentState::Blocked));
+                let look = Look { dialog: asks.then_some(asked), composer, ..Look::default() };
+                self.fact(n, Fact::Looked(Box::new(look)));
+            }
+            Step::Typed(n, outcome) => self.typed(n, outcome),
+            Step::HookSays(n, moment) => {
+                if let Some(run) = self.runs.get(n).copied() {
+                    let notice = HookNotice { evidence: None, moment };
+                    let ticket =
+                        self.stage.ask_as(Caller::Process(run), Command::Hook(Box::new(notice)));
+                    self.tickets.push(ticket);
+                }
+            }
         }
         self.note_new_runs();
     }
 
-    fn spawn(&mut self, is_terminal: bool, below: Option<usize>) {
+    /// The newest typing that was ordered for a run comes out like this.
+    fn typed(&mut self, n: usize, outcome: Typing) {
+        let Some(of) = self.runs.get(n).copied() else { return };
+        let newest = self.stage.effects.iter().rev().find_map(|effect| match effect {
+            Effect::Type { run, job, .. } if *run == of => Some(*job),
+            _ => None,
+        });
+        if let Some(job) = newest {
+            self.stage.fact(of, Fact::TypingDone { job, outcome });
+        }
+    }
+
+    fn spawn(&mut self, kind: Kind, below: Option<usize>) {
         let caller = below.and_then(|n| self.runs.get(n)).map_or(Caller::Human, |run| Caller::Process(*run));
-        let mut spawn = if is_terminal { terminal("x") } else { command("x") };
+        let mut spawn = match kind {
+            Kind::Terminal => terminal("x"),
+            Kind::Command | Kind::Agent => command("x"),
+        };
+        spawn.kind = kind;
+        if kind == Kind::Agent {
+            spawn.agent.prompt = Some("begin".to_owned());
+            spawn.agent.permissions = Some(PermissionDesk { timeout_ms: 4_000, on_timeout: OnTimeout::Deny });
+        }
         spawn.name = None;
         let ticket = self.stage.ask_as(caller, Command::Spawn(Box::new(spawn)));
         self.tickets.push(ticket);
@@ -100,8 +189,12 @@ impl Life {
         for start in self.stage.starts() {
             match self.runs.iter_mut().find(|run| run.process == start.run.process) {
                 Some(run) if next(*run) == start.run => *run = start.run,
-                Some(_) => {}
+                Some(_) => continue,
                 None => self.runs.push(start.run),
+            }
+            if start.agent.is_some() {
+                let launched = Launched { hands_over_at_turn_end: true, ..Launched::default() };
+                self.stage.fact(start.run, Fact::Launched(launched));
             }
         }
     }

@@ -126,6 +126,11 @@ impl RingReader {
         ArmOutcome::MovedTo(end)
     }
 
+    /// Takes back the request for a wake-up, which may be under way already. Whoever takes it back looks, and arms again.
+    pub fn disarm(&self) {
+        self.map.control().armed.store(0, Ordering::Relaxed);
+    }
+
     #[expect(unsafe_code, reason = "copies out of memory that another process writes")]
     fn copy_out(&self, from: u64, buf: &mut [u8]) {
         let at = self.map.at(from);

@@ -103,7 +103,10 @@ proptest! {
     fn e8_any_json_object_is_a_message_or_a_fault_with_a_field(id in ".{0,200}", method in ".{0,20}", extra in ".{0,20}") {
         let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"x": extra}}).to_string();
         match examine(line.as_bytes()) {
-            Ok(sound) => prop_assert!(matches!(sound, Some(Sound::Request { .. })) && id.len() <= MAX_ID),
+            Ok(sound) => {
+                let is_request = matches!(sound, Some(Sound::Request { .. }));
+                prop_assert!(is_request && id.len() <= MAX_ID);
+            }
             Err(fault) => prop_assert!(fault.message.starts_with("id:")),
         }
     }

@@ -29,53 +29,51 @@ const MAX_SENT: usize = 64;
 const RESULT: usize = 12_000;
 const TELL_FIELDS: &[(&str, &str)] = &[("target", "target"), ("text", "message"), ("key", "key")];
 
-pub(super) fn tools() -> Vec<Tool> {
-    vec![
-        Tool {
-            name: "send_message",
-            title: "Send a message",
-            says: "Give an agent a message. It is delivered when the agent can take it, never into a dialog. The receipt \
-                   says queued, submitted (with the turn it began), delivered, refused or expired; get_result(turn) has \
-                   the answer.",
-            fields: &[
-                must("target", Shape::Text(64), "An agent's id or name."),
-                must("message", Shape::Text(MAX_MESSAGE), "At most 16 KiB."),
-                may("key", Shape::Text(128), "The same key again sends nothing twice."),
-                may("wait", Shape::Seconds(MAX_WAIT), "How long to wait for delivery; default 5."),
-            ],
-            gives: "message_id: integer, to: string, status: string, turn?: integer, reason?: string",
-            effect: Effect::Adds,
-            is_core: true,
-            run: |bench, arguments| Box::pin(send(bench, arguments)),
-        },
-        Tool {
-            name: "get_messages",
-            title: "Receipts",
-            says: "What became of a message, or of all you sent through this connection.",
-            fields: &[may("message_id", Shape::Integer(0, i64::MAX), "Only this one.")],
-            gives: "messages: [object]",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |bench, arguments| Box::pin(receipts(bench, arguments)),
-        },
-        Tool {
-            name: "get_result",
-            title: "Result of a turn",
-            says: "What an agent said at the end of a turn; without turn, of the newest that is over. end is running, \
-                   done, interrupted, failed or exited.",
-            fields: &[
-                PROCESS,
-                may("turn", Shape::Integer(1, i64::MAX), ""),
-                may("since", Shape::Integer(0, i64::MAX), "Byte of the text to continue from."),
-            ],
-            gives: "id: string, turn: integer, end: string, text: string, source?: string, offset?: integer, \
-                    truncated?: boolean, message_id?: integer",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |bench, arguments| Box::pin(result(bench, arguments)),
-        },
-    ]
-}
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "send_message",
+        title: "Send a message",
+        says: "Give an agent a message. It is delivered when the agent can take it, never into a dialog. The receipt \
+               says queued, submitted (with the turn it began), delivered, refused or expired; get_result(turn) has \
+               the answer.",
+        fields: &[
+            must("target", Shape::Text(64), "An agent's id or name."),
+            must("message", Shape::Text(MAX_MESSAGE), "At most 16 KiB."),
+            may("key", Shape::Text(128), "The same key again sends nothing twice."),
+            may("wait", Shape::Seconds(MAX_WAIT), "How long to wait for delivery; default 5."),
+        ],
+        gives: "message_id: integer, to: string, status: string, turn?: integer, reason?: string",
+        effect: Effect::Adds,
+        is_core: true,
+        run: |bench, arguments| Box::pin(send(bench, arguments)),
+    },
+    Tool {
+        name: "get_messages",
+        title: "Receipts",
+        says: "What became of a message, or of all you sent through this connection.",
+        fields: &[may("message_id", Shape::Integer(0, i64::MAX), "Only this one.")],
+        gives: "messages: [object]",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, arguments| Box::pin(receipts(bench, arguments)),
+    },
+    Tool {
+        name: "get_result",
+        title: "Result of a turn",
+        says: "What an agent said at the end of a turn; without turn, of the newest that is over. end is running, \
+               done, interrupted, failed or exited.",
+        fields: &[
+            PROCESS,
+            may("turn", Shape::Integer(1, i64::MAX), ""),
+            may("since", Shape::Integer(0, i64::MAX), "Byte of the text to continue from."),
+        ],
+        gives: "id: string, turn: integer, end: string, text: string, source?: string, offset?: integer, \
+                truncated?: boolean, message_id?: integer",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, arguments| Box::pin(result(bench, arguments)),
+    },
+];
 
 async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let key = match arguments.text("key") {
@@ -117,7 +115,8 @@ fn remember(bench: &Bench, mail: MailId) {
 }
 
 fn told(receipt: &Receipt) -> Result<Value, ToolFailure> {
-    let wire = serde_json::to_value(receipt).map_err(|error| ToolFailure::new("internal", error.to_string()))?;
+    let wire =
+        serde_json::to_value(receipt).map_err(|error| ToolFailure::new("internal", error.to_string()))?;
     let mut answer = Map::new();
     put(&mut answer, "message_id", json!(receipt.mail));
     for name in ["to", "status", "turn", "reason"] {

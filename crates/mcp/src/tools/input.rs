@@ -22,44 +22,47 @@ const SETTLED_MS: u64 = 300;
 const MAX_WAIT: f64 = 40.0;
 /// Most text of a screen in an answer.
 const SCREEN: u32 = 6_000;
-const WRITE_FIELDS: &[(&str, &str)] = &[("target", "process"), ("text", "text"), ("paste", "text"), ("keys", "keys")];
+const WRITE_FIELDS: &[(&str, &str)] =
+    &[("target", "process"), ("text", "text"), ("paste", "text"), ("keys", "keys")];
 
-pub(super) fn tools() -> Vec<Tool> {
-    vec![
-        Tool {
-            name: "send_input",
-            title: "Type",
-            says: "Type text, paste text or press keys in a process. To talk to an agent use send_message: it waits for \
-                   the right moment and gives a receipt. Refused while a dialog is open or a person types.",
-            fields: &[
-                PROCESS,
-                must("kind", Shape::OneOf(&["text", "paste", "key"]), ""),
-                may("text", Shape::Text(MAX_TEXT), "For text and paste."),
-                may("keys", Shape::Texts(32), "For key: enter, esc, ctrl-c, up, f5, …"),
-                may("submit", Shape::Flag, "Press enter afterwards."),
-                may("wait", Shape::Seconds(MAX_WAIT), "Then wait this long for the screen to settle and return it."),
-            ],
-            gives: "written: integer, of: integer, submitted?: boolean, screen?: string, offset?: integer",
-            effect: Effect::Destroys,
-            is_core: false,
-            run: |bench, arguments| Box::pin(send(bench, arguments)),
-        },
-        Tool {
-            name: "answer_prompt",
-            title: "Answer a dialog",
-            says: "Answer the dialog an agent waits on. dialog_id and choices are in get_process_status; an answer to a \
-                   dialog that is gone is refused.",
-            fields: &[
-                must("dialog_id", Shape::Integer(0, i64::MAX), ""),
-                must("choice", Shape::Text(400), "A choice's name, number or text."),
-            ],
-            gives: "dialog_id: integer, answered: boolean",
-            effect: Effect::Destroys,
-            is_core: false,
-            run: |bench, arguments| Box::pin(answer(bench, arguments)),
-        },
-    ]
-}
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "send_input",
+        title: "Type",
+        says: "Type text, paste text or press keys in a process. To talk to an agent use send_message: it waits for \
+               the right moment and gives a receipt. Refused while a dialog is open or a person types.",
+        fields: &[
+            PROCESS,
+            must("kind", Shape::OneOf(&["text", "paste", "key"]), ""),
+            may("text", Shape::Text(MAX_TEXT), "For text and paste."),
+            may("keys", Shape::Texts(32), "For key: enter, esc, ctrl-c, up, f5, …"),
+            may("submit", Shape::Flag, "Press enter afterwards."),
+            may(
+                "wait",
+                Shape::Seconds(MAX_WAIT),
+                "Then wait this long for the screen to settle and return it.",
+            ),
+        ],
+        gives: "written: integer, of: integer, submitted?: boolean, screen?: string, offset?: integer",
+        effect: Effect::Destroys,
+        is_core: false,
+        run: |bench, arguments| Box::pin(send(bench, arguments)),
+    },
+    Tool {
+        name: "answer_prompt",
+        title: "Answer a dialog",
+        says: "Answer the dialog an agent waits on. dialog_id and choices are in get_process_status; an answer to a \
+               dialog that is gone is refused.",
+        fields: &[
+            must("dialog_id", Shape::Integer(0, i64::MAX), ""),
+            must("choice", Shape::Text(400), "A choice's name, number or text."),
+        ],
+        gives: "dialog_id: integer, answered: boolean",
+        effect: Effect::Destroys,
+        is_core: false,
+        run: |bench, arguments| Box::pin(answer(bench, arguments)),
+    },
+];
 
 async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
@@ -69,14 +72,16 @@ async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
         submit: arguments.flag("submit"),
         timeout_ms: None,
     };
-    let wrote = bench.ask(Manner::DEED, WRITE_FIELDS, move |connection| connection.write(write.clone())).await?;
+    let wrote =
+        bench.ask(Manner::DEED, WRITE_FIELDS, move |connection| connection.write(write.clone())).await?;
     let mut answer = Map::new();
     put(&mut answer, "written", json!(wrote.written));
     put(&mut answer, "of", json!(wrote.of));
     put(&mut answer, "submitted", json!(wrote.submitted));
     if let Some(wait) = arguments.millis("wait") {
-        let (screen, offset) =
-            bench.ask(Manner::QUESTION, WRITE_FIELDS, move |connection| settled(connection, &target, wait)).await?;
+        let (screen, offset) = bench
+            .ask(Manner::QUESTION, WRITE_FIELDS, move |connection| settled(connection, &target, wait))
+            .await?;
         answer.insert("screen".to_owned(), json!(screen));
         put(&mut answer, "offset", json!(offset));
     }
@@ -109,7 +114,8 @@ fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result
     };
     match connection.wait(wait) {
         // A process that is over, or that never stops printing, can still be read.
-        Ok(_) | Err(ClientError::Failed(Failure { code: ErrorCode::Timeout | ErrorCode::NotRunning, .. })) => {}
+        Ok(_)
+        | Err(ClientError::Failed(Failure { code: ErrorCode::Timeout | ErrorCode::NotRunning, .. })) => {}
         Err(error) => return Err(error),
     }
     let read = Read {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use client::{ClientError, Connection};
-use proto::agent::{AgentOffer, InboxItem};
+use proto::agent::{AgentOffer, InboxItem, ItemKind};
 use proto::request::Explain;
 use proto::{Kind, ProcessId, ProcessView};
 use serde_json::{Map, Value, json};
@@ -22,63 +22,65 @@ const PAGE: usize = 16_000;
 /// Most entries of anything else in an answer.
 const MAX_TOLD: usize = 40;
 
-pub(super) fn tools() -> Vec<Tool> {
-    vec![
-        Tool {
-            name: "list_processes",
-            title: "List processes",
-            says: "The processes of your project: agents, commands and terminals with status and state.",
-            fields: &[
-                may("kind", Shape::OneOf(&["agent", "command", "terminal"]), ""),
-                may("tree", Shape::Flag, "Order by who spawned whom, with a depth."),
-                may("cursor", Shape::Text(64), "next_cursor of the part before."),
-            ],
-            gives: "processes: [object], next_cursor?: string",
-            effect: Effect::Reads,
-            is_core: true,
-            run: |bench, arguments| Box::pin(list(bench, arguments)),
-        },
-        Tool {
-            name: "get_process_status",
-            title: "Process status",
-            says: "One process in full: status, exit, and for an agent its state with the evidence for it, its newest \
-                   turn, and the dialog it waits on with the choices answer_prompt takes.",
-            fields: &[PROCESS],
-            gives: "id: string, name: string, kind: string, status: string, state?: string, exit?: string, \
-                    agent?: object, dialog?: object",
-            effect: Effect::Reads,
-            is_core: true,
-            run: |bench, arguments| Box::pin(status(bench, arguments)),
-        },
-        Tool {
-            name: "get_project_status",
-            title: "Project status",
-            says: "The crew at a glance: counts, who needs an answer, and which agents can be spawned here.",
-            fields: &[],
-            gives: "processes: integer, statuses: object, states: object, needs_answer: [object], agents: [object], \
-                    working_dir: string, warnings?: [string]",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |bench, _| Box::pin(project(bench)),
-        },
-        Tool {
-            name: "explain_state",
-            title: "Explain a state",
-            says: "Why an agent is believed to be in its state: every source's opinion, and which one won.",
-            fields: &[PROCESS],
-            gives: "id: string, name: string, state: string, why: string, opinions: [object], composer: string, \
-                    drifts: integer, version?: string",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |bench, arguments| Box::pin(explain(bench, arguments)),
-        },
-    ]
-}
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "list_processes",
+        title: "List processes",
+        says: "The processes of your project: agents, commands and terminals with status and state.",
+        fields: &[
+            may("kind", Shape::OneOf(&["agent", "command", "terminal"]), ""),
+            may("tree", Shape::Flag, "Order by who spawned whom, with a depth."),
+            may("cursor", Shape::Text(64), "next_cursor of the part before."),
+        ],
+        gives: "processes: [object], next_cursor?: string",
+        effect: Effect::Reads,
+        is_core: true,
+        run: |bench, arguments| Box::pin(list(bench, arguments)),
+    },
+    Tool {
+        name: "get_process_status",
+        title: "Process status",
+        says: "One process in full: status, exit, and for an agent its state with the evidence for it, its newest \
+               turn, and the dialog it waits on with the choices answer_prompt takes.",
+        fields: &[PROCESS],
+        gives: "id: string, name: string, kind: string, status: string, state?: string, exit?: string, \
+                agent?: object, dialog?: object",
+        effect: Effect::Reads,
+        is_core: true,
+        run: |bench, arguments| Box::pin(status(bench, arguments)),
+    },
+    Tool {
+        name: "get_project_status",
+        title: "Project status",
+        says: "The crew at a glance: counts, who needs an answer, and which agents can be spawned here.",
+        fields: &[],
+        gives: "processes: integer, statuses: object, states: object, needs_answer: [object], agents: [object], \
+                working_dir: string, warnings?: [string]",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, _| Box::pin(project(bench)),
+    },
+    Tool {
+        name: "explain_state",
+        title: "Explain a state",
+        says: "Why an agent is believed to be in its state: every source's opinion, and which one won.",
+        fields: &[PROCESS],
+        gives: "id: string, name: string, state: string, why: string, opinions: [object], composer: string, \
+                drifts: integer, version?: string",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, arguments| Box::pin(explain(bench, arguments)),
+    },
+];
 
 async fn list(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let all = bench.ask(Manner::QUESTION, &[], Connection::list).await?;
     let kind: Option<Kind> = arguments.text("kind").and_then(|word| word.parse().ok());
-    let ordered = if arguments.flag("tree") { by_family(all) } else { all.into_iter().map(|view| (view, None)).collect() };
+    let ordered = if arguments.flag("tree") {
+        by_family(all)
+    } else {
+        all.into_iter().map(|view| (view, None)).collect()
+    };
     let mut rows = ordered.into_iter().filter(|(view, _)| kind.is_none_or(|kind| view.kind == kind));
     if let Some(cursor) = arguments.text("cursor") {
         let found = rows.by_ref().any(|(view, _)| view.id.to_string() == cursor);
@@ -127,7 +129,12 @@ async fn status(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
     let work = |connection: &mut Connection| Ok((connection.list()?, tolerated(connection.inbox())?));
     let (all, inbox) = bench.ask(Manner::QUESTION, TARGET, work).await?;
     let view = named(all, &wanted)?;
-    let item = inbox.iter().flatten().find(|item| item.id == view.id);
+    let mut items = inbox.iter().flatten().filter(|item| item.id == view.id);
+    // What can be answered comes before what can only be noted.
+    let first = items.next();
+    let item = first
+        .filter(|item| item.kind != ItemKind::Failure)
+        .or_else(|| items.find(|item| item.kind != ItemKind::Failure).or(first));
     Ok(Value::Object(views::details(&view, item)).into())
 }
 
@@ -174,7 +181,8 @@ fn offered(offer: &AgentOffer) -> Value {
 
 async fn explain(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let wish = Explain { target: arguments.required("process").into() };
-    let told = bench.ask(Manner::QUESTION, TARGET, move |connection| connection.explain(wish.clone())).await?;
+    let told =
+        bench.ask(Manner::QUESTION, TARGET, move |connection| connection.explain(wish.clone())).await?;
     let opinions: Vec<Value> = told.opinions.iter().map(views::opinion).collect();
     let mut answer = Map::new();
     put(&mut answer, "id", json!(told.id));

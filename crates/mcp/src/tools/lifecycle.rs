@@ -46,99 +46,98 @@ const SIGNALS: &[(&str, i32)] = &[
     ("STOP", 19),
     ("WINCH", 28),
 ];
-const SIGNAL_NAMES: &[&str] = &["HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "WINCH"];
+const SIGNAL_NAMES: &[&str] =
+    &["HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "WINCH"];
 
-pub(super) fn tools() -> Vec<Tool> {
-    vec![
-        Tool {
-            name: "spawn_agent",
-            title: "Spawn an agent",
-            says: "Start a coding agent as your child and give it its first instructions. Answers at once with its id; \
-                   with MCP tasks and instructions, the task completes with its first answer. get_project_status lists \
-                   agents.",
-            fields: &[
-                must("agent", Shape::Text(64), "Which, e.g. from get_project_status."),
-                NAME,
-                may("instructions", Shape::Text(64 << 10), "Its first message."),
-                TASK,
-                WORKING_DIR,
-            ],
-            gives: "id: string, name: string, kind: string, status: string, run: integer, pid?: integer, \
-                    turn?: integer, end?: string, text?: string, truncated?: boolean",
-            effect: Effect::Adds,
-            is_core: true,
-            run: |bench, arguments| Box::pin(spawn_agent(bench, arguments)),
-        },
-        Tool {
-            name: "spawn_process",
-            title: "Spawn a command or terminal",
-            says: "Start a command (its entry stays after it exits) or a terminal (its entry goes). Give argv, or shell \
-                   for a line of shell.",
-            fields: &[
-                must("kind", Shape::OneOf(&["command", "terminal"]), ""),
-                may("argv", Shape::Texts(WORD), "Program and arguments; no shell."),
-                may("shell", Shape::Text(WORD), "A line for sh -c."),
-                NAME,
-                WORKING_DIR,
-                may("env", Shape::Pairs(WORD), "Extra variables."),
-            ],
-            gives: SPAWNED,
-            effect: Effect::Adds,
-            is_core: false,
-            run: |bench, arguments| Box::pin(spawn_process(bench, arguments)),
-        },
-        Tool {
-            name: "start_process",
-            title: "Start again",
-            says: "Start a process whose run is over. An agent continues its session where it has one.",
-            fields: &[PROCESS],
-            gives: SPAWNED,
-            effect: Effect::Adds,
-            is_core: false,
-            run: |bench, arguments| Box::pin(start(bench, arguments)),
-        },
-        Tool {
-            name: "restart_process",
-            title: "Restart",
-            says: "End the run, if there is one, and start a fresh one.",
-            fields: &[PROCESS],
-            gives: SPAWNED,
-            effect: Effect::Destroys,
-            is_core: false,
-            run: |bench, arguments| Box::pin(restart(bench, arguments)),
-        },
-        Tool {
-            name: "stop_process",
-            title: "Stop",
-            says: "End the run and everything it started, or send only one signal. The entry, its screen and log stay.",
-            fields: &[PROCESS, may("signal", Shape::OneOf(SIGNAL_NAMES), "Send only this.")],
-            gives: "id: string, exit?: string, signalled?: boolean",
-            effect: Effect::Destroys,
-            is_core: false,
-            run: |bench, arguments| Box::pin(stop(bench, arguments)),
-        },
-        Tool {
-            name: "close_process",
-            title: "Close",
-            says: "End the run and remove the entry with its screen, log and descendants. Read the result first.",
-            fields: &[PROCESS],
-            gives: "id: string, closed: boolean, exit?: string",
-            effect: Effect::Destroys,
-            is_core: false,
-            run: |bench, arguments| Box::pin(close(bench, arguments)),
-        },
-        Tool {
-            name: "rename_process",
-            title: "Rename",
-            says: "Give a process another name.",
-            fields: &[PROCESS, must("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -")],
-            gives: "id: string, name: string",
-            effect: Effect::Adds,
-            is_core: false,
-            run: |bench, arguments| Box::pin(rename(bench, arguments)),
-        },
-    ]
-}
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "spawn_agent",
+        title: "Spawn an agent",
+        says: "Start a coding agent as your child and give it its first instructions. Answers at once with its id; \
+               with MCP tasks and instructions, the task completes with its first answer. get_project_status lists \
+               agents.",
+        fields: &[
+            must("agent", Shape::Text(64), "Which, e.g. from get_project_status."),
+            NAME,
+            may("instructions", Shape::Text(64 << 10), "Its first message."),
+            TASK,
+            WORKING_DIR,
+        ],
+        gives: "id: string, name: string, kind: string, status: string, run: integer, pid?: integer, \
+                turn?: integer, end?: string, text?: string, truncated?: boolean",
+        effect: Effect::Adds,
+        is_core: true,
+        run: |bench, arguments| Box::pin(spawn_agent(bench, arguments)),
+    },
+    Tool {
+        name: "spawn_process",
+        title: "Spawn a command or terminal",
+        says: "Start a command (its entry stays after it exits) or a terminal (its entry goes). Give argv, or shell \
+               for a line of shell.",
+        fields: &[
+            must("kind", Shape::OneOf(&["command", "terminal"]), ""),
+            may("argv", Shape::Texts(WORD), "Program and arguments; no shell."),
+            may("shell", Shape::Text(WORD), "A line for sh -c."),
+            NAME,
+            WORKING_DIR,
+            may("env", Shape::Pairs(WORD), "Extra variables."),
+        ],
+        gives: SPAWNED,
+        effect: Effect::Adds,
+        is_core: false,
+        run: |bench, arguments| Box::pin(spawn_process(bench, arguments)),
+    },
+    Tool {
+        name: "start_process",
+        title: "Start again",
+        says: "Start a process whose run is over. An agent continues its session where it has one.",
+        fields: &[PROCESS],
+        gives: SPAWNED,
+        effect: Effect::Adds,
+        is_core: false,
+        run: |bench, arguments| Box::pin(start(bench, arguments)),
+    },
+    Tool {
+        name: "restart_process",
+        title: "Restart",
+        says: "End the run, if there is one, and start a fresh one.",
+        fields: &[PROCESS],
+        gives: SPAWNED,
+        effect: Effect::Destroys,
+        is_core: false,
+        run: |bench, arguments| Box::pin(restart(bench, arguments)),
+    },
+    Tool {
+        name: "stop_process",
+        title: "Stop",
+        says: "End the run and everything it started, or send only one signal. The entry, its screen and log stay.",
+        fields: &[PROCESS, may("signal", Shape::OneOf(SIGNAL_NAMES), "Send only this.")],
+        gives: "id: string, exit?: string, signalled?: boolean",
+        effect: Effect::Destroys,
+        is_core: false,
+        run: |bench, arguments| Box::pin(stop(bench, arguments)),
+    },
+    Tool {
+        name: "close_process",
+        title: "Close",
+        says: "End the run and remove the entry with its screen, log and descendants. Read the result first.",
+        fields: &[PROCESS],
+        gives: "id: string, closed: boolean, exit?: string",
+        effect: Effect::Destroys,
+        is_core: false,
+        run: |bench, arguments| Box::pin(close(bench, arguments)),
+    },
+    Tool {
+        name: "rename_process",
+        title: "Rename",
+        says: "Give a process another name.",
+        fields: &[PROCESS, must("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -")],
+        gives: "id: string, name: string",
+        effect: Effect::Adds,
+        is_core: false,
+        run: |bench, arguments| Box::pin(rename(bench, arguments)),
+    },
+];
 
 async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let prompt = arguments.text("instructions").map(str::to_owned);
@@ -216,14 +215,16 @@ async fn start(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFail
 
 async fn restart(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
-    let work = move |connection: &mut client::Connection| connection.restart(Restart { target: target.clone() });
+    let work =
+        move |connection: &mut client::Connection| connection.restart(Restart { target: target.clone() });
     let spawned = bench.ask(Manner::DEED, TARGET, work).await?;
     Ok(Value::Object(told(&spawned)).into())
 }
 
 async fn stop(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let word = arguments.text("signal");
-    let signal = word.and_then(|word| SIGNALS.iter().find(|(name, _)| *name == word)).map(|(_, number)| *number);
+    let signal =
+        word.and_then(|word| SIGNALS.iter().find(|(name, _)| *name == word)).map(|(_, number)| *number);
     let id = find(bench, arguments.required("process")).await?.id;
     let target = Target(id.to_string());
     let work = move |connection: &mut client::Connection| {
@@ -268,7 +269,8 @@ pub(super) fn named(all: Vec<ProcessView>, wanted: &str) -> Result<ProcessView, 
     let is_it = |view: &ProcessView| view.id.to_string() == wanted || view.name.as_str() == wanted;
     all.into_iter().find(is_it).ok_or_else(|| {
         let shown: String = wanted.chars().take(64).collect();
-        let failure = proto::Failure::new(proto::ErrorCode::NotFound, format!("no process is called {shown}"));
+        let failure =
+            proto::Failure::new(proto::ErrorCode::NotFound, format!("no process is called {shown}"));
         ToolFailure::refusal(&failure, TARGET)
     })
 }
@@ -303,4 +305,3 @@ fn end_told(ended: &Ended) -> Map<String, Value> {
     put(&mut all, "exit", ended.exit.as_ref().map_or(Value::Null, |exit| json!(views::ended(exit))));
     all
 }
-

@@ -44,31 +44,29 @@ const TOPIC_NAMES: &[&str] = &[
 /// Most children that are named.
 const MAX_CHILDREN: usize = 50;
 
-pub(super) fn tools() -> Vec<Tool> {
-    vec![
-        Tool {
-            name: "whoami",
-            title: "Who am I",
-            says: "Who you are to Quarterdeck, your parent and children, and what you may do. Call it first.",
-            fields: &[],
-            gives: "caller: human|process|nobody, version: string, may: string, working_dir: string, you?: object, \
-                    parent?: object, children?: [object]",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |bench, _| Box::pin(whoami(bench)),
-        },
-        Tool {
-            name: "help",
-            title: "Help",
-            says: "How to work with Quarterdeck, by topic. Without a topic: what there is.",
-            fields: &[may("topic", Shape::OneOf(TOPIC_NAMES), "")],
-            gives: "topic: string, text: string",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |_, arguments| Box::pin(std::future::ready(Ok(help(arguments)))),
-        },
-    ]
-}
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "whoami",
+        title: "Who am I",
+        says: "Who you are to Quarterdeck, your parent and children, and what you may do. Call it first.",
+        fields: &[],
+        gives: "caller: human|process|nobody, version: string, may: string, working_dir: string, you?: object, \
+                parent?: object, children?: [object]",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, _| Box::pin(whoami(bench)),
+    },
+    Tool {
+        name: "help",
+        title: "Help",
+        says: "How to work with Quarterdeck, by topic. Without a topic: what there is.",
+        fields: &[may("topic", Shape::OneOf(TOPIC_NAMES), "")],
+        gives: "topic: string, text: string",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |_, arguments| Box::pin(std::future::ready(Ok(help(arguments)))),
+    },
+];
 
 async fn whoami(bench: &Bench) -> Result<Outcome, ToolFailure> {
     let welcome = bench.link.welcome().await.map_err(|trouble| trouble.told(&[]))?;
@@ -80,7 +78,10 @@ async fn whoami(bench: &Bench) -> Result<Outcome, ToolFailure> {
     let (caller, may) = match (welcome.caller.as_str(), own) {
         ("human", _) => ("human", "everything"),
         ("nobody", _) => ("nobody", "help"),
-        _ => ("process", "read and drive yourself and your descendants; message your parent; list your project"),
+        _ => (
+            "process",
+            "read and drive yourself and your descendants; message your parent; list your project",
+        ),
     };
     let mut answer = Map::new();
     put(&mut answer, "caller", json!(caller));
@@ -136,13 +137,16 @@ mod tests {
 
     #[test]
     fn help_names_no_tool_that_does_not_exist() {
-        let known: Vec<&str> = crate::tools::all().iter().map(|tool| tool.name).collect();
+        let known: Vec<&str> = crate::tools::all().map(|tool| tool.name).collect();
         for (topic, text) in TOPICS {
             let words = text.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
             let tools = words.filter(|word| {
-                ["get_", "send_", "spawn_", "wait_", "list_", "stop_", "close_", "start_", "restart_", "explain_", "answer_", "search_", "rename_"]
-                    .iter()
-                    .any(|verb| word.starts_with(verb))
+                [
+                    "get_", "send_", "spawn_", "wait_", "list_", "stop_", "close_", "start_", "restart_",
+                    "explain_", "answer_", "search_", "rename_",
+                ]
+                .iter()
+                .any(|verb| word.starts_with(verb))
             });
             for tool in tools {
                 assert!(known.contains(&tool), "{topic} names {tool}");

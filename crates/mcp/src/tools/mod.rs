@@ -1,7 +1,7 @@
 //! The tools: one file per family, one table for all.
 //!
 //! Owns what a tool is and finding one by name. Refuses knowing any of them: a new family is a new file and one line in
-//! [`all`].
+//! [`FAMILIES`].
 
 mod coordination;
 mod input;
@@ -14,7 +14,7 @@ mod waits;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use client::{ClientError, Connection};
 use proto::agent::MailId;
@@ -28,6 +28,7 @@ use crate::outputs;
 use crate::vendors;
 use crate::waiting::Waiting;
 
+pub(crate) use coordination::turn_told;
 pub(crate) use meta::TOPICS;
 
 /// What calling a tool does to the world, for clients that ask before they call.
@@ -106,26 +107,25 @@ impl Bench {
 /// The door's `target` is a tool's `process`.
 pub(crate) const TARGET: &[(&str, &str)] = &[("target", "process")];
 
+/// The families in the order in which they are listed.
+const FAMILIES: &[&[Tool]] = &[
+    lifecycle::TOOLS,
+    inspection::TOOLS,
+    output::TOOLS,
+    waits::TOOLS,
+    input::TOOLS,
+    coordination::TOOLS,
+    meta::TOOLS,
+];
+
 /// Every tool, family by family.
-pub(crate) fn all() -> &'static [Tool] {
-    static ALL: OnceLock<Vec<Tool>> = OnceLock::new();
-    ALL.get_or_init(|| {
-        let families = [
-            lifecycle::tools(),
-            inspection::tools(),
-            output::tools(),
-            waits::tools(),
-            input::tools(),
-            coordination::tools(),
-            meta::tools(),
-        ];
-        families.into_iter().flatten().collect()
-    })
+pub(crate) fn all() -> impl Iterator<Item = &'static Tool> {
+    FAMILIES.iter().copied().flatten()
 }
 
 /// The tool of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Tool> {
-    all().iter().find(|tool| tool.name == name)
+    all().find(|tool| tool.name == name)
 }
 
 impl Tool {

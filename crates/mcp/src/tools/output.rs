@@ -31,55 +31,53 @@ const MATCH_LINE: usize = 300;
 
 const SINCE: &str = "Continue from here: the offset of an answer before.";
 
-pub(super) fn tools() -> Vec<Tool> {
-    vec![
-        Tool {
-            name: "get_process_output",
-            title: "Read output",
-            says: "Read a process: screen (what it shows now), history (rendered lines, scrollback included) or stream \
-                   (everything it printed, as text). Without since: the newest. offset leads on.",
-            fields: &[
-                PROCESS,
-                may("mode", Shape::OneOf(&["screen", "stream", "history"]), "Default: screen."),
-                may("since", Shape::Integer(0, i64::MAX), SINCE),
-                may("limit", Shape::Integer(1, MAX_LIMIT), "Bytes of text; default 12000."),
-            ],
-            gives: "text: string, offset: integer, version: integer, missed?: integer, truncated?: boolean, \
-                    title?: string, cursor?: object, alternate?: boolean",
-            effect: Effect::Reads,
-            is_core: true,
-            run: |bench, arguments| Box::pin(read(bench, arguments)),
-        },
-        Tool {
-            name: "get_process_raw_output",
-            title: "Read raw bytes",
-            says: "The bytes a process printed, escape sequences included, written as \\xNN.",
-            fields: &[
-                PROCESS,
-                may("since", Shape::Integer(0, i64::MAX), SINCE),
-                may("limit", Shape::Integer(1, MAX_RAW), "Bytes; default 3600."),
-            ],
-            gives: "bytes: string, start: integer, offset: integer, end: integer, missed?: integer",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |bench, arguments| Box::pin(raw(bench, arguments)),
-        },
-        Tool {
-            name: "search_output",
-            title: "Search output",
-            says: "Find a regular expression in the rendered lines of a process, scrollback included.",
-            fields: &[
-                PROCESS,
-                must("pattern", Shape::Text(1024), "A regular expression."),
-                may("limit", Shape::Integer(1, MAX_MATCHES), "Most matches; default 50."),
-            ],
-            gives: "matches: [object], truncated?: boolean",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |bench, arguments| Box::pin(search(bench, arguments)),
-        },
-    ]
-}
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "get_process_output",
+        title: "Read output",
+        says: "Read a process: screen (what it shows now), history (rendered lines, scrollback included) or stream \
+               (everything it printed, as text). Without since: the newest. offset leads on.",
+        fields: &[
+            PROCESS,
+            may("mode", Shape::OneOf(&["screen", "stream", "history"]), "Default: screen."),
+            may("since", Shape::Integer(0, i64::MAX), SINCE),
+            may("limit", Shape::Integer(1, MAX_LIMIT), "Bytes of text; default 12000."),
+        ],
+        gives: "text: string, offset: integer, version: integer, missed?: integer, truncated?: boolean, \
+                title?: string, cursor?: object, alternate?: boolean",
+        effect: Effect::Reads,
+        is_core: true,
+        run: |bench, arguments| Box::pin(read(bench, arguments)),
+    },
+    Tool {
+        name: "get_process_raw_output",
+        title: "Read raw bytes",
+        says: "The bytes a process printed, escape sequences included, written as \\xNN.",
+        fields: &[
+            PROCESS,
+            may("since", Shape::Integer(0, i64::MAX), SINCE),
+            may("limit", Shape::Integer(1, MAX_RAW), "Bytes; default 3600."),
+        ],
+        gives: "bytes: string, start: integer, offset: integer, end: integer, missed?: integer",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, arguments| Box::pin(raw(bench, arguments)),
+    },
+    Tool {
+        name: "search_output",
+        title: "Search output",
+        says: "Find a regular expression in the rendered lines of a process, scrollback included.",
+        fields: &[
+            PROCESS,
+            must("pattern", Shape::Text(1024), "A regular expression."),
+            may("limit", Shape::Integer(1, MAX_MATCHES), "Most matches; default 50."),
+        ],
+        gives: "matches: [object], truncated?: boolean",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, arguments| Box::pin(search(bench, arguments)),
+    },
+];
 
 async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let mode = match arguments.text("mode") {
@@ -99,7 +97,8 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
             limit: u32::try_from(limit).ok(),
             join: mode != ReadMode::Screen,
         };
-        let text = bench.ask(Manner::QUESTION, TARGET, move |connection| connection.read(wish.clone())).await?;
+        let text =
+            bench.ask(Manner::QUESTION, TARGET, move |connection| connection.read(wish.clone())).await?;
         let answer = Value::Object(told(text));
         // Quotes and backslashes take two characters in JSON: such a text is asked for again, shorter.
         if answer.to_string().len() <= MAX_ANSWER || limit < 64 {
@@ -167,7 +166,8 @@ fn piece(
     let began = connection.begin_follow(Follow { target: target.clone(), from, live: false })?;
     let from = from.unwrap_or(began.log.start);
     let start = from.clamp(began.log.start, began.log.end);
-    let mut piece = Piece { start, end: began.log.end, missed: start.saturating_sub(from), bytes: Vec::new() };
+    let mut piece =
+        Piece { start, end: began.log.end, missed: start.saturating_sub(from), bytes: Vec::new() };
     while piece.bytes.len() < limit {
         match connection.receive()? {
             Some(Incoming::Data(data)) if data.kind == DataKind::Output => {
@@ -199,7 +199,8 @@ async fn search(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
         limit: u32::try_from(arguments.integer("limit").unwrap_or(50)).ok(),
     };
     let fields = &[("target", "process"), ("pattern", "pattern"), ("limit", "limit")];
-    let found = bench.ask(Manner::QUESTION, fields, move |connection| connection.search(wish.clone())).await?;
+    let found =
+        bench.ask(Manner::QUESTION, fields, move |connection| connection.search(wish.clone())).await?;
     let (mut matches, mut size, mut is_cut) = (Vec::new(), 0, found.truncated);
     for hit in found.matches {
         let row = json!({"line": hit.line, "text": shortened(&hit.text, MATCH_LINE)});

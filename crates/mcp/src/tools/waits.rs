@@ -19,47 +19,46 @@ use crate::waiting::{Then, Waiting};
 const TIMEOUT: Field = may("timeout_seconds", Shape::Seconds(MAX_SECONDS), "Then the error timeout.");
 /// The states, in the order of an agent's life.
 const STATES: &[&str] = &["starting", "working", "thinking", "blocked", "waiting", "idle", "error", "exited"];
-const STATE_FIELDS: &[(&str, &str)] = &[("targets", "processes"), ("target", "processes"), ("state", "states")];
+const STATE_FIELDS: &[(&str, &str)] =
+    &[("targets", "processes"), ("target", "processes"), ("state", "states")];
 const PATTERN_FIELDS: &[(&str, &str)] =
     &[("target", "process"), ("targets", "process"), ("pattern", "pattern"), ("since", "since")];
 
-pub(super) fn tools() -> Vec<Tool> {
-    vec![
-        Tool {
-            name: "wait_for_state",
-            title: "Wait for a state",
-            says: "Wait until agents are in one of the states (idle: takes a prompt; blocked: needs an answer), or with \
-                   states [exited] until processes of any kind are over. Becomes an MCP task where the client has them; \
-                   else it answers still_running within 50 s: then call it again.",
-            fields: &[
-                must("processes", Shape::Texts(64), "Ids or names."),
-                must("states", Shape::SomeOf(STATES), ""),
-                may("mode", Shape::OneOf(&["any", "all"]), "How many of them; default all."),
-                TIMEOUT,
-            ],
-            gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
-            effect: Effect::Reads,
-            is_core: true,
-            run: |bench, arguments| Box::pin(state(bench, arguments)),
-        },
-        Tool {
-            name: "wait_for_pattern",
-            title: "Wait for output",
-            says: "Wait until a line matching a regular expression appears, also right before exit. Without since only \
-                   new output counts. After still_running, pass its since to miss nothing.",
-            fields: &[
-                PROCESS,
-                must("pattern", Shape::Text(1024), "A regular expression."),
-                may("since", Shape::Integer(0, i64::MAX), "Count output from this offset on."),
-                TIMEOUT,
-            ],
-            gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
-            effect: Effect::Reads,
-            is_core: false,
-            run: |bench, arguments| Box::pin(pattern(bench, arguments)),
-        },
-    ]
-}
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "wait_for_state",
+        title: "Wait for a state",
+        says: "Wait until agents are in one of the states (idle: takes a prompt; blocked: needs an answer), or with \
+               states [exited] until processes of any kind are over. Becomes an MCP task where the client has them; \
+               else it answers still_running within 50 s: then call it again.",
+        fields: &[
+            must("processes", Shape::Texts(64), "Ids or names."),
+            must("states", Shape::SomeOf(STATES), ""),
+            may("mode", Shape::OneOf(&["any", "all"]), "How many of them; default all."),
+            TIMEOUT,
+        ],
+        gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
+        effect: Effect::Reads,
+        is_core: true,
+        run: |bench, arguments| Box::pin(state(bench, arguments)),
+    },
+    Tool {
+        name: "wait_for_pattern",
+        title: "Wait for output",
+        says: "Wait until a line matching a regular expression appears, also right before exit. Without since only \
+               new output counts. After still_running, pass its since to miss nothing.",
+        fields: &[
+            PROCESS,
+            must("pattern", Shape::Text(1024), "A regular expression."),
+            may("since", Shape::Integer(0, i64::MAX), "Count output from this offset on."),
+            TIMEOUT,
+        ],
+        gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, arguments| Box::pin(pattern(bench, arguments)),
+    },
+];
 
 #[expect(clippy::unused_async, reason = "every tool of the table has one shape")]
 async fn state(_bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {

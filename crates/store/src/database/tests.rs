@@ -24,7 +24,10 @@ fn sample(path: &Path) -> (Contents, Vec<AuditRow>) {
         batch.push(process(&id, &format!("{{\"n\":{number},\"pad\":\"{}\"}}", "é".repeat(number * 10))));
         batch.push(Change::PutRun { process: id.clone(), run: 1, document: "{\"exit\":0}".into() });
         let (kind, document) = ("spawned".into(), "{}".into());
-        batch.push(Change::Event { at_ms: 5, kind, process: Some(id), document });
+        batch.push(Change::Event { at_ms: 5, kind, process: Some(id.clone()), document });
+        let document = format!("{{\"turn\":{number}}}");
+        batch.push(Change::PutTurn { process: id, turn: 1, document: document.clone() });
+        batch.push(Change::PutMail { id: 1 + i64::try_from(number).unwrap(), document });
     }
     batch.push(process("p_big", &"b".repeat(10_000)));
     batch.push(Change::Setting { key: "revision".into(), value: "7".into() });
@@ -70,6 +73,27 @@ fn a_file_of_schema_1_is_migrated_with_everything_in_it() {
     let version: i64 =
         Connection::open(&path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
     assert_eq!(version, schema::KNOWN);
+}
+
+#[test]
+fn a_file_of_schema_2_is_migrated_with_everything_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("../../tests/fixtures/schema_1.sql")).unwrap();
+    old.execute_batch(include_str!("../../tests/fixtures/schema_2.sql")).unwrap();
+    drop(old);
+
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.recovered(), None);
+    let contents = store.load().unwrap();
+    assert_eq!((contents.processes.len(), contents.mail.len(), contents.turns.len()), (2, 0, 0));
+    let mail = Change::PutMail { id: 1, document: "{}".into() };
+    let turn = Change::PutTurn { process: "p_aaaaaaaa".into(), turn: 1, document: "{}".into() };
+    store.apply(&[mail, turn]).unwrap();
+    drop(store);
+    let contents = Store::open(&path).unwrap().load().unwrap();
+    assert_eq!((contents.mail.len(), contents.turns.len()), (1, 1));
 }
 
 #[test]

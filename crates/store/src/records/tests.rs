@@ -65,6 +65,42 @@ fn a_run_without_a_process_refuses_its_whole_batch() {
     store.apply(&[process("p_1", "a")]).unwrap();
 }
 
+fn mail(id: i64, document: &str) -> Change {
+    Change::PutMail { id, document: document.into() }
+}
+
+fn turn(process: &str, turn: i64, document: &str) -> Change {
+    Change::PutTurn { process: process.into(), turn, document: document.into() }
+}
+
+#[test]
+fn mail_is_put_replaced_and_forgotten_in_the_order_of_its_numbers() {
+    let put = [mail(10, "ten"), mail(9, "nine"), mail(i64::MAX, "last")];
+    let contents = after(&[&put, &[mail(9, "new"), Change::RemoveMail { id: 10 }, Change::RemoveMail { id: 1 }]]);
+    assert_eq!(contents.mail, [(9, "new".into()), (i64::MAX, "last".into())]);
+}
+
+#[test]
+fn a_message_outlives_the_process_it_went_to_and_turns_do_not() {
+    let put = [process("p_1", "a"), process("p_2", "b"), mail(1, "to p_1"), turn("p_1", 1, "x"), turn("p_2", 1, "y")];
+    let contents = after(&[&put, &[Change::RemoveProcess { id: "p_1".into() }]]);
+    assert_eq!(contents.mail.len(), 1);
+    assert_eq!(contents.turns, [("p_2".into(), 1, "y".into())]);
+}
+
+#[test]
+fn turns_are_put_replaced_and_forgotten_one_by_one() {
+    let put = [turn("p_1", 2, "two"), turn("p_1", 1, "one"), turn("p_1", 3, "three")];
+    let change = [turn("p_1", 2, "new"), Change::RemoveTurn { process: "p_1".into(), turn: 1 }];
+    let contents = after(&[&put, &change]);
+    assert_eq!(contents.turns, [("p_1".into(), 2, "new".into()), ("p_1".into(), 3, "three".into())]);
+}
+
+#[test]
+fn a_turn_without_a_process_does_not_refuse_its_batch() {
+    assert_eq!(after(&[&[turn("p_gone", 1, "x"), process("p_1", "a")]]).processes.len(), 1);
+}
+
 #[test]
 fn settings_are_replaced_and_any_text_comes_back_as_it_was() {
     let odd = "'; DROP TABLE settings; -- \0 \u{202e} \n é";

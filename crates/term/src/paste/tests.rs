@@ -81,9 +81,9 @@ fn controls_become_their_pictures_one_for_one() {
 }
 
 #[test]
-fn newlines_are_kept_in_brackets_and_returns_without() {
+fn every_end_of_a_line_is_the_one_that_terminals_send() {
     assert_eq!(encode_paste("a\r\nb\nc\rd\te", false), b"a\rb\rc\rd\te");
-    assert_eq!(encode_paste("a\r\nb\rc", true), format!("{BEGIN}a\nb\nc{END}").as_bytes());
+    assert_eq!(encode_paste("a\r\nb\rc", true), format!("{BEGIN}a\rb\rc{END}").as_bytes());
 }
 
 #[test]

@@ -90,7 +90,12 @@ impl Board {
         self.until(ticket, None, |state| state.releases > ticket.release)
     }
 
-    fn until(&self, ticket: Ticket, longest: Option<Duration>, is_through: impl Fn(&State) -> bool) -> Waited {
+    fn until(
+        &self,
+        ticket: Ticket,
+        longest: Option<Duration>,
+        is_through: impl Fn(&State) -> bool,
+    ) -> Waited {
         let until = longest.map(|longest| Instant::now() + longest);
         let mut state = self.lock();
         loop {

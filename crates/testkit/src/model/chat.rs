@@ -63,9 +63,10 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
     whole["usage"] = tokens(usage);
     let mut last = completion("chat.completion.chunk", json!([]));
     last["usage"] = tokens(usage);
-    let mut closing: Vec<String> = deltas.into_iter().map(|delta| chunk(delta, Value::Null)).collect();
-    closing.extend([chunk(json!({}), json!(finish)), bare_event(&last), DONE.to_owned()]);
-    Turn { whole, opening: vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)], closing }
+    let mut events = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
+    events.extend(deltas.into_iter().map(|delta| chunk(delta, Value::Null)));
+    events.extend([chunk(json!({}), json!(finish)), bare_event(&last), DONE.to_owned()]);
+    Turn { whole, events, begun: 2 }
 }
 
 fn tokens(usage: Usage) -> Value {

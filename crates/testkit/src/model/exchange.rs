@@ -49,10 +49,11 @@ pub(super) enum Refusal {
 pub(super) struct Turn {
     /// For a client that does not stream.
     pub(super) whole: Value,
-    /// Events that begin the answer: from here on the client shows that the model works.
-    pub(super) opening: Vec<String>,
-    /// Events that say it and end it.
-    pub(super) closing: Vec<String>,
+    /// For a client that does.
+    pub(super) events: Vec<String>,
+    /// How many of them it takes until the first words are said. A program that was interrupted before them takes
+    /// its prompt back, so an answer has begun only with them.
+    pub(super) begun: usize,
 }
 
 /// Makes the ids of one answer: unique in every conversation, also in one continued with another server.

@@ -78,9 +78,9 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
         }
     };
     let (last, before) = parts.split_last().map_or((&part, &[][..]), |split| split);
-    let mut closing: Vec<String> = before.iter().map(|part| bare_event(&chunk(part.clone()))).collect();
-    closing.push(bare_event(&end(last.clone())));
-    Turn { whole: end(part), opening: Vec::new(), closing }
+    let mut events: Vec<String> = before.iter().map(|part| bare_event(&chunk(part.clone()))).collect();
+    events.push(bare_event(&end(last.clone())));
+    Turn { whole: end(part), events, begun: 1 }
 }
 
 fn tokens(usage: Usage) -> Value {

@@ -43,15 +43,14 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
             "content": content, "stop_reason": stop, "stop_sequence": null, "usage": tokens(usage),
         })
     };
-    let opening = [
+    let mut events = vec![
         json!({"type": "message_start", "message": message(json!([]), Value::Null)}),
         json!({"type": "content_block_start", "index": 0, "content_block": empty}),
     ];
-    let mut closing: Vec<Value> = deltas
-        .into_iter()
-        .map(|delta| json!({"type": "content_block_delta", "index": 0, "delta": delta}))
-        .collect();
-    closing.extend([
+    let begun = events.len() + 1;
+    let delta = |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+    events.extend(deltas.into_iter().map(delta));
+    events.extend([
         json!({"type": "content_block_stop", "index": 0}),
         json!({
             "type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
@@ -59,11 +58,8 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
         }),
         json!({"type": "message_stop"}),
     ]);
-    Turn {
-        whole: message(json!([full]), json!(stop)),
-        opening: opening.iter().map(named_event).collect(),
-        closing: closing.iter().map(named_event).collect(),
-    }
+    let whole = message(json!([full]), json!(stop));
+    Turn { whole, events: events.iter().map(named_event).collect(), begun }
 }
 
 /// The content block as it begins, as it ends, what is streamed between, and why the answer stops after it.

@@ -9,12 +9,13 @@
 //! | `@tool NAME {json}` | a call of this tool; its result brings the next line |
 //! | `@quota SECONDS` | the vendor's own error for a used-up account, with its reset so far ahead |
 //! | `@fail STATUS` | an error with this status |
-//! | `@hang` | the answer begins and stays open until the client leaves or [`ModelServer::release`] |
+//! | `@hang NOTE` | the answer begins and stays open until the client leaves or [`ModelServer::release`] |
 //! | `@gate NAME` | before the next line: waits for [`ModelServer::open`] |
 //! | `@slow SECONDS` | before the next line: waits so long |
 //!
-//! The step is the number of tool results since the last prompt with a script. Errands of a program (titles, the
-//! choice of a model) offer no tools and get a fixed answer.
+//! A prompt should not end in a bare `@word`: some programs complete it to the name of a file or an agent when it is
+//! submitted. The step is the number of tool results since the last prompt with a script. Errands of a program (titles,
+//! the choice of a model) offer no tools and get a fixed answer.
 
 mod board;
 mod chat;
@@ -169,14 +170,10 @@ impl ModelServer {
     }
 
     /// The first request that matches, past ones included; fails when there is none in time.
-    pub fn wait_request(
-        &self,
-        matches: impl Fn(&ModelRequest) -> bool,
-        within: Duration,
-    ) -> ModelRequest {
-        self.board.find(within, matches).unwrap_or_else(|| {
-            panic!("no such request within {within:?}, but:\n{}", self.told())
-        })
+    pub fn wait_request(&self, matches: impl Fn(&ModelRequest) -> bool, within: Duration) -> ModelRequest {
+        self.board
+            .find(within, matches)
+            .unwrap_or_else(|| panic!("no such request within {within:?}, but:\n{}", self.told()))
     }
 
     fn told(&self) -> String {

@@ -50,24 +50,22 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
             "output": output,
         })
     };
-    let (begun, item, deltas) = match content {
+    let (empty, item, deltas) = match content {
         Content::Text(text) => message(text, stamp),
         Content::Call { name, input } => call(name, input, stamp),
     };
     let mut whole = response("completed", json!([item]));
     whole["usage"] = tokens(usage);
-    let opening = [
+    let mut events = vec![
         json!({"type": "response.created", "response": response("in_progress", json!([]))}),
-        json!({"type": "response.output_item.added", "output_index": 0, "item": begun}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": empty}),
     ];
-    let mut closing = deltas;
-    closing.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
-    closing.push(json!({"type": "response.completed", "response": whole}));
-    Turn {
-        whole,
-        opening: opening.iter().map(named_event).collect(),
-        closing: closing.iter().map(named_event).collect(),
-    }
+    // A text's first delta follows the announcement of its part.
+    let begun = events.len() + 2;
+    events.extend(deltas);
+    events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
+    events.push(json!({"type": "response.completed", "response": whole}));
+    Turn { whole, events: events.iter().map(named_event).collect(), begun }
 }
 
 /// An item as it begins, as it ends, and the events between.
@@ -83,8 +81,7 @@ fn message(text: &str, stamp: Stamp) -> Item {
         event
     };
     let mut events = vec![about("response.content_part.added", "part", part(""))];
-    events
-        .extend(pieces(text).map(|piece| about("response.output_text.delta", "delta", json!(piece))));
+    events.extend(pieces(text).map(|piece| about("response.output_text.delta", "delta", json!(piece))));
     events.push(about("response.output_text.done", "text", json!(text)));
     (item("in_progress", json!([])), item("completed", json!([part(text)])), events)
 }

@@ -114,7 +114,8 @@ fn unquoted(text: &str) -> String {
 /// A line's directive. A line that begins like one but cannot be read is answered with its own fault: the test sees
 /// it on the screen.
 fn directive(line: &str) -> Option<Directive> {
-    let (word, rest) = line.trim().strip_prefix('@').map(|rest| rest.split_once(' ').unwrap_or((rest, "")))?;
+    let (word, rest) =
+        line.trim().strip_prefix('@').map(|rest| rest.split_once(' ').unwrap_or((rest, "")))?;
     let rest = rest.trim();
     let read = match word {
         "say" => Some(Directive::Step(Step::Say(rest.to_owned()))),

@@ -55,7 +55,8 @@ impl Drop for Listening {
         if let Some(acceptor) = self.acceptor.take() {
             drop(acceptor.join());
         }
-        let connections = std::mem::take(&mut *self.connections.lock().expect("no thread panics with the list"));
+        let connections =
+            std::mem::take(&mut *self.connections.lock().expect("no thread panics with the list"));
         for Connection { stream, thread } in connections {
             drop(stream.shutdown(Shutdown::Both));
             drop(thread.join());
@@ -112,7 +113,16 @@ fn respond(stream: &TcpStream, request: &Request, board: &Arc<Board>, port: u16)
     let exchange = api.read(&request.path, &body);
     let cue = script::cue(&exchange.said);
     let ticket = board.note(noted(api, &exchange, &cue, request, body));
-    let scene = Scene { stream, request, board, ticket, api, exchange, usage, stamp: Stamp { port, number: ticket.number } };
+    let scene = Scene {
+        stream,
+        request,
+        board,
+        ticket,
+        api,
+        exchange,
+        usage,
+        stamp: Stamp { port, number: ticket.number },
+    };
     let ended = scene.play(cue);
     board.note_outcome(ticket, *ended.as_ref().unwrap_or(&Outcome::ClientLeft));
     let is_kept = !scene.exchange.is_streamed || matches!(ended, Ok(Outcome::Refused(_)));
@@ -235,18 +245,26 @@ impl Scene<'_> {
 
     fn say(&self, content: &Content) -> io::Result<Outcome> {
         let turn = self.turn(content);
-        self.begin(&turn)?;
-        self.end(turn)
+        if !self.exchange.is_streamed {
+            return self.send(&turn.whole);
+        }
+        http::begin_events(self.stream)?;
+        self.finish(&turn.events)
     }
 
     fn hang(&self) -> io::Result<Outcome> {
-        let turn = self.turn(&Content::Text("released".to_owned()));
-        self.begin(&turn)?;
+        // The first words are a line of their own: a program that draws whole lines only shows them too.
+        let turn = self.turn(&Content::Text("hanging\n\nuntil released".to_owned()));
+        let (begun, rest) = turn.events.split_at(turn.begun.min(turn.events.len()));
+        if self.exchange.is_streamed {
+            http::begin_events(self.stream)?;
+            http::send_events(self.stream, begun)?;
+        }
         self.watch_client()?;
         if self.board.hang(self.ticket) == Waited::Over {
             return Ok(Outcome::ClientLeft);
         }
-        self.end(turn)
+        if self.exchange.is_streamed { self.finish(rest) } else { self.send(&turn.whole) }
     }
 
     fn refuse(&self, refusal: Refusal) -> io::Result<Outcome> {
@@ -256,21 +274,15 @@ impl Scene<'_> {
         Ok(outcome)
     }
 
-    fn begin(&self, turn: &Turn) -> io::Result<()> {
-        if !self.exchange.is_streamed {
-            return Ok(());
-        }
-        http::begin_events(self.stream)?;
-        http::send_events(self.stream, &turn.opening)
+    fn send(&self, whole: &Value) -> io::Result<Outcome> {
+        let outcome = self.note(Outcome::Answered);
+        http::send_whole(self.stream, self.request, &Whole::ok(whole.clone()))?;
+        Ok(outcome)
     }
 
-    fn end(&self, turn: Turn) -> io::Result<Outcome> {
+    fn finish(&self, events: &[String]) -> io::Result<Outcome> {
         let outcome = self.note(Outcome::Answered);
-        if self.exchange.is_streamed {
-            http::send_events(self.stream, &turn.closing)?;
-        } else {
-            http::send_whole(self.stream, self.request, &Whole::ok(turn.whole))?;
-        }
+        http::send_events(self.stream, events)?;
         Ok(outcome)
     }
 

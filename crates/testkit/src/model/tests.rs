@@ -95,7 +95,8 @@ fn messages_are_answered_whole_and_as_events() {
     assert_eq!(answer["usage"]["cache_read_input_tokens"], 10_000);
 
     let mut second = prompt(SCRIPT);
-    let result = json!({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "seen"}]});
+    let result =
+        json!({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "seen"}]});
     second["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": [result]}));
     let events = stream(&server, "/v1/messages", &streamed(second));
     let order = ["message_start", "content_block_start", "\"all \"", "\"done\"", "end_turn", "message_stop"];
@@ -155,7 +156,8 @@ fn generate_takes_model_and_form_from_its_path_and_fills_a_schema() {
     let (_, answer) = ask(&server, "/v1beta/models/small:generateContent", &errand);
     let text = answer["candidates"][0]["content"]["parts"][0]["text"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), json!({"choice": "flash", "score": 1}));
-    let models: Vec<_> = server.requests().into_iter().map(|request| (request.model, request.is_side)).collect();
+    let models: Vec<_> =
+        server.requests().into_iter().map(|request| (request.model, request.is_side)).collect();
     assert_eq!(models, [("big", false), ("big", false), ("small", true)].map(|(m, s)| (m.to_owned(), s)));
 }
 
@@ -177,7 +179,9 @@ fn a_quota_is_told_in_every_vendors_own_words() {
     client.send("/v1/messages", &prompt("@quota 3600"));
     let (status, head, body) = client.whole();
     assert_eq!((status, &body["error"]["type"]), (429, &json!("rate_limit_error")));
-    assert!(head.contains("anthropic-ratelimit-unified-status: rejected") && head.contains("retry-after: 3600"));
+    assert!(
+        head.contains("anthropic-ratelimit-unified-status: rejected") && head.contains("retry-after: 3600")
+    );
 
     let body = json!({"tools": [{"name": "t"}], "input": "@quota 3600", "stream": true});
     let (status, body) = ask(&server, "/v1/responses", &body);
@@ -212,14 +216,14 @@ fn what_hangs_has_begun_and_ends_when_released() {
     let server = ModelServer::start();
     let mut client = Client::of(&server);
     client.send("/v1/messages", &streamed(prompt("@hang")));
-    client.until("content_block_start");
+    client.until("hanging");
     assert_eq!(server.requests()[0].outcome, None);
     server.release();
     assert!(client.rest().contains("message_stop"));
     // A release is for those that hang now.
     let mut client = Client::of(&server);
     client.send("/v1/messages", &streamed(prompt("@hang")));
-    client.until("content_block_start");
+    client.until("hanging");
     assert_eq!(server.requests()[1].outcome, None);
 }
 
@@ -231,9 +235,8 @@ fn a_client_that_leaves_is_noticed() {
         client.send("/v1/messages", &streamed(prompt(text)));
         server.wait_request(|request| request.prompt == text, DEADLINE);
         drop(client);
-        let left = |request: &ModelRequest| {
-            request.prompt == text && request.outcome == Some(Outcome::ClientLeft)
-        };
+        let left =
+            |request: &ModelRequest| request.prompt == text && request.outcome == Some(Outcome::ClientLeft);
         server.wait_request(left, DEADLINE);
     }
 }
@@ -272,7 +275,8 @@ fn token_figures_are_what_the_test_says() {
 fn a_compressed_body_is_refused_and_told() {
     let server = ModelServer::start();
     let mut client = Client::of(&server);
-    let head = "POST /v1/responses HTTP/1.1\r\ncontent-encoding: zstd\r\ncontent-length: 4\r\n\r\n\x28\x35\x2f\x7d";
+    let head =
+        "POST /v1/responses HTTP/1.1\r\ncontent-encoding: zstd\r\ncontent-length: 4\r\n\r\n\x28\x35\x2f\x7d";
     client.0.write_all(head.as_bytes()).unwrap();
     assert_eq!(client.whole().0, 415);
     assert_eq!(server.strays(), ["unreadable body, encoding zstd: /v1/responses"]);

@@ -5,12 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::{Vendor, seed, vendors_dir};
-use crate::ModelServer;
+use crate::{ModelServer, survivors};
 
-/// A directory with settings and a working directory. Removed when dropped.
+/// A directory with settings and a working directory. Removed when dropped, with whoever still lives in it.
 #[derive(Debug)]
 pub struct Home {
     vendor: Vendor,
@@ -32,14 +33,17 @@ impl Home {
     #[must_use]
     pub fn empty(vendor: Vendor, server: &ModelServer) -> Self {
         let home = Self::bare(vendor, server);
-        seed::no_background(vendor, &home.home());
+        seed::newcomer(vendor, &home.home());
         home
     }
 
     fn bare(vendor: Vendor, server: &ModelServer) -> Self {
         let homes = vendors_dir().join("homes");
         std::fs::create_dir_all(&homes).expect("a directory can be made");
-        let root = tempfile::Builder::new().prefix(vendor.name()).tempdir_in(homes).expect("a directory can be made");
+        let root = tempfile::Builder::new()
+            .prefix(vendor.name())
+            .tempdir_in(homes)
+            .expect("a directory can be made");
         for name in ["home", "work"] {
             std::fs::create_dir(root.path().join(name)).expect("a directory can be made");
         }
@@ -100,6 +104,12 @@ impl Home {
         command
     }
 
+    /// Every process that lives here: the programs, and what they started and left behind.
+    #[must_use]
+    pub fn living(&self) -> Vec<i32> {
+        survivors(&format!("HOME={}", self.home().display()))
+    }
+
     fn whole_env(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         let path = std::env::var_os("PATH").unwrap_or_else(|| OsStr::new("/usr/bin:/bin").to_owned());
         let terminal = [
@@ -110,5 +120,14 @@ impl Home {
             ("SHELL", "/bin/sh".into()),
         ];
         terminal.into_iter().chain(self.env.clone())
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        for pid in self.living().into_iter().filter_map(Pid::from_raw) {
+            // One that has just ended by itself is what was wanted.
+            let _gone = kill_process(pid, Signal::KILL);
+        }
     }
 }

@@ -73,7 +73,8 @@ impl Vendor {
 /// Where the programs are: shared by every checkout on this machine, and not below `/tmp`, where some of them refuse
 /// to read their settings.
 fn vendors_dir() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let set =
+        |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     set("QD_VENDORS_DIR").unwrap_or_else(|| {
         let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
         cache.expect("HOME is set").join("quarterdeck/vendors")

@@ -26,10 +26,9 @@ pub(super) fn environment(vendor: Vendor, home: &Path, url: &str) -> Vec<(&'stat
             // A failure that the test ordered is to be seen, not to be retried for minutes.
             ("CLAUDE_CODE_MAX_RETRIES", "1".into()),
         ]),
-        Vendor::Codex => env.extend([
-            ("CODEX_HOME", home.join(".codex").into()),
-            ("SCRIPTED_MODEL_KEY", KEY.into()),
-        ]),
+        Vendor::Codex => {
+            env.extend([("CODEX_HOME", home.join(".codex").into()), ("SCRIPTED_MODEL_KEY", KEY.into())])
+        }
         Vendor::Opencode => env.extend([
             ("OPENCODE_DISABLE_AUTOUPDATE", "1".into()),
             ("OPENCODE_DISABLE_MODELS_FETCH", "1".into()),
@@ -45,12 +44,10 @@ pub(super) fn environment(vendor: Vendor, home: &Path, url: &str) -> Vec<(&'stat
 
 /// The settings of a user who has used the program before, with the server as backend.
 pub(super) fn settings(vendor: Vendor, home: &Path, url: &str) {
-    no_background(vendor, home);
+    newcomer(vendor, home);
     match vendor {
+        // Auto mode would ask the model before every tool; without it the mode is manual.
         Vendor::Claude => {
-            let known = json!({"hasCompletedOnboarding": true, "theme": "dark", "projects": {}});
-            write(&home.join(".claude/.claude.json"), &known.to_string());
-            // Auto mode would ask the model before every tool; without it the mode is manual.
             let settings = json!({"permissions": {"disableAutoMode": "disable"}});
             write(&home.join(".claude/settings.json"), &settings.to_string());
         }
@@ -69,19 +66,24 @@ pub(super) fn settings(vendor: Vendor, home: &Path, url: &str) {
     }
 }
 
-/// Keeps the program from leaving processes behind or fetching packages: neither belongs in a test.
-pub(super) fn no_background(vendor: Vendor, home: &Path) {
+/// What even a newcomer's home needs here: nothing may be fetched, and no process may be left behind.
+pub(super) fn newcomer(vendor: Vendor, home: &Path) {
     match vendor {
+        // Its very first step looks for the vendor in the network and gives up without; the next one asks for trust.
+        Vendor::Claude => {
+            let known = json!({"hasCompletedOnboarding": true, "theme": "dark", "projects": {}});
+            write(&home.join(".claude/.claude.json"), &known.to_string());
+        }
         Vendor::Codex => write(&home.join(".codex/config.toml"), CODEX_WITHOUT_DAEMON),
+        // It installs a package into its settings' directory unless this one seems to be there.
         Vendor::Opencode => {
-            // It installs a package into its settings' directory unless this one seems to be there.
             let directory = home.join(".config/opencode");
             std::fs::create_dir_all(directory.join("node_modules")).expect("a directory can be made");
             let lock = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}});
             write(&directory.join("package.json"), "{}");
             write(&directory.join("package-lock.json"), &lock.to_string());
         }
-        Vendor::Claude | Vendor::Gemini => {}
+        Vendor::Gemini => {}
     }
 }
 
@@ -130,10 +132,14 @@ stream_max_retries = 0
 
 fn opencode_settings(url: &str) -> Value {
     json!({
+        // It adds this line to a file without it.
+        "$schema": "https://opencode.ai/config.json",
         "model": "scripted/scripted-model",
         "small_model": "scripted/scripted-model",
         "autoupdate": false,
         "share": "disabled",
+        // As the others do by themselves: a command is asked about.
+        "permission": {"bash": "ask"},
         "provider": {"scripted": {
             "npm": "@ai-sdk/openai-compatible",
             "name": "Scripted",

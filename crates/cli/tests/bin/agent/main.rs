@@ -2,9 +2,10 @@
 //! type into: raw mode, bracketed paste, an Enter that is swallowed right after a paste, dialogs that take single keys.
 //! Refuses thinking: the prompt is the script.
 //!
-//! A line of a prompt may be `work MS`, `ask TITLE`, `say TEXT`, `secret`, `shells N`, `fail TEXT`, `exit CODE`. Every
+//! A line of a prompt may be `work MS`, `ask TITLE`, `permit COMMAND`, `say TEXT`, `secret`, `shells N`, `fail TEXT`, `exit CODE`. Every
 //! prompt, answer and stray key is a line of JSON in the log, written before anything is shown.
 
+mod files;
 mod screen;
 mod script;
 
@@ -13,10 +14,11 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use files::Files;
 use screen::{Dialog, Screen};
 use script::{Input, Keys, Step};
 use serde_json::{Value, json};
@@ -35,6 +37,7 @@ struct Options {
 struct Agent {
     options: Options,
     screen: Screen,
+    files: Files,
     keys: Keys,
     pasted_at: Option<Instant>,
     steps: VecDeque<Step>,
@@ -108,9 +111,11 @@ fn hide_input(is_hidden: bool) {
 
 impl Agent {
     fn new(options: Options) -> Self {
+        let files = Files::new(&options.session);
         Self {
             options,
             screen: Screen::default(),
+            files,
             keys: Keys::default(),
             pasted_at: None,
             steps: VecDeque::new(),
@@ -205,10 +210,11 @@ impl Agent {
 
     fn submit(&mut self, text: &str) {
         self.note(&json!({ "prompt": text, "busy": self.is_busy }));
-        self.screen.say(&format!("> {}", text.lines().next().unwrap_or_default()));
+        self.screen.say(&format!("you: {}", text.lines().next().unwrap_or_default()));
         self.is_busy = true;
         self.reply = "done".to_owned();
         self.steps = script::steps(text);
+        self.files.prompted();
         self.status("working");
         self.hook("UserPromptSubmit", json!({ "prompt": text }));
         self.next_step();
@@ -218,9 +224,12 @@ impl Agent {
         match self.steps.pop_front() {
             Some(Step::Work(time)) => self.until = Some(Instant::now() + time),
             Some(Step::Ask(title)) => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+                self.note(&json!({ "asked": title, "at": u64::try_from(now).unwrap_or(0) }));
                 self.screen.dialog = Some(Dialog::new(&title));
                 self.status("blocked:kind=permission");
             }
+            Some(Step::Permit(command)) => self.ask_leave(&command),
             Some(Step::Say(text)) => {
                 self.reply = text;
                 self.next_step();
@@ -243,8 +252,22 @@ impl Agent {
         }
     }
 
+    /// Asks its hook for leave; without an answer it asks on the screen.
+    fn ask_leave(&mut self, command: &str) {
+        let more = json!({ "tool_name": "Bash", "tool_input": { "command": command } });
+        let answer = self.hook("PermissionRequest", more);
+        if answer.is_null() {
+            self.screen.dialog = Some(Dialog::new(command));
+            return self.status("blocked:kind=permission");
+        }
+        self.note(&json!({ "leave": answer["decision"], "reason": answer["reason"] }));
+        self.next_step();
+    }
+
     fn answer(&mut self, choice: &str) {
-        self.note(&json!({ "answer": choice, "to": self.screen.dialog.as_ref().map(|dialog| &dialog.title) }));
+        self.note(
+            &json!({ "answer": choice, "to": self.screen.dialog.as_ref().map(|dialog| &dialog.title) }),
+        );
         self.screen.dialog = None;
         self.status(if self.is_busy { "working" } else { "idle" });
         self.next_step();
@@ -254,6 +277,7 @@ impl Agent {
     fn finish(&mut self) {
         let reply = std::mem::take(&mut self.reply);
         self.screen.say(&reply);
+        self.files.answered(&reply);
         let answer = self.hook("Stop", json!({ "last_assistant_message": reply }));
         self.is_busy = false;
         self.status("done");
@@ -275,6 +299,7 @@ impl Agent {
     }
 
     fn status(&self, state: &str) {
+        self.files.status(state.split(':').next().unwrap_or(state));
         if self.options.has_status {
             self.screen.status(state);
         }

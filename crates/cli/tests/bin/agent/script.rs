@@ -12,6 +12,7 @@ const PASTE_END: &[u8] = concat!("\x1b[", "201~").as_bytes();
 pub(crate) enum Step {
     Work(Duration),
     Ask(String),
+    Permit(String),
     Say(String),
     Secret,
     Shells(u32),
@@ -22,10 +23,13 @@ pub(crate) enum Step {
 /// The steps a prompt asks for.
 pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
     let step = |line: &str| {
-        let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        // What another process says comes with a bar before each line.
+        let line = line.trim_start_matches('│').trim();
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "work" => rest.parse().ok().map(|time| Step::Work(Duration::from_millis(time))),
             "ask" => Some(Step::Ask(rest.to_owned())),
+            "permit" => Some(Step::Permit(rest.to_owned())),
             "say" => Some(Step::Say(rest.to_owned())),
             "secret" => Some(Step::Secret),
             "shells" => rest.parse().ok().map(Step::Shells),
@@ -34,11 +38,10 @@ pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
             _ => None,
         }
     };
-    let steps: VecDeque<Step> = prompt.lines().filter_map(step).collect();
-    if steps.iter().any(|step| matches!(step, Step::Work(_) | Step::Ask(_) | Step::Exit(_))) {
-        return steps;
-    }
-    std::iter::once(Step::Work(TURN)).chain(steps).collect()
+    let steps = prompt.lines().filter_map(step).collect::<VecDeque<Step>>();
+    let begins_with_work = matches!(steps.front(), Some(Step::Work(_)));
+    let work = (!begins_with_work).then_some(Step::Work(TURN));
+    work.into_iter().chain(steps).collect()
 }
 
 /// One thing that was typed.
@@ -91,7 +94,8 @@ fn first(bytes: &[u8]) -> Option<(Option<Input>, usize)> {
         }
         (0x1b, Some(_)) => Some((None, 2)),
         _ => {
-            let end = bytes.iter().position(|byte| *byte < 0x20 || *byte == 0x7f).unwrap_or(bytes.len()).max(1);
+            let end =
+                bytes.iter().position(|byte| *byte < 0x20 || *byte == 0x7f).unwrap_or(bytes.len()).max(1);
             Some((Some(Input::Text(String::from_utf8_lossy(&bytes[..end]).into_owned())), end))
         }
     }

@@ -6,7 +6,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use proto::Printable;
+use serde::{Deserialize, Serialize};
+
+use crate::Printable;
 
 const ESC: u8 = 0x1b;
 /// The parameters by which a terminal brackets a paste.
@@ -22,7 +24,8 @@ struct Key {
 }
 
 /// Which keys detach.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Named", into = "Named")]
 pub struct DetachKeys {
     prefix: Key,
     /// The key after the prefix; none when the prefix alone detaches.
@@ -45,6 +48,28 @@ impl DetachKeys {
     pub fn with_tilde(mut self) -> Self {
         self.has_tilde = true;
         self
+    }
+}
+
+/// Detach keys on the wire.
+#[derive(Serialize, Deserialize)]
+struct Named {
+    keys: String,
+    #[serde(default)]
+    tilde: bool,
+}
+
+impl TryFrom<Named> for DetachKeys {
+    type Error = BadDetachKeys;
+
+    fn try_from(named: Named) -> Result<Self, BadDetachKeys> {
+        Ok(Self { has_tilde: named.tilde, ..named.keys.parse()? })
+    }
+}
+
+impl From<DetachKeys> for Named {
+    fn from(keys: DetachKeys) -> Self {
+        Self { keys: keys.to_string(), tilde: keys.has_tilde }
     }
 }
 
@@ -447,6 +472,19 @@ mod tests {
         for bad in ["", "d", "ctrl-", "ctrl-\u{e9}", "ctrl-a b c", "ctrl-a ctrl-a", "hyper-x"] {
             assert!(bad.parse::<DetachKeys>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn keys_are_the_same_after_a_journey() {
+        for text in ["ctrl-\\ d", "ctrl-q", "C-a,x", "^b D", "d ctrl-d", "ctrl-_ ~"] {
+            for keys in
+                [text.parse::<DetachKeys>().unwrap(), text.parse::<DetachKeys>().unwrap().with_tilde()]
+            {
+                let wire = serde_json::to_string(&keys).unwrap();
+                assert_eq!(serde_json::from_str::<DetachKeys>(&wire).unwrap(), keys, "{wire}");
+            }
+        }
+        assert!(serde_json::from_str::<DetachKeys>(r#"{"keys":"hyper-x"}"#).is_err());
     }
 
     #[test]

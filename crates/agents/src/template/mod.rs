@@ -3,14 +3,17 @@
 //! Owns one small strict grammar: `{name}` is a place, `{{` and `}}` are braces, everything else stands for itself, and
 //! an unknown name is a fault. Refuses expressions: a place is filled or the launch fails.
 
+mod phrase;
+mod piece;
+
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
+
+pub use phrase::Phrase;
+pub use piece::Piece;
 
 /// What a place in a launch template may stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,11 +44,15 @@ pub enum Place {
     Env,
     /// A message or a reason.
     Text,
+    /// An event's name in small letters with underscores.
+    Event,
+    /// What a hook's identity comes to, as SHA-256 in hexadecimal.
+    Hash,
 }
 
 impl Place {
     /// Every place.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Qd,
         Self::Dir,
         Self::Session,
@@ -59,6 +66,8 @@ impl Place {
         Self::Timeout,
         Self::Env,
         Self::Text,
+        Self::Event,
+        Self::Hash,
     ];
 
     /// The word between the braces.
@@ -78,6 +87,8 @@ impl Place {
             Self::Timeout => "timeout",
             Self::Env => "env",
             Self::Text => "text",
+            Self::Event => "event",
+            Self::Hash => "hash",
         }
     }
 
@@ -118,7 +129,7 @@ pub struct Template {
 
 /// A stretch of text, or something to be filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part<T> {
+enum Part<T> {
     /// As it stands.
     Text(String),
     /// To be filled.
@@ -131,7 +142,8 @@ impl Template {
     /// # Errors
     /// A lone brace or an unknown place.
     pub fn parse(source: &str) -> Result<Self, TemplateFault> {
-        let parts = parts(source, |word| Place::named(word).ok_or_else(|| TemplateFault::Unknown(word.to_owned())))?;
+        let parts =
+            parts(source, |word| Place::named(word).ok_or_else(|| TemplateFault::Unknown(word.to_owned())))?;
         Ok(Self { source: source.to_owned(), parts })
     }
 
@@ -192,173 +204,6 @@ impl JsonSchema for Template {
     }
 }
 
-/// A piece of a vendor's configuration: any TOML, its texts being templates.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
-    /// Text with places.
-    Text(Template),
-    /// True, false or a number.
-    Plain(Value),
-    /// A list.
-    List(Vec<Piece>),
-    /// A table.
-    Table(BTreeMap<String, Piece>),
-}
-
-impl Default for Piece {
-    fn default() -> Self {
-        Self::Table(BTreeMap::new())
-    }
-}
-
-impl Piece {
-    /// The configuration with every place filled.
-    ///
-    /// # Errors
-    /// The first place that has no value.
-    pub fn fill(&self, lookup: Lookup<'_>) -> Result<Value, Unfilled> {
-        match self {
-            Self::Text(template) => template.fill_value(lookup),
-            Self::Plain(value) => Ok(value.clone()),
-            Self::List(pieces) => pieces.iter().map(|piece| piece.fill(lookup)).collect::<Result<_, _>>().map(Value::Array),
-            Self::Table(table) => {
-                let filled: Result<serde_json::Map<_, _>, _> =
-                    table.iter().map(|(key, piece)| Ok((key.clone(), piece.fill(lookup)?))).collect();
-                filled.map(Value::Object)
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Piece {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PieceVisitor)
-    }
-}
-
-struct PieceVisitor;
-
-impl<'de> Visitor<'de> for PieceVisitor {
-    type Value = Piece;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text, a number, true, false, a list or a table")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Piece, E> {
-        Template::parse(text).map(Piece::Text).map_err(E::custom)
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Piece, E> {
-        Ok(Piece::Plain(value.into()))
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Piece, E> {
-        Ok(Piece::Plain(value.into()))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Piece, E> {
-        Ok(Piece::Plain(value.into()))
-    }
-
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Piece, E> {
-        Ok(Piece::Plain(value.into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Piece, A::Error> {
-        let mut pieces = Vec::new();
-        while let Some(piece) = list.next_element()? {
-            pieces.push(piece);
-        }
-        Ok(Piece::List(pieces))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Piece, A::Error> {
-        let mut table = BTreeMap::new();
-        while let Some((key, piece)) = map.next_entry()? {
-            table.insert(key, piece);
-        }
-        Ok(Piece::Table(table))
-    }
-}
-
-impl JsonSchema for Piece {
-    fn schema_name() -> Cow<'static, str> {
-        "Piece".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "description": "A piece of the vendor's own configuration; its texts are templates." })
-    }
-}
-
-/// Text about a payload: `{/tool_name}` is a field by JSON pointer, `{/a|/b}` the first of several that says something.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Phrase {
-    source: String,
-    parts: Vec<Part<Vec<String>>>,
-}
-
-impl Phrase {
-    /// Reads one.
-    ///
-    /// # Errors
-    /// A lone brace, or a field that is not a JSON pointer.
-    pub fn parse(source: &str) -> Result<Self, TemplateFault> {
-        let parts = parts(source, |inside| {
-            let pointers: Vec<String> = inside.split('|').map(str::to_owned).collect();
-            let are_pointers = pointers.iter().all(|pointer| pointer.starts_with('/') && pointer.len() > 1);
-            are_pointers.then_some(pointers).ok_or_else(|| TemplateFault::Pointer(inside.to_owned()))
-        })?;
-        Ok(Self { source: source.to_owned(), parts })
-    }
-
-    /// What it says about this payload; fields that are not there say nothing.
-    #[must_use]
-    pub fn say(&self, payload: &Value) -> String {
-        self.parts.iter().fold(String::new(), |mut said, part| {
-            match part {
-                Part::Text(text) => said.push_str(text),
-                Part::Open(pointers) => said.push_str(&first_said(payload, pointers)),
-            }
-            said
-        })
-    }
-}
-
-impl TryFrom<String> for Phrase {
-    type Error = TemplateFault;
-
-    fn try_from(source: String) -> Result<Self, TemplateFault> {
-        Self::parse(&source)
-    }
-}
-
-impl From<Phrase> for String {
-    fn from(phrase: Phrase) -> Self {
-        phrase.source
-    }
-}
-
-impl JsonSchema for Phrase {
-    fn schema_name() -> Cow<'static, str> {
-        "Phrase".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "Text about a payload: {/name} is a field by JSON pointer, {/a|/b} the first of several that says something.",
-        })
-    }
-}
-
-fn first_said(payload: &Value, pointers: &[String]) -> String {
-    let fields = pointers.iter().filter_map(|pointer| payload.pointer(pointer));
-    fields.map(as_text).find(|text| !text.is_empty()).unwrap_or_default()
-}
-
 fn as_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -380,7 +225,7 @@ fn parts<T>(
         let (before, from_brace) = rest.split_at(at);
         text.push_str(before);
         if let Some(after) = from_brace.strip_prefix("{{").or_else(|| from_brace.strip_prefix("}}")) {
-            text.push_str(&from_brace[..1]);
+            text.push(if from_brace.starts_with('{') { '{' } else { '}' });
             rest = after;
             continue;
         }
@@ -437,7 +282,8 @@ mod tests {
 
     #[test]
     fn a_place_that_stands_alone_keeps_its_type() {
-        let piece: Piece = serde_json::from_value(json!({ "env": "{env}", "port": "{port}", "n": [1, true] })).unwrap();
+        let piece: Piece =
+            serde_json::from_value(json!({ "env": "{env}", "port": "{port}", "n": [1, true] })).unwrap();
         let filled = piece.fill(&values).unwrap();
         assert_eq!(filled, json!({ "env": { "QD_RUNTIME_DIR": "/run/qd" }, "port": 4096, "n": [1, true] }));
     }

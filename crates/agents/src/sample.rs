@@ -1,0 +1,361 @@
+//! Recordings: a screen as a readable file, with what its rules should make of it.
+//!
+//! Owns the format: a header in TOML between two `+++` rows, then one row per row of the screen, in which `\e` stands for
+//! escape and `\\` for a backslash. Only what rules look at is kept: text, faint, inverse, hidden, and backgrounds that
+//! differ from their row's. Refuses secrets: what is recorded is masked.
+
+mod mask;
+
+use std::fmt::Write as _;
+
+use proto::agent::{AgentState, BlockedKind, Composer, Evidence};
+use serde::Deserialize;
+use term::{Attributes, Cell, Color, Limits, Screen, Size};
+
+use crate::detect::{DetectError, Detector, Heard, Look};
+use crate::manifest::Manifest;
+
+pub use mask::mask;
+
+/// What stands before and after the header.
+const FENCE: &str = "+++";
+
+/// A recorded screen and what is expected of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// What is known of it.
+    pub header: Header,
+    /// The rows, with escapes written out.
+    pub rows: Vec<String>,
+}
+
+/// What is known of a recording.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Whose screen it is.
+    pub manifest: String,
+    /// The program's version.
+    #[serde(default)]
+    pub version: String,
+    /// Columns and rows.
+    pub size: (u16, u16),
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The terminal's title.
+    #[serde(default)]
+    pub title: String,
+    /// What the program said without showing it, each without introducer and terminator: `7501;state=idle`; or `bell`.
+    #[serde(default)]
+    pub osc: Vec<String>,
+    /// What the rules should make of it.
+    pub expect: Expectation,
+}
+
+/// Where a recording comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The program itself.
+    Real,
+    /// Written by hand from the words the program is known to use.
+    Synthetic,
+}
+
+/// What rules make of a screen, as short words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expectation {
+    /// What the strongest of dialog, title and screen says: a state, `hold`, or `unknown` when none speaks.
+    pub state: String,
+    /// What a blocked agent needs.
+    pub kind: Option<BlockedKind>,
+    /// The screen rule that speaks.
+    pub rule: Option<String>,
+    /// The title rule that speaks.
+    pub title_rule: Option<String>,
+    /// The dialog that is seen.
+    pub dialog: Option<String>,
+    /// What the dialog asks.
+    pub asks: Option<String>,
+    /// What it is about.
+    pub about: Option<String>,
+    /// Its options: names, label and keys.
+    pub options: Vec<String>,
+    /// What a rule or a status report tells in words.
+    pub message: Option<String>,
+    /// What the composer holds.
+    pub composer: Composer,
+    /// How much runs in the background.
+    pub background: u32,
+    /// What the program said of itself last: the rule and its state.
+    pub heard: Option<String>,
+}
+
+/// A text that is no recording.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SampleError {
+    /// The fences are missing.
+    #[error("a recording begins with a header between two rows `+++`")]
+    NoHeader,
+    /// The header is not what it should be.
+    #[error("the header is wrong: {0}")]
+    Header(String),
+}
+
+impl Sample {
+    /// Records a screen, masked, with what the manifest's rules make of it; a state given by a person replaces theirs.
+    ///
+    /// # Errors
+    /// The manifest's tables contradict each other.
+    pub fn record(
+        manifest: &Manifest,
+        version: &str,
+        screen: &Screen,
+        state: Option<AgentState>,
+    ) -> Result<(Self, u32), DetectError> {
+        let mut masked = 0;
+        let mut clean = |text: &str| {
+            let (text, found) = mask(text);
+            masked += found;
+            text
+        };
+        let size = screen.size();
+        let mut rows: Vec<String> = (0..size.rows).map(|row| clean(&written(&screen.row_cells(row)))).collect();
+        while rows.last().is_some_and(String::is_empty) {
+            rows.pop();
+        }
+        let header = Header {
+            manifest: manifest.name.clone(),
+            version: version.to_owned(),
+            size: (size.cols, size.rows),
+            origin: Origin::Real,
+            title: clean(screen.title()),
+            osc: Vec::new(),
+            expect: Expectation::default(),
+        };
+        let mut sample = Self { header, rows };
+        sample.header.expect = sample.outcome(manifest)?;
+        if let Some(state) = state {
+            state.word().clone_into(&mut sample.header.expect.state);
+        }
+        Ok((sample, masked))
+    }
+
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// The text is none.
+    pub fn parse(text: &str) -> Result<Self, SampleError> {
+        let rest = text.strip_prefix(FENCE).and_then(|rest| rest.strip_prefix('\n')).ok_or(SampleError::NoHeader)?;
+        let (header, body) = rest.split_once("\n+++\n").ok_or(SampleError::NoHeader)?;
+        let header = toml::from_str(header).map_err(|error| SampleError::Header(error.message().to_owned()))?;
+        Ok(Self { header, rows: body.lines().map(str::to_owned).collect() })
+    }
+
+    /// The screen as a terminal would show it.
+    #[must_use]
+    pub fn screen(&self) -> Screen {
+        let (cols, rows) = self.header.size;
+        let mut screen = Screen::new(Size { cols, rows }, Limits { history_lines: 0 });
+        for said in &self.header.osc {
+            match said.as_str() {
+                "bell" => screen.feed(b"\x07"),
+                said => screen.feed(format!("\x1b]{said}\x1b\\").as_bytes()),
+            }
+        }
+        if !self.header.title.is_empty() {
+            screen.feed(format!("\x1b]0;{}\x1b\\", self.header.title).as_bytes());
+        }
+        for (row, text) in self.rows.iter().enumerate() {
+            screen.feed(format!("\x1b[{};1H{}\x1b[0m", row + 1, meant(text)).as_bytes());
+        }
+        screen
+    }
+
+    /// What a manifest's rules make of it.
+    ///
+    /// # Errors
+    /// The manifest's tables contradict each other.
+    pub fn outcome(&self, manifest: &Manifest) -> Result<Expectation, DetectError> {
+        let mut detector = Detector::new(manifest)?;
+        let mut screen = self.screen();
+        let heard = screen.take_facts().iter().filter_map(|fact| detector.hear(fact)).last();
+        let look = detector.look(&screen).unwrap_or_default();
+        Ok(Expectation::of(&look, heard.as_ref()))
+    }
+}
+
+impl Expectation {
+    /// What a look and the last thing heard say.
+    #[must_use]
+    pub fn of(look: &Look, heard: Option<&Heard>) -> Self {
+        let strongest = look.dialog.as_ref().or(look.title.as_ref()).or(look.screen.as_ref());
+        let rule = |evidence: &Option<Evidence>| evidence.as_ref().map(|evidence| evidence.rule.clone());
+        let dialog = look.dialog.as_ref().and_then(|evidence| evidence.dialog.as_ref());
+        let heard = heard.and_then(|heard| match heard {
+            Heard::Evidence(evidence) => Some(evidence),
+            Heard::Withdrawn(_) => None,
+        });
+        let told = look.screen.iter().chain(heard.map(AsRef::as_ref)).map(|evidence| &evidence.message);
+        Self {
+            state: strongest.map_or("unknown".to_owned(), |evidence| word(evidence.state)),
+            kind: strongest.and_then(|evidence| evidence.kind),
+            rule: rule(&look.screen),
+            title_rule: rule(&look.title),
+            dialog: rule(&look.dialog),
+            asks: dialog.map(|dialog| dialog.title.clone()),
+            about: dialog.map(|dialog| dialog.body.clone()).filter(|body| !body.is_empty()),
+            options: dialog.iter().flat_map(|dialog| &dialog.options).map(option_words).collect(),
+            message: told.filter(|message| !message.is_empty()).last().cloned(),
+            composer: look.composer,
+            background: look.background,
+            heard: heard.map(|evidence| format!("{} → {}", evidence.rule, word(evidence.state))),
+        }
+    }
+}
+
+fn word(state: Option<AgentState>) -> String {
+    state.map_or("hold", AgentState::word).to_owned()
+}
+
+/// `1 allow | Yes | 1`.
+fn option_words(option: &proto::agent::DialogOption) -> String {
+    format!("{} | {} | {}", option.names.join(" "), option.label, option.keys.join(" "))
+}
+
+impl std::fmt::Display for Sample {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Header { manifest, version, size, origin, title, osc, expect } = &self.header;
+        writeln!(f, "{FENCE}\nmanifest = {}", quoted(manifest))?;
+        if !version.is_empty() {
+            writeln!(f, "version = {}", quoted(version))?;
+        }
+        writeln!(f, "size = [{}, {}]", size.0, size.1)?;
+        let origin = match origin {
+            Origin::Real => "real",
+            Origin::Synthetic => "synthetic",
+        };
+        writeln!(f, "origin = {}", quoted(origin))?;
+        if !title.is_empty() {
+            writeln!(f, "title = {}", quoted(title))?;
+        }
+        if !osc.is_empty() {
+            writeln!(f, "osc = {}", list(osc))?;
+        }
+        writeln!(f, "\n[expect]\n{expect}{FENCE}")?;
+        self.rows.iter().try_for_each(|row| writeln!(f, "{row}"))
+    }
+}
+
+impl std::fmt::Display for Expectation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "state = {}", quoted(&self.state))?;
+        let kind = self.kind.and_then(|kind| serde_json::to_string(&kind).ok());
+        if let Some(kind) = kind {
+            writeln!(f, "kind = {kind}")?;
+        }
+        let words = [
+            ("rule", &self.rule),
+            ("title_rule", &self.title_rule),
+            ("dialog", &self.dialog),
+            ("asks", &self.asks),
+            ("about", &self.about),
+            ("message", &self.message),
+            ("heard", &self.heard),
+        ];
+        for (key, value) in words.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?))) {
+            writeln!(f, "{key} = {}", quoted(value))?;
+        }
+        if !self.options.is_empty() {
+            writeln!(f, "options = {}", list(&self.options))?;
+        }
+        let composer = serde_json::to_string(&self.composer).unwrap_or_default();
+        writeln!(f, "composer = {composer}")?;
+        if self.background > 0 {
+            writeln!(f, "background = {}", self.background)?;
+        }
+        Ok(())
+    }
+}
+
+/// A JSON string is a TOML string too.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+fn list(texts: &[String]) -> String {
+    let lines = texts.iter().fold(String::new(), |mut lines, text| {
+        let _ = writeln!(lines, "    {},", quoted(text));
+        lines
+    });
+    format!("[\n{lines}]")
+}
+
+/// A row as it is written down.
+fn written(cells: &[Cell]) -> String {
+    let ground = common_ground(cells);
+    let mut row = String::new();
+    let mut pen = String::new();
+    for cell in cells {
+        let style = looks(cell, ground);
+        if style != pen && cell.width > 0 {
+            row.push_str("\\e[0m");
+            row.push_str(&style);
+            pen = style;
+        }
+        if cell.text.as_str() == "\\" {
+            row.push_str("\\\\");
+        } else {
+            row.push_str(&cell.text);
+        }
+    }
+    if !pen.is_empty() {
+        row.push_str("\\e[0m");
+    }
+    row.truncate(row.trim_end().len());
+    row
+}
+
+fn common_ground(cells: &[Cell]) -> Color {
+    let count = |ground: Color| cells.iter().filter(|cell| cell.style.bg == ground).count();
+    cells.iter().map(|cell| cell.style.bg).max_by_key(|ground| count(*ground)).unwrap_or_default()
+}
+
+fn looks(cell: &Cell, ground: Color) -> String {
+    let has = |attribute| cell.style.attributes.contains(attribute);
+    let mut style = String::new();
+    for (attribute, code) in [(Attributes::DIM, 2), (Attributes::INVERSE, 7), (Attributes::HIDDEN, 8)] {
+        if has(attribute) {
+            let _ = write!(style, "\\e[{code}m");
+        }
+    }
+    if cell.style.bg != ground {
+        let _ = match cell.style.bg {
+            Color::Default => write!(style, "\\e[48;5;0m"),
+            Color::Basic(index) | Color::Indexed(index) => write!(style, "\\e[48;5;{index}m"),
+            Color::Rgb(red, green, blue) => write!(style, "\\e[48;2;{red};{green};{blue}m"),
+        };
+    }
+    style
+}
+
+/// The bytes a written row stands for.
+fn meant(row: &str) -> String {
+    let mut bytes = String::with_capacity(row.len());
+    let mut characters = row.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some('e') => bytes.push('\x1b'),
+                Some(other) => bytes.push(other),
+                None => {}
+            },
+            other => bytes.push(other),
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

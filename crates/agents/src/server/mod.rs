@@ -1,0 +1,343 @@
+//! What the server inside a vendor's program says, and what it can be asked.
+//!
+//! Owns reading its events by the manifest's table: one session is the agent's, its subagents' are not, though what they
+//! ask stands on the agent's screen. Refuses sockets: the daemon reads the stream and sends the requests.
+
+mod request;
+mod session;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto::agent::{Context, Evidence, Source, TurnEnd};
+use serde_json::Value;
+
+use crate::Manifest;
+use crate::context::ContextSpec;
+use crate::quota::QuotaSpec;
+use session::SessionSoFar;
+
+pub use request::{Ask, Method, Request, abort, answer, begin, begun, prompt};
+pub use spec::{
+    AnswerSpec, AskSpec, BeginSpec, BeginsSpec, Form, LookSpec, ModelsSpec, PartSpec, RequestSpec,
+    ServerEventSpec, ServerSpec, WhoSpec,
+};
+
+/// Most sessions that are remembered as somebody else's.
+const MOST_OTHERS: usize = 1024;
+
+/// Reads the events of one vendor server.
+#[derive(Clone, Debug)]
+pub struct ServerReader {
+    spec: ServerSpec,
+    quota: Vec<QuotaSpec>,
+    defaults: ContextSpec,
+    windows: BTreeMap<String, u64>,
+    session: Option<String>,
+    /// Subagents' sessions, and those that were asked about.
+    others: BTreeSet<String>,
+    /// The agent's own sessions before this one, each with its newest prompts: another one means that a person went back.
+    former: BTreeMap<String, Vec<String>>,
+    now: SessionSoFar,
+    said: Option<Evidence>,
+}
+
+/// Something to be asked, whose answer goes back to [`ServerReader::fetched`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fetch {
+    /// The request.
+    pub request: Request,
+    purpose: Purpose,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Purpose {
+    Models,
+    Look(String),
+    Who(String),
+}
+
+/// What became known.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerNews {
+    /// What the server says about the state.
+    Evidence(Evidence),
+    /// It says nothing any more.
+    Withdrawn(Source),
+    /// The session that is the agent's.
+    Session(String),
+    /// How full its context is.
+    Context(Context),
+    /// A prompt was taken: a turn begins.
+    PromptSubmitted,
+    /// A turn is over.
+    TurnEnded {
+        /// How.
+        end: TurnEnd,
+        /// What the agent said last.
+        text: String,
+    },
+    /// Something must be asked.
+    Fetch(Fetch),
+}
+
+/// Whose session an event is about.
+enum Whose {
+    Own,
+    Former,
+    Others,
+    Unknown(String),
+}
+
+impl ServerReader {
+    /// Reads for this vendor, whose session may be known already; none when its manifest describes no server.
+    #[must_use]
+    pub fn new(manifest: &Manifest, session: Option<String>) -> Option<Self> {
+        Some(Self {
+            spec: manifest.server.clone()?,
+            quota: manifest.quota.clone(),
+            defaults: manifest.context.clone().unwrap_or_default(),
+            windows: BTreeMap::new(),
+            session,
+            others: BTreeSet::new(),
+            former: BTreeMap::new(),
+            now: SessionSoFar::default(),
+            said: None,
+        })
+    }
+
+    /// The session that is the agent's.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// What the agent said last since the newest prompt.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.now.text()
+    }
+
+    /// What the agent waits for, oldest first.
+    #[must_use]
+    pub fn asks(&self) -> &[Ask] {
+        self.now.asks()
+    }
+
+    /// The stream was opened, for the first time or again: what must be asked to know what happened before.
+    #[must_use]
+    pub fn opened(&mut self) -> Vec<Fetch> {
+        self.now.forget_asks();
+        let models = self.spec.models.as_ref().and_then(|models| fetch(&models.path, Purpose::Models));
+        models.into_iter().chain(self.looks()).collect()
+    }
+
+    /// The stream broke: what was said counts no more.
+    #[must_use]
+    pub fn lost(&mut self) -> Vec<ServerNews> {
+        self.said.take().map(|said| ServerNews::Withdrawn(said.source)).into_iter().collect()
+    }
+
+    /// Takes one event.
+    #[must_use]
+    pub fn event(&mut self, event: &Value) -> Vec<ServerNews> {
+        let mut news = Vec::new();
+        self.read(event, &mut news);
+        self.weigh(&mut news);
+        news
+    }
+
+    /// Takes the answer to a [`Fetch`].
+    #[must_use]
+    pub fn fetched(&mut self, fetch: &Fetch, answer: &Value) -> Vec<ServerNews> {
+        let mut news = Vec::new();
+        match &fetch.purpose {
+            Purpose::Models => self.learn_windows(answer, &mut news),
+            Purpose::Look(id) => self.looked(id, answer, &mut news),
+            Purpose::Who(session) => self.told_who(session, answer, &mut news),
+        }
+        self.weigh(&mut news);
+        news
+    }
+
+    fn looks(&self) -> Vec<Fetch> {
+        self.spec.look.iter().filter_map(|look| fetch(&look.path, Purpose::Look(look.id.clone()))).collect()
+    }
+
+    fn read(&mut self, event: &Value, news: &mut Vec<ServerNews>) {
+        let Some(kind) = self.spec.type_at.text(event) else { return };
+        let fits = |spec: &&ServerEventSpec| spec.kind_of_event == kind && spec.when.holds(event);
+        let fitting: Vec<ServerEventSpec> = self.spec.event.iter().filter(fits).cloned().collect();
+        let about = self.spec.session_at.text(event).map(str::to_owned);
+        for spec in &fitting {
+            if let Some(begins) = &spec.begins {
+                self.begins(begins, event, news);
+            }
+            // What a subagent asks stands on the agent's screen: whoever asks, the agent is blocked.
+            self.now.take_ask(spec, event);
+            match self.whose(about.as_deref()) {
+                Whose::Own => self.apply(spec, event, news),
+                Whose::Former => self.may_return(spec, event, about.as_deref(), news),
+                Whose::Others => {}
+                Whose::Unknown(session) => self.ask_who(&session, news),
+            }
+        }
+    }
+
+    fn begins(&mut self, spec: &BeginsSpec, event: &Value, news: &mut Vec<ServerNews>) {
+        let Some(session) = spec.session.text(event) else { return };
+        if spec.parent.text(event).is_some() {
+            self.remember_other(session);
+        } else {
+            self.adopt(session, news);
+        }
+    }
+
+    fn adopt(&mut self, session: &str, news: &mut Vec<ServerNews>) {
+        if self.session.as_deref() == Some(session) {
+            return;
+        }
+        self.others.remove(session);
+        self.former.remove(session);
+        let before = std::mem::take(&mut self.now);
+        if let Some(former) = self.session.replace(session.to_owned())
+            && self.former.len() < MOST_OTHERS
+        {
+            self.former.insert(former, before.prompts().to_vec());
+        }
+        news.push(ServerNews::Session(session.to_owned()));
+    }
+
+    /// A former session that takes a new prompt is the agent's again.
+    fn may_return(
+        &mut self,
+        spec: &ServerEventSpec,
+        event: &Value,
+        session: Option<&str>,
+        news: &mut Vec<ServerNews>,
+    ) {
+        let Some((session, prompt)) = session.zip(spec.prompt.as_ref().and_then(|prompt| prompt.text(event)))
+        else {
+            return;
+        };
+        let is_new = self.former.get(session).is_some_and(|seen| !seen.iter().any(|seen| seen == prompt));
+        if is_new {
+            self.adopt(session, news);
+            self.apply(spec, event, news);
+        }
+    }
+
+    fn remember_other(&mut self, session: &str) {
+        if self.others.len() >= MOST_OTHERS {
+            self.others.pop_first();
+        }
+        self.others.insert(session.to_owned());
+    }
+
+    fn whose(&self, session: Option<&str>) -> Whose {
+        match session {
+            None => Whose::Others,
+            Some(session) if self.session.as_deref() == Some(session) => Whose::Own,
+            Some(session) if self.former.contains_key(session) => Whose::Former,
+            Some(session) if self.others.contains(session) => Whose::Others,
+            Some(session) => Whose::Unknown(session.to_owned()),
+        }
+    }
+
+    /// An unknown session is a subagent's or one that a person went to: only the server can say.
+    fn ask_who(&mut self, session: &str, news: &mut Vec<ServerNews>) {
+        let path = self.spec.who.as_ref().map(|who| who.path.say(&serde_json::json!({ "session": session })));
+        self.remember_other(session);
+        let asked = path.and_then(|path| fetch(&path, Purpose::Who(session.to_owned())));
+        news.extend(asked.map(ServerNews::Fetch));
+    }
+
+    fn told_who(&mut self, session: &str, answer: &Value, news: &mut Vec<ServerNews>) {
+        let Some(who) = &self.spec.who else { return };
+        if answer.is_object() && who.parent.text(answer).is_none() {
+            self.adopt(session, news);
+            news.extend(self.looks().into_iter().map(ServerNews::Fetch));
+        }
+    }
+
+    fn apply(&mut self, spec: &ServerEventSpec, event: &Value, news: &mut Vec<ServerNews>) {
+        if self.now.take_prompt(spec, event) {
+            news.push(ServerNews::PromptSubmitted);
+        }
+        self.now.take_status(spec, event, &self.quota);
+        self.now.take_text(spec, event);
+        if self.now.count(spec, event) {
+            news.extend(self.context().map(ServerNews::Context));
+        }
+        if let Some((end, text)) = spec.end.and_then(|end| self.now.end_turn(end)) {
+            news.push(ServerNews::TurnEnded { end, text });
+        }
+    }
+
+    fn context(&self) -> Option<Context> {
+        let (used, total, model) = self.now.figures()?;
+        let listed = model.and_then(|model| self.windows.get(model)).copied();
+        Some(Context { used, total, window: listed.or_else(|| self.defaults.window(model)) })
+    }
+
+    fn learn_windows(&mut self, answer: &Value, news: &mut Vec<ServerNews>) {
+        let Some(spec) = &self.spec.models else { return };
+        let providers = spec.providers.of(answer).and_then(Value::as_array);
+        for provider in providers.into_iter().flatten() {
+            let (Some(name), Some(models)) = (spec.provider.text(provider), spec.models.of(provider)) else {
+                continue;
+            };
+            let models = models.as_object().into_iter().flatten();
+            let windows = models
+                .filter_map(|(model, about)| Some((format!("{name}/{model}"), spec.window.count(about)?)));
+            self.windows.extend(windows);
+        }
+        news.extend(self.context().map(ServerNews::Context));
+    }
+
+    fn looked(&mut self, id: &str, answer: &Value, news: &mut Vec<ServerNews>) {
+        let Some(look) = self.spec.look.iter().find(|look| look.id == id).cloned() else { return };
+        for event in self.as_events(&look, answer) {
+            self.read(&event, news);
+        }
+    }
+
+    /// The items of an answer as events.
+    fn as_events(&self, look: &LookSpec, answer: &Value) -> Vec<Value> {
+        let event = |session: Option<&str>, item: Value| {
+            let mut event = Value::Null;
+            self.spec.type_at.put(&mut event, look.reads_as.clone().into());
+            look.item_at.put(&mut event, item);
+            if let Some(session) = session {
+                self.spec.session_at.put(&mut event, session.into());
+            }
+            event
+        };
+        let Some(otherwise) = &look.otherwise else {
+            return answer.as_array().into_iter().flatten().map(|item| event(None, item.clone())).collect();
+        };
+        let Some(table) = answer.as_object() else { return Vec::new() };
+        let own = self.session.as_deref().filter(|session| !table.contains_key(*session));
+        let missing = own.map(|session| event(Some(session), otherwise.fill(&Value::Null)));
+        table.iter().map(|(session, item)| event(Some(session), item.clone())).chain(missing).collect()
+    }
+
+    /// Says what all of it means for the state, if that is new.
+    fn weigh(&mut self, news: &mut Vec<ServerNews>) {
+        let evidence = self.now.evidence();
+        if evidence == self.said {
+            return;
+        }
+        match &evidence {
+            Some(evidence) => news.push(ServerNews::Evidence(evidence.clone())),
+            None => news.push(ServerNews::Withdrawn(Source::Server)),
+        }
+        self.said = evidence;
+    }
+}
+
+fn fetch(path: &str, purpose: Purpose) -> Option<Fetch> {
+    Some(Fetch { request: Request::get(path)?, purpose })
+}

@@ -1,0 +1,116 @@
+//! Requests to a vendor's server, as data.
+//!
+//! Owns filling the manifest's forms. Refuses sending, and refuses ids that would mean another path.
+
+use proto::agent::BlockedKind;
+use serde_json::{Value, json};
+
+use super::spec::{RequestSpec, ServerSpec};
+
+/// How a request is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Something is asked for.
+    Get,
+    /// Something is to be done.
+    Post,
+}
+
+impl Method {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// How.
+    pub method: Method,
+    /// Where.
+    pub path: String,
+    /// What is posted.
+    pub body: Option<Value>,
+    /// Only for show: what comes of it does not matter.
+    pub is_for_show: bool,
+}
+
+/// A request of the agent that somebody must answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The vendor's id of it.
+    pub id: String,
+    /// Which rule saw it.
+    pub rule: String,
+    /// What it is for.
+    pub kind: BlockedKind,
+    /// What is asked, in one line.
+    pub title: String,
+    /// What it is about.
+    pub body: String,
+    /// The labels of what may be answered, where it says so.
+    pub options: Vec<String>,
+}
+
+impl Request {
+    /// Asks for what lies at a path.
+    pub(crate) fn get(path: &str) -> Option<Self> {
+        let path = plain(path.to_owned())?;
+        Some(Self { method: Method::Get, path, body: None, is_for_show: false })
+    }
+}
+
+/// The requests that hand a prompt over to a session, in order; none when the vendor's server takes no prompts.
+#[must_use]
+pub fn prompt(spec: &ServerSpec, session: &str, text: &str) -> Option<Vec<Request>> {
+    let facts = json!({ "session": session, "text": text });
+    let requests: Option<Vec<Request>> = spec.prompt.iter().map(|request| post(request, &facts)).collect();
+    requests.filter(|requests| !requests.is_empty())
+}
+
+/// The request that begins a session.
+#[must_use]
+pub fn begin(spec: &ServerSpec) -> Option<Request> {
+    post(&spec.begin.as_ref()?.request, &json!({}))
+}
+
+/// The session that was begun, from the answer to [`begin`].
+#[must_use]
+pub fn begun(spec: &ServerSpec, answer: &Value) -> Option<String> {
+    spec.begin.as_ref()?.session.text(answer).map(str::to_owned)
+}
+
+/// The request that interrupts a session's turn.
+#[must_use]
+pub fn abort(spec: &ServerSpec, session: &str) -> Option<Request> {
+    post(spec.abort.as_ref()?, &json!({ "session": session }))
+}
+
+/// The request that answers one of the agent's; `text` is said with it where the vendor takes words.
+#[must_use]
+pub fn answer(spec: &ServerSpec, ask: &Ask, answer: &str, text: &str) -> Option<Request> {
+    let facts = json!({ "id": ask.id, "answer": answer, "text": text });
+    let fits = |names: &[String]| names.is_empty() || names.iter().any(|name| name == answer);
+    let found = spec.answer.iter().find(|spec| spec.kind == ask.kind && fits(&spec.names))?;
+    post(&found.request, &facts)
+}
+
+fn post(spec: &RequestSpec, facts: &Value) -> Option<Request> {
+    let path = plain(spec.path.say(facts))?;
+    let body = spec.body.as_ref().map(|form| form.fill(facts));
+    Some(Request { method: Method::Post, path, body, is_for_show: spec.is_for_show })
+}
+
+/// A path in which ids have brought nothing that a path could not hold; none otherwise.
+pub(crate) fn plain(path: String) -> Option<String> {
+    let is_plain = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.' | b'?' | b'=' | b'&')
+    };
+    let is_whole = path.starts_with('/') && !path.contains("//") && !path.contains("..");
+    (is_whole && path.bytes().all(is_plain)).then_some(path)
+}

@@ -1,0 +1,205 @@
+//! What is known of the agent's session from its server's events.
+//!
+//! Owns the state between events: the status, open requests, the turn's text, the tokens. Refuses telling sessions
+//! apart: it is given only what is about the agent's own, and what anybody asks.
+
+use proto::agent::{AgentState, Evidence, Quota, Source, TurnEnd};
+use serde_json::Value;
+
+use super::request::Ask;
+use super::spec::{AskSpec, ServerEventSpec};
+use crate::quota::{QuotaSpec, instant};
+use crate::transcript::fields::sum;
+use crate::transcript::{EndWord, one_line};
+
+/// Most requests that are remembered as open.
+const MOST_ASKS: usize = 64;
+
+/// Most prompts that are remembered as seen.
+const MOST_PROMPTS: usize = 32;
+
+/// Most parts of one message.
+const MOST_PARTS: usize = 256;
+
+/// The longest text of a turn that is kept, in bytes.
+const LONGEST_TEXT: usize = 1024 * 1024;
+
+/// The session so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SessionSoFar {
+    status: Option<Evidence>,
+    asks: Vec<Ask>,
+    failure: Option<Evidence>,
+    is_interrupted: bool,
+    is_in_turn: bool,
+    prompts: Vec<String>,
+    reply: Option<String>,
+    parts: Vec<(String, String)>,
+    text: String,
+    used: Option<u64>,
+    total: u64,
+    model: Option<String>,
+}
+
+impl SessionSoFar {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The newest prompts.
+    pub(super) fn prompts(&self) -> &[String] {
+        &self.prompts
+    }
+
+    pub(super) fn asks(&self) -> &[Ask] {
+        &self.asks
+    }
+
+    pub(super) fn forget_asks(&mut self) {
+        self.asks.clear();
+    }
+
+    /// The tokens in the context, those of the whole session, and the model.
+    pub(super) fn figures(&self) -> Option<(u64, u64, Option<&str>)> {
+        Some((self.used?, self.total, self.model.as_deref()))
+    }
+
+    /// What all of it means for the state: an open request, else a failure, else the status.
+    pub(super) fn evidence(&self) -> Option<Evidence> {
+        if let Some(ask) = self.asks.first() {
+            let known = Evidence::new(Source::Server, ask.rule.clone(), Some(AgentState::Blocked));
+            let parts = [ask.title.as_str(), ask.body.as_str()];
+            let message =
+                one_line(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": "));
+            return Some(Evidence { kind: Some(ask.kind), message, ..known });
+        }
+        let is_busy = self.status.as_ref().and_then(|status| status.state).is_some_and(AgentState::is_busy);
+        let failure = self.failure.as_ref().filter(|_| !is_busy);
+        failure.or(self.status.as_ref()).cloned()
+    }
+
+    pub(super) fn take_ask(&mut self, spec: &ServerEventSpec, event: &Value) {
+        if let Some(settled) = spec.settles.as_ref().and_then(|id| id.text(event)) {
+            self.asks.retain(|ask| ask.id != settled);
+        }
+        let Some(ask) = spec.ask.as_ref().and_then(|ask| read_ask(&spec.id, ask, event)) else { return };
+        if self.asks.len() < MOST_ASKS && !self.asks.iter().any(|open| open.id == ask.id) {
+            self.asks.push(ask);
+        }
+    }
+
+    /// Takes a prompt; whether it is a new one.
+    pub(super) fn take_prompt(&mut self, spec: &ServerEventSpec, event: &Value) -> bool {
+        let Some(prompt) = spec.prompt.as_ref().and_then(|prompt| prompt.text(event)) else { return false };
+        // Servers speak of older prompts again, to add what came of them.
+        if self.prompts.iter().any(|seen| seen == prompt) {
+            return false;
+        }
+        if self.prompts.len() >= MOST_PROMPTS {
+            self.prompts.remove(0);
+        }
+        self.prompts.push(prompt.to_owned());
+        self.text.clear();
+        self.begin_turn();
+        true
+    }
+
+    pub(super) fn take_status(&mut self, spec: &ServerEventSpec, event: &Value, quotas: &[QuotaSpec]) {
+        self.is_interrupted |= spec.interrupts;
+        if let Some(fails) = &spec.fails {
+            let known = Evidence::new(Source::Server, spec.id.clone(), Some(AgentState::Error));
+            self.failure =
+                Some(with_quota(Evidence { message: one_line(&fails.say(event)), ..known }, None, quotas));
+        }
+        let Some(state) = spec.state else { return };
+        if state.is_busy() && !self.is_in_turn {
+            self.begin_turn();
+        }
+        let message = spec.message.as_ref().map(|message| one_line(&message.say(event))).unwrap_or_default();
+        let reset = spec.reset.iter().find_map(|reset| reset.of(event)).and_then(instant);
+        let known = Evidence::new(Source::Server, spec.id.clone(), Some(state));
+        self.status = Some(with_quota(Evidence { message, ..known }, reset, quotas));
+    }
+
+    pub(super) fn take_text(&mut self, spec: &ServerEventSpec, event: &Value) {
+        if let Some(reply) = spec.reply.as_ref().and_then(|reply| reply.text(event))
+            && self.reply.as_deref() != Some(reply)
+        {
+            self.reply = Some(reply.to_owned());
+            self.parts.clear();
+        }
+        let Some(part) = &spec.part else { return };
+        let (Some(message), Some(id), Some(text)) =
+            (part.message.text(event), part.id.text(event), part.text.text(event))
+        else {
+            return;
+        };
+        // Prompts have parts too: only those of the model's own message are what the agent said.
+        if self.reply.as_deref() != Some(message) {
+            return;
+        }
+        if let Some((_, known)) = self.parts.iter_mut().find(|(known, _)| known == id) {
+            text.clone_into(known);
+        } else if self.parts.len() < MOST_PARTS {
+            self.parts.push((id.to_owned(), text.to_owned()));
+        }
+        self.text = self.parts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
+        let cut = self.text.floor_char_boundary(LONGEST_TEXT);
+        self.text.truncate(cut);
+    }
+
+    /// Counts tokens; whether a figure changed.
+    pub(super) fn count(&mut self, spec: &ServerEventSpec, event: &Value) -> bool {
+        let before = (self.used, self.total);
+        if let Some(used) = sum(&spec.used, event).filter(|used| *used > 0) {
+            self.used = Some(used);
+            self.model = spec.model.as_ref().map(|model| model.say(event)).or_else(|| self.model.take());
+        }
+        self.total = sum(&spec.total, event).unwrap_or(self.total);
+        before != (self.used, self.total)
+    }
+
+    /// Ends the turn, if one is under way.
+    pub(super) fn end_turn(&mut self, end: EndWord) -> Option<(TurnEnd, String)> {
+        if !std::mem::take(&mut self.is_in_turn) {
+            return None;
+        }
+        let end = if self.is_interrupted || end == EndWord::Interrupted {
+            TurnEnd::Interrupted
+        } else if self.failure.is_some() {
+            TurnEnd::Failed
+        } else {
+            TurnEnd::Done
+        };
+        Some((end, self.text.clone()))
+    }
+
+    fn begin_turn(&mut self) {
+        self.is_in_turn = true;
+        self.is_interrupted = false;
+        self.failure = None;
+    }
+}
+
+fn read_ask(rule: &str, spec: &AskSpec, event: &Value) -> Option<Ask> {
+    let id = spec.id.text(event)?.to_owned();
+    let listed = spec.options.as_ref().and_then(|options| options.of(event)).and_then(Value::as_array);
+    let label = |option: &Value| match &spec.label {
+        Some(label) => label.text(option).map(one_line),
+        None => option.as_str().map(one_line),
+    };
+    Some(Ask {
+        id,
+        rule: rule.to_owned(),
+        kind: spec.kind,
+        title: one_line(&spec.title.say(event)),
+        body: spec.body.as_ref().map(|body| one_line(&body.say(event))).unwrap_or_default(),
+        options: listed.into_iter().flatten().filter_map(label).collect(),
+    })
+}
+
+/// A wait for the vendor is a quota when its words say so: servers wait for many reasons.
+fn with_quota(evidence: Evidence, reset_at: Option<u64>, quotas: &[QuotaSpec]) -> Evidence {
+    let is_quota = quotas.iter().any(|quota| quota.pattern.is_in(&evidence.message));
+    Evidence { quota: is_quota.then_some(Quota { reset_at }), ..evidence }
+}

@@ -1,0 +1,265 @@
+//! Facts about the event streams that a real server sent.
+
+use proto::agent::{AgentState, BlockedKind};
+use serde_json::json;
+
+use super::*;
+
+macro_rules! recorded {
+    ($name:literal) => {
+        include_str!(concat!("../../tests/fixtures/server/opencode-1.18.33-", $name, ".sse"))
+    };
+}
+
+const SESSION: &str = "ses_e1df80e8affe0zUzicuAk0Jj4L";
+
+fn manifest() -> Manifest {
+    toml::from_str(include_str!("../../manifests/opencode.toml")).unwrap()
+}
+
+fn spec() -> ServerSpec {
+    manifest().server.unwrap()
+}
+
+fn fresh() -> ServerReader {
+    ServerReader::new(&manifest(), None).unwrap()
+}
+
+fn with_session() -> ServerReader {
+    ServerReader::new(&manifest(), Some(SESSION.to_owned())).unwrap()
+}
+
+fn events(stream: &str) -> Vec<Value> {
+    let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+fn play(reader: &mut ServerReader, stream: &str) -> Vec<ServerNews> {
+    events(stream).iter().flat_map(|event| reader.event(event)).collect()
+}
+
+/// The states in the order they were said.
+fn states(news: &[ServerNews]) -> Vec<(&str, AgentState)> {
+    let evidence = news.iter().filter_map(|one| match one {
+        ServerNews::Evidence(evidence) => Some((evidence.rule.as_str(), evidence.state.unwrap())),
+        _ => None,
+    });
+    evidence.collect()
+}
+
+fn ends(news: &[ServerNews]) -> Vec<(TurnEnd, &str)> {
+    let ends = news.iter().filter_map(|one| match one {
+        ServerNews::TurnEnded { end, text } => Some((*end, text.as_str())),
+        _ => None,
+    });
+    ends.collect()
+}
+
+fn evidence<'n>(news: &'n [ServerNews], rule: &str) -> &'n Evidence {
+    let found = news.iter().find_map(|one| match one {
+        ServerNews::Evidence(evidence) if evidence.rule == rule => Some(evidence),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_permission_blocks_until_it_is_answered() {
+    let news = play(&mut fresh(), recorded!("permission"));
+    let (working, blocked, idle) = (AgentState::Working, AgentState::Blocked, AgentState::Idle);
+    assert_eq!(
+        states(&news),
+        [
+            ("busy", working),
+            ("permission", blocked),
+            ("busy", working),
+            ("idle", idle),
+            ("busy", working),
+            ("idle", idle)
+        ]
+    );
+    let asked = evidence(&news, "permission");
+    assert_eq!((asked.kind, asked.message.as_str()), (Some(BlockedKind::Permission), "bash: echo hi"));
+}
+
+#[test]
+fn a_turn_ends_with_its_last_text_and_a_queued_prompt_belongs_to_it() {
+    let news = play(&mut fresh(), recorded!("permission"));
+    assert_eq!(ends(&news), [(TurnEnd::Done, "all done here"), (TurnEnd::Done, "queued while busy")]);
+    let prompts = news.iter().filter(|one| **one == ServerNews::PromptSubmitted).count();
+    assert_eq!(prompts, 3);
+}
+
+#[test]
+fn the_session_is_learnt_from_its_beginning() {
+    let news = play(&mut fresh(), recorded!("permission"));
+    assert_eq!(news.first(), Some(&ServerNews::Session(SESSION.to_owned())));
+}
+
+#[test]
+fn the_context_has_the_window_the_server_lists() {
+    let mut reader = fresh();
+    let models = reader.opened().into_iter().find(|fetch| fetch.purpose == Purpose::Models).unwrap();
+    let listed = json!({ "providers": [{ "id": "fake", "models": { "fake-model": { "limit": { "context": 200_000 } } } }] });
+    assert!(reader.fetched(&models, &listed).is_empty());
+    let news = play(&mut reader, recorded!("permission"));
+    let mut context = news.iter().filter_map(|one| match one {
+        ServerNews::Context(context) => Some(*context),
+        _ => None,
+    });
+    let last = context.next_back().unwrap();
+    assert_eq!(last, Context { used: 60_020, window: Some(200_000), total: 240_080 });
+    assert_eq!(last.percent(), Some(30));
+}
+
+#[test]
+fn a_question_blocks_with_its_options() {
+    let mut reader = with_session();
+    let mut asked = Vec::new();
+    let mut news = Vec::new();
+    for event in events(recorded!("question")) {
+        news.extend(reader.event(&event));
+        asked.extend(reader.asks().first().cloned());
+    }
+    let ask = asked.first().unwrap();
+    assert_eq!((ask.kind, ask.title.as_str()), (BlockedKind::Question, "Which colour?"));
+    assert_eq!(ask.options, ["Red", "Blue"]);
+    assert!(reader.asks().is_empty());
+    assert_eq!(ends(&news), [(TurnEnd::Done, "thanks")]);
+    let request = answer(&spec(), ask, "Blue", "").unwrap();
+    assert_eq!(request.path, format!("/question/{}/reply", ask.id));
+    assert_eq!(request.body, Some(json!({ "answers": [["Blue"]] })));
+}
+
+#[test]
+fn a_wait_for_the_provider_is_work_with_a_quota() {
+    let news = play(&mut with_session(), recorded!("quota"));
+    let waits = evidence(&news, "retry");
+    assert_eq!((waits.state, waits.message.as_str()), (Some(AgentState::Working), "You exceeded your quota"));
+    assert_eq!(waits.quota.unwrap().reset_at, Some(1_794_797_209_249));
+    assert_eq!(states(&news).last(), Some(&("idle", AgentState::Idle)));
+}
+
+#[test]
+fn a_failure_stays_until_the_next_turn() {
+    let mut reader = with_session();
+    let news = play(&mut reader, recorded!("failure"));
+    assert_eq!(states(&news).last(), Some(&("failed", AgentState::Error)));
+    assert_eq!(evidence(&news, "failed").message, "boom 400");
+    assert_eq!(ends(&news), [(TurnEnd::Failed, "")], "its second end is none");
+    let busy = json!({ "type": "session.status", "properties": { "sessionID": SESSION, "status": { "type": "busy" } } });
+    assert_eq!(states(&reader.event(&busy)), [("busy", AgentState::Working)]);
+}
+
+#[test]
+fn an_interrupted_turn_is_no_failure() {
+    let mut reader = ServerReader::new(&manifest(), Some("ses_e1df6762effeN5jGUC28gw8k3U".into())).unwrap();
+    let news = play(&mut reader, recorded!("interrupted"));
+    assert_eq!(ends(&news), [(TurnEnd::Interrupted, ""), (TurnEnd::Done, "with draft")]);
+    assert!(!states(&news).iter().any(|(_, state)| *state == AgentState::Error));
+}
+
+#[test]
+fn a_subagents_request_blocks_but_its_end_ends_nothing() {
+    let news = play(&mut with_session(), recorded!("child"));
+    let (working, blocked, idle) = (AgentState::Working, AgentState::Blocked, AgentState::Idle);
+    let expected = [("busy", working), ("permission", blocked), ("busy", working), ("idle", idle)];
+    assert_eq!(states(&news), expected);
+    assert_eq!(ends(&news), [(TurnEnd::Done, "parent done")]);
+    assert!(!news.iter().any(|one| matches!(one, ServerNews::Session(_) | ServerNews::Fetch(_))));
+}
+
+#[test]
+fn an_unknown_session_is_asked_about_once() {
+    let mut reader = fresh();
+    let news = play(&mut reader, recorded!("question"));
+    let asked: Vec<&Fetch> = news
+        .iter()
+        .filter_map(|one| if let ServerNews::Fetch(fetch) = one { Some(fetch) } else { None })
+        .collect();
+    let [who] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(who.request.path, format!("/session/{SESSION}"));
+    assert!(reader.fetched(who, &json!({ "id": SESSION, "parentID": "ses_x" })).is_empty(), "a subagent's");
+    let news = reader.fetched(who, &json!({ "id": SESSION }));
+    assert_eq!(news.first(), Some(&ServerNews::Session(SESSION.to_owned())));
+    assert_eq!(news.len(), 4, "then it is looked at: {news:?}");
+}
+
+#[test]
+fn a_person_who_goes_to_another_session_takes_the_agent_along_and_back() {
+    let mut reader = fresh();
+    let first = play(&mut reader, recorded!("permission"));
+    assert!(first.contains(&ServerNews::Session(SESSION.to_owned())));
+    let news = play(&mut reader, recorded!("begun"));
+    assert!(news.contains(&ServerNews::Session("ses_e1df6762effeN5jGUC28gw8k3U".into())));
+    let late = json!({ "type": "session.status", "properties": { "sessionID": SESSION, "status": { "type": "busy" } } });
+    assert!(reader.event(&late).is_empty(), "the former session works on by itself");
+    let back = json!({ "type": "message.updated", "properties": { "sessionID": SESSION, "info": { "role": "user", "id": "msg_new" } } });
+    assert_eq!(reader.event(&back).first(), Some(&ServerNews::Session(SESSION.to_owned())));
+}
+
+#[test]
+fn a_stream_opened_again_tells_what_is_open_now() {
+    let mut reader = with_session();
+    let fetches = reader.opened();
+    let by = |id: &str| fetches.iter().find(|fetch| fetch.purpose == Purpose::Look(id.into())).unwrap();
+    let news = reader.fetched(by("status"), &json!({ SESSION: { "type": "busy" } }));
+    assert_eq!(states(&news), [("busy", AgentState::Working)]);
+    let open = json!([{ "id": "per_1", "sessionID": "ses_child", "permission": "edit", "patterns": ["a.rs"], "metadata": {} }]);
+    let news = reader.fetched(by("permissions"), &open);
+    assert_eq!(states(&news), [("permission", AgentState::Blocked)]);
+    assert_eq!(reader.lost(), [ServerNews::Withdrawn(Source::Server)]);
+    let again = reader.opened();
+    assert_eq!(again, fetches);
+    let news = reader.fetched(by("status"), &json!({}));
+    assert_eq!(states(&news), [("idle", AgentState::Idle)], "a session that is not listed does nothing");
+}
+
+#[test]
+fn a_server_without_a_session_says_nothing_yet() {
+    let mut reader = fresh();
+    for fetch in reader.opened() {
+        assert!(reader.fetched(&fetch, &json!({})).is_empty());
+        assert!(reader.fetched(&fetch, &json!([])).is_empty());
+    }
+    assert!(reader.event(&json!({ "type": "server.connected", "properties": {} })).is_empty());
+}
+
+#[test]
+fn requests_are_written_as_the_server_takes_them() {
+    let requests = prompt(&spec(), SESSION, "say \"hi\"\nthen stop {/x}").unwrap();
+    let [show, submit] = requests.as_slice() else { panic!("{requests:?}") };
+    assert!(show.is_for_show && !submit.is_for_show);
+    assert_eq!(show.body, Some(json!({ "sessionID": SESSION })));
+    assert_eq!(submit.path, format!("/session/{SESSION}/prompt_async"));
+    let text = "say \"hi\"\nthen stop {/x}";
+    assert_eq!(submit.body, Some(json!({ "parts": [{ "type": "text", "text": text }] })));
+    assert_eq!(begin(&spec()).unwrap().body, Some(json!({})));
+    assert_eq!(begun(&spec(), &json!({ "id": "ses_1" })).as_deref(), Some("ses_1"));
+    assert_eq!(abort(&spec(), SESSION).unwrap().path, format!("/session/{SESSION}/abort"));
+}
+
+#[test]
+fn an_id_that_would_mean_another_path_makes_no_request() {
+    for hostile in ["../config", "a b", "x\r\nHost: y", "", "ünï"] {
+        assert_eq!(prompt(&spec(), hostile, "hi"), None, "{hostile:?}");
+        assert_eq!(abort(&spec(), hostile), None, "{hostile:?}");
+    }
+}
+
+#[test]
+fn permissions_are_answered_by_name() {
+    let ask = Ask {
+        id: "per_1".into(),
+        rule: "permission".into(),
+        kind: BlockedKind::Permission,
+        title: String::new(),
+        body: String::new(),
+        options: Vec::new(),
+    };
+    let reply = |name: &str| answer(&spec(), &ask, name, "").and_then(|request| request.body);
+    assert_eq!(reply("allow"), Some(json!({ "reply": "once" })));
+    assert_eq!(reply("always"), Some(json!({ "reply": "always" })));
+    assert_eq!(reply("deny"), Some(json!({ "reply": "reject" })));
+    assert_eq!(reply("perhaps"), None);
+}

@@ -1,0 +1,62 @@
+//! `qd mcp`: the tools for agents, on standard input and output or on the loopback. Owns the choice between the two and
+//! where the token comes from; refuses tokens on the command line, where everybody can read them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use mcp::{Setup, Token};
+
+use crate::context::{self, Context};
+use crate::errors::CliError;
+
+/// The variable with the token for `--http`.
+const TOKEN: &str = "QD_MCP_TOKEN";
+
+/// Serve the tools for agents over MCP, on standard input and output
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Serve over HTTP at this loopback address instead; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "reference")]
+    http: Option<SocketAddr>,
+
+    /// A file of mode 0600 with the bearer token for --http; otherwise QD_MCP_TOKEN has it
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+
+    /// Print the reference of all tools and end
+    #[arg(long)]
+    reference: bool,
+}
+
+impl McpArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        if self.reference {
+            context.out.bytes(mcp::reference().as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let setup = setup(context)?;
+        let Some(address) = self.http else {
+            mcp::serve_stdio(setup).map_err(CliError::io("the server cannot be started"))?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        let token = match self.token_file {
+            Some(path) => Token::from_file(&path),
+            None => Token::new(&std::env::var(TOKEN).unwrap_or_default()),
+        };
+        let usage = |error: mcp::HttpError| CliError::usage(error.to_string());
+        let mut told = Ok(());
+        let ready = |at: SocketAddr| told = context.out.line(&format!("listening at http://{at}/mcp"));
+        mcp::serve_http(setup, address, token.map_err(usage)?, ready).map_err(usage)?;
+        told?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The surroundings of a server. A private daemon, when one is asked for, is started now: it lives as long as we do.
+fn setup(context: &mut Context) -> Result<Setup, CliError> {
+    let places = if context.is_ephemeral() { context.door()?.places().clone() } else { context::places()? };
+    let here = std::env::current_dir().map_err(CliError::io("the working directory is gone"))?;
+    Ok(Setup { places, exe: context::own_executable()?, here })
+}

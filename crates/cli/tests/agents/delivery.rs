@@ -1,0 +1,138 @@
+//! Messages reach an agent once, and never over a person's shoulder.
+
+use std::ffi::OsStr;
+
+use proto::agent::Delivery;
+use proto::request::Tell;
+use proto::{AgentState, Size};
+use testkit::{Crew, Pty, scaled};
+
+use crate::crew;
+
+/// Attaches a person's terminal to the agent.
+fn attach(crew: &Crew, name: &str) -> Pty {
+    let mut pty = Pty::open(Size { cols: 80, rows: 24 });
+    let variables = crew.variables();
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
+    pty.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), &["attach", name], &variables);
+    pty.expect(b">");
+    pty
+}
+
+fn queued(name: &str, text: &str) -> Tell {
+    Tell { target: name.into(), text: text.to_owned(), key: None, wait_ms: Some(0), expires_ms: None }
+}
+
+#[test]
+fn a_message_is_submitted_once_and_its_result_can_be_read() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    let turn = crew.submit("a", "say forty-two");
+    assert_eq!(turn, 1);
+    let result = crew.result("a", turn);
+    assert_eq!(result.text.trim(), "forty-two");
+    assert_eq!(crew.prompts("a"), ["say forty-two"]);
+}
+
+#[test]
+fn c4_an_enter_that_would_be_swallowed_comes_late_enough() {
+    let crew = crew();
+    crew.enlist("a", &["--paste-window", "140"]);
+    for round in 1..=scaled(3) {
+        crew.submit("a", &format!("round {round}\nof several lines"));
+    }
+    assert_eq!(crew.prompts("a").len(), scaled(3));
+    assert!(crew.log("a").iter().all(|line| line.get("swallowed").is_none()), "{:?}", crew.log("a"));
+}
+
+#[test]
+fn c4_many_deliveries_are_each_submitted_exactly_once() {
+    const AGENTS: usize = 8;
+    let each = scaled(25);
+    let crew = crew();
+    let names: Vec<String> = (0..AGENTS).map(|number| format!("a{number}")).collect();
+    for name in &names {
+        crew.spawn_as(crew.agent_spec("fake", name, &[]));
+    }
+    std::thread::scope(|scope| {
+        for name in &names {
+            let crew = &crew;
+            scope.spawn(move || {
+                crew.until_state(name, AgentState::Idle);
+                for number in 0..each {
+                    crew.submit(name, &format!("message {number} for {name}\nwork 5"));
+                }
+            });
+        }
+    });
+    for name in &names {
+        let expected: Vec<String> =
+            (0..each).map(|number| format!("message {number} for {name}\nwork 5")).collect();
+        assert_eq!(crew.prompts(name), expected);
+        assert!(
+            crew.log(name).iter().all(|line| line["busy"] != true),
+            "{name} was typed into while it worked"
+        );
+    }
+}
+
+#[test]
+fn c3_a_persons_draft_is_not_touched_and_the_message_comes_when_it_is_gone() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    let mut person = attach(&crew, "a");
+    person.type_keys(b"rm -rf");
+    person.expect(b"rm -rf");
+    let receipt = crew.tell_as(queued("a", "from a program"));
+    assert!(matches!(receipt.delivery, Delivery::Queued { .. }), "{:?}", receipt.delivery);
+    // Longer than the lease after a person's last key: the draft alone holds the message back.
+    let mut events = crew.subscriber();
+    crew.wait_until("a", proto::request::Until::Silence(4_000));
+    assert_eq!(crew.prompts("a"), Vec::<String>::new());
+    assert!(crew.screen("a").contains("> rm -rf"), "{}", crew.screen("a"));
+    person.type_keys(b"\x15");
+    let is_done = |event: &proto::Event| matches!(event, proto::Event::Mail(told) if told.mail == receipt.mail && told.delivery.is_final());
+    crew.until_event(&mut events, is_done);
+    assert_eq!(crew.prompts("a"), ["from a program"]);
+}
+
+#[test]
+fn c3_nothing_is_typed_into_a_password() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    crew.submit("a", "work 1\nsecret");
+    crew.wait_pattern("a", "Password:");
+    let receipt = crew.tell_as(queued("a", "not a password"));
+    assert!(!receipt.delivery.is_final(), "{:?}", receipt.delivery);
+    crew.type_text("a", "hunter2\n");
+    crew.wait_until("a", proto::request::Until::Turn(1));
+    let until_told = Tell { wait_ms: Some(30_000), key: None, ..queued("a", "after it") };
+    assert!(matches!(crew.tell_as(until_told).delivery, Delivery::Submitted { .. }));
+    let secrets: Vec<_> = crew.log("a").into_iter().filter(|line| line.get("secret").is_some()).collect();
+    assert_eq!(secrets.len(), 1);
+    assert_eq!(secrets[0]["secret"], "hunter2");
+    assert_eq!(crew.prompts("a"), ["work 1\nsecret", "not a password", "after it"]);
+}
+
+#[test]
+fn a_program_that_types_by_itself_meets_the_same_firewall() {
+    let crew = crew();
+    // A shell starts an agent, which is its child, lets it open a dialog, and tries to type into that.
+    let script = format!(
+        "export QD_RUNTIME_DIR={run} QD_DATA_DIR={data} QD_CONFIG_DIR={config}; \
+         {qd} spawn --kind agent --name child -- fake --log {root}/child.log; {qd} wait child --state idle; \
+         {qd} tell child 'ask Really?'; {qd} wait child --state blocked; \
+         {qd} key child 3; echo key=$?; {qd} send child no; echo send=$?; exec sleep 1000",
+        run = crew.places().runtime.display(),
+        data = crew.places().data.display(),
+        config = crew.places().config.display(),
+        root = crew.root().display(),
+        qd = env!("CARGO_BIN_EXE_qd"),
+    );
+    crew.run("boss", testkit::child::shell(&script));
+    crew.wait_pattern("boss", "send=[0-9]+");
+    let shown = crew.screen("boss");
+    assert!(shown.contains("a dialog is open"), "{shown}");
+    assert_eq!((crew.answers("child"), crew.strays("child")), (Vec::new(), Vec::new()));
+}

@@ -1,0 +1,85 @@
+//! A daemon that is killed in the middle of a delivery: nothing is said twice, and nothing is claimed that is not so.
+
+use std::time::{Duration, Instant};
+
+use proto::agent::Delivery;
+use proto::request::{AskReceipt, Tell};
+use proto::{AgentState, Reply, Request};
+use testkit::scaled;
+
+use crate::crew;
+
+#[test]
+fn s1_mail_survives_a_killed_daemon_and_is_submitted_at_most_once() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    for round in 0..scaled(6) {
+        let text = format!("round {round}");
+        let tell = Tell {
+            target: "a".into(),
+            text: text.clone(),
+            key: Some(text.clone()),
+            wait_ms: Some(0),
+            expires_ms: None,
+        };
+        let receipt = crew.tell_as(tell.clone());
+        // A moment that differs from round to round: before the paste, between paste and Enter, after it.
+        wait_a_moment(Duration::from_millis(37 * round as u64 % 260));
+        crew.kill_9();
+        assert_eq!(crew.tell_as(tell).mail, receipt.mail, "the same key is the same message");
+        let delivery = settled(&crew, receipt.mail);
+        let count = crew.prompts("a").iter().filter(|prompt| **prompt == text).count();
+        match delivery {
+            Delivery::Submitted { .. } => assert_eq!(count, 1, "{text} was claimed"),
+            Delivery::Refused { reason } => {
+                assert!(count <= 1, "{text} was submitted {count} times");
+                assert!(reason.contains("unknown") || reason.contains("not confirmed"), "{reason}");
+                // What was pasted and not submitted is there for a person to see; the next message needs it gone.
+                crew.type_text("a", "\x15");
+            }
+            other => panic!("{text} ended as {other:?}"),
+        }
+        crew.until_state("a", AgentState::Idle);
+    }
+}
+
+/// Waits without anything to wait for: the moment of a kill is the test's own choice.
+fn wait_a_moment(time: Duration) {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        std::thread::yield_now();
+    }
+}
+
+fn settled(crew: &testkit::Crew, mail: proto::agent::MailId) -> Delivery {
+    let mut events = crew.subscriber();
+    let now = match crew.client().call(Request::Receipt(AskReceipt { mail })) {
+        Ok(Reply::Receipt(receipt)) => receipt.delivery,
+        other => panic!("{other:?}"),
+    };
+    if now.is_final() {
+        return now;
+    }
+    let is_final = |event: &proto::Event| matches!(event, proto::Event::Mail(told) if told.mail == mail && told.delivery.is_final());
+    match crew.until_event(&mut events, is_final).pop() {
+        Some(proto::Event::Mail(told)) => told.delivery,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn s1_an_agents_state_dialog_and_session_are_known_to_the_next_daemon() {
+    let crew = crew();
+    crew.enlist("a", &["--status"]);
+    let session = crew.agent("a").session;
+    crew.submit("a", "ask Still there?");
+    crew.until_state("a", AgentState::Blocked);
+    crew.kill_9();
+    crew.until_state("a", AgentState::Blocked);
+    assert_eq!(crew.agent("a").session, session);
+    let item = crew.item("a");
+    assert_eq!(item.title, "Still there?");
+    crew.answer(item.item, "allow").unwrap();
+    crew.until_state("a", AgentState::Idle);
+    assert_eq!(crew.answers("a"), ["1"]);
+}

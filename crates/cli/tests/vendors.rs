@@ -1,0 +1,18 @@
+//! The real programs of four vendors, in their own terminals, against the scripted model: started, told, asked,
+//! interrupted, ended and resumed through Quarterdeck. A program that is not installed fails here; `cargo xtask setup`
+//! installs them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+#[path = "vendors/crew.rs"]
+mod crew;
+#[path = "vendors/first_meeting.rs"]
+mod first_meeting;
+#[path = "vendors/life.rs"]
+mod life;
+#[path = "vendors/limits.rs"]
+mod limits;
+#[path = "vendors/traces.rs"]
+mod traces;
+
+const QD: &str = env!("CARGO_BIN_EXE_qd");

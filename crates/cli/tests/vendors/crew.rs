@@ -1,0 +1,204 @@
+//! One real program in one private daemon, and the few things every test does with it. Refuses hiding what was seen: a
+//! failure shows the state with its evidence and the screen.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use proto::agent::{Delivery, InboxItem, Turn};
+use proto::request::{
+    AgentWish, AskResult, Close, Explain, GiveAnswer, Input, Nothing, Quantifier, ReadMode, SizeWish, Spawn,
+    Tell, Until, Wait, Write,
+};
+use proto::{AgentState, Kind, ProcessView, Size};
+use testkit::vendor::{Home, Vendor};
+use testkit::{ModelServer, TestDaemon};
+
+use crate::QD;
+
+/// The slowest of them needs ten seconds to its first prompt, and the machine may be busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// What every agent here is called.
+pub(crate) const NAME: &str = "fix";
+
+/// A daemon with one vendor's program.
+pub(crate) struct Crew {
+    // Dropped in this order: the daemon ends its agents before their home and their model go.
+    pub(crate) daemon: TestDaemon,
+    pub(crate) home: Home,
+    pub(crate) server: ModelServer,
+}
+
+impl Crew {
+    /// A program whose user has used it before, running.
+    pub(crate) fn seeded(vendor: Vendor) -> Self {
+        let server = ModelServer::start();
+        let home = Home::seeded(vendor, &server);
+        let crew = Self { daemon: TestDaemon::start(QD), home, server };
+        crew.spawn(AgentWish::default());
+        crew
+    }
+
+    /// A program that meets its user for the first time, running.
+    pub(crate) fn newcomer(vendor: Vendor) -> Self {
+        let server = ModelServer::start();
+        let home = Home::empty(vendor, &server);
+        let crew = Self { daemon: TestDaemon::start(QD), home, server };
+        crew.spawn(AgentWish::default());
+        crew
+    }
+
+    /// Starts the program as `qd spawn --kind agent` does.
+    pub(crate) fn spawn(&self, agent: AgentWish) {
+        let vendor = self.home.vendor();
+        let argv = vec![vendor.name().to_owned()];
+        let spawn = Spawn {
+            kind: Kind::Agent,
+            name: Some(NAME.to_owned()),
+            argv,
+            cwd: Some(self.home.workdir().display().to_string()),
+            size: SizeWish::from(Size { cols: 120, rows: 40 }),
+            env: self.environment(),
+            agent,
+            ..Spawn::default()
+        };
+        if let Err(error) = self.daemon.client().spawn(spawn) {
+            self.daemon.fail(&format!("{} does not start: {error}", vendor.name()));
+        }
+    }
+
+    fn environment(&self) -> BTreeMap<String, String> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", self.home.vendor().bin().display());
+        let mut env: BTreeMap<String, String> =
+            [("PATH".to_owned(), path), ("LANG".to_owned(), "C.UTF-8".to_owned())].into();
+        for (name, value) in self.home.env() {
+            env.insert(name.to_owned(), value.into_string().unwrap());
+        }
+        env
+    }
+
+    /// What is known of it.
+    pub(crate) fn view(&self) -> ProcessView {
+        self.daemon.process(NAME)
+    }
+
+    /// Waits until it is in one of these states.
+    pub(crate) fn wait_state(&self, states: &[AgentState]) {
+        self.wait(Until::State(states.to_vec()), &format!("state {states:?}"));
+    }
+
+    /// Waits until this turn is over; what it said.
+    pub(crate) fn wait_turn(&self, turn: u64) -> Turn {
+        self.wait(Until::Turn(turn), &format!("end of turn {turn}"));
+        let result = self.daemon.client().result(AskResult { target: NAME.into(), turn: Some(turn) });
+        result.unwrap_or_else(|error| self.fail(&format!("no result of turn {turn}: {error}")))
+    }
+
+    /// Waits until the program has ended.
+    pub(crate) fn wait_exit(&self) {
+        self.wait(Until::Exit(Nothing {}), "exit");
+    }
+
+    fn wait(&self, until: Until, told: &str) {
+        let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
+        let targets = vec![NAME.into()];
+        let wait = Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms };
+        if let Err(error) = self.daemon.client().wait(wait) {
+            self.fail(&format!("{told}: {error}"));
+        }
+    }
+
+    /// Gives it a message, which must be submitted; the turn it began.
+    pub(crate) fn tell(&self, text: &str) -> u64 {
+        let tell = Tell {
+            target: NAME.into(),
+            text: text.to_owned(),
+            key: None,
+            wait_ms: u64::try_from(PATIENCE.as_millis()).ok(),
+            expires_ms: None,
+        };
+        match self.daemon.client().tell(tell) {
+            Ok(receipt) => match receipt.delivery {
+                Delivery::Submitted { turn } | Delivery::Delivered { turn } => turn,
+                other => self.fail(&format!("{text:?} was not submitted but {other:?}")),
+            },
+            Err(error) => self.fail(&format!("{text:?} was not submitted: {error}")),
+        }
+    }
+
+    /// The one item of the inbox, once there is one and its options are on the screen.
+    pub(crate) fn wait_item(&self) -> InboxItem {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let items = self.daemon.client().inbox().unwrap();
+            match items.into_iter().find(|item| !item.options.is_empty()) {
+                Some(item) => return item,
+                None if Instant::now() < until => testkit::census::pause(Duration::from_millis(20)),
+                None => self.fail("nothing in the inbox"),
+            }
+        }
+    }
+
+    /// Answers an item.
+    pub(crate) fn answer(&self, item: u64, choice: &str) {
+        if let Err(error) = self.daemon.client().answer_item(GiveAnswer { item, choice: choice.to_owned() }) {
+            self.fail(&format!("item {item} did not take {choice:?}: {error}"));
+        }
+    }
+
+    /// Presses keys, as a person does.
+    pub(crate) fn press(&self, keys: &[&str]) {
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        let write = Write { target: NAME.into(), input: Input::Keys(keys), submit: false, timeout_ms: None };
+        self.daemon.client().write(write).unwrap();
+    }
+
+    /// Removes the entry.
+    pub(crate) fn close(&self) {
+        self.daemon.client().close(Close { target: NAME.into(), keep_background: false }).unwrap();
+    }
+
+    /// Fails with everything that is known of the agent.
+    pub(crate) fn fail(&self, what: &str) -> ! {
+        let mut connection = self.daemon.client();
+        let explained = connection.explain(Explain { target: NAME.into() });
+        let explained = explained.map_or_else(
+            |error| error.to_string(),
+            |known| {
+                let opinions: Vec<String> =
+                    known.opinions.iter().map(|opinion| format!("{opinion:?}")).collect();
+                format!("{}\n{:?}\n{}", known.why, known.agent, opinions.join("\n"))
+            },
+        );
+        let requests: Vec<String> = self
+            .server
+            .requests()
+            .iter()
+            .map(|request| {
+                let prompt: String =
+                    request.prompt.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
+                format!("{} …{prompt:?} {:?}", request.number, request.outcome)
+            })
+            .collect();
+        let screen = self.daemon.read(NAME, ReadMode::Screen).text;
+        self.daemon.fail(&format!("{what}\n{explained}\nmodel: {requests:#?}\nscreen:\n{screen}"));
+    }
+}
+
+/// A script that runs a shell command and then says something.
+pub(crate) fn shell_script(vendor: Vendor, command: &str, say: &str) -> String {
+    let (tool, input) = match vendor {
+        Vendor::Claude => ("Bash", serde_json::json!({"command": command, "description": "run it"})),
+        // Its sandbox lets this through unless the model itself asks to leave it.
+        Vendor::Codex => {
+            let escalated = "require_escalated";
+            (
+                "exec_command",
+                serde_json::json!({"cmd": command, "sandbox_permissions": escalated, "justification": "it must"}),
+            )
+        }
+        Vendor::Opencode => ("bash", serde_json::json!({"command": command, "description": "run it"})),
+        Vendor::Gemini => ("run_shell_command", serde_json::json!({"command": command})),
+    };
+    format!("@tool {tool} {input}\n@say {say}")
+}

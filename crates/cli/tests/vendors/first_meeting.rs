@@ -1,0 +1,44 @@
+//! Programs that meet their user for the first time: an agent that is stuck before it started is seen.
+
+use proto::AgentState;
+use proto::agent::BlockedKind;
+use testkit::vendor::Vendor;
+
+use crate::crew::Crew;
+
+fn asks_before_it_starts(vendor: Vendor, word: &str) {
+    let crew = Crew::newcomer(vendor);
+    crew.wait_state(&[AgentState::Blocked]);
+    let agent = crew.view().agent.unwrap();
+    let kind = agent.evidence.as_ref().and_then(|opinion| opinion.evidence.kind);
+    if !matches!(kind, Some(BlockedKind::Onboarding | BlockedKind::Auth)) {
+        crew.fail(&format!("it is blocked by {kind:?}"));
+    }
+    let item = crew.wait_item();
+    if !format!("{} {}", item.title, item.body).to_lowercase().contains(word) || item.options.is_empty() {
+        crew.fail(&format!("the inbox has {item:?}"));
+    }
+    let queued = crew.daemon.qd(&["--json", "tell", "fix", "not into a dialog", "--timeout", "0.5"]);
+    assert_eq!(queued.status.code(), Some(5), "it waits: {}", String::from_utf8_lossy(&queued.stderr));
+    assert!(!crew.daemon.screen("fix").contains("not into a dialog"));
+}
+
+#[test]
+fn claude_asks_whether_the_folder_is_trusted() {
+    asks_before_it_starts(Vendor::Claude, "trust");
+}
+
+#[test]
+fn codex_asks_who_this_is() {
+    asks_before_it_starts(Vendor::Codex, "sign in");
+}
+
+#[test]
+fn gemini_asks_whether_the_folder_is_trusted() {
+    asks_before_it_starts(Vendor::Gemini, "trust");
+}
+
+#[test]
+fn opencode_asks_nothing_and_is_idle() {
+    Crew::newcomer(Vendor::Opencode).wait_state(&[AgentState::Idle]);
+}

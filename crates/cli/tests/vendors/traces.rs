@@ -1,0 +1,69 @@
+//! What a launch leaves: nothing. The user's own settings stay byte for byte, and no process, file or port outlives the
+//! entry, whoever started whom.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use proto::AgentState;
+use testkit::vendor::Vendor;
+
+use crate::crew::Crew;
+
+/// The settings files a user of each owns; what the programs write of their own accord (histories, caches) is theirs.
+fn settings(vendor: Vendor) -> &'static [&'static str] {
+    match vendor {
+        Vendor::Claude => &[".claude/settings.json"],
+        Vendor::Codex => &[".codex/config.toml"],
+        Vendor::Opencode => &[".config/opencode/opencode.json", ".config/opencode/package.json"],
+        Vendor::Gemini => &[".gemini/settings.json"],
+    }
+}
+
+fn contents(home: &Path, vendor: Vendor) -> BTreeMap<PathBuf, Vec<u8>> {
+    settings(vendor)
+        .iter()
+        .map(|name| home.join(name))
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
+}
+
+fn leaves_nothing(vendor: Vendor) {
+    let server = testkit::ModelServer::start();
+    let home = testkit::vendor::Home::seeded(vendor, &server);
+    let before = contents(&home.home(), vendor);
+    let crew = Crew { daemon: testkit::TestDaemon::start(crate::QD), home, server };
+    crew.spawn(Default::default());
+    crew.wait_state(&[AgentState::Idle]);
+    let turn = crew.tell("@say hello-there");
+    crew.wait_turn(turn);
+    assert!(!crew.home.living().is_empty(), "the census sees it while it lives");
+    crew.close();
+    assert!(crew.home.living().is_empty(), "left behind: {:?}", crew.home.living());
+    assert_eq!(contents(&crew.home.home(), vendor), before, "the user's settings are as they were");
+    let launch = crew.daemon.places().runtime.join("launch");
+    let left: Vec<_> = std::fs::read_dir(&launch).into_iter().flatten().flatten().collect();
+    assert!(left.is_empty(), "left in {}: {left:?}", launch.display());
+    let project: Vec<_> =
+        std::fs::read_dir(crew.home.workdir()).unwrap().flatten().map(|one| one.file_name()).collect();
+    assert!(project.is_empty(), "written into the project: {project:?}");
+}
+
+#[test]
+fn claude_leaves_nothing() {
+    leaves_nothing(Vendor::Claude);
+}
+
+#[test]
+fn codex_leaves_nothing() {
+    leaves_nothing(Vendor::Codex);
+}
+
+#[test]
+fn opencode_leaves_nothing() {
+    leaves_nothing(Vendor::Opencode);
+}
+
+#[test]
+fn gemini_leaves_nothing() {
+    leaves_nothing(Vendor::Gemini);
+}

@@ -1,0 +1,145 @@
+//! From an agent's name to what is started: manifest, plan, private files.
+//!
+//! Owns the steps and their failures in words a person understands. Refuses starting: the holder's launcher does.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agents::Manifest;
+use agents::launch::{Plan, Wish, plan};
+use engine::StartRun;
+use proto::error::Cause;
+use proto::{ErrorCode, Failure, Places, Printable};
+
+use super::chance;
+use super::charge::Charge;
+use super::directory::{Directory, Note};
+use super::errand::find;
+
+/// What launches need that does not change.
+pub(crate) struct Yard {
+    pub(crate) places: Arc<Places>,
+    /// This program, which agents call back.
+    pub(crate) exe: PathBuf,
+}
+
+impl Yard {
+    /// The variables by which our own programs, run by an agent, find this daemon.
+    fn own_env(&self) -> Vec<(String, String)> {
+        let Places { runtime, data, config } = &*self.places;
+        [("QD_RUNTIME_DIR", runtime), ("QD_DATA_DIR", data), ("QD_CONFIG_DIR", config)]
+            .map(|(name, path)| (name.to_owned(), path.display().to_string()))
+            .to_vec()
+    }
+
+    /// Turns an agent's start into its program's: argv, environment and files. What it wrote is removed with the charge.
+    pub(crate) fn prepare(&self, start: &mut StartRun, manifest: &Arc<Manifest>) -> Result<Charge, Failure> {
+        let directory = Directory::of(&self.places, start.run);
+        let env: BTreeMap<String, String> = start.env.iter().cloned().collect();
+        let (plan, note) = self.plan(start, manifest, &directory, &env)?;
+        let env = environment(env, &plan, self.own_env());
+        let cwd = PathBuf::from(&start.cwd);
+        let program = plan.argv.first().map_or("", String::as_str);
+        if find(program, &env, &cwd).is_none() {
+            return Err(not_installed(&manifest.name, program));
+        }
+        for note in &plan.notes {
+            tracing::warn!(run = ?start.run, "{}: {}", manifest.name, Printable(note));
+        }
+        write(&directory, &plan, &note).inspect_err(|_| drop(directory.remove()))?;
+        start.argv = plan.argv;
+        start.env = env.clone().into_iter().collect();
+        Ok(Charge::new(start.run, cwd, env, directory, Arc::clone(manifest), note))
+    }
+
+    fn plan(
+        &self,
+        start: &StartRun,
+        manifest: &Manifest,
+        directory: &Directory,
+        env: &BTreeMap<String, String>,
+    ) -> Result<(Plan, Note), Failure> {
+        let chance = |result: std::io::Result<String>| {
+            result.map_err(|error| {
+                Failure::new(ErrorCode::SpawnFailed, format!("the system gives no random numbers: {error}"))
+            })
+        };
+        let (fresh, secret) = (chance(chance::uuid())?, chance(chance::secret())?);
+        let port = manifest.server.as_ref().and_then(|_| chance::free_port().ok());
+        let agent = start.agent.clone().unwrap_or_default();
+        let socket = self.places.socket();
+        let own_env = self.own_env();
+        let inherited = |name: &str| env.get(name).cloned();
+        let wish = Wish {
+            manifest,
+            words: start.argv.get(1..).unwrap_or_default(),
+            cwd: Path::new(&start.cwd),
+            directory: directory.path(),
+            qd: &self.exe,
+            socket: &socket,
+            own_env: &own_env,
+            inherited: &inherited,
+            fresh_session: &fresh,
+            resume: agent.resume.as_deref(),
+            continues: false,
+            port,
+            secret: &secret,
+            parks_permissions: agent.parks_permissions,
+            is_roots_own: is_roots_own(directory.path()),
+        };
+        let plan = plan(&wish).map_err(|error| {
+            Failure::new(ErrorCode::SpawnFailed, Printable(&error.to_string()).to_string())
+                .cause(Cause::Other)
+                .hint("qd agents shows what each agent can do")
+        })?;
+        let server = plan.server.as_ref();
+        let note = Note {
+            manifest: manifest.name.clone(),
+            session: plan.session.clone(),
+            port: server.map(|server| server.port),
+            secret: server.map(|server| server.secret.clone()).unwrap_or_default(),
+            transcript: None,
+        };
+        Ok((plan, note))
+    }
+}
+
+/// Whether only root may write into any directory on the way to this one, which need not exist yet.
+fn is_roots_own(directory: &Path) -> bool {
+    let existing = directory.ancestors().filter_map(|path| std::fs::metadata(path).ok());
+    existing.into_iter().all(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
+}
+
+/// The child's environment: what it would have inherited, without what its vendor must not see, with what is injected.
+fn environment(
+    mut env: BTreeMap<String, String>,
+    plan: &Plan,
+    own: Vec<(String, String)>,
+) -> BTreeMap<String, String> {
+    for name in &plan.unset {
+        env.remove(name);
+    }
+    env.extend(plan.env.iter().cloned());
+    env.extend(own);
+    env
+}
+
+fn write(directory: &Directory, plan: &Plan, note: &Note) -> Result<(), Failure> {
+    let written = directory.create().and_then(|()| {
+        plan.files.iter().try_for_each(|(path, text)| directory.write(path, text))?;
+        directory.keep(note)
+    });
+    written.map_err(|error| {
+        let message = format!("the launch's own files cannot be written: {error}");
+        Failure::new(ErrorCode::SpawnFailed, message).cause(Cause::Other)
+    })
+}
+
+fn not_installed(name: &str, program: &str) -> Failure {
+    let message = format!("{} is not installed: there is no program {}", Printable(name), Printable(program));
+    Failure::new(ErrorCode::SpawnFailed, message)
+        .cause(Cause::NotFound)
+        .hint("qd agents shows what is installed; --env PATH gives it your search path")
+}

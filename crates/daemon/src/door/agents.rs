@@ -1,0 +1,120 @@
+//! `hook`, `agents`, `check_manifest` and `sample`: what only agents and those who describe them ask for.
+//!
+//! Owns the way from a vendor's event to the engine and back. Refuses an event from anybody but a process inside an
+//! agent's own run: a stray one would make another agent look busy.
+
+use engine::input::{HookDecision, HookMoment, HookNotice};
+use engine::{Answer, Caller, Command, Fact, Input, Verb};
+use proto::reply::{HookAnswer, ManifestChecked, SampleTaken};
+use proto::request::{CheckManifest, Hook, Sample};
+use proto::{ErrorCode, Failure, Reply};
+
+use ::agents::hook::{self, Decision, Moment, Reading};
+
+use super::connection::Client;
+use super::dispatch::{locate, unexpected};
+use super::read::hosted;
+
+/// Largest manifest that is checked.
+const MAX_MANIFEST: usize = 256 * 1024;
+
+/// Hands a lifecycle event to the engine and answers with what the agent is to do. A request for leave that waits for a
+/// person is answered when that person has.
+pub(super) async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> {
+    let Caller::Process(run) = client.caller else {
+        tracing::warn!(caller = ?client.caller, "a hook from outside of every agent was refused");
+        return Err(refused());
+    };
+    let Some(charge) = client.door.agents.find(run) else {
+        tracing::warn!(?run, "a hook from a process that is no agent was refused");
+        return Err(refused());
+    };
+    let manifest = charge.manifest();
+    let reading = hook::read(&manifest, wish.event.as_deref(), &wish.payload);
+    if reading.is_child {
+        return Ok(nothing());
+    }
+    if let Some(session) = reading.session.as_deref().filter(|session| charge.pin_session(session)) {
+        let fact = Fact::Session(session.to_owned());
+        // The daemon is ending when nobody listens.
+        drop(client.door.desk.facts.send(Input::Fact { run, fact }).await);
+    }
+    client.door.agents.heard(&charge, &reading);
+    let notice = HookNotice { evidence: reading.evidence.clone(), moment: moment(&reading) };
+    let decision = match client.door.desk.ask(client.caller, Command::Hook(Box::new(notice))).await? {
+        Answer::Hook(decision) => decision,
+        Answer::Reply(_) | Answer::Located(_) | Answer::Listed { .. } => return Err(unexpected("hook")),
+    };
+    let output = hook::answer(&manifest, &reading, &said(decision));
+    Ok(Reply::HookAnswer(HookAnswer { output }))
+}
+
+fn moment(reading: &Reading) -> HookMoment {
+    match &reading.moment {
+        Moment::Other => HookMoment::Other,
+        Moment::PromptSubmitted => HookMoment::PromptSubmitted,
+        Moment::TurnEnded => HookMoment::TurnEnded,
+        Moment::TurnFailed => HookMoment::TurnFailed,
+        Moment::PermissionAsked { title, body } => {
+            HookMoment::PermissionAsked { title: title.clone(), body: body.clone() }
+        }
+    }
+}
+
+fn said(decision: HookDecision) -> Decision {
+    match decision {
+        HookDecision::Nothing => Decision::Nothing,
+        HookDecision::Continue(text) => Decision::Continue(text),
+        HookDecision::Allow => Decision::Allow,
+        HookDecision::Deny(why) => Decision::Deny(why),
+    }
+}
+
+fn nothing() -> Reply {
+    Reply::HookAnswer(HookAnswer::default())
+}
+
+fn refused() -> Failure {
+    Failure::new(ErrorCode::Denied, "denied: a hook is called by the program of an agent that runs here")
+}
+
+/// Which agents there are.
+pub(super) async fn agents(client: &Client) -> Result<Reply, Failure> {
+    Ok(Reply::Agents(client.door.agents.offers().await))
+}
+
+/// What is wrong with a manifest.
+pub(super) async fn check_manifest(wish: CheckManifest) -> Result<Reply, Failure> {
+    if wish.text.len() > MAX_MANIFEST {
+        return Err(Failure::invalid("text", format!("a manifest has at most {} KiB", MAX_MANIFEST / 1024)));
+    }
+    // Patterns are compiled: not on the door's time.
+    let checked = tokio::task::spawn_blocking(move || ::agents::check(&wish.name, &wish.text)).await;
+    let faults = checked
+        .map_err(|error| Failure::new(ErrorCode::Internal, format!("checking failed: {error}")))?;
+    Ok(Reply::Manifest(ManifestChecked { faults }))
+}
+
+/// A recording of what an agent's screen shows, masked, with what its manifest's rules make of it.
+pub(super) async fn sample(client: &Client, wish: Sample) -> Result<Reply, Failure> {
+    let located = locate(client, wish.target, Verb::Read).await?;
+    let handle = hosted(client, &located)?;
+    handle.ready().await;
+    let Some(charge) = client.door.agents.find(located.run) else {
+        let message = format!("{} is no agent: only an agent's screen has rules", located.name);
+        return Err(Failure::new(ErrorCode::WrongKind, message));
+    };
+    let internal = |why: String| Failure::new(ErrorCode::Internal, format!("nothing was recorded: {why}"));
+    let recorded = tokio::task::spawn_blocking(move || {
+        let (manifest, version) = (charge.manifest(), charge.version().unwrap_or_default());
+        let screen = handle.screen();
+        let recorded = ::agents::sample::Sample::record(&manifest, &version, &screen, wish.state);
+        recorded.map(|(sample, masked)| (manifest.name.clone(), sample, masked))
+    })
+    .await;
+    let (name, sample, masked) = recorded
+        .map_err(|error| internal(error.to_string()))?
+        .map_err(|error| internal(error.to_string()))?;
+    let file = format!("{name}-{}.sample", sample.header.expect.state);
+    Ok(Reply::Sample(SampleTaken { file, text: sample.to_string(), masked }))
+}

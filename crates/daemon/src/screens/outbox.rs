@@ -1,0 +1,107 @@
+//! Bytes that a descriptor has not taken yet.
+//!
+//! Owns their order. Refuses waiting and refuses a bound of its own: whoever pushes looks first whether it is clear.
+
+use std::io;
+
+/// Room that an idle outbox may keep: a repaint may have been large.
+const KEPT: usize = 64 * 1024;
+
+/// Bytes on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Outbox {
+    /// With these bytes in it.
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes, taken: 0 }
+    }
+
+    /// Whether everything has been taken.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.taken == self.bytes.len()
+    }
+
+    /// How much has not.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+
+    /// Adds bytes behind what waits.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Writes bytes past an outbox that is clear and keeps what was not taken. An error shows again on the next flush.
+    pub(crate) fn push_through(&mut self, bytes: &[u8], write: impl FnOnce(&[u8]) -> io::Result<usize>) {
+        let written = if self.is_clear() { write(bytes).unwrap_or(0) } else { 0 };
+        self.push(bytes.get(written..).unwrap_or_default());
+    }
+
+    /// Writes until nothing is left or nothing more is taken now.
+    pub(crate) fn flush(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<()> {
+        while let Some(rest) = self.bytes.get(self.taken..).filter(|rest| !rest.is_empty()) {
+            match write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => self.taken += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.bytes.clear();
+        self.taken = 0;
+        self.bytes.shrink_to(KEPT);
+        Ok(())
+    }
+
+    /// What has not been taken.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let rest = self.bytes.split_off(self.taken);
+        *self = Self::default();
+        rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_taken_stays_in_order_and_what_is_taken_goes_once() {
+        let mut outbox = Outbox::default();
+        let mut taken = Vec::new();
+        outbox.push_through(b"abcdef", |bytes| {
+            taken.extend_from_slice(&bytes[..2]);
+            Ok(2)
+        });
+        outbox.push_through(b"ghi", |_| panic!("written past what waits"));
+        assert_eq!((outbox.is_clear(), outbox.len()), (false, 7));
+        let mut calls = 0;
+        outbox
+            .flush(|bytes| {
+                calls += 1;
+                if calls == 3 {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                taken.extend_from_slice(&bytes[..1]);
+                Ok(1)
+            })
+            .unwrap();
+        assert_eq!((taken.as_slice(), outbox.len()), (&b"abcd"[..], 5));
+        assert_eq!(outbox.take(), b"efghi");
+        assert!(outbox.is_clear());
+    }
+
+    #[test]
+    fn an_end_is_an_error_and_nothing_to_write_is_none() {
+        let mut outbox = Outbox::default();
+        outbox.flush(|_| panic!("nothing to write")).unwrap();
+        outbox.push(b"x");
+        assert!(outbox.flush(|_| Ok(0)).is_err());
+        assert!(outbox.flush(|_| Err(io::ErrorKind::BrokenPipe.into())).is_err());
+    }
+}

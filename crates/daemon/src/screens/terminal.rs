@@ -1,0 +1,222 @@
+//! A person's terminal that a viewer has passed: keys are read from it and output is drawn on it without a process
+//! between.
+//!
+//! Owns the terminal's descriptor, the query filter and the detach keys of one viewer. Refuses trust: what was passed
+//! must be a terminal, and is opened anew, so that nobody else can make our reads and writes wait. Refuses touching a
+//! terminal that its client does not hold raw: a stopped client's terminal is its shell's.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use proto::request::PassedTerminal;
+use proto::terminal::{CANCEL, Clipboard, Filter, KeyWatch, Wish};
+use rustix::event::epoll::EventFlags;
+use rustix::fs::{FileType, Mode, OFlags, fstat};
+use rustix::io::Errno;
+use rustix::pty::ptsname;
+use rustix::termios::{LocalModes, isatty, tcgetattr};
+
+use super::outbox::Outbox;
+
+/// How long the rest of a key's sequence may take to arrive.
+const KEY_PAUSE: Duration = Duration::from_millis(20);
+
+/// Why a descriptor is not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotTaken {
+    /// Nothing came with the call.
+    #[error("no descriptor came with the call")]
+    Missing,
+    /// Something else came.
+    #[error("what was passed is no terminal")]
+    NoTerminal,
+    /// It cannot be opened.
+    #[error("the terminal cannot be opened: {0}")]
+    Closed(#[from] Errno),
+}
+
+/// What a look at the terminal found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// So many bytes.
+    Keys(usize),
+    /// Nothing for us.
+    Nothing,
+    /// It is gone.
+    HungUp,
+}
+
+/// A terminal.
+pub(crate) struct Terminal {
+    fd: OwnedFd,
+    filter: Filter,
+    keys: KeyWatch,
+    /// When a key began whose rest has not arrived.
+    held_since: Option<Instant>,
+    /// What it has not taken.
+    undrawn: Outbox,
+    /// Whether what was drawn last is live output, which may end inside a sequence.
+    is_live: bool,
+    /// Its client does not hold it raw: left alone until the client speaks.
+    is_aside: bool,
+    is_alternate: bool,
+    /// What it is watched for, once it is.
+    pub(super) watched: Option<EventFlags>,
+}
+
+impl Terminal {
+    /// Takes a terminal.
+    pub(crate) fn open(passed: Option<OwnedFd>, wish: PassedTerminal) -> Result<Self, NotTaken> {
+        let passed = passed.ok_or(NotTaken::Missing)?;
+        let before = fstat(&passed)?;
+        let is_device = FileType::from_raw_mode(before.st_mode) == FileType::CharacterDevice;
+        // Nobody sits at the master side, and opening it anew would make another terminal.
+        let is_master = ptsname(&passed, Vec::new()).is_ok();
+        if !is_device || is_master || !isatty(&passed) {
+            return Err(NotTaken::NoTerminal);
+        }
+        let path = format!("/proc/self/fd/{}", passed.as_raw_fd());
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::empty())?;
+        if fstat(&fd)?.st_rdev != before.st_rdev || !isatty(&fd) {
+            return Err(NotTaken::NoTerminal);
+        }
+        let clipboard = if wish.clipboard { Clipboard::Writable } else { Clipboard::Refused };
+        Ok(Self {
+            fd,
+            filter: Filter::new(clipboard),
+            keys: KeyWatch::new(wish.detach_keys),
+            held_since: None,
+            undrawn: Outbox::default(),
+            is_live: false,
+            is_aside: false,
+            is_alternate: false,
+            watched: None,
+        })
+    }
+
+    /// Reads what was typed.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Typed {
+        if self.is_set_aside() {
+            return Typed::Nothing;
+        }
+        match rustix::io::read(&self.fd, buffer) {
+            Ok(0) => Typed::HungUp,
+            Ok(count) => Typed::Keys(count),
+            Err(Errno::AGAIN | Errno::INTR) => Typed::Nothing,
+            Err(_) => Typed::HungUp,
+        }
+    }
+
+    /// What of the typed bytes is meant for the child.
+    pub(crate) fn watch_keys(&mut self, typed: &[u8], now: Instant, keys: &mut Vec<u8>) -> Wish {
+        let wish = self.keys.watch(typed, keys);
+        self.held_since = self.keys.is_holding().then_some(now);
+        wish
+    }
+
+    /// When a key whose rest did not arrive is taken for what it is.
+    pub(crate) fn keys_due(&self) -> Option<Instant> {
+        self.held_since.map(|since| since + KEY_PAUSE)
+    }
+
+    /// Hands out a key whose rest did not arrive in time.
+    pub(crate) fn release_keys(&mut self, now: Instant, keys: &mut Vec<u8>) {
+        if self.keys_due().is_some_and(|due| due <= now) {
+            self.keys.release(keys);
+            self.held_since = None;
+        }
+    }
+
+    /// Draws live output, without the queries in it.
+    pub(crate) fn draw_output(&mut self, bytes: &[u8]) {
+        if self.is_set_aside() {
+            return;
+        }
+        self.is_live = true;
+        let shown = self.filter.pass(bytes);
+        self.undrawn.push_through(&shown, |bytes| Ok(rustix::io::write(&self.fd, bytes)?));
+    }
+
+    /// Draws the screen anew, whatever the terminal is inside of.
+    pub(crate) fn draw_screen(&mut self, drawing: &[u8]) {
+        if self.is_set_aside() {
+            return;
+        }
+        if std::mem::take(&mut self.is_live) {
+            if !self.filter.is_at_rest() {
+                self.undrawn.push(&[CANCEL]);
+            }
+            self.filter.abandon();
+        }
+        let shown = self.filter.pass(drawing);
+        self.undrawn.push(&shown);
+    }
+
+    /// Draws one byte that is nobody's output.
+    pub(crate) fn draw_aside(&mut self, byte: u8) {
+        if !self.is_set_aside() {
+            self.undrawn.push(&[byte]);
+        }
+    }
+
+    /// Gives the terminal what waits.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.undrawn.is_clear() || self.is_set_aside() {
+            return Ok(());
+        }
+        self.undrawn.flush(|bytes| Ok(rustix::io::write(&self.fd, bytes)?))
+    }
+
+    /// Whether it has taken everything and may be drawn on.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.undrawn.is_clear() && !self.is_aside
+    }
+
+    /// What it has not taken, which from here on is somebody else's to draw.
+    pub(crate) fn take_undrawn(&mut self) -> Vec<u8> {
+        self.undrawn.take()
+    }
+
+    /// Which screen it shows from here on, if that is another than was asked last.
+    pub(crate) fn take_screen_change(&mut self) -> Option<bool> {
+        let is_alternate = self.filter.is_alternate();
+        (std::mem::replace(&mut self.is_alternate, is_alternate) != is_alternate).then_some(is_alternate)
+    }
+
+    /// Its client has it again, if it had not.
+    pub(crate) fn is_back(&mut self) {
+        self.is_aside = false;
+    }
+
+    /// What it is to be watched for.
+    pub(crate) fn wants(&self) -> EventFlags {
+        let mut wants = EventFlags::empty();
+        wants.set(EventFlags::IN, !self.is_aside);
+        wants.set(EventFlags::OUT, !self.is_aside && !self.undrawn.is_clear());
+        wants
+    }
+
+    /// Whether the client does not hold it raw, or did not when we last looked. What was to be drawn is dropped: a client
+    /// that comes back asks for all of it.
+    fn is_set_aside(&mut self) -> bool {
+        if !self.is_aside && !self.is_raw() {
+            self.is_aside = true;
+            drop(self.undrawn.take());
+        }
+        self.is_aside
+    }
+
+    /// A terminal that does not say is gone, which its watch tells.
+    fn is_raw(&self) -> bool {
+        let cooked = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        tcgetattr(&self.fd).is_ok_and(|modes| !modes.local_modes.intersects(cooked))
+    }
+}
+
+impl AsFd for Terminal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,76 @@
+//! `explain`: every opinion about an agent, who won over whom, and by which rule.
+
+use proto::Reply;
+use proto::agent::{Explanation, Source};
+use proto::request::Explain;
+
+use super::Verdict;
+use super::tell::wrong_kind;
+use crate::Engine;
+use crate::agent::Agent;
+use crate::effect::Answer;
+use crate::evidence::Slot;
+use crate::input::Caller;
+use crate::rights::Verb;
+use crate::state::Ruling;
+
+impl Engine {
+    pub(super) fn explain(&mut self, caller: Caller, explain: &Explain) -> Verdict {
+        let now = self.now.uptime_ms;
+        let process = self.find(caller, &explain.target, Verb::Read)?;
+        let Some(agent) = process.agent.as_deref() else { return Err(wrong_kind(process)) };
+        let explanation = Explanation {
+            id: process.id,
+            name: process.name.clone(),
+            agent: agent.view(process.manifest()),
+            opinions: agent.live.table.slots().map(|slot| Agent::opinion(slot, now)).collect(),
+            why: why(agent),
+            version: agent.live.launched.as_ref().and_then(|launched| launched.version.clone()),
+            drifts: agent.live.drift.count,
+            composer: agent.live.composer,
+        };
+        Ok(Some(Answer::Reply(Reply::Explanation(Box::new(explanation)))))
+    }
+}
+
+/// In one sentence: who won over whom, and by which rule.
+fn why(agent: &Agent) -> String {
+    let state = agent.state();
+    let Some(judgement) = &agent.live.judgement else {
+        return format!("{state}: nothing has been said about this run yet");
+    };
+    let slot = |source: Option<Source>| source.and_then(|source| agent.live.table.get(source));
+    let says = |slot: &Slot| {
+        let word = slot.state().map_or("that it cannot be judged", |state| state.word());
+        format!("{} ({}) says {word}", name(slot.evidence.source), slot.evidence.rule)
+    };
+    let winner = slot(judgement.winner).map_or_else(|| "nobody says anything".to_owned(), says);
+    let over = slot(judgement.runner_up).map(|slot| format!("; {}", says(slot))).unwrap_or_default();
+    let rule = match judgement.ruling {
+        Ruling::Nothing => "what was believed before stands",
+        Ruling::Strongest => "the strongest source that counts wins",
+        Ruling::Parked => "a request for leave waits in the inbox, which blocks it",
+        Ruling::DialogStands => "a dialog that stands on the screen beats a report that does not know it",
+        Ruling::HookWorn => "a hook that is not fresh gives way to newer evidence that stands",
+        Ruling::SameInstant => "at the same instant blocked beats working beats idle",
+        Ruling::Held => "the strongest source cannot judge, so the state before it is held",
+        Ruling::NotYet => "a turn is over only when weak sources agree for 300 ms",
+        Ruling::ErrorStays => "a failed turn stays failed until the next prompt",
+    };
+    format!("{state}: {winner}{over}; {rule}")
+}
+
+fn name(source: Source) -> &'static str {
+    match source {
+        Source::Process => "the system",
+        Source::ProgramStatus => "the program's status report",
+        Source::Server => "the vendor's server",
+        Source::StateFile => "the vendor's state file",
+        Source::Dialog => "a dialog on the screen",
+        Source::Hook => "a hook",
+        Source::Title => "the title",
+        Source::Progress => "a progress report",
+        Source::Screen => "the screen",
+        Source::Silence => "silence",
+    }
+}

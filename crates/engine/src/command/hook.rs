@@ -1,0 +1,56 @@
+//! `hook`: a lifecycle event of the agent the caller lives in, and what the agent is to do about it.
+
+use proto::agent::Source;
+use proto::{AgentState, Evidence};
+
+use super::Verdict;
+use crate::Engine;
+use crate::effect::Answer;
+use crate::input::{Caller, HookDecision, HookMoment, HookNotice, RunKey, Ticket};
+use crate::registry::denied;
+
+impl Engine {
+    pub(super) fn hook(&mut self, caller: Caller, ticket: Ticket, notice: HookNotice) -> Verdict {
+        let run = self.hooked_run(caller)?;
+        let id = run.process;
+        let HookNotice { evidence, moment } = notice;
+        match moment {
+            HookMoment::Other | HookMoment::TurnFailed => {}
+            HookMoment::PromptSubmitted => {
+                if !self.prompt_confirms(id) {
+                    self.prompt_seen(id);
+                }
+            }
+            HookMoment::TurnEnded => {
+                self.turn_end_confirms(id);
+                if let Some(text) = self.next_at_turn_end(id) {
+                    // The turn goes on, whatever the event's name says.
+                    let goes_on = Evidence::new(Source::Hook, "continued", Some(AgentState::Working));
+                    self.heard(run, goes_on);
+                    return Ok(Some(Answer::Hook(HookDecision::Continue(text))));
+                }
+            }
+            HookMoment::PermissionAsked { title, body } => {
+                if let Some(evidence) = evidence {
+                    self.heard(run, evidence);
+                }
+                let is_parked = self.park(id, ticket, title, body);
+                return Ok((!is_parked).then_some(Answer::Hook(HookDecision::Nothing)));
+            }
+        }
+        if let Some(evidence) = evidence {
+            self.heard(run, evidence);
+        }
+        Ok(Some(Answer::Hook(HookDecision::Nothing)))
+    }
+
+    /// The run a hook speaks for: the caller's own, and only while it is an agent's current one.
+    fn hooked_run(&self, caller: Caller) -> Result<RunKey, proto::Failure> {
+        let Caller::Process(run) = caller else { return Err(denied(caller, "hooks come from inside an agent")) };
+        let process = self.processes.get(&run.process).filter(|process| process.run == run.run);
+        if process.is_some_and(|process| process.agent.is_some() && process.is_live()) {
+            return Ok(run);
+        }
+        Err(denied(caller, "hooks come from inside an agent that runs"))
+    }
+}

@@ -1,0 +1,125 @@
+//! `inbox` and `answer`: what needs a person, and what a person says to it.
+
+use proto::agent::{DialogOption, InboxItem};
+use proto::request::GiveAnswer;
+use proto::{ErrorCode, Failure, Printable, ProcessId, Reply};
+
+use super::{Verdict, done};
+use crate::Engine;
+use crate::delivery::LEASE_MS;
+use crate::effect::{Answer, Effect, Guard, Keystrokes};
+use crate::inbox::{About, Answering, Item};
+use crate::input::{Caller, HookDecision, Ticket};
+use crate::registry::denied;
+use crate::rights::{Relation, Verb, may};
+
+/// How long the keys of an answer may take to be typed.
+const TYPED_MS: u64 = 10_000;
+
+impl Engine {
+    pub(super) fn inbox(&mut self, caller: Caller) -> Verdict {
+        if !may(caller, Verb::List, Relation::None) {
+            return Err(denied(caller, "inbox"));
+        }
+        let is_seen = |item: &&Item| self.may_answer(caller, item.view.id);
+        let items: Vec<InboxItem> = self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
+        Ok(Some(Answer::Reply(Reply::Inbox(items))))
+    }
+
+    fn may_answer(&self, caller: Caller, id: ProcessId) -> bool {
+        let process = self.processes.get(&id);
+        process.is_some_and(|process| may(caller, Verb::Answer, self.relation(caller, process)))
+    }
+
+    pub(super) fn answer(&mut self, caller: Caller, ticket: Ticket, answer: &GiveAnswer) -> Verdict {
+        let Some(item) = self.items.get(&answer.item) else {
+            if !may(caller, Verb::List, Relation::None) {
+                return Err(denied(caller, "answer"));
+            }
+            return Err(self.no_such_item(answer.item));
+        };
+        let (id, about) = (item.view.id, item.about.clone());
+        if !self.may_answer(caller, id) {
+            return Err(denied(caller, "only people and the processes above it answer for it"));
+        }
+        let option = choose(&item.view, &answer.choice)?.clone();
+        match about {
+            About::Failure => {
+                self.clear_failure(id);
+                done()
+            }
+            About::Permission { .. } => {
+                let allows = option.names.iter().any(|name| name == "allow");
+                let denial = || HookDecision::Deny("denied by a person".to_owned());
+                self.unpark(answer.item, if allows { HookDecision::Allow } else { denial() });
+                done()
+            }
+            About::Dialog(digest) => self.answer_dialog((caller, ticket), id, answer.item, digest, option),
+        }
+    }
+
+    fn answer_dialog(
+        &mut self,
+        (caller, ticket): (Caller, Ticket),
+        id: ProcessId,
+        item: u64,
+        digest: String,
+        option: DialogOption,
+    ) -> Verdict {
+        let job = self.next_job();
+        let now = self.now.uptime_ms;
+        let Some(process) = self.processes.get_mut(&id) else { return Err(self.no_such_item(item)) };
+        let run = process.key();
+        let Some(agent) = process.agent.as_deref_mut() else { return Err(self.no_such_item(item)) };
+        if agent.live.answering.is_some() {
+            return Err(Failure::new(ErrorCode::Conflict, "that dialog is being answered already"));
+        }
+        let until = now + TYPED_MS;
+        agent.live.answering =
+            Some(Answering { item, job, ticket, digest: digest.clone(), is_typed: false, until });
+        if option.keys.is_empty() {
+            let choice = option.names;
+            self.effects.push(Effect::AnswerServer { run, job, dialog: digest, choice });
+        } else {
+            // A person may answer whenever they like; a program waits for the person who types there.
+            let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
+            let guard = Guard { dialog: Some(digest), needs_empty_composer: false, human_quiet_ms };
+            self.effects.push(Effect::Type { run, job, what: Keystrokes::Keys(option.keys), guard });
+        }
+        Ok(None)
+    }
+
+    fn no_such_item(&self, item: u64) -> Failure {
+        if item >= 1 && item < self.counters.next_item {
+            return crate::inbox::no_longer_open();
+        }
+        Failure::new(ErrorCode::NotFound, format!("no item {item}")).hint("qd inbox lists them")
+    }
+}
+
+/// The option a choice names: a number, a name or the text of an option.
+fn choose<'a>(item: &'a InboxItem, choice: &str) -> Result<&'a DialogOption, Failure> {
+    let wanted = choice.trim().to_lowercase();
+    let is_named = |option: &&DialogOption| option.names.iter().any(|name| name.to_lowercase() == wanted);
+    let is_labelled = |option: &&DialogOption| option.label.trim().to_lowercase() == wanted;
+    let by_number = || {
+        let number = wanted.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        number.and_then(|index| item.options.get(index))
+    };
+    let options = || item.options.iter();
+    let found = options().find(is_named).or_else(|| options().find(is_labelled)).or_else(by_number);
+    found.ok_or_else(|| {
+        if item.options.is_empty() {
+            return Failure::new(ErrorCode::Conflict, "its options could not be read from the screen")
+                .hint(format!("qd attach {} shows it", item.name));
+        }
+        let list: Vec<String> = item.options.iter().enumerate().map(|(n, o)| spelled(n + 1, o)).collect();
+        Failure::invalid("choice", format!("\"{}\" is none of: {}", Printable(choice), list.join(", ")))
+    })
+}
+
+fn spelled(number: usize, option: &DialogOption) -> String {
+    let word = option.names.iter().find(|name| name.parse::<u64>().is_err());
+    let word = word.map(|word| format!(" ({})", Printable(word))).unwrap_or_default();
+    format!("{number}{word} {}", Printable(&option.label))
+}

@@ -1,0 +1,36 @@
+//! `result`: what an agent said at the end of a turn.
+
+use proto::agent::TurnEnd;
+use proto::request::AskResult;
+use proto::{ErrorCode, Failure, Reply};
+
+use super::Verdict;
+use crate::Engine;
+use crate::effect::Answer;
+use crate::input::{Caller, Ticket};
+use crate::rights::Verb;
+use crate::turns::no_turn;
+
+impl Engine {
+    pub(super) fn result(&mut self, caller: Caller, ticket: Ticket, ask: &AskResult) -> Verdict {
+        let id = self.find_agent(caller, &ask.target, Verb::Read)?;
+        let name = self.find(caller, &ask.target, Verb::Read)?.name.clone();
+        let gone = || Failure::new(ErrorCode::NotFound, format!("{name} is gone"));
+        let agent = self.agent_mut(id).ok_or_else(gone)?;
+        let Some(number) = ask.turn.or_else(|| agent.newest_ended()) else {
+            let running = agent.running_turn().map(|turn| agent.not_over(turn, &name));
+            let none = || Failure::new(ErrorCode::NotFound, format!("{name} has had no turn yet"));
+            return Err(running.unwrap_or_else(none).hint(format!("qd tell {name} gives it one")));
+        };
+        let Some(turn) = agent.turns.get(&number) else { return Err(no_turn(number)) };
+        if turn.end == TurnEnd::Running {
+            return Err(agent.not_over(number, &name));
+        }
+        if agent.collecting.contains_key(&number) {
+            // It is over and its text is on the way.
+            agent.result_tickets.push((ticket, number));
+            return Ok(None);
+        }
+        Ok(Some(Answer::Reply(Reply::Turn(turn.clone()))))
+    }
+}

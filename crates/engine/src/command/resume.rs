@@ -1,0 +1,59 @@
+//! `resume`: a new run of an agent in the vendor session it had.
+
+use proto::request::Resume;
+use proto::{ErrorCode, Failure, Status};
+
+use super::Verdict;
+use crate::Engine;
+use crate::input::{Caller, Ticket};
+use crate::process::Then;
+use crate::rights::Verb;
+
+/// Longest name of a vendor session, in bytes.
+const MAX_SESSION: usize = 200;
+
+impl Engine {
+    pub(super) fn resume(&mut self, caller: Caller, ticket: Ticket, resume: &Resume) -> Verdict {
+        let id = self.find_agent(caller, &resume.target, Verb::Drive)?;
+        let Some(process) = self.processes.get_mut(&id) else {
+            return Err(Failure::new(ErrorCode::NotFound, "it is gone"));
+        };
+        let name = process.name.clone();
+        if self.shutdown.is_some() {
+            return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
+        }
+        if process.is_live() && process.status != Status::Stopping {
+            let message = format!("{name} is running in its session");
+            return Err(Failure::new(ErrorCode::Conflict, message).hint("qd kill ends it first"));
+        }
+        if process.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
+            return Err(Failure::new(ErrorCode::NotFound, format!("{name} is being closed")));
+        }
+        let agent = process.agent.as_deref_mut();
+        let known = agent.as_ref().and_then(|agent| {
+            agent.record.session.clone().or_else(|| agent.record.past_session.clone())
+        });
+        let Some(session) = resume.session.clone().or(known) else {
+            let message = format!("{name} has no session that is known");
+            return Err(Failure::new(ErrorCode::Conflict, message)
+                .hint("name one with --session, or qd restart begins a new one"));
+        };
+        check_session(&session)?;
+        if let Some(agent) = agent {
+            agent.resume_next = Some(session);
+        }
+        self.end(id, None, Then::Restart, Some(ticket));
+        Ok(None)
+    }
+}
+
+/// Whether a vendor session may be called that: it becomes a word of an argv.
+pub(super) fn check_session(session: &str) -> Result<(), Failure> {
+    if session.is_empty() || session.len() > MAX_SESSION {
+        return Err(Failure::invalid("session", format!("between 1 and {MAX_SESSION} bytes")));
+    }
+    if session.starts_with('-') || session.chars().any(char::is_control) {
+        return Err(Failure::invalid("session", "it may not begin with a dash or contain control characters"));
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! `tell` and `receipt`: a message to an agent, and what became of one.
+
+use proto::agent::{Delivery, MailId};
+use proto::request::Tell;
+use proto::{ErrorCode, Failure, Kind, Name, ProcessId, Reply};
+
+use super::Verdict;
+use crate::Engine;
+use crate::effect::{Answer, Effect};
+use crate::input::{Caller, Ticket};
+use crate::mail::{MailRecord, Stage};
+use crate::process::Process;
+use crate::record::Record;
+use crate::registry::denied;
+use crate::rights::{Verb, may};
+
+/// Longest message of a process, in bytes.
+const MAX_OF_PROCESS: usize = 16 << 10;
+/// Longest message of a person, in bytes.
+const MAX_OF_PERSON: usize = 1 << 20;
+/// Longest key, in bytes.
+const MAX_KEY: usize = 200;
+/// Most messages that may wait for one agent.
+const MAX_WAITING: usize = 100;
+/// How long a message waits when nobody says: a day.
+const EXPIRES_MS: u64 = 24 * 3600 * 1000;
+/// Longest time a message or a caller may wait: a week.
+const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
+
+impl Engine {
+    pub(super) fn tell(&mut self, caller: Caller, ticket: Ticket, tell: Tell) -> Verdict {
+        let to = self.find_agent(caller, &tell.target, Verb::Message)?;
+        check_tell(caller, &tell)?;
+        let from = sender(caller);
+        let known = tell.key.as_deref().and_then(|key| self.mail.keyed(from, to, key));
+        let id = match known {
+            Some(id) => id,
+            None => self.post(from, to, tell.text, tell.key, tell.expires_ms)?,
+        };
+        let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
+        let wait = tell.wait_ms.filter(|wait| *wait > 0 && !receipt.delivery.is_final());
+        let Some(wait) = wait else { return Ok(Some(Answer::Reply(Reply::Receipt(receipt)))) };
+        self.mail.tickets.push((ticket, id, self.now.uptime_ms.saturating_add(wait)));
+        Ok(None)
+    }
+
+    /// Puts a message into the queue and delivers it if the moment is right.
+    pub(crate) fn post(
+        &mut self,
+        from: Option<ProcessId>,
+        to: ProcessId,
+        text: String,
+        key: Option<String>,
+        expires_ms: Option<u64>,
+    ) -> Result<MailId, Failure> {
+        if self.mail.waiting_for(to) >= MAX_WAITING {
+            let message = format!("{MAX_WAITING} messages wait for it already, the most that may");
+            return Err(Failure::new(ErrorCode::Limit, message));
+        }
+        let id = self.next_mail();
+        let at = self.now.wall_ms;
+        let record = MailRecord {
+            id,
+            to,
+            from,
+            from_name: from.and_then(|from| self.name_of(from)),
+            text,
+            key,
+            at,
+            expires_at: at.saturating_add(expires_ms.unwrap_or(EXPIRES_MS)),
+            delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
+            stage: Stage::Queued,
+        };
+        self.effects.push(Effect::Record(Record::PutMail(Box::new(record.clone()))));
+        self.mail.open.insert(id, record);
+        self.recount_mail(to);
+        self.wait_for_life(to);
+        self.consider(to);
+        Ok(id)
+    }
+
+    /// Says why nothing happens to a message for an agent that does not run.
+    fn wait_for_life(&mut self, to: ProcessId) {
+        if self.processes.get(&to).is_some_and(|process| !process.is_live())
+            && let Some(mail) = self.mail.first_to(to).map(|mail| mail.id)
+        {
+            let reason = "the agent is not running".to_owned();
+            self.set_delivery(mail, Delivery::Queued { reason }, Stage::Queued);
+        }
+    }
+
+    fn name_of(&self, id: ProcessId) -> Option<Name> {
+        self.processes.get(&id).map(|process| process.name.clone())
+    }
+
+    pub(super) fn receipt(&mut self, caller: Caller, id: MailId) -> Verdict {
+        let Some(mail) = self.mail.get(id) else { return Err(no_mail(id)) };
+        let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
+        let drives = || {
+            let target = self.processes.get(&mail.to);
+            target.is_some_and(|target| may(caller, Verb::Drive, self.relation(caller, target)))
+        };
+        if !is_own && !drives() {
+            return Err(denied(caller, "the message is not yours"));
+        }
+        Ok(Some(Answer::Reply(Reply::Receipt(mail.receipt()))))
+    }
+
+    /// The agent a caller means, if the caller may do that to it.
+    pub(crate) fn find_agent(
+        &self,
+        caller: Caller,
+        target: &proto::Target,
+        verb: Verb,
+    ) -> Result<ProcessId, Failure> {
+        let process = self.find(caller, target, verb)?;
+        if process.kind == Kind::Agent && process.agent.is_some() {
+            return Ok(process.id);
+        }
+        Err(wrong_kind(process))
+    }
+}
+
+/// Only agents understand this.
+pub(super) fn wrong_kind(process: &Process) -> Failure {
+    let message = format!("{} is a {}: only agents understand this", process.name, process.kind);
+    Failure::new(ErrorCode::WrongKind, message).hint("qd send types into any process")
+}
+
+fn check_tell(caller: Caller, tell: &Tell) -> Result<(), Failure> {
+    check_text("text", caller, &tell.text)?;
+    if tell.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
+        return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
+    }
+    for (field, wish) in [("wait_ms", tell.wait_ms), ("expires_ms", tell.expires_ms)] {
+        if wish.is_some_and(|wish| wish > MAX_MS) {
+            return Err(Failure::invalid(field, "at most a week"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a text may be a message of this caller.
+pub(super) fn check_text(field: &str, caller: Caller, text: &str) -> Result<(), Failure> {
+    let most = if caller == Caller::Human { MAX_OF_PERSON } else { MAX_OF_PROCESS };
+    if text.trim().is_empty() {
+        return Err(Failure::invalid(field, "there is nothing in it"));
+    }
+    if text.len() > most {
+        return Err(Failure::invalid(field, format!("it has {} bytes, {most} at most", text.len())));
+    }
+    Ok(())
+}
+
+/// The process that sends; a person sends as nobody.
+fn sender(caller: Caller) -> Option<ProcessId> {
+    match caller {
+        Caller::Process(run) => Some(run.process),
+        Caller::Human | Caller::Nobody => None,
+    }
+}
+
+fn no_mail(id: MailId) -> Failure {
+    Failure::new(ErrorCode::NotFound, format!("no message {id}")).hint("the newest few thousand are kept")
+}

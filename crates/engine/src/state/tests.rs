@@ -1,0 +1,203 @@
+//! The table of `docs/design/0006-state.md`, row by row.
+
+use proto::Evidence;
+
+use super::*;
+use crate::input::Moment;
+
+use AgentState::{Blocked, Error, Idle, Starting, Thinking, Waiting, Working};
+use Source::{Dialog, Hook, ProgramStatus, Screen, Server, StateFile, Title};
+
+/// What each source says and since when; the hook said it at that moment too.
+fn table(opinions: &[(Source, Option<AgentState>, u64)]) -> Table {
+    let mut table = Table::default();
+    for (source, state, since) in opinions {
+        table.put(Evidence::new(*source, "r", *state), Moment { uptime_ms: *since, wall_ms: *since });
+    }
+    table
+}
+
+fn judge(before: AgentState, now: u64, opinions: &[(Source, Option<AgentState>, u64)]) -> Judgement {
+    weigh(&table(opinions), Standing { state: before, pending: None }, false, now)
+}
+
+fn state(before: AgentState, now: u64, opinions: &[(Source, Option<AgentState>, u64)]) -> AgentState {
+    judge(before, now, opinions).standing.state
+}
+
+#[test]
+fn nothing_said_leaves_what_was_believed() {
+    for before in [Starting, Idle, Working] {
+        assert_eq!(state(before, 10, &[]), before);
+    }
+    assert!(judge(Working, 10, &[]).held, "a busy agent that nobody speaks of cannot be judged");
+    assert!(!judge(Idle, 10, &[]).held);
+}
+
+#[test]
+fn the_strongest_source_wins_in_the_order_of_the_sources() {
+    let order = [ProgramStatus, Server, StateFile, Hook, Title, Source::Progress, Screen, Source::Silence];
+    for (place, strong) in order.into_iter().enumerate() {
+        for weak in order.into_iter().skip(place + 1) {
+            let judgement = judge(Idle, 10_000, &[(strong, Some(Working), 9_000), (weak, Some(Idle), 5_000)]);
+            assert_eq!((judgement.standing.state, judgement.winner), (Working, Some(strong)), "{strong:?} {weak:?}");
+            assert_eq!(judgement.runner_up, Some(weak));
+        }
+    }
+}
+
+#[test]
+fn a_dialog_on_the_screen_beats_a_report_that_does_not_know_it() {
+    for report in [ProgramStatus, Server, StateFile] {
+        for says in [Working, Idle, Error] {
+            let opinions = [(report, Some(says), 1_000), (Dialog, Some(Blocked), 4_000)];
+            let judgement = judge(Working, 4_000, &opinions);
+            assert_eq!((judgement.standing.state, judgement.ruling), (Blocked, Ruling::DialogStands));
+        }
+    }
+}
+
+#[test]
+fn a_report_that_just_changed_beats_the_dialog_it_answers_until_that_is_painted_over() {
+    let opinions = [(ProgramStatus, Some(Working), 4_000), (Dialog, Some(Blocked), 1_000)];
+    let judgement = judge(Blocked, 4_010, &opinions);
+    assert_eq!((judgement.standing.state, judgement.recheck), (Working, Some(4_300)));
+    // Still there: the report does not know this dialog.
+    assert_eq!(state(Working, 4_300, &opinions), Blocked);
+}
+
+#[test]
+fn a_screen_rule_that_says_blocked_ranks_as_a_dialog() {
+    assert_eq!(state(Working, 4_000, &[(Title, Some(Working), 1_000), (Screen, Some(Blocked), 3_000)]), Blocked);
+    assert_eq!(state(Working, 4_000, &[(Hook, Some(Working), 3_900), (Screen, Some(Blocked), 3_000)]), Blocked);
+}
+
+#[test]
+fn a_parked_request_blocks_whatever_the_screen_shows() {
+    let table = table(&[(ProgramStatus, Some(Working), 10)]);
+    let judgement = weigh(&table, Standing { state: Working, pending: None }, true, 20);
+    assert_eq!((judgement.standing.state, judgement.ruling), (Blocked, Ruling::Parked));
+}
+
+#[test]
+fn into_work_and_into_a_dialog_at_once() {
+    for source in [ProgramStatus, Hook, Title, Screen] {
+        assert_eq!(state(Idle, 10, &[(source, Some(Working), 10)]), Working);
+        assert_eq!(state(Working, 10, &[(source, Some(Blocked), 10)]), Blocked);
+        assert_eq!(state(Idle, 10, &[(source, Some(Thinking), 10)]), Thinking);
+    }
+}
+
+#[test]
+fn out_of_work_at_once_on_a_report_and_slowly_on_what_is_inferred() {
+    for source in [ProgramStatus, Server, StateFile, Hook] {
+        assert_eq!(state(Working, 10, &[(source, Some(Idle), 10)]), Idle, "{source:?}");
+    }
+    for source in [Title, Source::Progress, Screen, Source::Silence] {
+        let first = judge(Working, 10, &[(source, Some(Idle), 10)]);
+        assert_eq!((first.standing.state, first.recheck), (Working, Some(310)), "{source:?}");
+        let still = weigh(&table(&[(source, Some(Idle), 10)]), first.standing, false, 309);
+        assert_eq!(still.standing.state, Working);
+        let ripe = weigh(&table(&[(source, Some(Idle), 10)]), still.standing, false, 310);
+        assert_eq!(ripe.standing.state, Idle);
+    }
+}
+
+#[test]
+fn a_blip_of_idle_between_two_looks_is_no_end_of_work() {
+    let idle = table(&[(Screen, Some(Idle), 10)]);
+    let blip = weigh(&idle, Standing { state: Working, pending: None }, false, 10);
+    let working = weigh(&table(&[(Screen, Some(Working), 200)]), blip.standing, false, 200);
+    assert_eq!(working.standing, Standing { state: Working, pending: None });
+    let again = weigh(&table(&[(Screen, Some(Idle), 320)]), working.standing, false, 320);
+    assert_eq!(again.standing.state, Working, "the clock starts anew");
+}
+
+#[test]
+fn a_dialog_that_closes_does_not_uncover_an_old_idle_at_once() {
+    // The screen said idle all the time; the dialog was in front of it.
+    let uncovered = judge(Blocked, 9_000, &[(Screen, Some(Idle), 10)]);
+    assert_eq!(uncovered.standing.state, Blocked);
+    let worked = weigh(&table(&[(Screen, Some(Working), 9_100)]), uncovered.standing, false, 9_100);
+    assert_eq!(worked.standing.state, Working);
+}
+
+#[test]
+fn do_not_know_holds_what_was_believed_and_says_so() {
+    let judgement = judge(Working, 10, &[(Screen, None, 10)]);
+    assert_eq!((judgement.standing.state, judgement.held, judgement.ruling), (Working, true, Ruling::Held));
+    // A stronger source still knows the state, but nobody may type into what cannot be judged.
+    let judgement = judge(Working, 10, &[(ProgramStatus, Some(Idle), 10), (Screen, None, 10)]);
+    assert_eq!((judgement.standing.state, judgement.held), (Idle, true));
+}
+
+#[test]
+fn an_interruption_that_no_hook_told_is_seen_on_the_screen() {
+    // A hook said working; then somebody pressed Esc, and only the title shows it.
+    let opinions = [(Hook, Some(Working), 1_000), (Title, Some(Idle), 1_500)];
+    let early = judge(Working, 1_600, &opinions);
+    assert_eq!((early.standing.state, early.recheck), (Working, Some(3_000)), "a fresh hook is believed");
+    let late = judge(Working, 3_000, &opinions);
+    assert_eq!((late.standing.state, late.ruling), (Idle, Ruling::HookWorn));
+    // Newer evidence must stand for a while, however old the hook is.
+    let opinions = [(Hook, Some(Working), 1_000), (Title, Some(Idle), 9_000)];
+    assert_eq!(state(Working, 9_699, &opinions), Working);
+    assert_eq!(state(Working, 9_700, &opinions), Idle);
+}
+
+#[test]
+fn a_title_from_before_the_hook_does_not_overrule_it() {
+    assert_eq!(state(Working, 60_000, &[(Hook, Some(Working), 9_000), (Title, Some(Idle), 8_000)]), Working);
+}
+
+#[test]
+fn work_that_begins_without_a_hook_is_seen_too() {
+    let opinions = [(Hook, Some(Idle), 1_000), (Screen, Some(Working), 9_000)];
+    assert_eq!(state(Idle, 9_700, &opinions), Working);
+}
+
+#[test]
+fn a_hook_that_said_working_does_not_hold_the_state_for_ever() {
+    let opinions = [(Hook, Some(Working), 1_000), (Screen, Some(Idle), 500)];
+    let judgement = judge(Working, 1_000, &opinions);
+    let expires = judgement.recheck.expect("it ages");
+    assert_eq!(state(Working, expires - 1, &opinions), Working);
+    let after = judge(Working, expires, &opinions);
+    assert_eq!(after.winner, Some(Screen));
+}
+
+#[test]
+fn at_the_same_instant_blocked_beats_working_beats_idle() {
+    let judgement = judge(Working, 1_000, &[(Title, Some(Idle), 900), (Screen, Some(Working), 1_000)]);
+    assert_eq!((judgement.standing.state, judgement.ruling), (Working, Ruling::SameInstant));
+    let judgement = judge(Idle, 9_000, &[(Title, Some(Idle), 900), (Screen, Some(Working), 1_001)]);
+    assert_eq!((judgement.standing.state, judgement.winner), (Idle, Some(Title)));
+}
+
+#[test]
+fn a_failed_turn_stays_failed_until_work_begins() {
+    for source in [ProgramStatus, Hook, Title] {
+        let judgement = judge(Error, 10_000, &[(source, Some(Idle), 1_000)]);
+        assert_eq!((judgement.standing.state, judgement.ruling), (Error, Ruling::ErrorStays));
+    }
+    assert_eq!(state(Error, 10, &[(Title, Some(Working), 10)]), Working);
+    assert_eq!(state(Error, 10, &[(Dialog, Some(Blocked), 10)]), Blocked);
+}
+
+#[test]
+fn a_start_becomes_whatever_is_said_first() {
+    assert_eq!(state(Starting, 10, &[(Dialog, Some(Blocked), 10)]), Blocked);
+    assert_eq!(state(Starting, 10, &[(ProgramStatus, Some(Idle), 10)]), Idle);
+    assert_eq!(state(Starting, 10, &[(ProgramStatus, Some(Waiting), 10)]), Waiting);
+    // A first frame is not yet a prompt that takes input.
+    assert_eq!(judge(Starting, 10, &[(Screen, Some(Idle), 10)]).recheck, Some(310));
+}
+
+#[test]
+fn background_is_the_most_that_any_source_says() {
+    let mut table = table(&[(Title, Some(Idle), 10)]);
+    let of = |source, n| Evidence { background: Some(n), ..Evidence::new(source, "r", Some(Idle)) };
+    table.put(of(Screen, 3), Moment { uptime_ms: 10, wall_ms: 10 });
+    table.put(of(StateFile, 1), Moment { uptime_ms: 10, wall_ms: 10 });
+    assert_eq!(weigh(&table, Standing::default(), false, 10).background, 3);
+}

@@ -1,0 +1,10 @@
+//! Facts about agents: what is believed of them, what they are told, what they say, what they ask.
+
+mod delivery;
+mod inbox;
+mod model;
+mod restore;
+mod resume;
+mod scene;
+mod states;
+mod turns;

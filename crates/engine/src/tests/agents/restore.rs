@@ -1,0 +1,135 @@
+//! A daemon that died in the middle: nothing is lost, nothing is delivered twice.
+
+use proto::agent::{Composer, Delivery, MailId, TurnEnd};
+use proto::request::AskResult;
+use proto::{AgentState, Owner, Reply};
+
+use super::scene::{Scene, saved};
+use crate::tests::stage::{OneTask, Stage, target};
+use crate::{Command, Config, Engine, Fact, Input, Launched, Typing};
+
+/// The same agent under a daemon that starts from what the dead one recorded.
+fn restarted(scene: &Scene) -> Scene {
+    let saved = saved(&scene.stage.effects);
+    let record = saved.processes.iter().find(|record| record.id == scene.id()).expect("recorded").clone();
+    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
+    let mut stage = Stage::with(engine);
+    stage.now = scene.stage.now + 1_000;
+    stage.input(Input::Adopted { record: Box::new(record), pid: 100, exit: None });
+    let mut scene = Scene { stage, run: scene.run };
+    scene.fact(Fact::Launched(Launched { confirms_prompts: true, ..Launched::default() }));
+    scene
+}
+
+fn refusal(scene: &mut Scene, mail: MailId) -> String {
+    match scene.delivery(mail) {
+        Delivery::Refused { reason } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn s1_mail_that_waited_is_delivered_after_a_restart_and_numbers_go_on() {
+    let mut scene = Scene::idle();
+    scene.report(AgentState::Working);
+    let mail = scene.tell("fix it");
+    let mut scene = restarted(&scene);
+    assert_eq!(scene.state(), AgentState::Starting);
+    assert_eq!(scene.view().mail, 1);
+    scene.look(Composer::Empty);
+    scene.report(AgentState::Idle);
+    assert_eq!(scene.typed(), ["fix it"]);
+    scene.type_through();
+    scene.take();
+    assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 2 });
+    assert_eq!(scene.tell("more"), MailId(mail.0 + 1));
+}
+
+#[test]
+fn s1_a_text_that_stands_in_the_composer_gets_its_enter_and_is_not_pasted_again() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it");
+    let mut scene = restarted(&scene);
+    scene.report(AgentState::Idle);
+    scene.look(Composer::Draft);
+    assert_eq!(scene.typed(), ["enter"]);
+    scene.done(Typing::Done);
+    scene.take();
+    assert!(matches!(scene.delivery(mail), Delivery::Submitted { .. }));
+}
+
+#[test]
+fn s1_a_delivery_whose_outcome_nobody_saw_is_said_to_be_unknown() {
+    for (steps, has_look) in [(0, true), (1, true), (2, true), (2, false)] {
+        let mut scene = Scene::idle();
+        let mail = scene.tell("fix it");
+        (0..steps).for_each(|_| scene.done(Typing::Done));
+        let mut scene = restarted(&scene);
+        scene.report(AgentState::Idle);
+        if has_look {
+            scene.look(Composer::Empty);
+        }
+        scene.pass(5_000);
+        assert!(refusal(&mut scene, mail).contains("unknown outcome after a restart"), "{steps}");
+        scene.pass(60_000);
+        assert!(scene.typed().is_empty(), "{steps}");
+    }
+}
+
+#[test]
+fn c3_a_persons_draft_after_a_restart_is_not_sent_for_ours() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it");
+    let mut scene = restarted(&scene);
+    scene.report(AgentState::Idle);
+    scene.fact(Fact::Typed { by: Owner::User, viewer: None });
+    scene.look(Composer::Draft);
+    scene.pass(60_000);
+    assert!(scene.typed().is_empty());
+    assert!(refusal(&mut scene, mail).contains("unknown outcome"));
+}
+
+#[test]
+fn s1_a_run_that_was_lost_with_a_delivery_in_the_middle_does_not_get_it_again() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it");
+    let saved = saved(&scene.stage.effects);
+    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
+    let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
+    scene.fact(Fact::Lost { final_offset: 0 });
+    assert!(refusal(&mut scene, mail).contains("unknown outcome"));
+}
+
+#[test]
+fn s1_turns_go_on_over_a_restart() {
+    let mut scene = Scene::idle();
+    scene.report(AgentState::Working);
+    scene.report(AgentState::Idle);
+    scene.fact(Fact::Result { turn: 1, text: "one".into(), from: "transcript" });
+    scene.report(AgentState::Working);
+    let mut scene = restarted(&scene);
+    scene.report(AgentState::Working);
+    assert_eq!(scene.view().turn, 2, "the same turn");
+    scene.report(AgentState::Idle);
+    scene.fact(Fact::Result { turn: 2, text: "two".into(), from: "transcript" });
+    for (turn, text) in [(1, "one"), (2, "two")] {
+        let ask = AskResult { target: target(scene.run), turn: Some(turn) };
+        let ticket = scene.stage.ask(Command::Result(ask));
+        let Reply::Turn(found) = scene.stage.reply(ticket) else { panic!("no turn") };
+        assert_eq!((found.text.as_str(), found.end), (text, TurnEnd::Done));
+    }
+}
+
+#[test]
+fn s1_a_failure_and_a_session_survive_and_item_numbers_go_on() {
+    let mut scene = Scene::idle();
+    scene.fact(Fact::Session("s7".into()));
+    scene.report(AgentState::Error);
+    let item = scene.item().unwrap();
+    let mut scene = restarted(&scene);
+    assert_eq!(scene.item(), Some(item.clone()));
+    assert_eq!(scene.view().session.as_deref(), Some("s7"));
+    scene.report(AgentState::Working);
+    scene.show_dialog("d1");
+    assert!(scene.item().unwrap().item > item.item);
+}

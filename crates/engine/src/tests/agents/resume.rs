@@ -1,0 +1,99 @@
+//! Continuing a vendor session, and beginning a new one.
+
+use proto::request::{Resume, Spawn};
+use proto::{ErrorCode, Reply};
+
+use super::scene::{Scene, agent, wish};
+use crate::tests::stage::{command, next, restart, target};
+use crate::{Command, Fact, Launched, StartRun};
+
+fn resume(scene: &mut Scene, session: Option<&str>) -> crate::Ticket {
+    let resume = Resume { target: target(scene.run), session: session.map(str::to_owned) };
+    scene.stage.ask(Command::Resume(resume))
+}
+
+fn last_start(scene: &Scene) -> StartRun {
+    scene.stage.starts().pop().expect("a start")
+}
+
+fn resumed(scene: &Scene) -> Option<String> {
+    last_start(scene).agent.expect("an agent's start").resume
+}
+
+fn end(scene: &mut Scene, code: i32) {
+    scene.stage.exit(scene.run, code);
+}
+
+fn begin(scene: &mut Scene) {
+    scene.stage.fact(scene.run, Fact::TreeGone);
+    scene.run = next(scene.run);
+    scene.fact(Fact::Started { pid: 7 });
+}
+
+#[test]
+fn an_ended_agent_is_resumed_in_the_session_it_had() {
+    let mut scene = Scene::with(agent("a"), Launched { session: Some("s1".into()), ..Launched::default() });
+    let early = resume(&mut scene, None);
+    assert_eq!(scene.stage.failure(early).code, ErrorCode::Conflict);
+    end(&mut scene, 0);
+    let ticket = resume(&mut scene, None);
+    begin(&mut scene);
+    assert!(matches!(scene.stage.reply(ticket), Reply::Spawned(_)));
+    assert_eq!(resumed(&scene).as_deref(), Some("s1"));
+    assert_eq!(scene.view().session.as_deref(), Some("s1"));
+}
+
+#[test]
+fn a_restart_begins_a_new_session_and_the_old_one_is_not_forgotten() {
+    let mut scene = Scene::with(agent("a"), Launched { session: Some("s1".into()), ..Launched::default() });
+    let old = scene.run;
+    scene.stage.ask(restart(old));
+    scene.stage.die(old);
+    scene.run = next(old);
+    assert_eq!(resumed(&scene), None);
+    scene.fact(Fact::Started { pid: 2 });
+    end(&mut scene, 0);
+    resume(&mut scene, None);
+    begin(&mut scene);
+    assert_eq!(resumed(&scene).as_deref(), Some("s1"), "the new run never had one");
+}
+
+#[test]
+fn without_a_session_there_is_nothing_to_resume() {
+    let mut scene = Scene::with(agent("a"), Launched::default());
+    end(&mut scene, 0);
+    let ticket = resume(&mut scene, None);
+    let failure = scene.stage.failure(ticket);
+    assert_eq!(failure.code, ErrorCode::Conflict);
+    assert!(failure.hint.unwrap().contains("restart"));
+    for bad in ["", "--config=x", "a\nb"] {
+        let ticket = resume(&mut scene, Some(bad));
+        assert_eq!(scene.stage.failure(ticket).code, ErrorCode::InvalidArgs, "{bad:?}");
+    }
+    resume(&mut scene, Some("s9"));
+    begin(&mut scene);
+    assert_eq!(resumed(&scene).as_deref(), Some("s9"));
+    let run = scene.stage.spawn(command("c"));
+    let ticket = scene.stage.ask(Command::Resume(Resume { target: target(run), session: None }));
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::WrongKind);
+}
+
+#[test]
+fn a_spawn_may_continue_a_session() {
+    let spawn = Spawn { agent: wish(None, Some("s5")), ..agent("a") };
+    let scene = Scene::with(spawn, Launched::default());
+    assert_eq!(resumed(&scene).as_deref(), Some("s5"));
+}
+
+#[test]
+fn a_resume_that_the_vendor_refuses_is_told_as_that() {
+    let spawn = || Spawn { agent: wish(None, Some("s5")), ..agent("a") };
+    let mut refused = Scene::with(spawn(), Launched::default());
+    refused.pass(2_000);
+    end(&mut refused, 1);
+    assert_eq!(refused.item().unwrap().title, "resume refused");
+    let mut crashed = Scene::with(spawn(), Launched::default());
+    crashed.report(proto::AgentState::Idle);
+    end(&mut crashed, 1);
+    assert_eq!(crashed.item().unwrap().title, "it ended badly");
+}

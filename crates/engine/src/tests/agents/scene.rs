@@ -1,0 +1,202 @@
+//! An agent on the stage: its screen, its hooks and its mail in hand.
+
+use proto::agent::{Composer, Delivery, Dialog, DialogOption, MailId, Source};
+use proto::request::{AgentWish, Spawn, Tell};
+use proto::{AgentState, Evidence, ProcessId, Reply};
+
+use crate::input::{HookMoment, HookNotice};
+use crate::tests::stage::{Stage, target};
+use crate::{
+    Answer, Caller, Command, Effect, Fact, Guard, HookDecision, JobId, Keystrokes, Launched, Look, Record, RunKey,
+    Saved, Ticket, Typing,
+};
+
+/// A stage with one agent on it.
+pub(super) struct Scene {
+    pub(super) stage: Stage,
+    pub(super) run: RunKey,
+}
+
+pub(super) fn agent(name: &str) -> Spawn {
+    Spawn {
+        kind: proto::Kind::Agent,
+        name: Some(name.to_owned()),
+        argv: vec!["fake".to_owned()],
+        ..Spawn::default()
+    }
+}
+
+impl Scene {
+    /// An agent that has started and been launched, with nothing seen of it yet.
+    pub(super) fn with(spawn: Spawn, launched: Launched) -> Self {
+        let mut stage = Stage::new();
+        let run = stage.spawn(spawn);
+        stage.fact(run, Fact::Launched(launched));
+        Self { stage, run }
+    }
+
+    /// An agent that reports its state and confirms prompts, at rest with an empty composer.
+    pub(super) fn idle() -> Self {
+        let mut scene =
+            Self::with(agent("a"), Launched { confirms_prompts: true, ..Launched::default() });
+        scene.look(Composer::Empty);
+        scene.report(AgentState::Idle);
+        scene
+    }
+
+    pub(super) fn id(&self) -> ProcessId {
+        self.run.process
+    }
+
+    pub(super) fn fact(&mut self, fact: Fact) -> Vec<Effect> {
+        self.stage.fact(self.run, fact)
+    }
+
+    /// The program reports its state.
+    pub(super) fn report(&mut self, state: AgentState) {
+        self.say(Source::ProgramStatus, state);
+    }
+
+    pub(super) fn say(&mut self, source: Source, state: AgentState) {
+        self.fact(Fact::Evidence(Box::new(Evidence::new(source, "rule", Some(state)))));
+    }
+
+    /// The screen shows this composer and nothing else worth telling.
+    pub(super) fn look(&mut self, composer: Composer) {
+        self.fact(Fact::Looked(Box::new(Look { composer, ..Look::default() })));
+    }
+
+    /// The screen shows a dialog.
+    pub(super) fn show_dialog(&mut self, digest: &str) {
+        let look = Look { dialog: Some(dialog(digest)), ..Look::default() };
+        self.fact(Fact::Looked(Box::new(look)));
+    }
+
+    pub(super) fn hook(&mut self, state: Option<AgentState>, moment: HookMoment) -> Ticket {
+        let evidence = state.map(|state| Evidence::new(Source::Hook, "event", Some(state)));
+        let notice = HookNotice { evidence, moment };
+        self.stage.ask_as(Caller::Process(self.run), Command::Hook(Box::new(notice)))
+    }
+
+    pub(super) fn decision(&self, ticket: Ticket) -> Option<HookDecision> {
+        match self.stage.answer(ticket)?.expect("a hook is answered") {
+            Answer::Hook(decision) => Some(decision),
+            other => panic!("not a hook's answer: {other:?}"),
+        }
+    }
+
+    pub(super) fn tell(&mut self, text: &str) -> MailId {
+        let ticket = self.stage.ask(Command::Tell(tell(self.run, text)));
+        let Reply::Receipt(receipt) = self.stage.reply(ticket) else { panic!("no receipt") };
+        receipt.mail
+    }
+
+    pub(super) fn delivery(&mut self, mail: MailId) -> Delivery {
+        let ticket = self.stage.ask(Command::Receipt(mail));
+        let Reply::Receipt(receipt) = self.stage.reply(ticket) else { panic!("no receipt") };
+        receipt.delivery
+    }
+
+    pub(super) fn state(&self) -> AgentState {
+        self.stage.view(self.run.process).and_then(|view| view.state).expect("an agent has a state")
+    }
+
+    pub(super) fn view(&self) -> proto::AgentView {
+        *self.stage.view(self.run.process).and_then(|view| view.agent).expect("an agent's view")
+    }
+
+    /// Every piece of typing that was ordered, oldest first.
+    pub(super) fn typing(&self) -> Vec<(JobId, Keystrokes, Guard)> {
+        let ordered = self.stage.effects.iter().filter_map(|effect| match effect {
+            Effect::Type { run, job, what, guard } if *run == self.run => {
+                Some((*job, what.clone(), guard.clone()))
+            }
+            _ => None,
+        });
+        ordered.collect()
+    }
+
+    /// What was ordered to be typed, in words.
+    pub(super) fn typed(&self) -> Vec<String> {
+        let word = |(_, what, _): (JobId, Keystrokes, Guard)| match what {
+            Keystrokes::Paste(text) => text,
+            Keystrokes::Keys(keys) => keys.join(" "),
+        };
+        self.typing().into_iter().map(word).collect()
+    }
+
+    /// The newest piece of typing came out like this.
+    pub(super) fn done(&mut self, outcome: Typing) {
+        let (job, ..) = *self.typing().last().expect("typing was ordered");
+        self.fact(Fact::TypingDone { job, outcome });
+    }
+
+    /// The text is in the composer and Enter has been pressed; nothing shows yet that it was taken.
+    pub(super) fn type_through(&mut self) {
+        self.look(Composer::Draft);
+        self.done(Typing::Done);
+        self.done(Typing::Done);
+    }
+
+    /// The text left the composer and work began.
+    pub(super) fn take(&mut self) {
+        self.look(Composer::Empty);
+        self.report(AgentState::Working);
+    }
+
+    pub(super) fn pass(&mut self, ms: u64) {
+        self.stage.pass(ms);
+    }
+
+    pub(super) fn item(&mut self) -> Option<proto::agent::InboxItem> {
+        let ticket = self.stage.ask(Command::Inbox);
+        let Reply::Inbox(items) = self.stage.reply(ticket) else { panic!("no inbox") };
+        assert!(items.len() < 2, "{items:?}");
+        items.into_iter().next()
+    }
+}
+
+pub(super) fn tell(run: RunKey, text: &str) -> Tell {
+    Tell { target: target(run), text: text.to_owned(), key: None, wait_ms: None, expires_ms: None }
+}
+
+pub(super) fn wish(prompt: Option<&str>, session: Option<&str>) -> AgentWish {
+    AgentWish { prompt: prompt.map(str::to_owned), session: session.map(str::to_owned), permissions: None }
+}
+
+pub(super) fn dialog(digest: &str) -> Evidence {
+    let option = |number: &str, name: &str, label: &str| DialogOption {
+        names: vec![number.to_owned(), name.to_owned()],
+        label: label.to_owned(),
+        keys: vec![number.to_owned()],
+    };
+    let options = vec![option("1", "allow", "Yes, do it"), option("2", "deny", "No")];
+    let dialog = Dialog { digest: digest.to_owned(), title: "May I?".to_owned(), body: "rm x".to_owned(), options };
+    Evidence { dialog: Some(dialog), ..Evidence::new(Source::Dialog, "ask", Some(AgentState::Blocked)) }
+}
+
+/// What the effects left in the database.
+pub(super) fn saved(effects: &[Effect]) -> Saved {
+    use std::collections::BTreeMap;
+    let (mut processes, mut mail, mut turns) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut saved = Saved::default();
+    for effect in effects {
+        let Effect::Record(record) = effect else { continue };
+        match record.clone() {
+            Record::Put(record) => drop(processes.insert(record.id, *record)),
+            Record::Remove(id) => {
+                processes.remove(&id);
+                turns.retain(|(process, _), _| *process != id);
+            }
+            Record::PutMail(record) => drop(mail.insert(record.id, *record)),
+            Record::RemoveMail(id) => drop(mail.remove(&id)),
+            Record::PutTurn(turn) => drop(turns.insert((turn.id, turn.turn), *turn)),
+            Record::RemoveTurn { process, turn } => drop(turns.remove(&(process, turn))),
+            Record::Counters(counters) => saved.counters = counters,
+        }
+    }
+    saved.processes = processes.into_values().collect();
+    saved.mail = mail.into_values().collect();
+    saved.turns = turns.into_values().collect();
+    saved
+}

@@ -1,0 +1,165 @@
+//! Turns: when they begin, when they end, what was said.
+
+use proto::agent::{Composer, Source, Turn, TurnEnd};
+use proto::request::{AskResult, Quantifier, Until};
+use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
+
+use super::scene::Scene;
+use crate::input::HookMoment;
+use crate::tests::stage::target;
+use crate::{Command, Effect, Fact};
+
+fn collected(scene: &Scene) -> Vec<u64> {
+    let turn = |effect: &Effect| match effect {
+        Effect::CollectResult { turn, .. } => Some(*turn),
+        _ => None,
+    };
+    scene.stage.effects.iter().filter_map(turn).collect()
+}
+
+fn ask(scene: &mut Scene, turn: Option<u64>) -> crate::Ticket {
+    scene.stage.ask(Command::Result(AskResult { target: target(scene.run), turn }))
+}
+
+fn turn(scene: &mut Scene, number: u64) -> Turn {
+    let ticket = ask(scene, Some(number));
+    let Reply::Turn(turn) = scene.stage.reply(ticket) else { panic!("no turn") };
+    turn
+}
+
+fn found(scene: &mut Scene, turn: u64, text: &str) {
+    scene.fact(Fact::Result { turn, text: text.into(), from: "transcript" });
+}
+
+#[test]
+fn a_turn_runs_from_work_to_rest_and_has_the_text_that_was_found() {
+    let mut scene = Scene::idle();
+    scene.report(AgentState::Working);
+    assert_eq!(scene.view().turn, 1);
+    let early = ask(&mut scene, Some(1));
+    let failure = scene.stage.failure(early);
+    assert_eq!(failure.code, ErrorCode::Conflict);
+    assert!(failure.hint.unwrap().contains("--turn 1"));
+    scene.report(AgentState::Idle);
+    assert_eq!(collected(&scene), [1]);
+    let waiting = ask(&mut scene, None);
+    assert!(scene.stage.answer(waiting).is_none(), "the text is on its way");
+    found(&mut scene, 1, "done: 3 files");
+    let Reply::Turn(turn) = scene.stage.reply(waiting) else { panic!("no turn") };
+    assert_eq!((turn.end, turn.text.as_str(), turn.from.as_str()), (TurnEnd::Done, "done: 3 files", "transcript"));
+    assert!(turn.ended_at >= Some(turn.began_at));
+}
+
+#[test]
+fn a_short_pause_that_only_the_screen_shows_is_the_same_turn() {
+    let mut scene = Scene::idle();
+    scene.fact(Fact::Withdrawn(Source::ProgramStatus));
+    scene.say(Source::Title, AgentState::Working);
+    for _ in 0..5 {
+        scene.say(Source::Title, AgentState::Idle);
+        scene.pass(250);
+        scene.say(Source::Title, AgentState::Working);
+        scene.pass(500);
+    }
+    assert_eq!((scene.view().turn, collected(&scene)), (1, vec![]));
+    scene.say(Source::Title, AgentState::Idle);
+    scene.pass(300);
+    assert_eq!(collected(&scene), [1]);
+}
+
+#[test]
+fn a_dialog_in_the_middle_is_the_same_turn() {
+    let mut scene = Scene::idle();
+    scene.report(AgentState::Working);
+    scene.show_dialog("d1");
+    assert_eq!(scene.state(), AgentState::Blocked);
+    scene.look(Composer::Empty);
+    assert_eq!(scene.state(), AgentState::Working);
+    scene.report(AgentState::Idle);
+    assert_eq!((scene.view().turn, collected(&scene)), (1, vec![1]));
+}
+
+#[test]
+fn a_prompt_that_a_hook_tells_begins_one_turn_however_often_it_is_seen() {
+    let mut scene = Scene::idle();
+    scene.hook(Some(AgentState::Working), HookMoment::PromptSubmitted);
+    scene.report(AgentState::Working);
+    assert_eq!(scene.view().turn, 1);
+    scene.hook(Some(AgentState::Idle), HookMoment::TurnEnded);
+    assert!(collected(&scene).is_empty(), "the program's own report still says working");
+    scene.report(AgentState::Idle);
+    assert_eq!(collected(&scene), [1]);
+}
+
+#[test]
+fn a_failed_turn_an_interrupted_turn_and_one_that_ended_with_the_program() {
+    let mut scene = Scene::idle();
+    scene.report(AgentState::Working);
+    scene.report(AgentState::Error);
+    scene.report(AgentState::Working);
+    let interrupted = Evidence::new(Source::ProgramStatus, "interrupted", Some(AgentState::Idle));
+    scene.fact(Fact::Evidence(Box::new(interrupted)));
+    scene.report(AgentState::Working);
+    scene.stage.exit(scene.run, 0);
+    for number in 1..=3 {
+        found(&mut scene, number, "x");
+    }
+    let ends: Vec<TurnEnd> = (1..=3).map(|number| turn(&mut scene, number).end).collect();
+    assert_eq!(ends, [TurnEnd::Failed, TurnEnd::Interrupted, TurnEnd::Exited]);
+}
+
+#[test]
+fn a_wait_for_a_turn_is_answered_when_its_text_is_there_or_nobody_finds_it() {
+    let mut scene = Scene::idle();
+    let first = scene.stage.wait_on(&[scene.run], Until::Turn(1), Quantifier::All, None);
+    scene.report(AgentState::Working);
+    scene.report(AgentState::Idle);
+    assert!(scene.stage.answer(first).is_none());
+    found(&mut scene, 1, "said");
+    assert!(matches!(scene.stage.reply(first), Reply::Waited(_)));
+    let again = scene.stage.wait_on(&[scene.run], Until::Turn(1), Quantifier::All, None);
+    assert!(matches!(scene.stage.reply(again), Reply::Waited(_)));
+    let second = scene.stage.wait_on(&[scene.run], Until::Turn(2), Quantifier::All, None);
+    scene.report(AgentState::Working);
+    scene.stage.exit(scene.run, 0);
+    assert!(scene.stage.answer(second).is_none());
+    scene.pass(5_000);
+    assert!(matches!(scene.stage.reply(second), Reply::Waited(_)));
+    assert_eq!(turn(&mut scene, 2).text, "");
+}
+
+#[test]
+fn a_turn_that_never_began_is_not_waited_for_after_the_end() {
+    let mut scene = Scene::idle();
+    let ticket = scene.stage.wait_on(&[scene.run], Until::Turn(1), Quantifier::All, None);
+    scene.stage.exit(scene.run, 0);
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotRunning);
+}
+
+#[test]
+fn the_end_of_a_turn_is_announced_once_with_its_text_found() {
+    let mut scene = Scene::idle();
+    scene.report(AgentState::Working);
+    scene.report(AgentState::Idle);
+    found(&mut scene, 1, "said");
+    scene.pass(20_000);
+    let told = |effect: &&Effect| {
+        matches!(effect, Effect::Announce(told) if matches!(told.what, Event::TurnEnded { turn: 1, .. }))
+    };
+    assert_eq!(scene.stage.effects.iter().filter(told).count(), 1);
+}
+
+#[test]
+fn the_oldest_turns_are_forgotten_and_are_still_over() {
+    let mut scene = Scene::idle();
+    for number in 1..=210 {
+        scene.report(AgentState::Working);
+        scene.report(AgentState::Idle);
+        found(&mut scene, number, "x");
+    }
+    let ticket = ask(&mut scene, Some(1));
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotFound);
+    assert_eq!(turn(&mut scene, 11).turn, 11);
+    let wait = scene.stage.wait_on(&[scene.run], Until::Turn(1), Quantifier::All, None);
+    assert!(matches!(scene.stage.reply(wait), Reply::Waited(_)));
+}

@@ -1,0 +1,365 @@
+//! The server's side of the protocol, in both of its eras.
+//!
+//! Owns which capability answers which method, and how a wait reaches a client: as a task, or in slices with progress.
+//! Refuses protocol errors for failed tools: a model sees only results.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::Connection;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, ContentBlock, CreateTaskResult, CustomRequest, CustomResult, GetPromptRequestParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool as Listed,
+    UnsubscribeRequestParams, UpdateTaskParams,
+};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::failure::ToolFailure;
+use crate::link::Manner;
+use crate::params;
+use crate::prompts;
+use crate::resources::{self, Address};
+use crate::tools::{self, Bench, Outcome};
+use crate::views;
+use crate::waiting::{ONE_TASK, Waiting};
+use crate::watch::{self as watches, Listener, Subscriptions};
+
+/// How often a client that waits hears that it is not forgotten.
+const PROGRESS: Duration = Duration::from_secs(8);
+/// How long a wait may be looked at before it becomes a task.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often a client should ask for a task.
+const POLL_MS: u64 = 1_000;
+/// How long a finished task can still be asked for, beyond its own time.
+const RETENTION: Duration = Duration::from_secs(600);
+
+/// What every client is told at the start.
+pub(crate) const INSTRUCTIONS: &str = "\
+Quarterdeck runs coding agents, commands and terminals side by side; these tools let you lead them. Call whoami, then \
+list_processes. Pattern: spawn_agent with instructions (choose a name) -> wait_for_state [idle, blocked, error, exited] -> \
+get_result. Talk to agents with send_message, not send_input. A blocked agent shows a dialog in get_process_status; \
+answer_prompt answers it. Waits cost nothing: never poll. Processes outlive this connection: close what you no longer need. \
+help(topic) explains everything else.";
+
+/// One server; clones share everything.
+#[derive(Clone)]
+pub(crate) struct Server {
+    bench: Arc<Bench>,
+    tasks: TaskManager,
+    subscriptions: Subscriptions,
+    /// True once nobody reads answers any more: whatever still waits ends.
+    gone: watch::Receiver<bool>,
+}
+
+impl Server {
+    pub(crate) fn new(bench: Arc<Bench>, gone: watch::Receiver<bool>) -> Self {
+        Self { bench, tasks: TaskManager::new(), subscriptions: Subscriptions::default(), gone }
+    }
+
+    /// The same server for another client, whose subscriptions are its own.
+    pub(crate) fn for_another(&self) -> Self {
+        Self { subscriptions: Subscriptions::default(), ..self.clone() }
+    }
+
+    async fn is_gone(&self) {
+        let mut gone = self.gone.clone();
+        // A sender that is dropped has nothing more to say, which is not the end of the client.
+        if gone.wait_for(|gone| *gone).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits with progress, until satisfied, cancelled or out of time.
+    async fn attend(&self, waiting: Waiting, context: &RequestContext<RoleServer>) -> CallToolResult {
+        if let Some(meanwhile) = waiting.meanwhile {
+            return told(Ok(meanwhile));
+        }
+        let work = waiting.run_briefly(&self.bench.link);
+        tokio::pin!(work);
+        let mut ticks = tokio::time::interval(PROGRESS);
+        ticks.tick().await;
+        let mut beats = 0;
+        loop {
+            tokio::select! {
+                answer = &mut work => return told(answer),
+                () = context.ct.cancelled() => return told(Err(cancelled())),
+                () = self.is_gone() => return told(Err(cancelled())),
+                _ = ticks.tick() => {
+                    beats += 1;
+                    progress(context, f64::from(beats), &waiting.told).await;
+                }
+            }
+        }
+    }
+
+    /// A task for what takes time; what is so already, or can never be, is answered at once.
+    async fn entrust_unless_settled(&self, waiting: Waiting) -> CallToolResponse {
+        let look = waiting.run(&self.bench.link, ONE_TASK);
+        // The look is cut off without loss: a task asks the same again, from the same beginning.
+        let seen = tokio::time::timeout(LOOK, look).await;
+        match seen {
+            Ok(answer) => told(answer).into(),
+            Err(_) => CallToolResponse::Task(self.entrust(waiting)),
+        }
+    }
+
+    /// The wait as a task; the client asks for it when it likes.
+    fn entrust(&self, waiting: Waiting) -> CreateTaskResult {
+        let most = waiting.timeout.unwrap_or(ONE_TASK);
+        let lifetime = u64::try_from((most + RETENTION).as_millis()).unwrap_or(u64::MAX);
+        let options = TaskOptions::new()
+            .with_ttl_ms(lifetime)
+            .with_poll_interval_ms(POLL_MS)
+            .with_status_message(waiting.told.clone());
+        let link = self.bench.link.clone();
+        let task = self.tasks.spawn(options, move |context| {
+            Box::pin(async move {
+                tokio::select! {
+                    () = context.cancelled() => Err(TaskExit::Cancelled),
+                    answer = waiting.run(&link, most) => Ok(told(answer)),
+                }
+            })
+        });
+        CreateTaskResult::new(task)
+    }
+}
+
+async fn progress(context: &RequestContext<RoleServer>, beats: f64, told: &str) {
+    if let Some(token) = context.meta.get_progress_token() {
+        let note = ProgressNotificationParam::new(token, beats).with_message(told);
+        // A client that does not hear progress still gets its answer.
+        drop(context.peer.notify_progress(note).await);
+    }
+}
+
+fn cancelled() -> ToolFailure {
+    ToolFailure::new("cancelled", "nobody waits for this any more")
+}
+
+/// A result whose text and structure say the same: some clients show a model only one of them.
+fn told(answer: Result<Value, ToolFailure>) -> CallToolResult {
+    match answer {
+        Ok(value) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+            result.structured_content = Some(value);
+            result
+        }
+        Err(failure) => CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())]),
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_completions()
+            .enable_tasks()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("quarterdeck", proto::version::VERSION))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let agreed = self.negotiate_initialize(&request)?;
+        let mut known = request;
+        known.protocol_version = agreed.protocol_version.clone();
+        context.peer.set_peer_info(known);
+        Ok(agreed)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all().map(tools::Tool::listed).collect()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Listed> {
+        tools::find(name).map(tools::Tool::listed)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = tools::find(&request.name) else {
+            let shown = views::shortened(&request.name, 64);
+            return Err(ErrorData::invalid_params(format!("name: no tool is called {shown}"), None));
+        };
+        let called = tool.call(&self.bench, request.arguments.unwrap_or_default());
+        let outcome = tokio::select! {
+            outcome = called => outcome,
+            () = context.ct.cancelled() => Err(cancelled()),
+        };
+        Ok(match outcome {
+            Ok(Outcome::Done(value)) => told(Ok(value)).into(),
+            Ok(Outcome::Waiting(waiting)) => {
+                let has_tasks = context.client_capabilities().is_some_and(|client| client.supports_tasks());
+                match has_tasks {
+                    true => self.entrust_unless_settled(*waiting).await,
+                    false => self.attend(*waiting, &context).await.into(),
+                }
+            }
+            Err(failure) => told(Err(failure)).into(),
+        })
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::list(&self.bench.link).await))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Ok(resources::read(&self.bench.link, &request.uri).await?.into())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        // The lists of tools and prompts never change; the list of resources is told through `qd://processes`.
+        accepted.tools_list_changed = None;
+        accepted.prompts_list_changed = None;
+        accepted.resources_list_changed = None;
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| Address::parse(uri).is_some());
+        }
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let wanted = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+        let addresses: Vec<Address> = wanted.iter().filter_map(|uri| Address::parse(uri)).collect();
+        let listener = Listener::Sink(context.sink().clone());
+        let telling = watches::tell_all(self.bench.link.clone(), addresses, listener);
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.is_gone() => {}
+            () = async { telling.await; std::future::pending().await } => {}
+        }
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let address = address(&request.uri)?;
+        let listener = Listener::Peer(context.peer.clone());
+        if self.subscriptions.add(&self.bench.link, address, listener) {
+            return Ok(());
+        }
+        Err(ErrorData::invalid_request("uri: too many subscriptions; unsubscribe from some", None))
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(&address(&request.uri)?);
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Ok(prompts::get(&request.name, request.arguments.as_ref())?.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        // Without a daemon there is nothing to complete with, which is an answer.
+        let all = self.bench.link.ask(Manner::QUESTION, Connection::list).await.unwrap_or_default();
+        Ok(CompleteResult::new(prompts::complete(&request, &all)))
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        Ok(GetTaskResult::new(self.tasks.get_task(&request.task_id)?))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.cancel_task(&request.task_id)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(params::fault(&request.method, request.params.as_ref()))
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [rmcp::model::ProtocolVersion]> {
+        Cow::Borrowed(rmcp::model::ProtocolVersion::KNOWN_VERSIONS)
+    }
+}
+
+fn address(uri: &str) -> Result<Address, ErrorData> {
+    Address::parse(uri).ok_or_else(|| {
+        let shown = views::shortened(uri, 100);
+        ErrorData::resource_not_found(format!("uri: no resource is called {shown}"), None)
+    })
+}

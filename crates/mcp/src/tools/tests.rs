@@ -1,0 +1,88 @@
+//! The table as a whole: names, schemas and what it all costs a model.
+
+use super::*;
+use crate::fields::Shape;
+use crate::server::INSTRUCTIONS;
+
+/// What the list of tools with the instructions may cost, in tokens of four characters.
+const BUDGET: usize = 9_000;
+
+#[test]
+fn the_list_of_tools_fits_its_budget() {
+    let listed: Vec<_> = all().map(Tool::listed).collect();
+    let size = serde_json::to_string(&listed).expect("tools are JSON").len() + INSTRUCTIONS.len();
+    assert!(size / 4 <= BUDGET, "{} tokens", size / 4);
+}
+
+#[test]
+fn every_family_is_in_the_table() {
+    let names: Vec<&str> = all().map(|tool| tool.name).collect();
+    let expected = [
+        "spawn_agent",
+        "spawn_process",
+        "start_process",
+        "restart_process",
+        "stop_process",
+        "close_process",
+        "rename_process",
+        "list_processes",
+        "get_process_status",
+        "get_project_status",
+        "explain_state",
+        "get_process_output",
+        "get_process_raw_output",
+        "search_output",
+        "wait_for_state",
+        "wait_for_pattern",
+        "send_input",
+        "answer_prompt",
+        "send_message",
+        "get_messages",
+        "get_result",
+        "whoami",
+        "help",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn every_schema_is_plain_and_every_output_is_told() {
+    for tool in all() {
+        let listed = serde_json::to_value(tool.listed()).expect("a tool is JSON");
+        assert!(!listed.to_string().contains("\"format\""), "{}", tool.name);
+        assert_eq!(listed["inputSchema"]["type"], "object", "{}", tool.name);
+        assert_eq!(listed["outputSchema"]["type"], "object", "{}", tool.name);
+        outputs::schema(tool.gives).unwrap_or_else(|why| panic!("{}: {why}", tool.name));
+        let names: std::collections::BTreeSet<&str> = tool.fields.iter().map(|field| field.name).collect();
+        assert_eq!(names.len(), tool.fields.len(), "{} has a field twice", tool.name);
+    }
+}
+
+#[test]
+fn four_to_six_tools_are_core_and_marked() {
+    let core: Vec<_> = all().filter(|tool| tool.is_core).collect();
+    assert!((4..=6).contains(&core.len()), "{}", core.len());
+    for tool in core {
+        let listed = serde_json::to_value(tool.listed()).expect("a tool is JSON");
+        assert_eq!(listed["_meta"][vendors::always_load()], true);
+    }
+}
+
+#[test]
+fn only_reading_tools_say_that_they_read() {
+    for tool in all() {
+        let listed = serde_json::to_value(tool.listed()).expect("a tool is JSON");
+        let is_reading = ["get_", "list_", "search_", "wait_", "explain_", "whoami", "help"]
+            .iter()
+            .any(|start| tool.name.starts_with(start));
+        assert_eq!(listed["annotations"]["readOnlyHint"] == true, is_reading, "{}", tool.name);
+    }
+}
+
+#[test]
+fn the_state_words_of_the_schema_are_the_protocols() {
+    let tool = find("wait_for_state").expect("it exists");
+    let states = tool.fields.iter().find(|field| field.name == "states").expect("it takes states");
+    let Shape::SomeOf(words) = states.shape else { panic!("{:?}", states.shape) };
+    assert_eq!(words, proto::AgentState::ALL.map(proto::AgentState::word));
+}

@@ -1,0 +1,142 @@
+//! How long an answer may take: in one go for clients with tasks, in slices for the others.
+//!
+//! Owns the time limits, the progress that keeps impatient clients, and `still_running`. Refuses losing what happens
+//! between two slices: a wait is repeated with the same beginning until it is satisfied.
+
+use std::time::{Duration, Instant};
+
+use proto::agent::Turn;
+use proto::reply::{Satisfied, Waited};
+use proto::request::{AskResult, Target, Wait};
+use proto::{ErrorCode, ProcessId};
+use serde_json::{Map, Value, json};
+
+use crate::failure::ToolFailure;
+use crate::link::{Link, Manner, Trouble};
+use crate::tools::turn_told;
+use crate::views::{self, put};
+
+/// How long one answer may take for clients without tasks; the strictest of them gives up after 60 s.
+pub(crate) const ONE_ANSWER: Duration = Duration::from_secs(44);
+/// When `still_running` is told although the daemon does not answer at all.
+const LATEST: Duration = Duration::from_secs(48);
+/// How long a task waits when nobody says.
+pub(crate) const ONE_TASK: Duration = Duration::from_secs(3600);
+/// The longest single question to the daemon.
+const SLICE: Duration = Duration::from_secs(600);
+
+/// An answer that comes when something has happened.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// What is waited for; its own time limit is set slice by slice.
+    pub(crate) wait: Wait,
+    /// When to give up with an error.
+    pub(crate) timeout: Option<Duration>,
+    /// What is waited for, in words.
+    pub(crate) told: String,
+    /// The door's names of fields with the tool's.
+    pub(crate) fields: &'static [(&'static str, &'static str)],
+    /// The answer for clients without tasks; none: they wait too.
+    pub(crate) meanwhile: Option<Value>,
+    /// What the answer is.
+    pub(crate) then: Then,
+}
+
+/// What the answer of a satisfied wait is.
+#[derive(Debug)]
+pub(crate) enum Then {
+    /// Who satisfied it.
+    Tell,
+    /// What an agent said at the end of a turn, added to what is known of it.
+    GiveTurn {
+        /// Which agent.
+        process: ProcessId,
+        /// Which turn.
+        turn: u64,
+        /// What is known.
+        base: Map<String, Value>,
+    },
+}
+
+impl Waiting {
+    /// Waits at most `most`; says `still_running` when that was not enough.
+    pub(crate) async fn run(&self, link: &Link, most: Duration) -> Result<Value, ToolFailure> {
+        let began = Instant::now();
+        loop {
+            let spent = began.elapsed();
+            let left = self.timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(spent));
+            let slice = most.saturating_sub(spent).min(left).min(SLICE);
+            match self.slice(link, slice).await {
+                Ok(waited) => return self.finish(link, waited).await,
+                Err(Trouble::Refused(failure)) if failure.code == ErrorCode::Timeout => {}
+                Err(trouble) => return Err(trouble.told(self.fields)),
+            }
+            if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
+                return Err(ToolFailure::new("timeout", format!("{}: the time given has passed", self.told))
+                    .hint("get_process_status tells what it is doing"));
+            }
+            if began.elapsed() >= most {
+                return Ok(self.still_running());
+            }
+        }
+    }
+
+    /// Like [`Waiting::run`] for clients without tasks: answers in time whatever the daemon does.
+    pub(crate) async fn run_briefly(&self, link: &Link) -> Result<Value, ToolFailure> {
+        match tokio::time::timeout(LATEST, self.run(link, ONE_ANSWER)).await {
+            Ok(answer) => answer,
+            Err(_) => Ok(self.still_running()),
+        }
+    }
+
+    async fn slice(&self, link: &Link, length: Duration) -> Result<Waited, Trouble> {
+        let timeout_ms = u64::try_from(length.as_millis()).ok();
+        let wait = Wait { timeout_ms, ..self.wait.clone() };
+        link.ask(Manner::QUESTION.lasting(length), move |connection| connection.wait(wait.clone())).await
+    }
+
+    async fn finish(&self, link: &Link, waited: Waited) -> Result<Value, ToolFailure> {
+        match &self.then {
+            Then::Tell => {
+                let satisfied: Vec<Value> = waited.satisfied.iter().map(told).collect();
+                Ok(json!({"status": "satisfied", "satisfied": satisfied}))
+            }
+            Then::GiveTurn { process, turn, base } => {
+                let wish = AskResult { target: Target(process.to_string()), turn: Some(*turn) };
+                let asked =
+                    link.ask(Manner::QUESTION, move |connection| connection.result(wish.clone())).await;
+                let result: Turn = asked.map_err(|trouble| trouble.told(self.fields))?;
+                let mut answer = base.clone();
+                answer.extend(turn_told(&result, 0));
+                Ok(Value::Object(answer))
+            }
+        }
+    }
+
+    fn still_running(&self) -> Value {
+        if let Some(meanwhile) = &self.meanwhile {
+            return meanwhile.clone();
+        }
+        let mut answer = Map::new();
+        put(&mut answer, "status", json!("still_running"));
+        put(&mut answer, "satisfied", json!([]));
+        put(&mut answer, "since", json!(self.wait.since));
+        let hint = match self.wait.since {
+            Some(_) => "call this again with this since to wait on without missing anything",
+            None => "call this again to wait on",
+        };
+        put(&mut answer, "hint", json!(hint));
+        Value::Object(answer)
+    }
+}
+
+fn told(satisfied: &Satisfied) -> Value {
+    let mut row = Map::new();
+    put(&mut row, "id", json!(satisfied.id));
+    put(&mut row, "name", json!(satisfied.name));
+    put(&mut row, "state", json!(satisfied.state));
+    put(&mut row, "text", json!(satisfied.text.as_deref().map(|text| views::shortened(text, 400))));
+    put(&mut row, "exit", satisfied.exit.as_ref().map_or(Value::Null, |exit| json!(views::ended(exit))));
+    put(&mut row, "offset", json!(satisfied.offset));
+    Value::Object(row)
+}

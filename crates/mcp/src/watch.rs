@@ -1,0 +1,165 @@
+//! Telling clients that a resource has changed.
+//!
+//! Owns one listener to the daemon's events and one watch per screen or log, for as long as somebody subscribes. Refuses
+//! polling: the list is watched through events, a screen through a wait for anything new.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use client::{ClientError, Connection, Incoming};
+use proto::request::{Quantifier, Target, Until, Wait};
+use rmcp::RoleServer;
+use rmcp::model::ResourceUpdatedNotificationParam;
+use rmcp::service::{Peer, SubscriptionSink};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::link::{Cord, Leash, Link, Manner};
+use crate::resources::Address;
+
+/// Updates of one resource come at most this often: a busy screen changes hundreds of times a second.
+const PACE: Duration = Duration::from_millis(250);
+/// The pause before events are asked for again after the daemon went away.
+const AGAIN: Duration = Duration::from_secs(1);
+/// One question whether anything new was printed; repeated for as long as somebody listens.
+const PRINTED: Duration = Duration::from_secs(600);
+/// Most subscriptions of one client.
+const MAX_SUBSCRIPTIONS: usize = 16;
+
+/// Where updates go.
+#[derive(Clone)]
+pub(crate) enum Listener {
+    /// A client of the era with `resources/subscribe`.
+    Peer(Peer<RoleServer>),
+    /// A client of the era with `subscriptions/listen`.
+    Sink(SubscriptionSink),
+}
+
+impl Listener {
+    /// Tells of one change; whether anybody is left to hear it.
+    async fn updated(&self, address: &Address) -> bool {
+        let uri = address.uri();
+        match self {
+            Self::Peer(peer) => {
+                peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok()
+            }
+            Self::Sink(sink) => sink.notify_resource_updated(uri).await.is_ok(),
+        }
+    }
+}
+
+/// The subscriptions of a client of the older era, by address.
+#[derive(Clone, Default)]
+pub(crate) struct Subscriptions(Arc<Mutex<HashMap<Address, AbortHandle>>>);
+
+impl Subscriptions {
+    /// Begins to tell of changes; false when there are too many.
+    pub(crate) fn add(&self, link: &Link, address: Address, listener: Listener) -> bool {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, handle| !handle.is_finished());
+        if all.contains_key(&address) {
+            return true;
+        }
+        if all.len() >= MAX_SUBSCRIPTIONS {
+            return false;
+        }
+        let task = tokio::spawn(tell_changes(link.clone(), address.clone(), listener));
+        all.insert(address, task.abort_handle());
+        true
+    }
+
+    /// Stops; whether there was anything to stop.
+    pub(crate) fn remove(&self, address: &Address) -> bool {
+        let removed = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
+        removed.map(|handle| handle.abort()).is_some()
+    }
+}
+
+/// Tells `listener` of changes of several resources, until dropped.
+pub(crate) async fn tell_all(link: Link, addresses: Vec<Address>, listener: Listener) {
+    let mut watches = tokio::task::JoinSet::new();
+    for address in addresses.into_iter().take(MAX_SUBSCRIPTIONS) {
+        watches.spawn(tell_changes(link.clone(), address, listener.clone()));
+    }
+    while watches.join_next().await.is_some() {}
+}
+
+/// Tells `listener` of every change of one resource until nobody hears it.
+async fn tell_changes(link: Link, address: Address, listener: Listener) {
+    let (_leash, mut crew) = listen(&link);
+    let mut offset = None;
+    loop {
+        let is_new = match address.process() {
+            None => crew.changed().await.is_ok(),
+            Some(process) => match printed(&link, process, offset).await {
+                Some(end) => {
+                    offset = Some(end);
+                    true
+                }
+                // Over, gone or unreachable: whatever comes next begins with an event.
+                None => {
+                    offset = None;
+                    crew.changed().await.is_ok()
+                }
+            },
+        };
+        if !is_new || !listener.updated(&address).await {
+            return;
+        }
+        tokio::time::sleep(PACE).await;
+    }
+}
+
+/// Waits until a process has printed something new; its log's end then. Nothing when it cannot be waited for.
+async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64> {
+    let wait = Wait {
+        targets: vec![Target(process.to_owned())],
+        until: Until::Pattern(".".to_owned()),
+        quantifier: Quantifier::All,
+        since: offset,
+        timeout_ms: u64::try_from(PRINTED.as_millis()).ok(),
+    };
+    loop {
+        let wait = wait.clone();
+        let manner = Manner::QUESTION.lasting(PRINTED);
+        match link.ask(manner, move |connection| connection.wait(wait.clone())).await {
+            Ok(waited) => return waited.satisfied.first().map(|satisfied| satisfied.offset),
+            Err(crate::link::Trouble::Refused(failure)) if failure.code == proto::ErrorCode::Timeout => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// A value that changes with every event of the crew, for as long as the leash is held.
+fn listen(link: &Link) -> (Leash, watch::Receiver<u64>) {
+    let (sender, receiver) = watch::channel(0);
+    let cord = Arc::new(Cord::default());
+    let leash = Leash(Arc::clone(&cord));
+    let link = link.clone();
+    tokio::spawn(async move {
+        let sender = Arc::new(sender);
+        while !sender.is_closed() {
+            let (link, cord, told) = (link.clone(), Arc::clone(&cord), Arc::clone(&sender));
+            // However it ended: events were missed, so something may have changed.
+            drop(tokio::task::spawn_blocking(move || hear(&link, &cord, &told)).await);
+            sender.send_modify(|revision| *revision += 1);
+            tokio::select! {
+                () = sender.closed() => return,
+                () = tokio::time::sleep(AGAIN) => {}
+            }
+        }
+    });
+    (leash, receiver)
+}
+
+fn hear(link: &Link, cord: &Cord, sender: &watch::Sender<u64>) -> Result<(), ClientError> {
+    let mut connection: Connection = link.open(cord)?;
+    connection.subscribe()?;
+    while let Some(incoming) = connection.receive()? {
+        if matches!(incoming, Incoming::Event(_)) {
+            sender.send_modify(|revision| *revision += 1);
+        }
+    }
+    Ok(())
+}

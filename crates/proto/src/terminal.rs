@@ -1,0 +1,20 @@
+//! What may pass between a child and a person's terminal, in words that both ends of the door share.
+//!
+//! Owns the query filter and the detach keys: whoever holds the terminal applies them, the client or, when it was passed
+//! the terminal, the daemon. Refuses touching a terminal: bytes in, bytes out.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `filter` | removing queries that the person's own terminal would answer |
+//! | `keys` | the detach keys |
+
+pub mod filter;
+pub mod keys;
+
+pub use filter::{Clipboard, Filter};
+pub use keys::{BadDetachKeys, DetachKeys, KeyWatch, Wish};
+
+/// Ends whatever sequence a terminal is inside of; nothing otherwise.
+pub const CANCEL: u8 = 0x18;
+/// Says that a key was not typed to anybody.
+pub const BELL: u8 = 0x07;
