@@ -46,8 +46,10 @@ fn cost_per_look(detector: &mut Detector, text: fn(u16) -> String) -> (Duration,
 
 /// Prose with frames, marks and numbers: everything a rule might begin to match.
 fn dense_row(row: u16) -> String {
-    let words = ["● 1. Do you want", "❯ ─── esc to", "(3s • enter", "│ ✻ Working…", "› allow? ▄▄▄", "日本語 text"];
-    let text: String = words.iter().cycle().skip(usize::from(row)).take(20).copied().collect::<Vec<_>>().join(" ");
+    let words =
+        ["● 1. Do you want", "❯ ─── esc to", "(3s • enter", "│ ✻ Working…", "› allow? ▄▄▄", "日本語 text"];
+    let text: String =
+        words.iter().cycle().skip(usize::from(row)).take(20).copied().collect::<Vec<_>>().join(" ");
     text.chars().take(180).collect()
 }
 

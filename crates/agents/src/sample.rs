@@ -48,6 +48,9 @@ pub struct Header {
     /// What the program said without showing it, each without introducer and terminator: `7501;state=idle`; or `bell`.
     #[serde(default)]
     pub osc: Vec<String>,
+    /// The program had not asked for bracketed pastes yet.
+    #[serde(default)]
+    pub deaf: bool,
     /// What the rules should make of it.
     pub expect: Expectation,
 }
@@ -121,7 +124,8 @@ impl Sample {
             text
         };
         let size = screen.size();
-        let mut rows: Vec<String> = (0..size.rows).map(|row| clean(&written(&screen.row_cells(row)))).collect();
+        let mut rows: Vec<String> =
+            (0..size.rows).map(|row| clean(&written(&screen.row_cells(row)))).collect();
         while rows.last().is_some_and(String::is_empty) {
             rows.pop();
         }
@@ -132,6 +136,7 @@ impl Sample {
             origin: Origin::Real,
             title: clean(screen.title()),
             osc: Vec::new(),
+            deaf: !screen.modes().bracketed_paste,
             expect: Expectation::default(),
         };
         let mut sample = Self { header, rows };
@@ -147,9 +152,11 @@ impl Sample {
     /// # Errors
     /// The text is none.
     pub fn parse(text: &str) -> Result<Self, SampleError> {
-        let rest = text.strip_prefix(FENCE).and_then(|rest| rest.strip_prefix('\n')).ok_or(SampleError::NoHeader)?;
+        let rest =
+            text.strip_prefix(FENCE).and_then(|rest| rest.strip_prefix('\n')).ok_or(SampleError::NoHeader)?;
         let (header, body) = rest.split_once("\n+++\n").ok_or(SampleError::NoHeader)?;
-        let header = toml::from_str(header).map_err(|error| SampleError::Header(error.message().to_owned()))?;
+        let header =
+            toml::from_str(header).map_err(|error| SampleError::Header(error.message().to_owned()))?;
         Ok(Self { header, rows: body.lines().map(str::to_owned).collect() })
     }
 
@@ -158,6 +165,9 @@ impl Sample {
     pub fn screen(&self) -> Screen {
         let (cols, rows) = self.header.size;
         let mut screen = Screen::new(Size { cols, rows }, Limits { history_lines: 0 });
+        if !self.header.deaf {
+            screen.feed(b"\x1b[?2004h");
+        }
         for said in &self.header.osc {
             match said.as_str() {
                 "bell" => screen.feed(b"\x07"),
@@ -207,7 +217,7 @@ impl Expectation {
             asks: dialog.map(|dialog| dialog.title.clone()),
             about: dialog.map(|dialog| dialog.body.clone()).filter(|body| !body.is_empty()),
             options: dialog.iter().flat_map(|dialog| &dialog.options).map(option_words).collect(),
-            message: told.filter(|message| !message.is_empty()).last().cloned(),
+            message: told.rev().find(|message| !message.is_empty()).cloned(),
             composer: look.composer,
             background: look.background,
             heard: heard.map(|evidence| format!("{} → {}", evidence.rule, word(evidence.state))),
@@ -226,7 +236,7 @@ fn option_words(option: &proto::agent::DialogOption) -> String {
 
 impl std::fmt::Display for Sample {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Header { manifest, version, size, origin, title, osc, expect } = &self.header;
+        let Header { manifest, version, size, origin, title, osc, deaf, expect } = &self.header;
         writeln!(f, "{FENCE}\nmanifest = {}", quoted(manifest))?;
         if !version.is_empty() {
             writeln!(f, "version = {}", quoted(version))?;
@@ -242,6 +252,9 @@ impl std::fmt::Display for Sample {
         }
         if !osc.is_empty() {
             writeln!(f, "osc = {}", list(osc))?;
+        }
+        if *deaf {
+            writeln!(f, "deaf = true")?;
         }
         writeln!(f, "\n[expect]\n{expect}{FENCE}")?;
         self.rows.iter().try_for_each(|row| writeln!(f, "{row}"))

@@ -1,6 +1,11 @@
 //! Every recorded screen means what its header says, and every rule is there for a reason.
 //!
 //! Owns the corpus test: agreement on all recordings, coverage of all rules, and the proof that a broken rule is noticed.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in the functions it calls too"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,7 +83,8 @@ fn the_corpus_is_wide_enough() {
         assert!(groups.contains_key(name), "{name} has no recording");
     }
     for name in PROVEN {
-        let real = groups[name].iter().filter(|recording| recording.sample.header.origin == Origin::Real).count();
+        let real =
+            groups[name].iter().filter(|recording| recording.sample.header.origin == Origin::Real).count();
         assert!(real >= 10, "{name} has {real} recordings of the program itself");
     }
     for size in [(80, 24), (200, 50)] {
@@ -90,7 +96,12 @@ fn the_corpus_is_wide_enough() {
 fn a_recording_lies_where_its_header_says() {
     for recording in corpus() {
         let directory = recording.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-        assert_eq!(directory, Some(recording.sample.header.manifest.as_str()), "{}", recording.path.display());
+        assert_eq!(
+            directory,
+            Some(recording.sample.header.manifest.as_str()),
+            "{}",
+            recording.path.display()
+        );
     }
 }
 
@@ -140,8 +151,9 @@ fn a_broken_rule_is_noticed_by_the_corpus() {
     let mut unnoticed = Vec::new();
     for (name, recordings) in by_manifest(&corpus) {
         for (what, manifest) in broken(catalogue.get(name).unwrap()) {
-            let is_noticed =
-                recordings.iter().any(|recording| outcome(recording, &manifest) != recording.sample.header.expect);
+            let is_noticed = recordings
+                .iter()
+                .any(|recording| outcome(recording, &manifest) != recording.sample.header.expect);
             if !is_noticed {
                 unnoticed.push(format!("{name}: {what}"));
             }
@@ -154,7 +166,8 @@ fn a_broken_rule_is_noticed_by_the_corpus() {
 fn what_is_left_of_a_screen_without_its_chrome_is_what_was_said() {
     let (corpus, catalogue) = (corpus(), Catalogue::built_in());
     let text = |name: &str, of: &str| {
-        let recording = corpus.iter().find(|recording| recording.path.ends_with(format!("{name}/{of}.screen"))).unwrap();
+        let recording =
+            corpus.iter().find(|recording| recording.path.ends_with(format!("{name}/{of}.screen"))).unwrap();
         let text = recording.sample.screen().text(term::Wraps::Keep);
         agents::trim(catalogue.get(name).unwrap(), &text)
     };

@@ -1,18 +1,22 @@
 //! The body around the engine: one daemon per user, disposable at any moment.
 //!
-//! Owns the tasks, the socket, the screens and the links to holders. Refuses UI words and network sockets, and refuses
-//! being precious: crash, kill -9 and upgrade all end in `adopt`, which is used every day.
+//! Owns the tasks, the socket, the screens and the links to holders. Refuses UI words and the network (all it talks to is
+//! the server inside an agent's program, on the loopback), and refuses being precious: crash, kill -9 and upgrade all end
+//! in `adopt`, which is used every day.
 //!
 //! | task | owns | hears | says | when others are slow | ends when |
 //! |---|---|---|---|---|---|
 //! | desk (1, async) | `Engine`, tickets | bounded asks and facts, the alarm | effects, events with a revision | asks wait in their queue; facts are kept by the workers | `Effect::Stop` |
 //! | `screens-N` (2-4 threads) | rings, emulators, viewers, input | orders, rings, links, viewers | facts, frames | never waits | the process ends |
+//! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the desk; orders it cannot take are refused and logged, and the engine gives up waiting | the process ends |
+//! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the desk; the vendor's server waits for it | its run is over or let go |
+//! | `agent-version` (1 thread per launch, short) | nothing | one program's output | a fact | is waited for by nobody | the program has answered, or its time is over |
 //! | `store` (1 thread) | the database | bounded batches | acks | the desk waits: losing a record is worse | its queue closes |
 //! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the desk ends |
 //! | connection (1 per client, async) | its stream | frames | frames | lagging events become `resync`, log overruns become gaps | the peer closes |
 //!
 //! Reading order: `start` (becoming the only daemon), `adopt` (what an earlier one left), `desk` (the engine's shell),
-//! `effects`, `screens` (the data plane), `door` (the way in).
+//! `effects`, `screens` (the data plane), `agents` (vendors' programs outside of their terminals), `door` (the way in).
 
 mod adopt;
 mod agents;

@@ -64,9 +64,8 @@ impl Ways {
     fn errands(&self, env: &BTreeMap<String, String>, run: RunKey, title: &str, body: &str) -> Vec<Errand> {
         let mut env = env.clone();
         env.insert("QD_PROCESS_ID".to_owned(), run.process.to_string());
-        let errand = |argv| {
-            Errand { argv, env: env.clone(), cwd: "/".into(), input: String::new(), limit: LIMIT }
-        };
+        let errand =
+            |argv| Errand { argv, env: env.clone(), cwd: "/".into(), input: String::new(), limit: LIMIT };
         let own = (!self.command.is_empty()).then(|| {
             self.command.iter().cloned().chain([title.to_owned(), body.to_owned()]).collect::<Vec<String>>()
         });
@@ -79,9 +78,25 @@ impl Ways {
 fn desktop(env: &BTreeMap<String, String>, title: &str, body: &str) -> Option<Vec<String>> {
     let has_bus = env.contains_key("DBUS_SESSION_BUS_ADDRESS")
         || env.get("XDG_RUNTIME_DIR").is_some_and(|dir| Path::new(dir).join("bus").exists());
-    find("notify-send", env, Path::new("/")).filter(|_| has_bus)?;
-    let words = ["notify-send", "--app-name=Quarterdeck", "--", title, body];
-    Some(words.map(str::to_owned).to_vec())
+    let has = |program| has_bus && find(program, env, Path::new("/")).is_some();
+    if has("notify-send") {
+        let words = ["notify-send", "--app-name=Quarterdeck", "--", title, body];
+        return Some(words.map(str::to_owned).to_vec());
+    }
+    has("gdbus").then(|| {
+        let service = "org.freedesktop.Notifications";
+        let call = ["gdbus", "call", "--session", "--dest", service, "--object-path"];
+        let method = ["/org/freedesktop/Notifications", "--method", "org.freedesktop.Notifications.Notify"];
+        let words = call.into_iter().chain(method).map(str::to_owned);
+        let said =
+            ["'Quarterdeck'".to_owned(), "uint32 0".to_owned(), "''".to_owned(), quoted(title), quoted(body)];
+        words.chain(said).chain(["@as []", "@a{sv} {}", "int32 -1"].map(str::to_owned)).collect()
+    })
+}
+
+/// A text as `gdbus` reads one.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
 /// Tells; blocks for as long as the slowest way takes. What did not work, for the log.
@@ -147,6 +162,11 @@ mod tests {
         let told = std::fs::read_to_string(out).unwrap();
         assert!(told.ends_with(&format!("|body|{}", run().process)), "{told}");
         assert!(!told.contains('\x1b'), "{told:?}");
+    }
+
+    #[test]
+    fn a_text_for_the_bus_cannot_end_its_quotes() {
+        assert_eq!(quoted(r"it's a \ day"), r"'it\'s a \\ day'");
     }
 
     #[test]

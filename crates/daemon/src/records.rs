@@ -97,8 +97,9 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Saved, store::S
     let mail = contents.mail.into_iter();
     let mail = mail.filter_map(|(id, document)| reader.read(&format!("message {id}"), &document)).collect();
     let turns = contents.turns.into_iter();
-    let turns =
-        turns.filter_map(|(id, turn, document)| reader.read(&format!("turn {turn} of {id}"), &document)).collect();
+    let turns = turns
+        .filter_map(|(id, turn, document)| reader.read(&format!("turn {turn} of {id}"), &document))
+        .collect();
     let counters = contents.settings.iter().find(|(key, _)| key == COUNTERS);
     let counters: Option<Counters> = counters.and_then(|(key, value)| reader.read(key, value));
     Ok(Saved { processes, mail, turns, counters: counters.unwrap_or_default() })

@@ -39,8 +39,7 @@ impl Engine {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(run.process) else { return };
         agent.live.human_at = Some(now);
-        let state = agent.state();
-        if agent.live.progress.is_taken_over(state, now) {
+        if agent.live.progress.is_taken_over(now) {
             self.take_over(run.process);
         }
     }

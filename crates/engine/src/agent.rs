@@ -75,6 +75,8 @@ pub(crate) struct Live {
     /// When that was, on the uptime clock.
     pub(crate) judged_at: u64,
     pub(crate) composer: Composer,
+    /// The screen was looked at since this daemon knows the run.
+    pub(crate) is_looked_at: bool,
     /// Background work the screen shows.
     pub(crate) background: u32,
     pub(crate) context: Option<Context>,

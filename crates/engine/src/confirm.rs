@@ -13,7 +13,13 @@ use crate::mail::Stage;
 
 impl Engine {
     /// Looks whether Enter has worked, and what to do when it has not.
-    pub(crate) fn check_confirmed(&mut self, id: ProcessId, typed: Typed, (since, until): (u64, u64), is_last: bool) {
+    pub(crate) fn check_confirmed(
+        &mut self,
+        id: ProcessId,
+        typed: Typed,
+        (since, until): (u64, u64),
+        is_last: bool,
+    ) {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent(id) else { return };
         if agent.live.progress.seen_by(until) > now || agent.state() == AgentState::Blocked {
@@ -78,7 +84,9 @@ impl Engine {
             Phase::Pressing { typed, since, .. } | Phase::Confirming { typed, since, .. } => {
                 (typed.mail, Delivery::Submitted { turn: self.claim_turn(id, typed.mail, since) })
             }
-            Phase::Resting | Phase::Pasting { .. } | Phase::Standing { .. } | Phase::Restored { .. } => return,
+            Phase::Resting | Phase::Pasting { .. } | Phase::Standing { .. } | Phase::Restored { .. } => {
+                return;
+            }
         };
         self.finish_mail(mail, delivery);
     }
@@ -95,7 +103,10 @@ impl Engine {
         let mail = self.mail.first_to(id)?.clone();
         let text = letter::write(&mail, &agent.record.nonce);
         let turn = self.begin_turn(id, Some(mail.id));
-        self.set_phase(id, Phase::Continuing { mail: mail.id, turn, since: now + 1, until: now + CONTINUE_MS });
+        self.set_phase(
+            id,
+            Phase::Continuing { mail: mail.id, turn, since: now + 1, until: now + CONTINUE_MS },
+        );
         self.set_delivery(mail.id, Delivery::Delivering, Stage::Handed);
         Some(text)
     }
@@ -115,7 +126,8 @@ impl Engine {
         let Some(agent) = self.agent(id) else { return };
         let rests = matches!(agent.state(), AgentState::Idle | AgentState::Waiting | AgentState::Error);
         let has_rested = agent.live.table.slots().any(|slot| {
-            let rests = matches!(slot.state(), Some(AgentState::Idle | AgentState::Waiting | AgentState::Error));
+            let rests =
+                matches!(slot.state(), Some(AgentState::Idle | AgentState::Waiting | AgentState::Error));
             rests && slot.since >= since && slot.evidence.source != Source::Hook
         });
         if rests && has_rested {

@@ -44,7 +44,10 @@ impl Engine {
                 self.check_confirmed(id, typed, (since, until), is_last);
             }
             Phase::Restored { mail, stage, until } => self.check_restored(id, mail, stage, until),
-            Phase::HandingOver { .. } | Phase::Unclear { .. } | Phase::Pasting { .. } | Phase::Pressing { .. } => {}
+            Phase::HandingOver { .. }
+            | Phase::Unclear { .. }
+            | Phase::Pasting { .. }
+            | Phase::Pressing { .. } => {}
         }
     }
 
@@ -68,8 +71,14 @@ impl Engine {
                 self.effects.push(Effect::HandOver { run, mail: mail.id, text });
             }
             Ok(Way::Typing) => {
-                let typed =
-                    Typed { mail: mail.id, pasted_at: now, presses: 0, had_draft: false, stands: false };
+                let typed = Typed {
+                    mail: mail.id,
+                    pasted_at: now,
+                    presses: 0,
+                    had_draft: false,
+                    stands: false,
+                    is_touched: false,
+                };
                 let job = self.next_job();
                 self.set_phase(id, Phase::Pasting { typed, job, until: now + LOST_MS });
                 self.set_delivery(mail.id, Delivery::Delivering, Stage::Pasted);
@@ -96,7 +105,9 @@ impl Engine {
         let Some(agent) = self.agent(id) else { return false };
         match agent.live.progress.phase.clone() {
             Phase::Pasting { typed, job: own, .. } if own == job => self.pasted(id, typed, outcome),
-            Phase::Pressing { typed, job: own, since, .. } if own == job => self.pressed(id, typed, since, outcome),
+            Phase::Pressing { typed, job: own, since, .. } if own == job => {
+                self.pressed(id, typed, since, outcome)
+            }
             _ => return false,
         }
         true
@@ -104,6 +115,7 @@ impl Engine {
 
     fn pasted(&mut self, id: ProcessId, typed: Typed, outcome: Typing) {
         match outcome {
+            Typing::Done if typed.is_touched => self.take_over(id),
             Typing::Done => {
                 // Where the composer can be seen at all, the text stands in it until a look says otherwise.
                 let is_seen = self.agent(id).is_some_and(|agent| agent.live.composer != Composer::Unknown);
@@ -162,7 +174,10 @@ impl Engine {
         let unpressed = Typed { presses: typed.presses.saturating_sub(1), ..typed };
         match outcome {
             Typing::Done => {
-                self.set_phase(id, Phase::Confirming { typed, since, until: now + CONFIRM_MS, is_last: false });
+                self.set_phase(
+                    id,
+                    Phase::Confirming { typed, since, until: now + CONFIRM_MS, is_last: false },
+                );
             }
             Typing::Dialog | Typing::Stale | Typing::NoEcho | Typing::Draft => {
                 if let Some(agent) = self.agent_mut(id) {
@@ -172,7 +187,9 @@ impl Engine {
                 self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pasted);
             }
             Typing::HumanTyping => self.take_over(id),
-            Typing::Partial => self.refuse(id, "Enter did not reach the terminal; its text is in the composer"),
+            Typing::Partial => {
+                self.refuse(id, "Enter did not reach the terminal; its text is in the composer")
+            }
             Typing::Gone => self.requeue(id, typed.mail, "the agent is not running"),
         }
     }
@@ -215,7 +232,14 @@ impl Engine {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent(id) else { return };
         let is_blocked = agent.state() == AgentState::Blocked;
-        let typed = Typed { mail, pasted_at: now, presses: MAX_PRESSES - 1, had_draft: true, stands: true };
+        let typed = Typed {
+            mail,
+            pasted_at: now,
+            presses: MAX_PRESSES - 1,
+            had_draft: true,
+            stands: true,
+            is_touched: false,
+        };
         match (agent.live.composer, until) {
             (_, None) => {
                 self.set_phase(id, Phase::Restored { mail, stage, until: Some(now + UNCLEAR_MS) });
@@ -249,7 +273,11 @@ impl Engine {
             Phase::Restored { .. } => self.refuse(id, UNKNOWN_AFTER_RESTART),
         }
         if let Some(mail) = self.mail.first_to(id).map(|mail| mail.id) {
-            self.set_delivery(mail, Delivery::Queued { reason: "the agent is not running".to_owned() }, Stage::Queued);
+            self.set_delivery(
+                mail,
+                Delivery::Queued { reason: "the agent is not running".to_owned() },
+                Stage::Queued,
+            );
         }
         if let Some(agent) = self.agent_mut(id) {
             agent.live.progress.retry_at = None;
@@ -338,6 +366,9 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     }
     if judgement.is_none_or(|judgement| judgement.held) {
         return Err("its screen shows something that cannot be judged".to_owned());
+    }
+    if !agent.live.is_looked_at {
+        return Err("its screen has not been seen yet".to_owned());
     }
     if agent.live.composer == Composer::Draft {
         return Err("unsent text is in the composer".to_owned());

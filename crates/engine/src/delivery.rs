@@ -41,6 +41,8 @@ pub(crate) struct Typed {
     pub(crate) had_draft: bool,
     /// The composer held it when it was last seen; a dialog may hide it.
     pub(crate) stands: bool,
+    /// A person typed since the paste was ordered.
+    pub(crate) is_touched: bool,
 }
 
 /// Where the message in flight is.
@@ -76,6 +78,8 @@ pub(crate) struct Progress {
     refused_at: u64,
     /// The message its vendor's channel could not take.
     pub(crate) without_channel: Option<MailId>,
+    /// Something says that the agent is blocked; what a person types answers it.
+    pub(crate) is_blocked: bool,
     /// When a dialog was last seen to close.
     pub(crate) dialog_closed_at: Option<u64>,
 }
@@ -129,8 +133,9 @@ impl Progress {
         }
     }
 
-    /// The composer was looked at.
-    pub(crate) fn saw_composer(&mut self, composer: Composer, now: u64) {
+    /// The composer was looked at; whether somebody else took the text out of it. Enter works at once or not at all:
+    /// a text that stood there long after it was pressed did not leave because of it.
+    pub(crate) fn saw_composer(&mut self, before: Composer, composer: Composer, now: u64) -> bool {
         if let Phase::Pasting { typed, .. }
         | Phase::Standing { typed }
         | Phase::Pressing { typed, .. }
@@ -147,6 +152,8 @@ impl Progress {
             let soon = self.refused_at.saturating_add(AGAIN_MS).max(now);
             self.retry_at = self.retry_at.map(|at| at.min(soon));
         }
+        let vanished = before == Composer::Draft && composer == Composer::Empty;
+        matches!(self.phase, Phase::Confirming { since, .. } if vanished && now > since.saturating_add(CONFIRM_MS))
     }
 
     /// Typing was refused: what was in the way decides when it is tried again.
@@ -173,13 +180,15 @@ impl Progress {
     }
 
     /// Whether what a person typed takes over a text that may stand in the composer; keys that answer a dialog do not.
-    pub(crate) fn is_taken_over(&self, state: AgentState, now: u64) -> bool {
-        let is_answer = state == AgentState::Blocked
+    pub(crate) fn is_taken_over(&mut self, now: u64) -> bool {
+        if let Phase::Pasting { typed, .. } = &mut self.phase {
+            // If the paste comes out as done, this came after it: before it, it would have been refused.
+            typed.is_touched = true;
+        }
+        let is_answer = self.is_blocked
             || self.dialog_closed_at.is_some_and(|closed| now <= closed.saturating_add(ANSWER_ECHO_MS));
-        let stands = matches!(
-            self.phase,
-            Phase::Standing { .. } | Phase::Pressing { .. } | Phase::Confirming { .. }
-        );
+        let stands =
+            matches!(self.phase, Phase::Standing { .. } | Phase::Pressing { .. } | Phase::Confirming { .. });
         stands && !is_answer
     }
 }

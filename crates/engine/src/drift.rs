@@ -53,9 +53,8 @@ pub(crate) fn pair(table: &Table, winner: Option<Source>, other: Option<Source>)
 
 /// A hook that was overtaken by newer evidence was not wrong, only past; silence is a guess by nature.
 fn is_worth_it(winner: &Slot, other: &Slot) -> bool {
-    let is_past = |slot: &Slot, rival: &Slot| {
-        slot.evidence.source == Source::Hook && rival.since >= slot.at.uptime_ms
-    };
+    let is_past =
+        |slot: &Slot, rival: &Slot| slot.evidence.source == Source::Hook && rival.since >= slot.at.uptime_ms;
     let is_guess = |slot: &Slot| slot.evidence.source == Source::Silence;
     let states = winner.state().zip(other.state());
     states.is_some_and(|(one, two)| contradict(one, two))

@@ -31,7 +31,8 @@ impl Engine {
         let is_quick = now.saturating_sub(agent.live.began) <= REFUSED_MS && !agent.live.has_rested;
         match agent.record.resumed.clone().filter(|_| is_quick) {
             Some(session) => {
-                let body = format!("{how}; session {session} could not be continued: qd restart begins a new one");
+                let body =
+                    format!("{how}; session {session} could not be continued: qd restart begins a new one");
                 self.fail_agent(id, "resume refused", &body);
             }
             None => self.fail_agent(id, "it ended badly", &how),
@@ -58,7 +59,8 @@ impl Engine {
             agent.live.progress = crate::delivery::Progress::default();
             let tickets = std::mem::take(&mut agent.result_tickets);
             for (ticket, turn) in tickets {
-                let failure = Failure::new(ErrorCode::NotFound, format!("the agent of turn {turn} was closed"));
+                let failure =
+                    Failure::new(ErrorCode::NotFound, format!("the agent of turn {turn} was closed"));
                 self.reply(ticket, Err(failure));
             }
         }

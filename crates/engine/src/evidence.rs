@@ -116,7 +116,8 @@ mod tests {
     fn hooks_age_and_reports_do_not() {
         let mut table = Table::default();
         for source in [Source::Hook, Source::ProgramStatus, Source::StateFile, Source::Server] {
-            let old = Evidence { max_age_ms: Some(1_000), ..Evidence::new(source, "r", Some(AgentState::Working)) };
+            let old =
+                Evidence { max_age_ms: Some(1_000), ..Evidence::new(source, "r", Some(AgentState::Working)) };
             table.put(old, at(0));
         }
         let counts = |source| table.get(source).unwrap().counts(1_000);

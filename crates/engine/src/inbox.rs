@@ -10,13 +10,17 @@ use proto::request::OnTimeout;
 use proto::{AgentState, ErrorCode, Evidence, Failure, ProcessId, Reply};
 
 use crate::Engine;
-use crate::effect::{Answer, Effect};
+use crate::effect::{Answer, Effect, Guard, Keystrokes};
 use crate::input::{HookDecision, JobId, Ticket, Typing};
 
 /// A person is notified about one process at most this often.
 const NOTIFY_EVERY_MS: u64 = 10_000;
-/// How long a dialog may stay on the screen after it was answered.
-pub(crate) const ANSWERED_MS: u64 = 3_000;
+/// How long a dialog may stay on the screen after it was answered, each time.
+pub(crate) const ANSWERED_MS: u64 = 1_500;
+/// How often the keys of an answer are typed while the same dialog stays open.
+const TRIES: u8 = 3;
+/// How long the keys of an answer may take to be typed.
+pub(crate) const TYPED_MS: u64 = 10_000;
 
 /// A report that still says blocked this soon after the answer speaks of the answered dialog.
 const HUSH_MS: u64 = 1_000;
@@ -46,6 +50,11 @@ pub(crate) struct Answering {
     pub(crate) job: JobId,
     pub(crate) ticket: Ticket,
     pub(crate) digest: String,
+    /// Which option: its first name, and how it was guarded.
+    pub(crate) option: String,
+    pub(crate) guard: Guard,
+    /// How often the keys were typed: a dialog that has just been drawn may not hear the first ones.
+    pub(crate) tries: u8,
     /// The keys are typed: the dialog is to go.
     pub(crate) is_typed: bool,
     pub(crate) until: u64,
@@ -269,7 +278,9 @@ impl Engine {
             Typing::Stale | Typing::Dialog | Typing::Draft => no_longer_open(),
             Typing::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
             Typing::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
-            Typing::Partial => Failure::new(ErrorCode::Partial, "only part of the answer reached the terminal"),
+            Typing::Partial => {
+                Failure::new(ErrorCode::Partial, "only part of the answer reached the terminal")
+            }
             Typing::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
         };
         let answering = agent.live.answering.take();
@@ -298,13 +309,43 @@ impl Engine {
         }
     }
 
-    /// An answer that did not work in time.
+    /// An answer that did not work in time: its keys once more while the same dialog is open, then the truth.
     pub(crate) fn give_up_answering(&mut self, id: ProcessId, now: u64) {
+        if self.answer_again(id, now) {
+            return;
+        }
         let Some(agent) = self.agent_mut(id) else { return };
         if let Some(answering) = agent.live.answering.take_if(|answering| answering.until <= now) {
             let failure = Failure::new(ErrorCode::NotDelivered, "the dialog is still open after the answer");
-            self.reply(answering.ticket, Err(failure.hint("qd read shows its screen; qd inbox what is open")));
+            self.reply(
+                answering.ticket,
+                Err(failure.hint("qd read shows its screen; qd inbox what is open")),
+            );
         }
+    }
+
+    /// Types the keys of an answer anew, as the dialog stands now; whether there is something to try.
+    fn answer_again(&mut self, id: ProcessId, now: u64) -> bool {
+        let Some(agent) = self.agent(id) else { return false };
+        let is_due =
+            |answering: &&Answering| answering.until <= now && answering.is_typed && answering.tries < TRIES;
+        let Some(answering) = agent.live.answering.as_ref().filter(is_due) else { return false };
+        let open = agent.live.table.get(Source::Dialog).and_then(|slot| slot.evidence.dialog.as_ref());
+        let same = open.filter(|dialog| dialog.digest == answering.digest);
+        let names_it = |option: &&DialogOption| option.names.first() == Some(&answering.option);
+        let keys =
+            same.and_then(|dialog| dialog.options.iter().find(names_it)).map(|option| option.keys.clone());
+        let Some(keys) = keys.filter(|keys| !keys.is_empty()) else { return false };
+        let guard = answering.guard.clone();
+        let job = self.next_job();
+        let Some(process) = self.processes.get_mut(&id) else { return false };
+        let run = process.key();
+        let answering = process.agent.as_deref_mut().and_then(|agent| agent.live.answering.as_mut());
+        let Some(answering) = answering else { return false };
+        (answering.job, answering.is_typed, answering.until) = (job, false, now + TYPED_MS);
+        answering.tries += 1;
+        self.effects.push(Effect::Type { run, job, what: Keystrokes::Keys(keys), guard });
+        true
     }
 
     /// The run of an answer is over.
@@ -342,7 +383,11 @@ fn fallback(evidence: &Evidence) -> String {
 }
 
 fn option(number: u32, name: &str, label: &str) -> DialogOption {
-    DialogOption { names: vec![number.to_string(), name.to_owned()], label: label.to_owned(), keys: Vec::new() }
+    DialogOption {
+        names: vec![number.to_string(), name.to_owned()],
+        label: label.to_owned(),
+        keys: Vec::new(),
+    }
 }
 
 /// The dialog that was to be answered is gone.

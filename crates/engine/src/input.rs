@@ -4,8 +4,8 @@
 
 use proto::agent::{Composer, Context, MailId, Source};
 use proto::request::{
-    AskResult, Attach, Close, Explain, GiveAnswer, Kill, Rename, Resize, Restart, Resume, Shutdown, Spawn, Target, Tell,
-    Wait,
+    AskResult, Attach, Close, Explain, GiveAnswer, Kill, Rename, Resize, Restart, Resume, Shutdown, Spawn,
+    Target, Tell, Wait,
 };
 use proto::{Evidence, Failure, ProcessId, RunNumber, Size};
 

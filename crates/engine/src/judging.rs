@@ -66,12 +66,19 @@ impl Engine {
     }
 
     fn lose_evidence(&mut self, id: ProcessId, source: Source) {
+        if let Some(agent) = self.agent_mut(id) {
+            agent.live.table.withdraw(source);
+        }
+    }
+
+    /// Notes the moment at which nothing says any more that the agent is blocked; the state may follow later.
+    fn note_unblocked(&mut self, id: ProcessId) {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(id) else { return };
-        if source == Source::Dialog && agent.live.table.get(source).is_some() {
+        let is_blocked = agent.blocking().is_some() || agent.live.parked > 0;
+        if std::mem::replace(&mut agent.live.progress.is_blocked, is_blocked) && !is_blocked {
             agent.live.progress.dialog_closed_at = Some(now);
         }
-        agent.live.table.withdraw(source);
     }
 
     /// The screen was looked at.
@@ -87,8 +94,11 @@ impl Engine {
         }
         let Some(agent) = self.agent_mut(run.process) else { return };
         agent.live.background = look.background;
-        agent.live.composer = look.composer;
-        agent.live.progress.saw_composer(look.composer, now.uptime_ms);
+        let before = std::mem::replace(&mut agent.live.composer, look.composer);
+        agent.live.is_looked_at = true;
+        if agent.live.progress.saw_composer(before, look.composer, now.uptime_ms) {
+            self.take_over(run.process);
+        }
         self.consider(run.process);
     }
 
@@ -115,6 +125,7 @@ impl Engine {
         if self.processes.get(&id).is_none_or(|process| process.agent.is_none() || !process.is_live()) {
             return;
         }
+        self.note_unblocked(id);
         self.confirm_delivery(id);
         self.judge(id);
         self.sync_inbox(id);
@@ -132,9 +143,6 @@ impl Engine {
         agent.live.judged_at = now.uptime_ms;
         if old.state != agent.state() {
             agent.live.since = now.wall_ms;
-        }
-        if old.state == AgentState::Blocked && agent.state() != AgentState::Blocked {
-            agent.live.progress.dialog_closed_at = Some(now.uptime_ms);
         }
         let (state, has_changed) = (agent.state(), agent.face() != before);
         self.note_drift(id);
@@ -157,7 +165,8 @@ impl Engine {
         if live.drift_at.is_none_or(|due| due > now) {
             return;
         }
-        let Some((winner, other)) = pair.map(|(winner, other)| (winner.evidence.clone(), other.evidence.clone()))
+        let Some((winner, other)) =
+            pair.map(|(winner, other)| (winner.evidence.clone(), other.evidence.clone()))
         else {
             return;
         };
@@ -195,15 +204,18 @@ impl Engine {
     /// How a turn ended that came to rest: a source whose rule is called `interrupted` says that somebody stopped it.
     fn rest_end(&self, id: ProcessId) -> TurnEnd {
         let winner = self.agent(id).and_then(|agent| {
-            agent.live.table.get(agent.live.judgement.as_ref()?.winner?).map(|slot| slot.evidence.rule.as_str())
+            agent
+                .live
+                .table
+                .get(agent.live.judgement.as_ref()?.winner?)
+                .map(|slot| slot.evidence.rule.as_str())
         });
         if winner == Some("interrupted") { TurnEnd::Interrupted } else { TurnEnd::Done }
     }
 
     fn winner_words(&self, id: ProcessId) -> String {
-        let slot = self.agent(id).and_then(|agent| {
-            agent.live.table.get(agent.live.judgement.as_ref()?.winner?)
-        });
+        let slot =
+            self.agent(id).and_then(|agent| agent.live.table.get(agent.live.judgement.as_ref()?.winner?));
         slot.map(|slot| slot.evidence.message.clone()).unwrap_or_default()
     }
 

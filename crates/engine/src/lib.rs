@@ -54,8 +54,8 @@ use proto::{Event, ProcessId, ProcessView};
 pub use agent::AgentRecord;
 pub use effect::{AgentStart, Answer, Effect, Guard, Keystrokes, Located, StartRun};
 pub use input::{
-    Caller, Command, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched, Look, Moment, RunKey,
-    Ticket, Typing, ViewerId, WaitId,
+    Caller, Command, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched, Look,
+    Moment, RunKey, Ticket, Typing, ViewerId, WaitId,
 };
 pub use mail::{MailRecord, Stage};
 pub use record::{Counters, ProcessRecord, Record, Saved};

@@ -102,16 +102,19 @@ impl Mailbox {
 
     /// The message that was sent with this key before.
     pub(crate) fn keyed(&self, from: Option<ProcessId>, to: ProcessId, key: &str) -> Option<MailId> {
-        let is_same = |mail: &&MailRecord| mail.from == from && mail.to == to && mail.key.as_deref() == Some(key);
+        let is_same =
+            |mail: &&MailRecord| mail.from == from && mail.to == to && mail.key.as_deref() == Some(key);
         let all = self.open.values().chain(self.closed.values());
         all.filter(is_same).map(|mail| mail.id).max()
     }
 
     /// When something about a message is due, on the uptime clock.
     pub(crate) fn next_deadline(&self, now: Moment) -> Option<u64> {
-        let expiries = self.open.values().filter(|mail| mail.may_expire()).map(|mail| {
-            now.uptime_ms.saturating_add(mail.expires_at.saturating_sub(now.wall_ms))
-        });
+        let expiries = self
+            .open
+            .values()
+            .filter(|mail| mail.may_expire())
+            .map(|mail| now.uptime_ms.saturating_add(mail.expires_at.saturating_sub(now.wall_ms)));
         expiries.chain(self.tickets.iter().map(|(_, _, until)| *until)).min()
     }
 }

@@ -141,8 +141,9 @@ impl Process {
             ending: None,
             // A terminal whose child was over has only its last words left; they were readable long enough.
             departs_at: (record.kind == Kind::Terminal && !is_awaited).then_some(0),
-            agent: (record.kind == Kind::Agent)
-                .then(|| Box::new(Agent::from_record(record.agent.unwrap_or_default(), status == Status::Starting))),
+            agent: (record.kind == Kind::Agent).then(|| {
+                Box::new(Agent::from_record(record.agent.unwrap_or_default(), status == Status::Starting))
+            }),
         }
     }
 

@@ -68,15 +68,8 @@ mod tests {
     use crate::input::RunKey;
     use proto::{ProcessId, RunNumber};
 
-    const VERBS: [Verb; 7] = [
-        Verb::List,
-        Verb::Read,
-        Verb::Drive,
-        Verb::Message,
-        Verb::Answer,
-        Verb::Spawn,
-        Verb::Administer,
-    ];
+    const VERBS: [Verb; 7] =
+        [Verb::List, Verb::Read, Verb::Drive, Verb::Message, Verb::Answer, Verb::Spawn, Verb::Administer];
     const RELATIONS: [Relation; 7] = [
         Relation::Own,
         Relation::Descendant,

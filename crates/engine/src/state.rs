@@ -139,7 +139,8 @@ pub(crate) fn weigh(table: &Table, before: Standing, is_parked: bool, now: u64) 
         _ => choice.winner.and_then(Slot::state),
     };
     let (standing, debounced, ripe) = debounce(before, candidate, &choice, now);
-    let shows_unknown = counting.iter().any(|slot| slot.evidence.source == Source::Screen && slot.state().is_none());
+    let shows_unknown =
+        counting.iter().any(|slot| slot.evidence.source == Source::Screen && slot.state().is_none());
     let is_stranded = counting.is_empty() && standing.state.is_busy();
     let expiries = counting.iter().filter_map(|slot| slot.expires());
     Judgement {

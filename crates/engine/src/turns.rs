@@ -32,8 +32,16 @@ impl Engine {
         agent.record.turn += 1;
         let number = agent.record.turn;
         let (end, began_at) = (TurnEnd::Running, now.wall_ms);
-        let turn =
-            Turn { id, turn: number, end, text: String::new(), from: String::new(), mail, began_at, ended_at: None };
+        let turn = Turn {
+            id,
+            turn: number,
+            end,
+            text: String::new(),
+            from: String::new(),
+            mail,
+            began_at,
+            ended_at: None,
+        };
         agent.turns.insert(number, turn.clone());
         let is_seen = agent.state().is_busy();
         agent.live.turn_began = now.uptime_ms;
@@ -105,7 +113,9 @@ impl Engine {
     pub(crate) fn result_found(&mut self, id: ProcessId, number: u64, text: &str, from: &str) {
         let Some(agent) = self.agent_mut(id) else { return };
         agent.collecting.remove(&number);
-        let Some(turn) = agent.turns.get_mut(&number).filter(|turn| turn.end != TurnEnd::Running) else { return };
+        let Some(turn) = agent.turns.get_mut(&number).filter(|turn| turn.end != TurnEnd::Running) else {
+            return;
+        };
         turn.text = cut(text, MAX_TEXT).to_owned();
         from.clone_into(&mut turn.from);
         let record = turn.clone();

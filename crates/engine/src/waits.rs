@@ -123,7 +123,9 @@ impl Engine {
             }
             // It is over with the run, and what was said at its end is being found.
             (Until::Turn(turn), _) if is_collected(process, *turn) => {}
-            (Until::Pattern(_) | Until::State(_) | Until::Turn(_), Quantifier::Any) if wait.targets.len() > 1 => {
+            (Until::Pattern(_) | Until::State(_) | Until::Turn(_), Quantifier::Any)
+                if wait.targets.len() > 1 =>
+            {
                 wait.targets.retain(|target| *target != run);
             }
             (Until::Pattern(_) | Until::State(_) | Until::Turn(_), _) => {

@@ -4,6 +4,7 @@
 //! asked twice. Refuses connecting before the first real request: a client that only looks whether this server lives
 //! must not wake a daemon, and one that starts and drops us at once must leave no trace.
 
+use std::io::ErrorKind;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use client::{ClientError, Connection, Door};
 use proto::reply::Welcome;
-use proto::{Failure, Places};
+use proto::{ErrorCode, Failure, Places};
 use tokio::sync::Semaphore;
 
 use crate::failure::ToolFailure;
@@ -40,15 +41,31 @@ pub(crate) struct Manner {
     is_reusable: bool,
     /// How long the answer may take.
     limit: Duration,
+    /// Whether it is worth starting a daemon, and waiting for one that went away.
+    is_worth_waking: bool,
+}
+
+/// When a daemon is started for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// Whenever nobody listens.
+    Always,
+    /// When the last one crashed. One that was ended on purpose took its socket along, and stays ended.
+    AfterCrash,
+    /// Never.
+    Never,
 }
 
 impl Manner {
     /// A question: nothing changes by it.
-    pub(crate) const QUESTION: Self = Self { is_repeatable: true, is_reusable: true, limit: CALL_LIMIT };
+    pub(crate) const QUESTION: Self =
+        Self { is_repeatable: true, is_reusable: true, limit: CALL_LIMIT, is_worth_waking: true };
     /// A deed: done twice is done twice.
-    pub(crate) const DEED: Self = Self { is_repeatable: false, is_reusable: true, limit: CALL_LIMIT };
+    pub(crate) const DEED: Self = Self { is_repeatable: false, ..Self::QUESTION };
     /// A stream: the connection is used up by it.
-    pub(crate) const STREAM: Self = Self { is_repeatable: true, is_reusable: false, limit: CALL_LIMIT };
+    pub(crate) const STREAM: Self = Self { is_reusable: false, ..Self::QUESTION };
+    /// A question that a client asks by habit and not because anybody wants to know.
+    pub(crate) const GLANCE: Self = Self { is_worth_waking: false, ..Self::QUESTION };
 
     /// A question whose answer may take this long by itself.
     pub(crate) fn lasting(self, length: Duration) -> Self {
@@ -74,10 +91,8 @@ impl Trouble {
     pub(crate) fn told(&self, fields: &[(&str, &str)]) -> ToolFailure {
         match self {
             Self::Refused(failure) => ToolFailure::refusal(failure, fields),
-            Self::Unreachable(why) => {
-                ToolFailure::new("unreachable", format!("the daemon cannot be reached: {why}"))
-                    .hint("try again in a moment; a person can run `qd doctor`")
-            }
+            Self::Unreachable(why) => ToolFailure::new("unreachable", why.as_str())
+                .hint("try again in a moment; a person can run `qd doctor`"),
             Self::UnknownOutcome => {
                 ToolFailure::unknown_outcome(request_id(), "look with list_processes before you repeat it")
             }
@@ -172,16 +187,26 @@ impl Link {
         W: Fn(&mut Connection) -> Result<T, ClientError> + Send + Sync + 'static,
     {
         let work = Arc::new(work);
-        let give_up = Instant::now() + PATIENCE;
+        let patience = if manner.is_worth_waking { PATIENCE } else { Duration::ZERO };
+        let give_up = Instant::now() + patience;
         let mut pause = FIRST_PAUSE;
+        let mut wake = if manner.is_worth_waking { Wake::Always } else { Wake::Never };
         loop {
             let was_asked = Arc::new(AtomicBool::new(false));
-            let error = match self.once(manner, Arc::clone(&work), Arc::clone(&was_asked)).await? {
+            let answer = self.once((manner, wake), Arc::clone(&work), Arc::clone(&was_asked)).await?;
+            let was_asked = was_asked.load(Ordering::Acquire);
+            let is_open = was_asked && !manner.is_repeatable;
+            let error = match answer {
                 Ok(value) => return Ok(value),
+                // A daemon that ends refuses everything, and one that is full refuses newcomers: both pass.
+                Err(ClientError::Failed(failure))
+                    if failure.code == ErrorCode::ShuttingDown && !is_open || !was_asked =>
+                {
+                    ClientError::Unreachable(failure.message)
+                }
                 Err(ClientError::Failed(failure)) => return Err(Trouble::Refused(failure)),
                 Err(error) => error,
             };
-            let is_open = was_asked.load(Ordering::Acquire) && !manner.is_repeatable;
             match error {
                 ClientError::Broken(_) if is_open => return Err(Trouble::UnknownOutcome),
                 ClientError::Version { .. } => return Err(Trouble::Unreachable(error.to_string())),
@@ -189,13 +214,14 @@ impl Link {
                 _ => tokio::time::sleep(pause).await,
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
+            wake = if wake == Wake::Always { Wake::AfterCrash } else { wake };
         }
     }
 
     /// One attempt, in a thread of its own.
     async fn once<T, W>(
         &self,
-        manner: Manner,
+        (manner, wake): (Manner, Wake),
         work: Arc<W>,
         was_asked: Arc<AtomicBool>,
     ) -> Result<Result<T, ClientError>, Trouble>
@@ -210,7 +236,7 @@ impl Link {
         let asked = Arc::clone(&was_asked);
         let thread = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            inner.converse(manner, &cord, &asked, &*work)
+            inner.converse((manner, wake), &cord, &asked, &*work)
         });
         let answer = tokio::time::timeout(manner.limit, thread).await;
         drop(leash);
@@ -220,7 +246,7 @@ impl Link {
             Err(_) if was_asked.load(Ordering::Acquire) && !manner.is_repeatable => {
                 Err(Trouble::UnknownOutcome)
             }
-            Err(_) => Err(Trouble::Unreachable("it does not answer".to_owned())),
+            Err(_) => Err(Trouble::Unreachable("the daemon does not answer".to_owned())),
         }
     }
 
@@ -232,23 +258,23 @@ impl Link {
         self.ask(Manner::QUESTION, fresh).await
     }
 
-    /// A connection of one's own, tied to `cord`; blocks. For streams that outlive a call.
+    /// A connection of one's own to a daemon that listens, tied to `cord`; blocks. For streams that outlive a call.
     pub(crate) fn open(&self, cord: &Cord) -> Result<Connection, ClientError> {
-        self.0.connect(cord)
+        self.0.connect(cord, Wake::Never)
     }
 }
 
 impl Inner {
     fn converse<T>(
         &self,
-        manner: Manner,
+        (manner, wake): (Manner, Wake),
         cord: &Cord,
         was_asked: &AtomicBool,
         work: &dyn Fn(&mut Connection) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
         let mut connection = match self.pooled(cord) {
             Some(connection) => connection,
-            None => self.connect(cord)?,
+            None => self.connect(cord, wake)?,
         };
         was_asked.store(true, Ordering::Release);
         let answer = work(&mut connection);
@@ -273,20 +299,20 @@ impl Inner {
         }
     }
 
-    fn connect(&self, cord: &Cord) -> Result<Connection, ClientError> {
-        let connection = match Connection::open(&self.socket) {
+    fn connect(&self, cord: &Cord, wake: Wake) -> Result<Connection, ClientError> {
+        let error = match Connection::open(&self.socket) {
             Ok(mut connection) => {
                 tied(cord, &connection)?;
-                connection.hello()?;
-                connection
+                return connection.hello().map(|_| connection);
             }
-            Err(_) => {
-                let connection = self.door.lock().unwrap_or_else(PoisonError::into_inner).connect()?;
-                tied(cord, &connection)?;
-                connection
-            }
+            Err(error) => error,
         };
-        Ok(connection)
+        let has_crashed = error.kind() == ErrorKind::ConnectionRefused;
+        if wake == Wake::Never || (wake == Wake::AfterCrash && !has_crashed) {
+            return Err(ClientError::Unreachable(format!("{}: {error}", self.socket.display())));
+        }
+        let connection = self.door.lock().unwrap_or_else(PoisonError::into_inner).connect()?;
+        tied(cord, &connection).map(|()| connection)
     }
 }
 
@@ -294,8 +320,5 @@ fn tied(cord: &Cord, connection: &Connection) -> Result<(), ClientError> {
     if cord.tie(connection) {
         return Ok(());
     }
-    Err(ClientError::Broken(std::io::Error::new(
-        std::io::ErrorKind::Interrupted,
-        "nobody waits for this any more",
-    )))
+    Err(ClientError::Broken(std::io::Error::new(ErrorKind::Interrupted, "nobody waits for this any more")))
 }

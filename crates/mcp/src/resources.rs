@@ -61,7 +61,7 @@ impl Address {
 
 /// What may be read now. Without a daemon there is still the list, which will say so.
 pub(crate) async fn list(link: &Link) -> Vec<Resource> {
-    let all = link.ask(Manner::QUESTION, Connection::list).await.unwrap_or_default();
+    let all = link.ask(Manner::GLANCE, Connection::list).await.unwrap_or_default();
     let list = Resource::new(Address::Processes.uri(), "processes")
         .with_description("Every process with status and state.")
         .with_mime_type("application/json");

@@ -316,7 +316,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         // Without a daemon there is nothing to complete with, which is an answer.
-        let all = self.bench.link.ask(Manner::QUESTION, Connection::list).await.unwrap_or_default();
+        let all = self.bench.link.ask(Manner::GLANCE, Connection::list).await.unwrap_or_default();
         Ok(CompleteResult::new(prompts::complete(&request, &all)))
     }
 

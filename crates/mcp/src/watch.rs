@@ -122,7 +122,7 @@ async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64>
     };
     loop {
         let wait = wait.clone();
-        let manner = Manner::QUESTION.lasting(PRINTED);
+        let manner = Manner::GLANCE.lasting(PRINTED);
         match link.ask(manner, move |connection| connection.wait(wait.clone())).await {
             Ok(waited) => return waited.satisfied.first().map(|satisfied| satisfied.offset),
             Err(crate::link::Trouble::Refused(failure)) if failure.code == proto::ErrorCode::Timeout => {}

@@ -33,7 +33,9 @@ pub(crate) struct Scene<'a> {
 pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
     let region = scene.rows.region(spec.region, scene.composer);
     let text = scene.rows.text(&region);
-    if !spec.anchors.iter().all(|anchor| anchor.is_in(text)) || spec.not.as_ref().is_some_and(|not| not.is_in(text)) {
+    if !spec.anchors.iter().all(|anchor| anchor.is_in(text))
+        || spec.not.as_ref().is_some_and(|not| not.is_in(text))
+    {
         return None;
     }
     let choice = choice(spec, scene, &region)?;
@@ -44,7 +46,8 @@ pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
     let head = scene.rows.text(&(begin..choice.rows.start.max(begin)));
     let title = spec.title.last_captures(head).map(|found| one_line(named(&found, "title")))?;
     let body = spec.body.as_ref().and_then(|body| body.captures(head));
-    let body = body.map(|found| without_frames(named(&found, "body"), spec.skip.as_ref())).unwrap_or_default();
+    let body =
+        body.map(|found| without_frames(named(&found, "body"), spec.skip.as_ref())).unwrap_or_default();
     let digest = digest(scene.manifest, &spec.id, [&title, &body], &choice.options);
     let dialog = Dialog { digest, title, body, options: choice.options };
     Some(evidence(spec, dialog))
@@ -68,7 +71,8 @@ struct Choice {
 fn choice(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>) -> Option<Choice> {
     let mut choice = match &spec.options {
         OptionsSpec::Lines { line, press, then, described } => {
-            let mut choice = lines(&LineReader { line, is_described: *described, rows: scene.rows }, *press, region)?;
+            let mut choice =
+                lines(&LineReader { line, is_described: *described, rows: scene.rows }, *press, region)?;
             choice.options.iter_mut().for_each(|option| option.keys.extend_from_slice(then));
             choice
         }
@@ -210,7 +214,8 @@ fn in_row(label: &Pattern, row: &Pattern, scene: &Scene<'_>, region: &Range<usiz
 /// Options that are always the same: the dialog ends with the lowest of its anchors.
 fn fixed(list: &[FixedOption], spec: &DialogSpec, rows: &Rows, region: &Range<usize>) -> Option<Choice> {
     let text = rows.text(region);
-    let last = spec.anchors.iter().filter_map(|anchor| anchor.last_captures(text)?.get(0).map(|found| found.end()));
+    let last =
+        spec.anchors.iter().filter_map(|anchor| anchor.last_captures(text)?.get(0).map(|found| found.end()));
     let row = rows.row_at(region, last.max()?.saturating_sub(1));
     let option = |(index, option): (usize, &FixedOption)| {
         let names = std::iter::once((index + 1).to_string()).chain(option.names.iter().cloned()).collect();

@@ -21,6 +21,7 @@ use proto::agent::{Composer, Evidence, Source};
 use term::{Fact, Screen};
 
 use crate::manifest::Manifest;
+use crate::quota::{self, Now, QuotaSpec};
 
 pub use pattern::{Pattern, PatternError};
 pub use region::{Region, RegionError};
@@ -94,9 +95,10 @@ pub struct Detector {
     dialogs: Vec<DialogSpec>,
     composer: Option<ComposerSpec>,
     background: Vec<BackgroundSpec>,
+    quota: Vec<QuotaSpec>,
     reports: report::Reports,
-    /// Version and title of the last screen looked at.
-    seen: Option<(u64, String)>,
+    /// Version, whether it did not listen yet, and title of the last screen looked at.
+    seen: Option<(u64, bool, String)>,
 }
 
 impl Detector {
@@ -107,7 +109,8 @@ impl Detector {
     pub fn new(manifest: &Manifest) -> Result<Self, DetectError> {
         spec_faults(manifest).into_iter().next().map_or(Ok(()), Err)?;
         let rules = |is_meant: fn(Region) -> bool| {
-            let mut rules: Vec<_> = manifest.rule.iter().filter(|rule| is_meant(rule.region)).cloned().collect();
+            let mut rules: Vec<_> =
+                manifest.rule.iter().filter(|rule| is_meant(rule.region)).cloned().collect();
             rules.sort_by_key(|rule| Reverse((rule.priority, rule.verdict.rank())));
             rules
         };
@@ -121,6 +124,7 @@ impl Detector {
             dialogs,
             composer: manifest.composer.clone(),
             background: manifest.background.clone(),
+            quota: manifest.quota.clone(),
             reports: report::Reports::default(),
             seen: None,
         })
@@ -130,25 +134,34 @@ impl Detector {
     pub fn look(&mut self, screen: &Screen) -> Option<Look> {
         let title = screen.title();
         let version = screen.version();
-        if self.seen.as_ref().is_some_and(|(seen, heading)| *seen == version && heading == title) {
+        let is_deaf = self.composer.as_ref().is_some_and(|spec| spec.needs_paste_mode)
+            && !screen.modes().bracketed_paste;
+        let now = (version, is_deaf, title);
+        if self.seen.as_ref().is_some_and(|(version, deaf, title)| (*version, *deaf, title.as_str()) == now) {
             return None;
         }
-        self.seen = Some((version, title.to_owned()));
+        self.seen = Some((version, is_deaf, title.to_owned()));
         let rows = rows::Rows::of(screen);
         let place = self.composer.as_ref().and_then(|spec| composer::find(spec, &rows, screen));
         let composer = place.as_ref().map(|place| place.row);
         let scene = dialog::Scene { manifest: &self.manifest, rows: &rows, screen, composer };
         let text_of = |region: Region| rows.text(&rows.region(region, composer));
         let counts = |rule: &&RuleSpec| composer.is_none() || !rule.without_composer;
-        let screen_rule = self.screen_rules.iter().filter(counts).find(|rule| rule.matches(text_of(rule.region)));
+        let screen_rule =
+            self.screen_rules.iter().filter(counts).find(|rule| rule.matches(text_of(rule.region)));
         let title_rule = self.title_rules.iter().filter(counts).find(|rule| rule.matches(title));
+        // A program that draws its prompt before it listens is not at rest yet, whatever it shows.
+        let is_listening = |rule: &&RuleSpec| !is_deaf || rule.verdict != Verdict::Idle;
+        let (screen_rule, title_rule) = (screen_rule.filter(is_listening), title_rule.filter(is_listening));
         // A title that knows only work and rest says "rest" below a failure or a picker too.
         let is_outdone = screen_rule.is_some_and(|rule| rule.verdict.is_beyond_titles());
         let title_rule = title_rule.filter(|rule| rule.verdict != Verdict::Idle || !is_outdone);
         let is_at_rest = screen_rule.is_some_and(|rule| rule.verdict == Verdict::Idle)
             && title_rule.is_none_or(|rule| rule.verdict == Verdict::Idle);
         // What lies over the composer may look like something written in it.
-        let place = place.filter(|_| screen_rule.is_none_or(|rule| rule.verdict != Verdict::Hold));
+        let place = place
+            .filter(|_| !is_deaf)
+            .filter(|_| screen_rule.is_none_or(|rule| rule.verdict != Verdict::Hold));
         let look = Look {
             screen: screen_rule.map(|rule| rule.evidence(Source::Screen, text_of(rule.region))),
             dialog: self.dialogs.iter().find_map(|spec| dialog::read(spec, &scene)),
@@ -167,6 +180,13 @@ impl Detector {
         self.reports.revised()
     }
 
+    /// Adds to what a look saw what its words say about a quota, and until when.
+    pub fn note_quota(&self, look: &mut Look, now: Now) {
+        for evidence in [&mut look.screen, &mut look.dialog].into_iter().flatten() {
+            quota::complete(&self.quota, evidence, now);
+        }
+    }
+
     /// What something the stream said means; none when it means nothing here.
     pub fn hear(&mut self, fact: &Fact) -> Option<Heard> {
         self.reports.hear(fact, &self.osc_rules)
@@ -175,7 +195,10 @@ impl Detector {
 
 impl std::fmt::Debug for Detector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Detector").field("manifest", &self.manifest).field("seen", &self.seen).finish_non_exhaustive()
+        f.debug_struct("Detector")
+            .field("manifest", &self.manifest)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
     }
 }
 
@@ -228,9 +251,9 @@ impl RuleSpec {
 impl BackgroundSpec {
     /// How many of them run, given the text of their region.
     fn count(&self, text: &str) -> u32 {
-        self.pattern.last_captures(text).map_or(0, |found| {
-            found.name("count").and_then(|count| count.as_str().parse().ok()).unwrap_or(1)
-        })
+        self.pattern
+            .last_captures(text)
+            .map_or(0, |found| found.name("count").and_then(|count| count.as_str().parse().ok()).unwrap_or(1))
     }
 }
 
@@ -253,9 +276,7 @@ impl DialogSpec {
                 let missing = ["label", needed].into_iter().find(|name| !line.has_capture(name))?;
                 Some(DetectError::MissingCapture { id: self.id.clone(), capture: missing.to_owned() })
             }
-            OptionsSpec::Fixed { list } => {
-                list.iter().find_map(|option| self.key_fault(&option.keys))
-            }
+            OptionsSpec::Fixed { list } => list.iter().find_map(|option| self.key_fault(&option.keys)),
         }
     }
 

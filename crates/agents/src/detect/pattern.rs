@@ -62,7 +62,10 @@ impl Pattern {
     }
 
     /// All occurrences that do not overlap.
-    pub(crate) fn captures_iter<'p, 't>(&'p self, text: &'t str) -> impl Iterator<Item = Captures<'t>> + use<'p, 't> {
+    pub(crate) fn captures_iter<'p, 't>(
+        &'p self,
+        text: &'t str,
+    ) -> impl Iterator<Item = Captures<'t>> + use<'p, 't> {
         self.regex.captures_iter(text)
     }
 

@@ -40,7 +40,8 @@ impl FromStr for Region {
 
     fn from_str(text: &str) -> Result<Self, RegionError> {
         let wrong = || RegionError(text.chars().take(60).collect());
-        let rows = |rows: &str| rows.parse().ok().filter(|rows| (1..=ROWS_MAX).contains(rows)).ok_or_else(wrong);
+        let rows =
+            |rows: &str| rows.parse().ok().filter(|rows| (1..=ROWS_MAX).contains(rows)).ok_or_else(wrong);
         match text {
             "title" => return Ok(Self::Title),
             "whole" => return Ok(Self::Whole),
@@ -48,7 +49,8 @@ impl FromStr for Region {
             "above_prompt" => return Ok(Self::AbovePrompt(ABOVE_PROMPT_ROWS)),
             _ => {}
         }
-        let (word, number) = text.strip_suffix(')').and_then(|text| text.split_once('(')).ok_or_else(wrong)?;
+        let (word, number) =
+            text.strip_suffix(')').and_then(|text| text.split_once('(')).ok_or_else(wrong)?;
         match word {
             "bottom" => rows(number).map(Self::Bottom),
             "above_prompt" => rows(number).map(Self::AbovePrompt),
@@ -102,7 +104,8 @@ mod tests {
 
     #[test]
     fn every_region_reads_back_from_its_word() {
-        for region in [Region::Title, Region::Bottom(12), Region::AbovePrompt(3), Region::Whole, Region::Osc] {
+        for region in [Region::Title, Region::Bottom(12), Region::AbovePrompt(3), Region::Whole, Region::Osc]
+        {
             assert_eq!(region.to_string().parse(), Ok(region));
         }
         assert_eq!("above_prompt".parse(), Ok(Region::AbovePrompt(ABOVE_PROMPT_ROWS)));

@@ -70,8 +70,7 @@ impl Reports {
             }
         } else {
             let below = format!("{}/", report.id);
-            self.records
-                .retain(|id, _| !report.id.is_empty() && *id != report.id && !id.starts_with(&below));
+            self.records.retain(|id, _| !report.id.is_empty() && *id != report.id && !id.starts_with(&below));
         }
         self.opinion()
     }
@@ -92,9 +91,11 @@ impl Reports {
         let Some(speaker) = self.speaker() else {
             return Heard::Withdrawn(Source::ProgramStatus);
         };
-        let parts = self.records.iter().filter(|(id, record)| self.is_part(id) && is_busy(record.state)).count();
+        let parts =
+            self.records.iter().filter(|(id, record)| self.is_part(id) && is_busy(record.state)).count();
         let parts = u32::try_from(parts).unwrap_or(u32::MAX);
-        let mut evidence = Evidence::new(Source::ProgramStatus, rule_of(speaker.state), speaker.state.map(state_of));
+        let mut evidence =
+            Evidence::new(Source::ProgramStatus, rule_of(speaker.state), speaker.state.map(state_of));
         evidence.kind = (speaker.state == Some(ProgramState::Blocked)).then(|| kind_of(speaker)).flatten();
         evidence.message = speaker.message.clone().or_else(|| speaker.title.clone()).unwrap_or_default();
         evidence.background = Some(parts.max(self.explained));
@@ -165,7 +166,9 @@ fn progress(progress: Progress, rules: &[RuleSpec]) -> Heard {
     };
     said(&format!("progress {word}"), rules).unwrap_or_else(|| match state {
         None => Heard::Withdrawn(Source::Progress),
-        state => Heard::Evidence(Box::new(Evidence::new(Source::Progress, format!("progress:{word}"), state))),
+        state => {
+            Heard::Evidence(Box::new(Evidence::new(Source::Progress, format!("progress:{word}"), state)))
+        }
     })
 }
 

@@ -50,7 +50,9 @@ impl Rows {
         match region {
             Region::Whole => 0..all,
             Region::Bottom(rows) => all.saturating_sub(usize::from(rows))..all,
-            Region::AbovePrompt(rows) => composer.map_or(0..0, |composer| self.above(composer, usize::from(rows))),
+            Region::AbovePrompt(rows) => {
+                composer.map_or(0..0, |composer| self.above(composer, usize::from(rows)))
+            }
             Region::Title | Region::Osc => 0..0,
         }
     }

@@ -252,6 +252,9 @@ pub struct ComposerSpec {
     /// A text that is shown faint stands there while it is empty.
     #[serde(default)]
     pub faint_is_empty: bool,
+    /// It is drawn before it takes prompts: only once the program asked for bracketed pastes does it count.
+    #[serde(default)]
+    pub needs_paste_mode: bool,
 }
 
 /// `[[background]]`: something that runs on although no turn is under way.

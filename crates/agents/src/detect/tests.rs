@@ -282,7 +282,9 @@ fn heard(detector: &mut Detector, bytes: &str) -> Vec<Heard> {
 
 fn spoken(heard: Option<Heard>) -> Option<(AgentState, u32, String)> {
     match heard? {
-        Heard::Evidence(evidence) => Some((evidence.state?, evidence.background.unwrap_or(0), evidence.message)),
+        Heard::Evidence(evidence) => {
+            Some((evidence.state?, evidence.background.unwrap_or(0), evidence.message))
+        }
         Heard::Withdrawn(_) => None,
     }
 }
@@ -298,7 +300,9 @@ fn a_programs_own_report_says_what_it_needs() {
     let [Heard::Evidence(evidence)] = blocked.as_slice() else { panic!("{blocked:?}") };
     assert_eq!((evidence.source, evidence.kind), (Source::ProgramStatus, Some(BlockedKind::Permission)));
     assert_eq!((evidence.state, evidence.message.as_str()), (Some(AgentState::Blocked), "approve it"));
-    for (word, state) in [("idle", AgentState::Idle), ("done", AgentState::Idle), ("error", AgentState::Error)] {
+    for (word, state) in
+        [("idle", AgentState::Idle), ("done", AgentState::Idle), ("error", AgentState::Error)]
+    {
         let heard = heard(&mut detector(), &report(&format!("state={word}"))).pop();
         assert_eq!(spoken(heard).map(|(state, ..)| state), Some(state));
     }
@@ -326,10 +330,7 @@ fn a_program_that_reports_under_names_speaks_through_the_busiest() {
 fn a_withdrawn_report_says_nothing_any_more() {
     let mut detector = detector();
     heard(&mut detector, &(report("state=working") + &report("state=working:id=a/1")));
-    assert_eq!(
-        heard(&mut detector, &report("state=clear")),
-        [Heard::Withdrawn(Source::ProgramStatus)]
-    );
+    assert_eq!(heard(&mut detector, &report("state=clear")), [Heard::Withdrawn(Source::ProgramStatus)]);
 }
 
 #[test]
@@ -381,10 +382,19 @@ fn a_manifest_that_contradicts_itself_is_refused_with_the_reason() {
         let manifest: Manifest = toml::from_str(&RULES.replace(from, to)).unwrap();
         Detector::new(&manifest).map(|_| ()).unwrap_err().to_string()
     };
-    assert_eq!(fault("message = \"what\"", "message = \"who\""), "the pattern of `busy` has no capture `who`");
+    assert_eq!(
+        fault("message = \"what\"", "message = \"who\""),
+        "the pattern of `busy` has no capture `who`"
+    );
     assert_eq!(fault("(?<number>\\d)", "\\d"), "the pattern of `permission` has no capture `number`");
-    assert_eq!(fault("region = \"bottom(12)\"", "region = \"title\""), "`permission` cannot look at the region `title`");
-    assert_eq!(fault("region = \"bottom(6)\"", "region = \"osc\""), "`composer` cannot look at the region `osc`");
+    assert_eq!(
+        fault("region = \"bottom(12)\"", "region = \"title\""),
+        "`permission` cannot look at the region `title`"
+    );
+    assert_eq!(
+        fault("region = \"bottom(6)\"", "region = \"osc\""),
+        "`composer` cannot look at the region `osc`"
+    );
     let keys = fault("press = \"digit\"", "press = \"digit\", then = [\"warp\"]");
     assert!(keys.starts_with("`permission`: no key is called"), "{keys}");
 }
@@ -393,7 +403,8 @@ fn a_manifest_that_contradicts_itself_is_refused_with_the_reason() {
 fn manifests() -> &'static [Manifest] {
     static MANIFESTS: LazyLock<Vec<Manifest>> = LazyLock::new(|| {
         let catalogue = crate::Catalogue::built_in();
-        let shipped = catalogue.names().filter_map(|name| catalogue.get(name)).map(|manifest| (**manifest).clone());
+        let shipped =
+            catalogue.names().filter_map(|name| catalogue.get(name)).map(|manifest| (**manifest).clone());
         shipped.chain([toml::from_str(RULES).unwrap()]).collect()
     });
     &MANIFESTS

@@ -32,7 +32,8 @@ mod tests {
     use super::*;
 
     fn trim(rows: &[&str], blocks: &[&str]) -> Trim {
-        let patterns = |sources: &[&str]| sources.iter().map(|source| Pattern::new(source).unwrap()).collect();
+        let patterns =
+            |sources: &[&str]| sources.iter().map(|source| Pattern::new(source).unwrap()).collect();
         Trim { rows: patterns(rows), blocks: patterns(blocks) }
     }
 

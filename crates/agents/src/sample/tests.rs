@@ -15,14 +15,16 @@ fn screen(bytes: &str) -> Screen {
 
 #[test]
 fn a_recording_reads_back_as_it_was_written() {
-    let screen = screen("\x1b]0;a title\x07one \\ two\r\n\x1b[2mfaint\x1b[0m \x1b[7minverse\x1b[0m\r\n日本 busy");
+    let screen =
+        screen("\x1b]0;a title\x07one \\ two\r\n\x1b[2mfaint\x1b[0m \x1b[7minverse\x1b[0m\r\n日本 busy");
     let (sample, masked) = Sample::record(&manifest(), "1.2", &screen, None).unwrap();
     let read = Sample::parse(&sample.to_string()).unwrap();
     assert_eq!((&read, masked), (&sample, 0));
     assert_eq!(read.header.expect.state, "working");
     assert_eq!(read.screen().text(term::Wraps::Keep), screen.text(term::Wraps::Keep));
     assert_eq!(read.screen().title(), "a title");
-    let faint = |screen: &Screen| screen.row_cells(1).iter().map(|cell| cell.style.attributes).collect::<Vec<_>>();
+    let faint =
+        |screen: &Screen| screen.row_cells(1).iter().map(|cell| cell.style.attributes).collect::<Vec<_>>();
     assert_eq!(faint(&read.screen()), faint(&screen));
 }
 

@@ -1,24 +1,11 @@
 //! Messages reach an agent once, and never over a person's shoulder.
 
-use std::ffi::OsStr;
-
+use proto::AgentState;
 use proto::agent::Delivery;
 use proto::request::Tell;
-use proto::{AgentState, Size};
-use testkit::{Crew, Pty, scaled};
+use testkit::scaled;
 
-use crate::crew;
-
-/// Attaches a person's terminal to the agent.
-fn attach(crew: &Crew, name: &str) -> Pty {
-    let mut pty = Pty::open(Size { cols: 80, rows: 24 });
-    let variables = crew.variables();
-    let variables: Vec<(&str, &OsStr)> =
-        variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
-    pty.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), &["attach", name], &variables);
-    pty.expect(b">");
-    pty
-}
+use crate::{attach, crew};
 
 fn queued(name: &str, text: &str) -> Tell {
     Tell { target: name.into(), text: text.to_owned(), key: None, wait_ms: Some(0), expires_ms: None }
@@ -81,7 +68,7 @@ fn c4_many_deliveries_are_each_submitted_exactly_once() {
 fn c3_a_persons_draft_is_not_touched_and_the_message_comes_when_it_is_gone() {
     let crew = crew();
     crew.enlist("a", &[]);
-    let mut person = attach(&crew, "a");
+    let mut person = attach(&crew, "a", b">");
     person.type_keys(b"rm -rf");
     person.expect(b"rm -rf");
     let receipt = crew.tell_as(queued("a", "from a program"));

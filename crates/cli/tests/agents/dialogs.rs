@@ -6,7 +6,7 @@ use proto::{AgentState, ErrorCode};
 
 use testkit::scaled;
 
-use crate::crew;
+use crate::{attach, crew};
 
 #[test]
 fn a_dialog_comes_to_the_inbox_and_its_answer_reaches_the_agent() {
@@ -113,4 +113,44 @@ fn what_is_drawn_is_known_well_within_a_second() {
     late.sort_unstable();
     println!("from drawing to state, in milliseconds: {late:?}");
     assert!(late.last().is_some_and(|worst| *worst < 1_000), "{late:?}");
+}
+
+#[test]
+fn a_person_who_looks_elsewhere_is_told() {
+    let crew = crew();
+    let told = crew.root().join("told");
+    let config = format!(
+        "[notify]\ncommand = ['sh', '-c', 'printf \"%s|%s\" \"$1\" \"$2\" > {0}.new && mv {0}.new {0}', 'notify']\ndesktop = false\n",
+        told.display()
+    );
+    std::fs::write(crew.places().config.join("config.toml"), config).unwrap();
+    crew.enlist("a", &[]);
+    crew.run("other", testkit::child::run_for_ever());
+    let mut person = attach(&crew, "other", b"ready");
+    crew.submit("a", "ask Delete everything?");
+    person.expect(b"\x07\x1b]9;");
+    let shown = person.expect(b"\x1b\\");
+    assert!(String::from_utf8_lossy(&shown).contains("Delete everything?"), "{}", shown.escape_ascii());
+    let until = std::time::Instant::now() + testkit::DEADLINE;
+    while !told.exists() {
+        assert!(std::time::Instant::now() < until, "the command was not run");
+        std::thread::yield_now();
+    }
+    let words = std::fs::read_to_string(told).unwrap();
+    assert!(words.contains("Delete everything?"), "{words}");
+}
+
+#[test]
+fn a_person_who_looks_at_it_is_not_told() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    let told = crew.root().join("told");
+    let config = format!("[notify]\ncommand = ['touch', '{}']\ndesktop = false\n", told.display());
+    std::fs::write(crew.places().config.join("config.toml"), config).unwrap();
+    let mut person = attach(&crew, "a", b">");
+    crew.submit("a", "ask Really?");
+    person.expect(b"Really?");
+    crew.answer(crew.item("a").item, "1").unwrap();
+    crew.until_state("a", AgentState::Idle);
+    assert!(!told.exists());
 }

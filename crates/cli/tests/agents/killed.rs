@@ -55,7 +55,7 @@ fn settled(crew: &testkit::Crew, mail: proto::agent::MailId) -> Delivery {
     let mut events = crew.subscriber();
     let now = match crew.client().call(Request::Receipt(AskReceipt { mail })) {
         Ok(Reply::Receipt(receipt)) => receipt.delivery,
-        other => panic!("{other:?}"),
+        other => crew.fail(&format!("{other:?}")),
     };
     if now.is_final() {
         return now;
@@ -63,7 +63,7 @@ fn settled(crew: &testkit::Crew, mail: proto::agent::MailId) -> Delivery {
     let is_final = |event: &proto::Event| matches!(event, proto::Event::Mail(told) if told.mail == mail && told.delivery.is_final());
     match crew.until_event(&mut events, is_final).pop() {
         Some(proto::Event::Mail(told)) => told.delivery,
-        other => panic!("{other:?}"),
+        other => crew.fail(&format!("{other:?}")),
     }
 }
 

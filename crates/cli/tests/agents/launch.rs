@@ -153,8 +153,11 @@ fn a_broken_manifest_is_a_warning_and_the_sound_one_before_it_stays() {
     let text = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(&manifest, format!("{text}\nbroken =\n")).unwrap();
     crew.enlist("b", &[]);
-    let warnings = crew.client().status().unwrap().warnings;
-    assert!(warnings.iter().any(|warning| warning.contains("fake.toml:")), "{warnings:?}");
+    let warnings = || crew.client().status().unwrap().warnings;
+    assert!(warnings().iter().any(|warning| warning.contains("fake.toml:")), "{:?}", warnings());
+    std::fs::write(&manifest, text).unwrap();
+    crew.enlist("c", &[]);
+    assert_eq!(warnings(), Vec::<String>::new(), "what is mended is not told any more");
 }
 
 #[test]

@@ -253,9 +253,9 @@ fn e8_a_line_that_is_no_message_is_answered_and_the_next_one_works() {
     let mut proxy = Proxy::greeted(&daemon);
     let deep = [b"[".repeat(10_000), b"]".repeat(10_000)].concat();
     let deep_argument = format!(
-        r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"help","arguments":{}{}}}}}"#,
+        r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"help","arguments":{}1{}}}}}"#,
         r#"{"a":"#.repeat(100),
-        format!("1{}", "}".repeat(100))
+        "}".repeat(100)
     );
     let long_id = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "i".repeat(200));
     let broken: [&[u8]; 18] = [

@@ -77,11 +77,11 @@ impl Http {
         }
         let (status, answer) = self.post(&headers, body.as_bytes());
         assert_eq!(status, 200, "{answer}");
-        let found = answer.lines().filter_map(|line| {
+        let mut found = answer.lines().filter_map(|line| {
             let line = line.strip_prefix("data: ").unwrap_or(line);
             serde_json::from_str::<Value>(line).ok().filter(|value| value.get("id").is_some())
         });
-        found.last().unwrap_or_else(|| panic!("{answer}"))["result"].clone()
+        found.next_back().unwrap_or_else(|| panic!("{answer}"))["result"].clone()
     }
 }
 

@@ -46,6 +46,48 @@ fn a_wait_goes_on_through_the_death_of_the_daemon_and_misses_nothing() {
     }
 }
 
+#[test]
+fn a_wait_goes_on_through_an_upgrade() {
+    let stage = Stage::start(QD);
+    stage.run("echo", child::repeat_lines());
+    stage.wait_pattern("echo", "ready");
+    let mut proxy = Proxy::greeted(&stage);
+    let wait = json!({"name": "wait_for_pattern", "arguments": {"process": "echo", "pattern": "got:after"}});
+    let id = proxy.begin("tools/call", wait);
+    assert_eq!(proxy.tool("list_processes", json!({}))["processes"][0]["name"], json!("echo"));
+    assert!(stage.qd(&["shutdown"]).status.success());
+    drop(stage.client());
+    stage.type_text("echo", "after\n");
+    assert_eq!(proxy.answer(id)["result"]["structuredContent"]["satisfied"][0]["text"], json!("got:after"));
+}
+
+#[test]
+fn a_daemon_that_was_ended_on_purpose_is_not_woken_by_what_merely_waits() {
+    let stage = Stage::start(QD);
+    stage.run("kept", child::run_for_ever());
+    let mut proxy = Proxy::modern(&stage, with_tasks());
+    proxy.begin(
+        "subscriptions/listen",
+        json!({"notifications": {"resourceSubscriptions": ["qd://processes", "qd://screen/kept"]}}),
+    );
+    let task = proxy.call("wait_for_state", json!({"processes": ["kept"], "states": ["exited"]}));
+    assert_eq!(task["status"], json!("working"));
+    assert!(stage.qd(&["shutdown"]).status.success());
+    // The listeners try again after a second; a wait looks for the daemon for fifteen and then says so.
+    let until = std::time::Instant::now() + testkit::DEADLINE;
+    let told = loop {
+        let told = proxy.request("tasks/get", json!({"taskId": task["taskId"]}))["result"].clone();
+        assert!(!stage.places().socket().exists(), "somebody woke the daemon");
+        if told["status"] != json!("working") {
+            break told;
+        }
+        assert!(std::time::Instant::now() < until, "{told}");
+    };
+    assert!(told["result"]["content"][0]["text"].as_str().unwrap().contains("\"unreachable\""), "{told}");
+    // Somebody who wants something wakes it.
+    assert_eq!(proxy.tool("list_processes", json!({}))["processes"][0]["name"], json!("kept"));
+}
+
 /// A proxy that takes the test itself for the daemon.
 fn with_fake() -> (TestDaemon, FakeDaemon, Proxy) {
     let places = TestDaemon::without_start(QD);

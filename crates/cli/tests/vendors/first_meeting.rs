@@ -15,7 +15,7 @@ fn asks_before_it_starts(vendor: Vendor, word: &str) {
         crew.fail(&format!("it is blocked by {kind:?}"));
     }
     let item = crew.wait_item();
-    if !format!("{} {}", item.title, item.body).to_lowercase().contains(word) || item.options.is_empty() {
+    if !format!("{item:?}").to_lowercase().contains(word) {
         crew.fail(&format!("the inbox has {item:?}"));
     }
     let queued = crew.daemon.qd(&["--json", "tell", "fix", "not into a dialog", "--timeout", "0.5"]);

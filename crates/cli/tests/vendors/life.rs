@@ -49,16 +49,12 @@ fn takes_five_hundred_lines_once(crew: &Crew) {
     }
 }
 
-/// From the moment the model has answered to the moment everybody knows; printed, because how long the program itself
-/// takes to draw is not ours to promise.
 fn works_and_is_idle_again(crew: &Crew) {
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("@gate work\n@say gated-answer");
     crew.wait_state(&[AgentState::Working, AgentState::Thinking]);
     crew.server.open("work");
-    let opened = Instant::now();
     crew.wait_turn(turn);
-    eprintln!("{}: idle {:?} after the model answered", crew.home.vendor().name(), opened.elapsed());
 }
 
 fn asks_for_leave_and_gets_it_from_the_inbox(crew: &Crew) {

@@ -95,8 +95,13 @@ impl Attendant {
 impl Post {
     /// Starts the thread.
     pub(crate) fn work(self, agents: Agents) -> io::Result<()> {
-        let watching =
-            Watching { agents, orders: self.orders, watches: self.watches, wards: HashMap::new(), marks: BTreeMap::new() };
+        let watching = Watching {
+            agents,
+            orders: self.orders,
+            watches: self.watches,
+            wards: HashMap::new(),
+            marks: BTreeMap::new(),
+        };
         std::thread::Builder::new().name("agents-watch".to_owned()).spawn(move || watching.work())?;
         Ok(())
     }

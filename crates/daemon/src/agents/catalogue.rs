@@ -21,9 +21,8 @@ const MAX_PROJECTS: usize = 64;
 /// Where a project keeps its manifests.
 const PROJECT: &str = ".quarterdeck/agents";
 /// What a project's file may say.
-const READING_ONLY: &[&str] = &[
-    "name", "rule", "dialog", "composer", "background", "trim", "context", "quota",
-];
+const READING_ONLY: &[&str] =
+    &["name", "rule", "dialog", "composer", "background", "trim", "context", "quota"];
 
 /// What a file was when it was read.
 type Stamp = (PathBuf, Option<SystemTime>, u64);
@@ -50,10 +49,12 @@ impl Library {
         Self { user: config.join("agents"), shelves: HashMap::new(), sound: HashMap::new() }
     }
 
-    /// The files that may say something about a manifest beside the built-in one.
-    pub(crate) fn files_of(&self, name: &str, project: &Path) -> [PathBuf; 2] {
-        let file = format!("{name}.toml");
-        [self.user.join(&file), project.join(PROJECT).join(&file)]
+    /// The files that may say something about a manifest beside the built-in one. A project that keeps none is not
+    /// watched: its directory may be a busy one.
+    pub(crate) fn files_of(&self, name: &str, project: &Path) -> Vec<PathBuf> {
+        let project = Some(project.join(PROJECT)).filter(|dir| dir.is_dir());
+        let places = std::iter::once(self.user.clone()).chain(project);
+        places.map(|dir| dir.join(format!("{name}.toml"))).collect()
     }
 
     /// The manifests for a project, read again if a file has changed since.

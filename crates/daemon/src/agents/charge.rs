@@ -122,8 +122,7 @@ impl Charge {
             agents::deliver::Channel::Server => note.port.is_some(),
             agents::deliver::Channel::Command => true,
         };
-        let marks =
-            [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];
+        let marks = [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];
         engine::Launched {
             session: note.session,
             version: self.version(),

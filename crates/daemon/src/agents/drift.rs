@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use agents::sample::Sample;
 use agents::Manifest;
+use agents::sample::Sample;
 use proto::Evidence;
 use store::{ensure_private_dir, write_file_atomically};
 use term::Screen;
@@ -53,10 +53,9 @@ pub(crate) fn keep(
 
 /// The header is TOML: a comment behind its fence says why the sample is here.
 fn with_comment(sample: &str, comment: &str) -> String {
-    sample.split_once('\n').map_or_else(
-        || sample.to_owned(),
-        |(fence, rest)| format!("{fence}\n{comment}{rest}"),
-    )
+    sample
+        .split_once('\n')
+        .map_or_else(|| sample.to_owned(), |(fence, rest)| format!("{fence}\n{comment}{rest}"))
 }
 
 fn count(place: &Path, pair: &str) -> Result<(), DriftError> {
@@ -131,6 +130,6 @@ mod tests {
     #[test]
     fn f4_a_version_names_no_other_directory() {
         assert_eq!(plain("../../etc/x"), "_.._etc_x");
-        assert_eq!(plain("claude-2.1"), "claude-2.1");
+        assert_eq!(plain("mine-2.1"), "mine-2.1");
     }
 }

@@ -70,7 +70,8 @@ impl Errand {
     /// Feeds and reads it until it ends; what it printed, or none when the time was over.
     fn attend(&self, child: &mut Child) -> io::Result<Option<String>> {
         let deadline = Instant::now() + self.limit;
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+        let pid =
+            i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
         let ended = pidfd_open(pid, PidfdFlags::empty())?;
         if let Some(mut stdin) = child.stdin.take() {
             // A program that reads nothing of it must not hold us up: what fits the pipe is enough for an errand.
@@ -128,9 +129,8 @@ fn wait(ended: &OwnedFd, stdout: Option<BorrowedFd<'_>>, deadline: Instant) -> i
 
 /// Where a program is, as its own environment finds it.
 pub(crate) fn find(program: &str, env: &BTreeMap<String, String>, cwd: &Path) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-    };
+    let is_program =
+        |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     if program.is_empty() {
         return None;
     }

@@ -41,17 +41,15 @@ impl ServerLine {
         let (spec, port) = (manifest.server.clone()?, note.port?);
         let endpoint = Endpoint::new(port, spec.user.as_deref(), &note.secret);
         let reader = Arc::new(Mutex::new(ServerReader::new(&manifest, note.session)?));
-        let line =
-            Arc::new(Self { endpoint, spec, reader, stop: Stop::default(), is_busy: Arc::default() });
+        let line = Arc::new(Self { endpoint, spec, reader, stop: Stop::default(), is_busy: Arc::default() });
         let follower = Follower {
             line: Arc::clone(&line),
             charge: Arc::clone(charge),
             facts: facts.clone(),
             attendant: attendant.clone(),
         };
-        let started = std::thread::Builder::new()
-            .name("agent-server".to_owned())
-            .spawn(move || follower.follow());
+        let started =
+            std::thread::Builder::new().name("agent-server".to_owned()).spawn(move || follower.follow());
         match started {
             Ok(_) => Some(line),
             Err(error) => {

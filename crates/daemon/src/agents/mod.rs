@@ -61,6 +61,8 @@ struct Shared {
     library: Mutex<Library>,
     /// A short lock: look-ups and inserts only.
     charges: Mutex<HashMap<RunKey, Arc<Charge>>>,
+    /// What the user was told is wrong with a project's manifests, until it is mended.
+    told: Mutex<HashMap<Option<PathBuf>, Vec<String>>>,
     versions: Versions,
     /// What programs that are run on an agent's or a person's behalf inherit.
     env: BTreeMap<String, String>,
@@ -82,9 +84,10 @@ impl Agents {
         let library = Mutex::new(Library::new(&places.config));
         let yard = Yard { places, exe };
         let env = std::env::vars().filter(|(name, _)| proto::environment::is_allowed(name)).collect();
-        let (charges, versions) = (Mutex::default(), Versions::default());
+        let (charges, told, versions) = (Mutex::default(), Mutex::default(), Versions::default());
         let (attendant, post) = Attendant::new()?;
-        let shared = Shared { yard, library, charges, versions, env, screens, facts, warnings, attendant };
+        let shared =
+            Shared { yard, library, charges, told, versions, env, screens, facts, warnings, attendant };
         let agents = Self { shared: Arc::new(shared) };
         post.work(agents.clone())?;
         Ok(agents)
@@ -93,6 +96,9 @@ impl Agents {
     /// The manifests for a project.
     pub(crate) fn shelf(&self, project: Option<&Path>) -> Arc<Shelf> {
         let shelf = lock(&self.shared.library).shelf(project);
+        let before = lock(&self.shared.told).insert(project.map(Path::to_owned), shelf.problems.clone());
+        let is_mended = |warning: &String| before.iter().flatten().any(|told| told == warning);
+        lock(&self.shared.warnings).retain(|warning| shelf.problems.contains(warning) || !is_mended(warning));
         for problem in &shelf.problems {
             crate::records::warn(&self.shared.warnings, problem.clone());
         }
@@ -167,10 +173,10 @@ impl Agents {
     }
 
     /// A hook told something about an agent.
-    pub(crate) fn heard(&self, charge: &Arc<Charge>, reading: &Reading) {
+    pub(crate) fn heard(&self, charge: &Arc<Charge>, reading: &Reading, is_new_session: bool) {
         let attendant = &self.shared.attendant;
         let is_elsewhere = reading.transcript.as_ref().is_some_and(|path| charge.pin_transcript(path));
-        if is_elsewhere || reading.session.is_some() {
+        if is_elsewhere || is_new_session {
             attendant.heard(charge.run, Heard::Moved);
         }
         if reading.moment == Moment::PromptSubmitted {
@@ -201,7 +207,8 @@ impl Agents {
         let Some(charge) = self.find(run) else { return };
         let name = charge.manifest().name.clone();
         let shelf = self.shelf(Some(&charge.cwd));
-        let Some(manifest) = shelf.catalogue.get(&name).filter(|manifest| charge.take_manifest(manifest)) else {
+        let Some(manifest) = shelf.catalogue.get(&name).filter(|manifest| charge.take_manifest(manifest))
+        else {
             return;
         };
         if let Some(detector) = detector(manifest) {
@@ -211,7 +218,7 @@ impl Agents {
     }
 
     /// The files that may change a manifest.
-    fn manifest_files(&self, name: &str, cwd: &Path) -> [PathBuf; 2] {
+    fn manifest_files(&self, name: &str, cwd: &Path) -> Vec<PathBuf> {
         lock(&self.shared.library).files_of(name, cwd)
     }
 
@@ -247,6 +254,9 @@ impl Agents {
             if let Some(problem) = problem {
                 crate::records::warn(&agents.shared.warnings, problem);
             }
+            if ways.terminal {
+                agents.shared.screens.alert(run, &title, &body);
+            }
             for failed in notify::tell(&ways, agents.env(), run, &title, &body) {
                 tracing::warn!(?run, "nobody was notified: {failed}");
             }
@@ -260,10 +270,8 @@ impl Agents {
             charge.cut_line();
             self.shared.attendant.end(run);
         }
-        let directory = charge.map_or_else(
-            || Directory::of(&self.shared.yard.places, run),
-            |charge| charge.directory.clone(),
-        );
+        let directory = charge
+            .map_or_else(|| Directory::of(&self.shared.yard.places, run), |charge| charge.directory.clone());
         drop(tokio::task::spawn_blocking(move || {
             if let Err(error) = directory.remove() {
                 tracing::warn!(%error, ?run, "a launch's directory could not be removed");
@@ -273,8 +281,7 @@ impl Agents {
 
     /// An entry is gone: whatever is left of its launches goes too, as after a lost holder.
     pub(crate) fn forget(&self, process: ProcessId) {
-        let runs: Vec<RunKey> =
-            self.charges().keys().filter(|run| run.process == process).copied().collect();
+        let runs: Vec<RunKey> = self.charges().keys().filter(|run| run.process == process).copied().collect();
         runs.into_iter().for_each(|run| self.release(run));
     }
 

@@ -60,7 +60,6 @@ impl Agents {
     }
 }
 
-
 fn command(charge: &Charge, text: &str) -> HandOver {
     let session = charge.note().session;
     let lookup = |place| match place {

@@ -117,14 +117,6 @@ pub(crate) fn answer(endpoint: &Endpoint, spec: &ServerSpec, ask: &Ask, name: &s
     }
 }
 
-/// Interrupts the turn.
-pub(crate) fn abort(endpoint: &Endpoint, spec: &ServerSpec, session: &str) -> Handed {
-    match server::abort(spec, session) {
-        Some(request) => judge(endpoint.call(&request, CALL_LIMIT)),
-        None => Handed::NotTaken("the agent's server interrupts nothing".to_owned()),
-    }
-}
-
 fn begin(endpoint: &Endpoint, spec: &ServerSpec) -> Result<String, String> {
     let request: Request = server::begin(spec).ok_or("the agent's server begins no session")?;
     let answer = endpoint.call(&request, CALL_LIMIT).map_err(|error| error.to_string())?;

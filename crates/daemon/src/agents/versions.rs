@@ -37,9 +37,15 @@ impl Versions {
         if let Some(version) = self.known(&program, stamp) {
             return version;
         }
-        let errand =
-            Errand { argv: argv.to_vec(), env: env.clone(), cwd: "/".into(), input: String::new(), limit: LIMIT };
-        let version = errand.run().ok().filter(|done| done.code == Some(0)).and_then(|done| first(&done.output));
+        let errand = Errand {
+            argv: argv.to_vec(),
+            env: env.clone(),
+            cwd: "/".into(),
+            input: String::new(),
+            limit: LIMIT,
+        };
+        let version =
+            errand.run().ok().filter(|done| done.code == Some(0)).and_then(|done| first(&done.output));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(program, (stamp, version.clone()));
         version

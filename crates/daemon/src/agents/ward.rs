@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agents::quota;
 use agents::state_file::{self, Living};
 use agents::transcript::location::Surroundings;
 use agents::transcript::{Start, TranscriptNews, TranscriptReader};
@@ -17,6 +18,7 @@ use super::Agents;
 use super::attendant::Heard;
 use super::charge::Charge;
 use super::tail::{self, FileTail, From, Jump};
+use crate::clock;
 
 /// Most of a transcript that is read at once.
 const SLICE: usize = 256 * 1024;
@@ -61,7 +63,15 @@ struct Transcript {
 impl Ward {
     pub(crate) fn new(charge: Arc<Charge>, pid: i32, is_fresh: bool) -> Self {
         let living = holder::tree::start_time(pid).map(|started| Living { pid, started });
-        Self { charge, living, is_fresh, transcript: None, said_state: None, text: None, collects: Vec::new() }
+        Self {
+            charge,
+            living,
+            is_fresh,
+            transcript: None,
+            said_state: None,
+            text: None,
+            collects: Vec::new(),
+        }
     }
 
     /// When a text is waited for in vain.
@@ -91,7 +101,7 @@ impl Ward {
         let manifests = agents.manifest_files(&manifest.name, &self.charge.cwd);
         let own = [(Watched::StateFile, state), (Watched::Transcript, transcript)];
         let own = own.into_iter().filter_map(|(what, path)| path.map(|path| (what, path)));
-        own.chain(manifests.map(|path| (Watched::Manifest, path))).collect()
+        own.chain(manifests.into_iter().map(|path| (Watched::Manifest, path))).collect()
     }
 
     /// Reads this transcript from now on.
@@ -168,7 +178,7 @@ impl Ward {
         let env = |name: &str| self.charge.env.get(name).cloned();
         let around = Surroundings { env: &env, cwd: &self.charge.cwd, session: None, pid: Some(living.pid) };
         let path = state_file::spot(spec, &around).and_then(|spot| spot.only());
-        let text = path.filter(|path| is_small_file(path)).and_then(|path| std::fs::read_to_string(path).ok());
+        let text = path.filter(is_small_file).and_then(|path| std::fs::read_to_string(path).ok());
         let reading = text.as_deref().map(|text| state_file::read(spec, text, living));
         let (evidence, session) = match reading {
             Some(Some(reading)) => (reading.evidence, reading.session),
@@ -220,7 +230,8 @@ impl Ward {
         if let Some(context) = news.context {
             agents.say(run, Fact::Context(context));
         }
-        if let Some(evidence) = news.evidence {
+        if let Some(mut evidence) = news.evidence {
+            quota::complete(&self.charge.manifest().quota, &mut evidence, clock::local());
             agents.say(run, Fact::Evidence(Box::new(evidence)));
         }
         if news.prompts > 0 {

@@ -34,12 +34,13 @@ pub(super) async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> 
     if reading.is_child {
         return Ok(nothing());
     }
-    if let Some(session) = reading.session.as_deref().filter(|session| charge.pin_session(session)) {
+    let session = reading.session.as_deref().filter(|session| charge.pin_session(session));
+    if let Some(session) = session {
         let fact = Fact::Session(session.to_owned());
         // The daemon is ending when nobody listens.
         drop(client.door.desk.facts.send(Input::Fact { run, fact }).await);
     }
-    client.door.agents.heard(&charge, &reading);
+    client.door.agents.heard(&charge, &reading, session.is_some());
     let notice = HookNotice { evidence: reading.evidence.clone(), moment: moment(&reading) };
     let decision = match client.door.desk.ask(client.caller, Command::Hook(Box::new(notice))).await? {
         Answer::Hook(decision) => decision,
@@ -90,8 +91,8 @@ pub(super) async fn check_manifest(wish: CheckManifest) -> Result<Reply, Failure
     }
     // Patterns are compiled: not on the door's time.
     let checked = tokio::task::spawn_blocking(move || ::agents::check(&wish.name, &wish.text)).await;
-    let faults = checked
-        .map_err(|error| Failure::new(ErrorCode::Internal, format!("checking failed: {error}")))?;
+    let faults =
+        checked.map_err(|error| Failure::new(ErrorCode::Internal, format!("checking failed: {error}")))?;
     Ok(Reply::Manifest(ManifestChecked { faults }))
 }
 

@@ -48,7 +48,8 @@ pub(super) async fn write(
     }
     let handle = hosted(client, &located)?;
     handle.ready().await;
-    let writer = Writer { client, handle: &handle, name: located.name.as_str(), deadline: Instant::now() + timeout };
+    let writer =
+        Writer { client, handle: &handle, name: located.name.as_str(), deadline: Instant::now() + timeout };
     let turn = tokio::time::timeout(timeout, handle.turn.acquire()).await;
     let Ok(Ok(_turn)) = turn else {
         return Err(Failure::new(

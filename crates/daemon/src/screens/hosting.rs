@@ -83,6 +83,7 @@ impl Worker {
         slot.run.say_exit_if_drained(now, &mut self.facts);
         slot.run.end_watches(&mut self.facts);
         slot.run.lane.clear();
+        slot.run.abandon_typing(&mut self.facts);
         slot.run.close_progress();
         for id in slot.viewers.clone() {
             if let Some(viewer) = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {

@@ -180,7 +180,11 @@ impl Lane {
             match job.reply {
                 Some(reply) => {
                     // Whoever waited may have gone.
-                    let _gone = reply.send(WriteOutcome { written: job.written, was_held: job.was_held, obstacle: None });
+                    let _gone = reply.send(WriteOutcome {
+                        written: job.written,
+                        was_held: job.was_held,
+                        obstacle: None,
+                    });
                 }
                 None => self.unwatched = self.unwatched.saturating_sub(job.bytes.len()),
             }

@@ -7,6 +7,7 @@
 //! |---|---|---|---|---|
 //! | `screens-N` (2 to 4) | its runs: link, ring position, viewers, input lane | bounded orders, rings, links, viewers, by epoll | facts (kept and retried when the engine's queue is full), viewers' frames | never waits: a full viewer is skipped ahead by repaint, a full engine queue is retried |
 
+mod alert;
 mod audience;
 mod checkpoint;
 mod echo;
@@ -101,6 +102,14 @@ impl Screens {
             self.shared.workers[worker].send(order);
         }
         worker.is_some()
+    }
+
+    /// Sounds on the terminals of people who look at another run than this.
+    pub(crate) fn alert(&self, about: RunKey, title: &str, body: &str) {
+        let sound: Arc<[u8]> = alert::sound(title, body).into();
+        for worker in &self.shared.workers {
+            worker.send(Order::Alert { about, sound: Arc::clone(&sound) });
+        }
     }
 
     /// Waits until every holder that was let go has gone, or until it has taken too long.

@@ -13,6 +13,7 @@ use term::Screen;
 
 use super::facts::FactLane;
 use super::run::Run;
+use crate::clock;
 
 /// A changing screen is looked at this often; its first change after a pause at once, and its last always.
 const LOOK: Duration = Duration::from_millis(50);
@@ -36,11 +37,13 @@ pub(crate) struct Observer {
     shown: Look,
     /// What the engine was told.
     said: Option<Look>,
+    /// What the last looks made of an earlier report, not told yet.
+    revised: Option<Fact>,
 }
 
 impl Observer {
     pub(crate) fn new(detector: Detector) -> Self {
-        Self { detector, looked_at: None, due: None, shown: Look::default(), said: None }
+        Self { detector, looked_at: None, due: None, shown: Look::default(), said: None, revised: None }
     }
 
     /// Its manifest has changed: everything is looked at anew.
@@ -51,25 +54,19 @@ impl Observer {
 
     /// What the stream said.
     pub(crate) fn hear(&mut self, news: &[term::Fact]) -> Vec<Fact> {
-        let heard = news.iter().filter_map(|fact| self.detector.hear(fact));
-        heard
-            .map(|heard| match heard {
-                Heard::Evidence(evidence) => Fact::Evidence(evidence),
-                Heard::Withdrawn(source) => Fact::Withdrawn(source),
-            })
-            .collect()
+        news.iter().filter_map(|fact| self.detector.hear(fact)).map(fact).collect()
     }
 
-    /// The screen may have changed: looks now, or soon. What is new, if anything is.
-    pub(crate) fn changed(&mut self, screen: &Screen, now: Instant) -> Option<Fact> {
+    /// The screen may have changed: looks now, or soon. What is new.
+    pub(crate) fn changed(&mut self, screen: &Screen, now: Instant) -> Vec<Fact> {
         if screen.is_synchronizing() {
             // Half a picture; the end of the update, or its time limit, leads back here.
-            return None;
+            return Vec::new();
         }
         if let Some(next) = self.looked_at.map(|at| at + LOOK).filter(|next| *next > now) {
             let owed = self.due.map_or(next, |due| due.max(next));
             self.due = Some(owed);
-            return None;
+            return Vec::new();
         }
         self.look(screen, now);
         self.news()
@@ -78,7 +75,8 @@ impl Observer {
     /// Looks without waiting for its turn.
     pub(crate) fn look(&mut self, screen: &Screen, now: Instant) -> &Look {
         self.due = None;
-        if let Some(look) = self.detector.look(screen) {
+        if let Some(mut look) = self.detector.look(screen) {
+            self.detector.note_quota(&mut look, clock::local());
             self.looked_at = Some(now);
             self.shown = Look {
                 screen: look.screen,
@@ -87,22 +85,31 @@ impl Observer {
                 composer: look.composer,
                 background: look.background,
             };
+            self.revised = self.detector.revised().map(fact).or(self.revised.take());
         }
         &self.shown
     }
 
     /// What the engine has not been told yet.
-    pub(crate) fn news(&mut self) -> Option<Fact> {
-        if self.said.as_ref() == Some(&self.shown) {
-            return None;
+    pub(crate) fn news(&mut self) -> Vec<Fact> {
+        let is_new = self.said.as_ref() != Some(&self.shown);
+        let look = is_new.then(|| Fact::Looked(Box::new(self.shown.clone())));
+        if is_new {
+            self.said = Some(self.shown.clone());
         }
-        self.said = Some(self.shown.clone());
-        Some(Fact::Looked(Box::new(self.shown.clone())))
+        self.revised.take().into_iter().chain(look).collect()
     }
 
     /// When a look is owed.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
+    }
+}
+
+fn fact(heard: Heard) -> Fact {
+    match heard {
+        Heard::Evidence(evidence) => Fact::Evidence(evidence),
+        Heard::Withdrawn(source) => Fact::Withdrawn(source),
     }
 }
 
@@ -118,12 +125,18 @@ impl Run {
 
     /// Hears what the stream said and looks at what it left on the screen. While an earlier log is replayed the screen
     /// shows the past, which is not looked at.
-    pub(super) fn observe(&mut self, screen: &Screen, news: &[term::Fact], now: Instant, facts: &mut FactLane) {
+    pub(super) fn observe(
+        &mut self,
+        screen: &Screen,
+        news: &[term::Fact],
+        now: Instant,
+        facts: &mut FactLane,
+    ) {
         let (key, is_replaying) = (self.key(), self.seen < self.ready_at);
         let Some(observer) = &mut self.observer else { return };
         let heard = observer.hear(news);
-        let looked = if is_replaying { None } else { observer.changed(screen, now) };
-        if looked.is_some() {
+        let looked = if is_replaying { Vec::new() } else { observer.changed(screen, now) };
+        if !looked.is_empty() {
             self.typewriter.looked(&observer.shown, now);
         }
         heard.into_iter().chain(looked).for_each(|fact| facts.say(key, fact));
@@ -152,9 +165,7 @@ impl Run {
         let (key, handle) = (self.key(), Arc::clone(&self.handle));
         let Some(observer) = &mut self.observer else { return };
         observer.look(&handle.screen(), now);
-        if let Some(news) = observer.news() {
-            facts.say(key, news);
-        }
+        observer.news().into_iter().for_each(|news| facts.say(key, news));
     }
 }
 
@@ -176,14 +187,14 @@ mod tests {
     fn the_first_change_is_looked_at_at_once_and_the_last_one_soon() {
         let (mut screen, mut observer, start) = (screen(), observer(), Instant::now());
         screen.feed(b"a");
-        assert!(observer.changed(&screen, start).is_some());
+        assert!(observer.changed(&screen, start).len() == 1);
         screen.feed(b"b");
-        assert!(observer.changed(&screen, start + Duration::from_millis(10)).is_none());
+        assert!(observer.changed(&screen, start + Duration::from_millis(10)).is_empty());
         assert_eq!(observer.due(), Some(start + LOOK));
         screen.feed(b"c");
-        assert!(observer.changed(&screen, start + Duration::from_millis(20)).is_none());
+        assert!(observer.changed(&screen, start + Duration::from_millis(20)).is_empty());
         assert_eq!(observer.due(), Some(start + LOOK));
-        observer.changed(&screen, start + LOOK);
+        assert!(observer.changed(&screen, start + LOOK).is_empty());
         assert_eq!(observer.due(), None);
     }
 
@@ -191,17 +202,17 @@ mod tests {
     fn nothing_is_said_twice() {
         let (mut screen, mut observer, start) = (screen(), observer(), Instant::now());
         screen.feed(b"a");
-        assert!(observer.changed(&screen, start).is_some());
+        assert!(observer.changed(&screen, start).len() == 1);
         screen.feed(b"b");
-        assert!(observer.changed(&screen, start + LOOK).is_none());
+        assert!(observer.changed(&screen, start + LOOK).is_empty());
     }
 
     #[test]
     fn half_a_picture_is_not_looked_at() {
         let (mut screen, mut observer, start) = (screen(), observer(), Instant::now());
         screen.feed(b"\x1b[?2026hhalf");
-        assert!(observer.changed(&screen, start).is_none());
+        assert!(observer.changed(&screen, start).is_empty());
         screen.feed(b"\x1b[?2026l");
-        assert!(observer.changed(&screen, start).is_some());
+        assert!(observer.changed(&screen, start).len() == 1);
     }
 }

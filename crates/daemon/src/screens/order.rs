@@ -49,6 +49,8 @@ pub(crate) enum Order {
     Observe(RunKey, Box<Detector>),
     /// Type this for a program, if what the screen shows allows it.
     Type(RunKey, Box<TypeJob>),
+    /// Sound on the terminals of people who look at another run than this.
+    Alert { about: RunKey, sound: Arc<[u8]> },
     /// The daemon ends: say so when every holder that was let go has gone.
     Finish(oneshot::Sender<()>),
 }

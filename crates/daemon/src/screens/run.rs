@@ -289,7 +289,6 @@ impl Run {
         self.is_exit_said
     }
 
-
     /// No more output comes: what is still watched for will not appear.
     pub(crate) fn end_watches(&mut self, facts: &mut FactLane) {
         for wait in self.watches.end_all() {
@@ -414,7 +413,7 @@ impl Run {
             self.lane.due(),
             self.checkpoints.due(),
             self.watches.due(),
-            self.typewriter.due(),
+            self.typewriter.due().filter(|_| !is_replaying),
             self.observer.as_ref().and_then(Observer::due),
             self.output_due,
             self.sync_due,

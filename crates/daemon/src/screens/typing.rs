@@ -13,8 +13,8 @@ use engine::{Fact, RunKey};
 use proto::Owner;
 use proto::agent::Composer;
 use term::{Key, encode_paste};
-use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use super::facts::FactLane;
 use super::order::{WriteJob, WriteOutcome};
@@ -52,9 +52,19 @@ struct UnderWay {
 
 enum Stage {
     /// On its way to the child.
-    Draining { outcome: oneshot::Receiver<WriteOutcome>, settles: bool },
-    /// Until the screen has stood still.
-    Settling { version: u64, still_since: Instant, latest: Instant },
+    Draining { outcome: oneshot::Receiver<WriteOutcome>, then: Then },
+    /// Until the paste is to be seen, where it can be, and the screen has stood still since. A busy program may leave
+    /// its screen alone for longer than that before it has even read the paste; an Enter then joins it.
+    Settling { is_shown: bool, version: u64, still_since: Instant, latest: Instant },
+}
+
+/// What follows once everything has reached the child.
+#[derive(Clone, Copy)]
+enum Then {
+    /// Nothing.
+    Done,
+    /// The screen settles. `will_show`: the composer was seen empty, so what was pasted will be seen in it.
+    Settle { will_show: bool },
 }
 
 /// What is being typed into one run, and when a person last did.
@@ -92,6 +102,7 @@ impl Typewriter {
         let waiting = self.waiting.front().filter(|_| self.under_way.is_none()).map(|(_, latest)| *latest);
         let settling = self.under_way.as_ref().and_then(|under_way| match under_way.stage {
             Stage::Draining { .. } => None,
+            Stage::Settling { is_shown: false, latest, .. } => Some(latest),
             Stage::Settling { still_since, latest, .. } => Some(latest.min(still_since + self.settle)),
         });
         waiting.into_iter().chain(settling).min()
@@ -152,34 +163,54 @@ impl Run {
         }
     }
 
-    /// Whether the next thing can be begun: the screen shows everything there is, or it has taken too long.
+    /// Nobody is there to be typed to any more.
+    pub(super) fn abandon_typing(&mut self, facts: &mut FactLane) {
+        let waiting = self.typewriter.waiting.drain(..).map(|(job, _)| job.job);
+        let left: Vec<JobId> = self
+            .typewriter
+            .under_way
+            .take()
+            .map(|under_way| under_way.job)
+            .into_iter()
+            .chain(waiting)
+            .collect();
+        left.into_iter().for_each(|job| say_done(self.key(), job, Typing::Gone, facts));
+    }
+
+    /// Whether the next thing can be begun: the screen shows everything there is, or it has taken too long. While an
+    /// earlier log is replayed the screen shows the past.
     fn may_begin(&self, now: Instant) -> bool {
         let Some((_, latest)) = self.typewriter.waiting.front() else { return false };
+        if self.seen < self.ready_at {
+            return false;
+        }
         let is_caught_up = self.seen >= self.handle.ring.end() && !self.handle.screen().is_synchronizing();
         self.is_over() || is_caught_up || *latest <= now
     }
 
     fn start_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactLane) {
         let obstacle = if self.is_over() { Some(Typing::Gone) } else { self.obstacle(&job.guard, now) };
+        let will_show = self.look_now(now).composer == Composer::Empty;
         if let Some(obstacle) = obstacle {
             return say_done(self.key(), job.job, obstacle, facts);
         }
         let encoded = match &job.what {
             Keystrokes::Paste(text) => {
-                Some((encode_paste(text, self.handle.screen().modes().bracketed_paste), true))
+                let bytes = encode_paste(text, self.handle.screen().modes().bracketed_paste);
+                Some((bytes, Then::Settle { will_show }))
             }
-            Keystrokes::Keys(names) => self.encode_keys(names).map(|bytes| (bytes, false)),
+            Keystrokes::Keys(names) => self.encode_keys(names).map(|bytes| (bytes, Then::Done)),
         };
-        let Some((bytes, settles)) = encoded else {
+        let Some((bytes, then)) = encoded else {
             return say_done(self.key(), job.job, Typing::Partial, facts);
         };
         let (reply, outcome) = oneshot::channel();
         let of = bytes.len() as u64;
-        let needs_raw = needs_raw(&bytes, settles);
+        let needs_raw = needs_raw(&bytes, matches!(then, Then::Settle { .. }));
         let by = Owner::Orchestrator;
         let write = WriteJob { bytes, needs_raw, deadline: now + DRAIN, by, guard: None, reply };
         self.typewriter.under_way =
-            Some(UnderWay { job: job.job, of, stage: Stage::Draining { outcome, settles }, _turn: job.turn });
+            Some(UnderWay { job: job.job, of, stage: Stage::Draining { outcome, then }, _turn: job.turn });
         self.write(write, now, facts);
     }
 
@@ -194,29 +225,40 @@ impl Run {
     fn advance_typing(&mut self, now: Instant) -> Option<Typing> {
         let version = self.handle.screen().version();
         let (is_over, settle) = (self.is_over(), self.typewriter.settle);
+        let is_hidden = self
+            .typewriter
+            .under_way
+            .as_ref()
+            .is_some_and(|job| matches!(job.stage, Stage::Settling { is_shown: false, .. }));
+        let is_draft = is_hidden && self.look_now(now).composer == Composer::Draft;
         let under_way = self.typewriter.under_way.as_mut()?;
         match &mut under_way.stage {
-            Stage::Draining { outcome, settles } => {
+            Stage::Draining { outcome, then } => {
                 let written = match outcome.try_recv() {
                     Ok(outcome) => outcome.written,
                     Err(TryRecvError::Empty) => return None,
                     Err(TryRecvError::Closed) => 0,
                 };
-                match (written >= under_way.of, *settles) {
+                match (written >= under_way.of, *then) {
                     _ if is_over => return Some(Typing::Gone),
                     (false, _) => return Some(Typing::Partial),
-                    (true, false) => return Some(Typing::Done),
-                    (true, true) => {}
+                    (true, Then::Done) => return Some(Typing::Done),
+                    (true, Then::Settle { will_show }) => {
+                        let latest = now + MAX_SETTLE;
+                        under_way.stage =
+                            Stage::Settling { is_shown: !will_show, version, still_since: now, latest };
+                    }
                 }
-                under_way.stage = Stage::Settling { version, still_since: now, latest: now + MAX_SETTLE };
                 None
             }
             Stage::Settling { .. } if is_over => Some(Typing::Gone),
-            Stage::Settling { version: seen, still_since, latest } => {
+            Stage::Settling { is_shown, version: seen, still_since, latest } => {
+                *is_shown |= is_draft;
                 if *seen != version {
                     (*seen, *still_since) = (version, now);
                 }
-                (now >= *still_since + settle || now >= *latest).then_some(Typing::Done)
+                let is_settled = *is_shown && now >= *still_since + settle;
+                (is_settled || now >= *latest).then_some(Typing::Done)
             }
         }
     }
@@ -267,7 +309,8 @@ mod tests {
     }
 
     fn dialog(digest: &str) -> Evidence {
-        let open = Dialog { digest: digest.to_owned(), title: String::new(), body: String::new(), options: vec![] };
+        let open =
+            Dialog { digest: digest.to_owned(), title: String::new(), body: String::new(), options: vec![] };
         Evidence { dialog: Some(open), ..Evidence::new(Source::Dialog, "ask", Some(AgentState::Blocked)) }
     }
 

@@ -48,6 +48,11 @@ impl Run {
 
     /// Draws the whole screen anew.
     pub(crate) fn repaint(&self, viewer: &mut Viewer, now: Instant) {
+        self.repaint_after(viewer, &[], now);
+    }
+
+    /// Draws the whole screen anew, behind something that is no part of it.
+    pub(super) fn repaint_after(&self, viewer: &mut Viewer, first: &[u8], now: Instant) {
         let screen = self.handle.screen();
         let view = match viewer.mode {
             Mode::Live => View::Whole,
@@ -55,7 +60,10 @@ impl Run {
                 View::Window(term::Size::clamped(viewer.size.cols.into(), viewer.size.rows.into()))
             }
         };
-        let drawing = screen.repaint(view);
+        let mut drawing = screen.repaint(view);
+        if !first.is_empty() {
+            drawing = [first, &drawing].concat();
+        }
         // Bytes of a sequence the child has not finished belong to what comes next, not to what was drawn.
         let live_from = self.seen - screen.unfinished_bytes() as u64;
         drop(screen);

@@ -236,6 +236,7 @@ impl Worker {
             Order::TellExit { run, exit, final_offset } => self.tell_exit(run, exit, final_offset, now),
             Order::Write(run, job) => self.tell(run, |run, facts| run.write(job, now, facts)),
             Order::Observe(run, detector) => self.tell(run, |run, _| run.observe_with(*detector, now)),
+            Order::Alert { about, sound } => self.alert(about, &sound, now),
             Order::Type(run, job) => self.type_into(run, *job, now),
             Order::Finish(told) => self.finishing = Some(told),
         }

@@ -46,7 +46,9 @@ impl Engine {
 
     /// The run a hook speaks for: the caller's own, and only while it is an agent's current one.
     fn hooked_run(&self, caller: Caller) -> Result<RunKey, proto::Failure> {
-        let Caller::Process(run) = caller else { return Err(denied(caller, "hooks come from inside an agent")) };
+        let Caller::Process(run) = caller else {
+            return Err(denied(caller, "hooks come from inside an agent"));
+        };
         let process = self.processes.get(&run.process).filter(|process| process.run == run.run);
         if process.is_some_and(|process| process.agent.is_some() && process.is_live()) {
             return Ok(run);

@@ -8,13 +8,10 @@ use super::{Verdict, done};
 use crate::Engine;
 use crate::delivery::LEASE_MS;
 use crate::effect::{Answer, Effect, Guard, Keystrokes};
-use crate::inbox::{About, Answering, Item};
+use crate::inbox::{About, Answering, Item, TYPED_MS};
 use crate::input::{Caller, HookDecision, Ticket};
 use crate::registry::denied;
 use crate::rights::{Relation, Verb, may};
-
-/// How long the keys of an answer may take to be typed.
-const TYPED_MS: u64 = 10_000;
 
 impl Engine {
     pub(super) fn inbox(&mut self, caller: Caller) -> Verdict {
@@ -22,7 +19,8 @@ impl Engine {
             return Err(denied(caller, "inbox"));
         }
         let is_seen = |item: &&Item| self.may_answer(caller, item.view.id);
-        let items: Vec<InboxItem> = self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
+        let items: Vec<InboxItem> =
+            self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
         Ok(Some(Answer::Reply(Reply::Inbox(items))))
     }
 
@@ -74,16 +72,24 @@ impl Engine {
         if agent.live.answering.is_some() {
             return Err(Failure::new(ErrorCode::Conflict, "that dialog is being answered already"));
         }
-        let until = now + TYPED_MS;
-        agent.live.answering =
-            Some(Answering { item, job, ticket, digest: digest.clone(), is_typed: false, until });
+        // A person may answer whenever they like; a program waits for the person who types there.
+        let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
+        let guard = Guard { dialog: Some(digest.clone()), needs_empty_composer: false, human_quiet_ms };
+        agent.live.answering = Some(Answering {
+            item,
+            job,
+            ticket,
+            digest: digest.clone(),
+            option: option.names.first().cloned().unwrap_or_default(),
+            guard: guard.clone(),
+            tries: 1,
+            is_typed: false,
+            until: now + TYPED_MS,
+        });
         if option.keys.is_empty() {
             let choice = option.names;
             self.effects.push(Effect::AnswerServer { run, job, dialog: digest, choice });
         } else {
-            // A person may answer whenever they like; a program waits for the person who types there.
-            let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
-            let guard = Guard { dialog: Some(digest), needs_empty_composer: false, human_quiet_ms };
             self.effects.push(Effect::Type { run, job, what: Keystrokes::Keys(option.keys), guard });
         }
         Ok(None)

@@ -30,9 +30,9 @@ impl Engine {
             return Err(Failure::new(ErrorCode::NotFound, format!("{name} is being closed")));
         }
         let agent = process.agent.as_deref_mut();
-        let known = agent.as_ref().and_then(|agent| {
-            agent.record.session.clone().or_else(|| agent.record.past_session.clone())
-        });
+        let known = agent
+            .as_ref()
+            .and_then(|agent| agent.record.session.clone().or_else(|| agent.record.past_session.clone()));
         let Some(session) = resume.session.clone().or(known) else {
             let message = format!("{name} has no session that is known");
             return Err(Failure::new(ErrorCode::Conflict, message)
@@ -53,7 +53,10 @@ pub(super) fn check_session(session: &str) -> Result<(), Failure> {
         return Err(Failure::invalid("session", format!("between 1 and {MAX_SESSION} bytes")));
     }
     if session.starts_with('-') || session.chars().any(char::is_control) {
-        return Err(Failure::invalid("session", "it may not begin with a dash or contain control characters"));
+        return Err(Failure::invalid(
+            "session",
+            "it may not begin with a dash or contain control characters",
+        ));
     }
     Ok(())
 }

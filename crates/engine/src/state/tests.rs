@@ -40,7 +40,11 @@ fn the_strongest_source_wins_in_the_order_of_the_sources() {
     for (place, strong) in order.into_iter().enumerate() {
         for weak in order.into_iter().skip(place + 1) {
             let judgement = judge(Idle, 10_000, &[(strong, Some(Working), 9_000), (weak, Some(Idle), 5_000)]);
-            assert_eq!((judgement.standing.state, judgement.winner), (Working, Some(strong)), "{strong:?} {weak:?}");
+            assert_eq!(
+                (judgement.standing.state, judgement.winner),
+                (Working, Some(strong)),
+                "{strong:?} {weak:?}"
+            );
             assert_eq!(judgement.runner_up, Some(weak));
         }
     }
@@ -68,8 +72,14 @@ fn a_report_that_just_changed_beats_the_dialog_it_answers_until_that_is_painted_
 
 #[test]
 fn a_screen_rule_that_says_blocked_ranks_as_a_dialog() {
-    assert_eq!(state(Working, 4_000, &[(Title, Some(Working), 1_000), (Screen, Some(Blocked), 3_000)]), Blocked);
-    assert_eq!(state(Working, 4_000, &[(Hook, Some(Working), 3_900), (Screen, Some(Blocked), 3_000)]), Blocked);
+    assert_eq!(
+        state(Working, 4_000, &[(Title, Some(Working), 1_000), (Screen, Some(Blocked), 3_000)]),
+        Blocked
+    );
+    assert_eq!(
+        state(Working, 4_000, &[(Hook, Some(Working), 3_900), (Screen, Some(Blocked), 3_000)]),
+        Blocked
+    );
 }
 
 #[test]

@@ -376,7 +376,11 @@ fn s1_a_restored_engine_adopts_the_same_runs_and_loses_the_rest() {
     stage.exit(over, 4);
     let records = records(&stage.effects);
     let kept = records.iter().find(|record| record.id == alive.process).expect("recorded").clone();
-    let mut restored = Stage::with(Engine::restore(Config::default(), Box::new(NoTasks), Saved { processes: records, ..Saved::default() }));
+    let mut restored = Stage::with(Engine::restore(
+        Config::default(),
+        Box::new(NoTasks),
+        Saved { processes: records, ..Saved::default() },
+    ));
     let mut expected: Vec<RunKey> = restored.engine.expected_runs().into_iter().map(|(run, _)| run).collect();
     expected.sort();
     let mut all = [alive, lost, over];

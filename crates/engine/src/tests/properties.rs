@@ -8,9 +8,7 @@ use proto::{AgentState, Evidence, Kind};
 
 use super::stage::{Stage, close, command, exit, kill, next, restart, shutdown, target, terminal};
 use crate::input::ChildExit;
-use crate::{
-    Caller, Command, Effect, Fact, HookMoment, HookNotice, Launched, Look, RunKey, Ticket, Typing,
-};
+use crate::{Caller, Command, Effect, Fact, HookMoment, HookNotice, Launched, Look, RunKey, Ticket, Typing};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -73,8 +71,14 @@ fn composer() -> impl Strategy<Value = Composer> {
 }
 
 fn typing() -> impl Strategy<Value = Typing> {
-    let refusals =
-        vec![Typing::Dialog, Typing::Stale, Typing::NoEcho, Typing::Draft, Typing::HumanTyping, Typing::Partial];
+    let refusals = vec![
+        Typing::Dialog,
+        Typing::Stale,
+        Typing::NoEcho,
+        Typing::Draft,
+        Typing::HumanTyping,
+        Typing::Partial,
+    ];
     prop_oneof![6 => Just(Typing::Done), 3 => prop::sample::select(refusals), 1 => Just(Typing::Gone)]
 }
 
@@ -117,11 +121,16 @@ impl Life {
             Step::Tell(n) => self.ask(n, |run| {
                 let target = target(run);
                 let text = "x".to_owned();
-                Command::Tell(Tell { target, text, key: None, wait_ms: Some(3_000), expires_ms: Some(20_000) })
+                Command::Tell(Tell {
+                    target,
+                    text,
+                    key: None,
+                    wait_ms: Some(3_000),
+                    expires_ms: Some(20_000),
+                })
             }),
-            Step::Resume(n) => self.ask(n, |run| {
-                Command::Resume(Resume { target: target(run), session: Some("s".to_owned()) })
-            }),
+            Step::Resume(n) => self
+                .ask(n, |run| Command::Resume(Resume { target: target(run), session: Some("s".to_owned()) })),
             Step::Say(n, source, state) => {
                 self.fact(n, Fact::Evidence(Box::new(Evidence::new(source, "r", Some(state)))));
             }
@@ -134,8 +143,7 @@ impl Life {
             Step::HookSays(n, moment) => {
                 if let Some(run) = self.runs.get(n).copied() {
                     let notice = HookNotice { evidence: None, moment };
-                    let ticket =
-                        self.stage.ask_as(Caller::Process(run), Command::Hook(Box::new(notice)));
+                    let ticket = self.stage.ask_as(Caller::Process(run), Command::Hook(Box::new(notice)));
                     self.tickets.push(ticket);
                 }
             }

@@ -76,13 +76,20 @@ fn turn(process: &str, turn: i64, document: &str) -> Change {
 #[test]
 fn mail_is_put_replaced_and_forgotten_in_the_order_of_its_numbers() {
     let put = [mail(10, "ten"), mail(9, "nine"), mail(i64::MAX, "last")];
-    let contents = after(&[&put, &[mail(9, "new"), Change::RemoveMail { id: 10 }, Change::RemoveMail { id: 1 }]]);
+    let contents =
+        after(&[&put, &[mail(9, "new"), Change::RemoveMail { id: 10 }, Change::RemoveMail { id: 1 }]]);
     assert_eq!(contents.mail, [(9, "new".into()), (i64::MAX, "last".into())]);
 }
 
 #[test]
 fn a_message_outlives_the_process_it_went_to_and_turns_do_not() {
-    let put = [process("p_1", "a"), process("p_2", "b"), mail(1, "to p_1"), turn("p_1", 1, "x"), turn("p_2", 1, "y")];
+    let put = [
+        process("p_1", "a"),
+        process("p_2", "b"),
+        mail(1, "to p_1"),
+        turn("p_1", 1, "x"),
+        turn("p_2", 1, "y"),
+    ];
     let contents = after(&[&put, &[Change::RemoveProcess { id: "p_1".into() }]]);
     assert_eq!(contents.mail.len(), 1);
     assert_eq!(contents.turns, [("p_2".into(), 1, "y".into())]);

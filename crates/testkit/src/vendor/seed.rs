@@ -58,7 +58,7 @@ pub(super) fn settings(vendor: Vendor, home: &Path, url: &str) {
         Vendor::Gemini => {
             let settings = json!({
                 "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
-                "general": {"disableAutoUpdate": true, "disableUpdateNag": true, "maxAttempts": 1},
+                "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 1},
                 "privacy": {"usageStatisticsEnabled": false},
             });
             write(&home.join(".gemini/settings.json"), &settings.to_string());
@@ -125,6 +125,13 @@ env_key = "SCRIPTED_MODEL_KEY"
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
+
+# What it would note down itself at its first start: the settings then stay as they are.
+[tui]
+screen_reader_detection_done = true
+
+[tui.model_availability_nux]
+"gpt-6.1-sol" = 4
 
 {CODEX_WITHOUT_DAEMON}"#
     )

@@ -41,7 +41,8 @@ impl Files {
     pub(crate) fn status(&self, word: &str) {
         let Some(home) = &self.home else { return };
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        let started = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)?.parse::<u64>().ok());
+        let started =
+            stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)?.parse::<u64>().ok());
         let pid = std::process::id();
         let text = json!({ "pid": pid, "started": started, "status": word }).to_string();
         let (new, path) = (home.join(format!("state/{pid}.new")), home.join(format!("state/{pid}.json")));

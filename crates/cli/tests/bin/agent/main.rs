@@ -16,9 +16,9 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use files::Files;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-use files::Files;
 use screen::{Dialog, Screen};
 use script::{Input, Keys, Step};
 use serde_json::{Value, json};

@@ -315,5 +315,4 @@ fn a_request_is_answered_by_its_id() {
     assert_eq!(answer(&stage.endpoint(), &spec(), &ask, "allow", ""), Handed::Taken(None));
     assert_eq!(stage.hears().first, "POST /reply/r1 HTTP/1.1");
     assert!(matches!(answer(&stage.endpoint(), &spec(), &ask, "never", ""), Handed::NotTaken(_)));
-    assert!(matches!(abort(&stage.endpoint(), &spec(), "s"), Handed::NotTaken(_)));
 }

@@ -132,7 +132,9 @@ fn an_empty_composer_without_work_is_confirmed_only_where_nothing_could_confirm_
         scene.pass(1);
         match scene.delivery(mail) {
             Delivery::Submitted { turn: 1 } => assert!(is_taken),
-            Delivery::Refused { reason } => assert!(!is_taken && reason.contains("not confirmed"), "{reason}"),
+            Delivery::Refused { reason } => {
+                assert!(!is_taken && reason.contains("not confirmed"), "{reason}")
+            }
             other => panic!("{other:?}"),
         }
         assert_eq!(scene.typed().len(), 2);
@@ -368,8 +370,7 @@ fn an_unclear_hand_over_is_never_done_twice() {
 }
 
 fn continuing() -> Scene {
-    let launched =
-        Launched { hands_over_at_turn_end: true, confirms_prompts: true, ..Launched::default() };
+    let launched = Launched { hands_over_at_turn_end: true, confirms_prompts: true, ..Launched::default() };
     let mut scene = Scene::with(agent("a"), launched);
     scene.look(Composer::Empty);
     scene.report(AgentState::Working);
@@ -513,7 +514,9 @@ fn who_may_send_what_to_whom() {
         scene.stage.answer(ticket).unwrap().err().map(|failure| failure.code)
     };
     let by = Caller::Process;
-    for (from, to) in [(by(parent), child), (by(child), parent), (by(child), sibling), (Caller::Human, stranger)] {
+    for (from, to) in
+        [(by(parent), child), (by(child), parent), (by(child), sibling), (Caller::Human, stranger)]
+    {
         assert_eq!(send(from, to, "hello"), None, "{from:?}");
     }
     for (from, to) in [(by(child), stranger), (by(stranger), child), (by(child), child)] {

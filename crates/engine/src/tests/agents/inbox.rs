@@ -79,10 +79,26 @@ fn an_answer_that_does_not_close_its_dialog_is_not_claimed() {
     let ticket = answer(&mut scene, item, "1");
     let second = answer(&mut scene, item, "2");
     assert_eq!(scene.stage.failure(second).code, ErrorCode::Conflict);
-    scene.done(Typing::Done);
-    scene.pass(3_000);
+    for _ in 0..3 {
+        scene.done(Typing::Done);
+        scene.pass(1_500);
+    }
     assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotDelivered);
     assert!(scene.item().is_some());
+}
+
+#[test]
+fn keys_that_a_fresh_dialog_did_not_hear_are_typed_again_while_it_is_the_same() {
+    let mut scene = Scene::idle();
+    scene.show_dialog("d1");
+    let item = scene.item().unwrap().item;
+    let ticket = answer(&mut scene, item, "1");
+    scene.done(Typing::Done);
+    scene.pass(1_500);
+    scene.done(Typing::Done);
+    scene.look(Composer::Empty);
+    assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
+    assert!(scene.item().is_none());
 }
 
 #[test]
@@ -192,9 +208,11 @@ fn a_parked_request_waits_in_the_inbox_and_blocks_the_agent() {
 #[test]
 fn a_parked_request_that_nobody_answers_gets_what_was_said_beforehand() {
     let denied = HookDecision::Deny("nobody answered in time".into());
-    for (on_timeout, expected) in
-        [(OnTimeout::Deny, denied), (OnTimeout::Allow, HookDecision::Allow), (OnTimeout::Ask, HookDecision::Nothing)]
-    {
+    for (on_timeout, expected) in [
+        (OnTimeout::Deny, denied),
+        (OnTimeout::Allow, HookDecision::Allow),
+        (OnTimeout::Ask, HookDecision::Nothing),
+    ] {
         let mut scene = parking(on_timeout);
         let hook = scene.hook(None, asked());
         scene.pass(59_999);
@@ -286,9 +304,8 @@ fn items_of_a_closed_agent_are_closed_and_announced() {
     let item = scene.item().unwrap().item;
     scene.stage.ask(close(scene.run));
     scene.stage.die(scene.run);
-    let closed = |effect: &Effect| {
-        matches!(effect, Effect::Announce(told) if told.what == Event::ItemClosed { item })
-    };
+    let closed =
+        |effect: &Effect| matches!(effect, Effect::Announce(told) if told.what == Event::ItemClosed { item });
     assert!(scene.stage.effects.iter().any(closed));
     let ticket = scene.stage.ask(Command::Inbox);
     assert_eq!(scene.stage.reply(ticket), Reply::Inbox(vec![]));

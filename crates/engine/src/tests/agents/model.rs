@@ -167,8 +167,14 @@ impl Model {
 
     fn happen(&mut self, what: Happening) {
         if std::env::var("MODEL_TRACE").is_ok() && what != Happening::Tick {
-            println!("{} {what:?} composer={:?} dialog={:?} work={} phase={:?}", self.now(), self.composer, self.dialog, self.work,
-                self.scene.stage.engine.agent(self.scene.id()).unwrap().live.progress.phase);
+            println!(
+                "{} {what:?} composer={:?} dialog={:?} work={} phase={:?}",
+                self.now(),
+                self.composer,
+                self.dialog,
+                self.work,
+                self.scene.stage.engine.agent(self.scene.id()).unwrap().live.progress.phase
+            );
         }
         match what {
             Happening::Tick => self.tick(),
@@ -390,12 +396,15 @@ impl Model {
         let is_news = |what: &Happening| matches!(what, Happening::Tick | Happening::WorkOver(_));
         self.queue.retain(|Reverse((.., what))| is_news(what));
         let saved = saved(&self.scene.stage.effects);
-        let record = saved.processes.iter().find(|record| record.id == self.scene.id()).expect("recorded").clone();
+        let record =
+            saved.processes.iter().find(|record| record.id == self.scene.id()).expect("recorded").clone();
         let config = Config { seed: self.seed, ..Config::default() };
         let mut stage = Stage::with(Engine::restore(config, Box::new(OneTask), saved));
         stage.now = self.now() + 200;
         // The records of the dead daemon are still the records.
-        stage.effects.extend(self.scene.stage.effects.drain(..).filter(|effect| matches!(effect, Effect::Record(_))));
+        stage
+            .effects
+            .extend(self.scene.stage.effects.drain(..).filter(|effect| matches!(effect, Effect::Record(_))));
         self.seen = stage.effects.len();
         stage.input(Input::Adopted { record: Box::new(record), pid: 100, exit: None });
         self.scene.stage = stage;
@@ -414,19 +423,19 @@ impl Model {
         }
     }
 
-    fn check(&mut self) -> Tally {
+    fn check(&mut self, seed: u64) -> Tally {
         let mut tally = Tally { swallowed: self.swallowed, ..Tally::default() };
         for (mail, text) in self.mails.clone() {
             let times: usize = self.submitted.iter().map(|sent| sent.matches(&text).count()).sum();
-            assert!(times <= 1, "{text} was submitted {times} times");
+            assert!(times <= 1, "life {seed}: {text} was submitted {times} times");
             match self.scene.delivery(mail) {
                 Delivery::Submitted { turn } => {
-                    assert_eq!(times, 1, "{text} is said to be submitted and is not");
+                    assert_eq!(times, 1, "life {seed}: {text} is said to be submitted and is not");
                     assert!(turn > 0);
                     tally.submitted += 1;
                 }
                 Delivery::Refused { .. } => tally.refused += 1,
-                other => panic!("{text} is still {other:?}"),
+                other => panic!("life {seed}: {text} is still {other:?}"),
             }
         }
         tally
@@ -452,11 +461,13 @@ fn live(world: World, lives: u64) -> Tally {
     let first: u64 = std::env::var("MODEL_FIRST").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
     for seed in first..lives {
         let mut model = Model::new(world, seed);
-        if std::env::var("MODEL_TRACE").is_ok() { println!("seed {seed} reports {} hooks {}", world.reports, world.hooks); }
+        if std::env::var("MODEL_TRACE").is_ok() {
+            println!("seed {seed} reports {} hooks {}", world.reports, world.hooks);
+        }
         let end = model.now() + 60_000;
         model.live_until(end);
         model.calm_down();
-        let tally = model.check();
+        let tally = model.check(seed);
         total.submitted += tally.submitted;
         total.refused += tally.refused;
         total.swallowed += tally.swallowed;

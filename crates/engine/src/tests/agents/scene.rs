@@ -7,8 +7,8 @@ use proto::{AgentState, Evidence, ProcessId, Reply};
 use crate::input::{HookMoment, HookNotice};
 use crate::tests::stage::{Stage, target};
 use crate::{
-    Answer, Caller, Command, Effect, Fact, Guard, HookDecision, JobId, Keystrokes, Launched, Look, Record, RunKey,
-    Saved, Ticket, Typing,
+    Answer, Caller, Command, Effect, Fact, Guard, HookDecision, JobId, Keystrokes, Launched, Look, Record,
+    RunKey, Saved, Ticket, Typing,
 };
 
 /// A stage with one agent on it.
@@ -37,8 +37,7 @@ impl Scene {
 
     /// An agent that reports its state and confirms prompts, at rest with an empty composer.
     pub(super) fn idle() -> Self {
-        let mut scene =
-            Self::with(agent("a"), Launched { confirms_prompts: true, ..Launched::default() });
+        let mut scene = Self::with(agent("a"), Launched { confirms_prompts: true, ..Launched::default() });
         scene.look(Composer::Empty);
         scene.report(AgentState::Idle);
         scene
@@ -171,7 +170,8 @@ pub(super) fn dialog(digest: &str) -> Evidence {
         keys: vec![number.to_owned()],
     };
     let options = vec![option("1", "allow", "Yes, do it"), option("2", "deny", "No")];
-    let dialog = Dialog { digest: digest.to_owned(), title: "May I?".to_owned(), body: "rm x".to_owned(), options };
+    let dialog =
+        Dialog { digest: digest.to_owned(), title: "May I?".to_owned(), body: "rm x".to_owned(), options };
     Evidence { dialog: Some(dialog), ..Evidence::new(Source::Dialog, "ask", Some(AgentState::Blocked)) }
 }
 

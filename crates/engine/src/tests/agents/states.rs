@@ -30,7 +30,9 @@ fn an_agent_is_starting_until_something_is_seen_of_it_and_exited_when_it_is_over
 fn a_command_has_no_state() {
     let mut scene = Scene::idle();
     let run = scene.stage.spawn(command("c"));
-    scene.stage.fact(run, Fact::Evidence(Box::new(Evidence::new(Source::Title, "r", Some(AgentState::Idle)))));
+    scene
+        .stage
+        .fact(run, Fact::Evidence(Box::new(Evidence::new(Source::Title, "r", Some(AgentState::Idle)))));
     let view = scene.stage.view(run.process).unwrap();
     assert_eq!((view.state, view.agent), (None, None));
 }

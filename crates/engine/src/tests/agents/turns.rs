@@ -46,7 +46,10 @@ fn a_turn_runs_from_work_to_rest_and_has_the_text_that_was_found() {
     assert!(scene.stage.answer(waiting).is_none(), "the text is on its way");
     found(&mut scene, 1, "done: 3 files");
     let Reply::Turn(turn) = scene.stage.reply(waiting) else { panic!("no turn") };
-    assert_eq!((turn.end, turn.text.as_str(), turn.from.as_str()), (TurnEnd::Done, "done: 3 files", "transcript"));
+    assert_eq!(
+        (turn.end, turn.text.as_str(), turn.from.as_str()),
+        (TurnEnd::Done, "done: 3 files", "transcript")
+    );
     assert!(turn.ended_at >= Some(turn.began_at));
 }
 
@@ -143,9 +146,7 @@ fn the_end_of_a_turn_is_announced_once_with_its_text_found() {
     scene.report(AgentState::Idle);
     found(&mut scene, 1, "said");
     scene.pass(20_000);
-    let told = |effect: &&Effect| {
-        matches!(effect, Effect::Announce(told) if matches!(told.what, Event::TurnEnded { turn: 1, .. }))
-    };
+    let told = |effect: &&Effect| matches!(effect, Effect::Announce(told) if matches!(told.what, Event::TurnEnded { turn: 1, .. }));
     assert_eq!(scene.stage.effects.iter().filter(told).count(), 1);
 }
 
