@@ -40,7 +40,9 @@ fn takes_five_hundred_lines_once(crew: &Crew) {
         crew.fail(&format!("the result is {result:?}"));
     }
     is_submitted_once(crew, "long-answer");
-    let request = crew.server.wait_request(|request| request.prompt.contains("long-answer"), PATIENCE);
+    let request = crew
+        .server
+        .wait_request(|request| !request.is_side && request.prompt.contains("long-answer"), PATIENCE);
     for number in [1, 250, 499] {
         assert!(
             request.prompt.contains(&format!("line {number} of a long prompt")),
@@ -127,7 +129,9 @@ fn is_resumed_in_the_same_session(crew: &Crew) {
     if !result.text.contains("resumed-answer") {
         crew.fail(&format!("the result is {result:?}"));
     }
-    let request = crew.server.wait_request(|request| request.prompt.contains("resumed-answer"), PATIENCE);
+    let request = crew
+        .server
+        .wait_request(|request| !request.is_side && request.prompt.contains("resumed-answer"), PATIENCE);
     let is_continued = request.texts.iter().any(|text| text.contains("first-answer"));
     if !is_continued || crew.view().agent.and_then(|agent| agent.session).as_deref() != Some(&session) {
         crew.fail("the resumed session is another one");

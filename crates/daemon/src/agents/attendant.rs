@@ -172,6 +172,8 @@ impl Watching {
                 }
             }
             Order::Collect(run, turn) => {
+                // A transcript that no hook named may have come with the turn.
+                self.watch_what_there_is(run);
                 self.look(run, Watched::Transcript);
                 if let Some(ward) = self.wards.get_mut(&run) {
                     ward.collect(turn, &self.agents);

@@ -5,7 +5,7 @@ use proto::reply::{
     CursorView, DaemonStatus, Ended, Match, Matches, Satisfied, Spawned, Text, Waited, Wrote,
 };
 use proto::request::ReadMode;
-use proto::{AgentState, Exit, ExitReason, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
+use proto::{Exit, ExitReason, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
 use serde_json::{Value, json};
 
 use super::SCHEMA;

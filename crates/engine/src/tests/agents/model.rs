@@ -66,6 +66,7 @@ struct Model {
     work: u64,
     works: u64,
     person_at: Option<u64>,
+    told_at: Option<u64>,
     /// Every prompt the program took.
     submitted: Vec<String>,
     mails: Vec<(MailId, String)>,
@@ -92,6 +93,7 @@ impl Model {
             work: 0,
             works: 0,
             person_at: None,
+            told_at: None,
             submitted: Vec::new(),
             mails: Vec::new(),
             is_calm: false,
@@ -120,7 +122,7 @@ impl Model {
 
     /// Something on the screen changed; it is told a little later.
     fn changed(&mut self) {
-        let (look, report) = (self.random(60), self.random(30));
+        let (look, report) = (1 + self.random(60), 1 + self.random(30));
         self.after(look, Happening::Look);
         self.after(report, Happening::Report);
     }
@@ -348,8 +350,11 @@ impl Model {
 
     fn person_touches(&mut self) {
         self.person_at = Some(self.now());
-        let delay = self.random(20);
-        self.after(delay, Happening::PersonSeen);
+        // The first key after a pause is told at once, before anything it does can be seen.
+        if self.told_at.is_none_or(|at| self.now() > at + 50) {
+            self.told_at = Some(self.now());
+            self.after(0, Happening::PersonSeen);
+        }
         self.changed();
     }
 
