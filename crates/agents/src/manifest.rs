@@ -40,6 +40,9 @@ pub struct Manifest {
     /// Variables it must not inherit.
     #[serde(default)]
     pub unset: Vec<String>,
+    /// Variables it takes over from the user's environment: where its settings are, who pays. No other process gets them.
+    #[serde(default)]
+    pub inherit: Vec<String>,
     /// It is not offered.
     #[serde(default)]
     pub disabled: bool,

@@ -37,7 +37,8 @@ impl Yard {
     /// Turns an agent's start into its program's: argv, environment and files. What it wrote is removed with the charge.
     pub(crate) fn prepare(&self, start: &mut StartRun, manifest: &Arc<Manifest>) -> Result<Charge, Failure> {
         let directory = Directory::of(&self.places, start.run);
-        let env: BTreeMap<String, String> = start.env.iter().cloned().collect();
+        let mut env: BTreeMap<String, String> = start.env.iter().cloned().collect();
+        inherit(&mut env, manifest, |name| std::env::var(name).ok());
         let (plan, note) = self.plan(start, manifest, &directory, &env)?;
         let env = environment(env, &plan, self.own_env());
         let cwd = PathBuf::from(&start.cwd);
@@ -112,6 +113,22 @@ fn is_roots_own(directory: &Path) -> bool {
     existing.into_iter().all(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
 }
 
+/// Takes over what the manifest names from the daemon's own surroundings, which are those of the user who started it.
+/// What was declared for this process stays; nothing of it is written down.
+pub(super) fn inherit(
+    env: &mut BTreeMap<String, String>,
+    manifest: &Manifest,
+    own: impl Fn(&str) -> Option<String>,
+) {
+    for name in &manifest.inherit {
+        if !env.contains_key(name)
+            && let Some(value) = own(name)
+        {
+            env.insert(name.clone(), value);
+        }
+    }
+}
+
 /// The child's environment: what it would have inherited, without what its vendor must not see, with what is injected.
 fn environment(
     mut env: BTreeMap<String, String>,
@@ -142,4 +159,19 @@ fn not_installed(name: &str, program: &str) -> Failure {
     Failure::new(ErrorCode::SpawnFailed, message)
         .cause(Cause::NotFound)
         .hint("qd agents shows what is installed; --env PATH gives it your search path")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b9_an_agent_takes_over_what_its_manifest_names_and_what_was_declared_wins() {
+        let manifest =
+            Manifest { inherit: vec!["KEY".to_owned(), "HOME_OF_IT".to_owned()], ..Manifest::default() };
+        let mut env: BTreeMap<String, String> = [("KEY".to_owned(), "declared".to_owned())].into();
+        inherit(&mut env, &manifest, |name| Some(format!("the daemon's {name}")));
+        let expected = [("HOME_OF_IT", "the daemon's HOME_OF_IT"), ("KEY", "declared")];
+        assert_eq!(env, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    }
 }

@@ -24,7 +24,7 @@ const MAX_LAG: u64 = 256 * 1024;
 /// Composed frames come at most this often.
 const FRAME: Duration = Duration::from_millis(16);
 /// The engine hears at most this often that the same viewer types.
-const TYPED: Duration = Duration::from_millis(500);
+const TYPED: Duration = Duration::from_millis(50);
 
 impl Run {
     /// Takes a viewer in: a repaint of what is there, then live.

@@ -31,10 +31,11 @@ impl Engine {
                 }
             }
             HookMoment::PermissionAsked { title, body } => {
+                // Parked first: the request then stands for what its evidence says, and there is one item, not two.
+                let is_parked = self.park(id, ticket, title, body);
                 if let Some(evidence) = evidence {
                     self.heard(run, evidence);
                 }
-                let is_parked = self.park(id, ticket, title, body);
                 return Ok((!is_parked).then_some(Answer::Hook(HookDecision::Nothing)));
             }
         }

@@ -168,16 +168,6 @@ impl Model {
     }
 
     fn happen(&mut self, what: Happening) {
-        if std::env::var("MODEL_TRACE").is_ok() && what != Happening::Tick {
-            println!(
-                "{} {what:?} composer={:?} dialog={:?} work={} phase={:?}",
-                self.now(),
-                self.composer,
-                self.dialog,
-                self.work,
-                self.scene.stage.engine.agent(self.scene.id()).unwrap().live.progress.phase
-            );
-        }
         match what {
             Happening::Tick => self.tick(),
             Happening::Type(job) => self.type_job(job),
@@ -463,12 +453,8 @@ fn live(world: World, lives: u64) -> Tally {
     let scale: u64 = std::env::var("QD_TEST_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(25);
     let lives = (lives * scale / 25).max(lives);
     let mut total = Tally::default();
-    let first: u64 = std::env::var("MODEL_FIRST").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
-    for seed in first..lives {
+    for seed in 0..lives {
         let mut model = Model::new(world, seed);
-        if std::env::var("MODEL_TRACE").is_ok() {
-            println!("seed {seed} reports {} hooks {}", world.reports, world.hooks);
-        }
         let end = model.now() + 60_000;
         model.live_until(end);
         model.calm_down();
