@@ -178,6 +178,10 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     let doorway = Doorway::new(handle, screens.clone(), agents, warnings, Arc::clone(&places));
     drop(tokio::spawn(doorway.clone().serve(listener)));
     say_ready(&format!("ready {}", std::process::id()));
+    // A daemon lives for weeks; the code that parsed, migrated and adopted is not needed again.
+    if let Err(error) = holder::give_back_text() {
+        tracing::debug!(%error, "program text could not be given back");
+    }
     desk.work().await;
     screens.finish().await;
     doorway.close().await;

@@ -17,7 +17,7 @@ const HOOK_YIELDS_MS: u64 = 700;
 /// Weak sources that changed this close together were seen at the same instant.
 const INSTANT_MS: u64 = 100;
 /// How long weak sources must agree that a turn is over.
-const REST_AGREED_MS: u64 = 300;
+const REST_AGREED_MS: u64 = 240;
 
 /// What is believed, and what is about to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

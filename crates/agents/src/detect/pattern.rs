@@ -1,11 +1,12 @@
-//! A regular expression of a manifest: checked where it is read, compiled once, shared by every detector.
+//! A regular expression of a manifest: checked where it is read, compiled when it is first used, shared by every
+//! detector. A catalogue has hundreds of them for programs that never run here; compiled they are megabytes.
 //!
 //! Owns the limits on what a pattern may cost. Refuses patterns that do not compile: a manifest with one is faulty and
 //! says so with its line.
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex::{Captures, Regex, RegexBuilder};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -20,45 +21,48 @@ const CACHE_MAX: usize = 256 * 1024;
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
-    regex: Arc<Regex>,
+    source: Arc<str>,
+    compiled: Arc<OnceLock<Option<Regex>>>,
 }
 
 impl Pattern {
-    /// Compiles a pattern.
+    /// A pattern that compiles.
     ///
     /// # Errors
     /// It is no regular expression, or too large a one.
     pub fn new(source: &str) -> Result<Self, PatternError> {
-        RegexBuilder::new(source)
-            .multi_line(true)
-            .size_limit(COMPILED_MAX)
-            .dfa_size_limit(CACHE_MAX)
-            .build()
-            .map(|regex| Self { regex: Arc::new(regex) })
+        compile(source)
+            .map(|_checked| Self { source: source.into(), compiled: Arc::default() })
             .map_err(|error| PatternError { pattern: source.to_owned(), reason: reason_of(&error) })
+    }
+
+    /// Compiled, which cannot fail any more: [`Pattern::new`] has seen it succeed.
+    fn regex(&self) -> Option<&Regex> {
+        self.compiled.get_or_init(|| compile(&self.source).ok()).as_ref()
     }
 
     /// As it was written.
     #[must_use]
     pub fn source(&self) -> &str {
-        self.regex.as_str()
+        &self.source
     }
 
     /// Whether it occurs in a text.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        self.regex().is_some_and(|regex| regex.is_match(text))
     }
 
     /// Its first occurrence.
     pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
-        self.regex.captures(text)
+        self.regex()?.captures(text)
     }
 
     /// Its last occurrence of those that do not overlap.
     pub(crate) fn last_captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
-        let last = self.regex.find_iter(text).last()?;
-        self.regex.captures_at(text, last.start())
+        let regex = self.regex()?;
+        let last = regex.find_iter(text).last()?;
+        regex.captures_at(text, last.start())
     }
 
     /// All occurrences that do not overlap.
@@ -66,26 +70,30 @@ impl Pattern {
         &'p self,
         text: &'t str,
     ) -> impl Iterator<Item = Captures<'t>> + use<'p, 't> {
-        self.regex.captures_iter(text)
+        self.regex().into_iter().flat_map(move |regex| regex.captures_iter(text))
     }
 
     /// A row without what the pattern finds in it.
     pub(crate) fn cut_from<'t>(&self, row: &'t str) -> Cow<'t, str> {
-        self.regex.replace_all(row, "")
+        self.regex().map_or(Cow::Borrowed(row), |regex| regex.replace_all(row, ""))
     }
 
     /// A text without every occurrence.
     pub(crate) fn erased<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
-        match self.regex.replace_all(&text, "") {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(rest) => Cow::Owned(rest),
+        match self.regex().map(|regex| regex.replace_all(&text, "")) {
+            None | Some(Cow::Borrowed(_)) => text,
+            Some(Cow::Owned(rest)) => Cow::Owned(rest),
         }
     }
 
     /// Whether it has a capture of this name.
     pub(crate) fn has_capture(&self, name: &str) -> bool {
-        self.regex.capture_names().flatten().any(|known| known == name)
+        self.regex().is_some_and(|regex| regex.capture_names().flatten().any(|known| known == name))
     }
+}
+
+fn compile(source: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(source).multi_line(true).size_limit(COMPILED_MAX).dfa_size_limit(CACHE_MAX).build()
 }
 
 /// A text that is no pattern.
