@@ -121,6 +121,8 @@ impl Ward {
     pub(crate) fn hear(&mut self, heard: Heard, agents: &Agents) {
         match heard {
             Heard::Prompt => self.text = None,
+            // Whoever began to listen in the middle of a turn has heard its end but not its words: others have them.
+            Heard::Text(text, _) if text.trim().is_empty() => {}
             Heard::Text(text, from) => {
                 self.text = Some((text, from));
                 self.answer(agents);
