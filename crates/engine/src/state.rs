@@ -18,6 +18,9 @@ const HOOK_YIELDS_MS: u64 = 700;
 const INSTANT_MS: u64 = 100;
 /// How long weak sources must agree that a turn is over.
 const REST_AGREED_MS: u64 = 240;
+/// How long they must agree that a program has started: many draw their prompt, restore a session and draw it again,
+/// and what was typed in between is gone.
+const START_AGREED_MS: u64 = 1_000;
 
 /// What is believed, and what is about to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,7 +258,8 @@ fn debounce(
         return settled(next);
     }
     let begun = before.pending.filter(|(state, _)| *state == next).map_or(now, |(_, begun)| begun);
-    let ripe = begun.saturating_add(REST_AGREED_MS);
+    let agreed = if before.state == AgentState::Starting { START_AGREED_MS } else { REST_AGREED_MS };
+    let ripe = begun.saturating_add(agreed);
     if now >= ripe {
         return settled(next);
     }

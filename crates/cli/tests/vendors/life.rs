@@ -124,6 +124,8 @@ fn is_resumed_in_the_same_session(crew: &Crew) {
     assert_eq!(crew.view().state, Some(AgentState::Exited));
     crew.daemon.client().resume(Resume { target: NAME.into(), session: None }).unwrap();
     crew.wait_state(&[AgentState::Idle]);
+    // What was said before stands there again: the session is restored.
+    crew.daemon.wait_pattern(NAME, "after-leave");
     let turn = crew.tell("@say resumed-answer");
     let result = crew.wait_turn(turn);
     if !result.text.contains("resumed-answer") {

@@ -105,10 +105,10 @@ fn out_of_work_at_once_on_a_report_and_slowly_on_what_is_inferred() {
     }
     for source in [Title, Source::Progress, Screen, Source::Silence] {
         let first = judge(Working, 10, &[(source, Some(Idle), 10)]);
-        assert_eq!((first.standing.state, first.recheck), (Working, Some(310)), "{source:?}");
-        let still = weigh(&table(&[(source, Some(Idle), 10)]), first.standing, false, 309);
+        assert_eq!((first.standing.state, first.recheck), (Working, Some(250)), "{source:?}");
+        let still = weigh(&table(&[(source, Some(Idle), 10)]), first.standing, false, 249);
         assert_eq!(still.standing.state, Working);
-        let ripe = weigh(&table(&[(source, Some(Idle), 10)]), still.standing, false, 310);
+        let ripe = weigh(&table(&[(source, Some(Idle), 10)]), still.standing, false, 250);
         assert_eq!(ripe.standing.state, Idle);
     }
 }
@@ -200,7 +200,7 @@ fn a_start_becomes_whatever_is_said_first() {
     assert_eq!(state(Starting, 10, &[(ProgramStatus, Some(Idle), 10)]), Idle);
     assert_eq!(state(Starting, 10, &[(ProgramStatus, Some(Waiting), 10)]), Waiting);
     // A first frame is not yet a prompt that takes input.
-    assert_eq!(judge(Starting, 10, &[(Screen, Some(Idle), 10)]).recheck, Some(310));
+    assert_eq!(judge(Starting, 10, &[(Screen, Some(Idle), 10)]).recheck, Some(1_010));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_short_pause_that_only_the_screen_shows_is_the_same_turn() {
     scene.say(Source::Title, AgentState::Working);
     for _ in 0..5 {
         scene.say(Source::Title, AgentState::Idle);
-        scene.pass(250);
+        scene.pass(200);
         scene.say(Source::Title, AgentState::Working);
         scene.pass(500);
     }
