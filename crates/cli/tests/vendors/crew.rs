@@ -126,6 +126,26 @@ impl Crew {
         }
     }
 
+    /// Gives a message to a program that was just resumed. One of them draws its prompt anew while it restores a session
+    /// and loses what was pasted; the receipt then says so, and whoever reads it tells it again.
+    pub(crate) fn tell_resumed(&self, text: &str) -> u64 {
+        for _ in 0..4 {
+            let tell = Tell {
+                target: NAME.into(),
+                text: text.to_owned(),
+                key: None,
+                wait_ms: u64::try_from(PATIENCE.as_millis()).ok(),
+                expires_ms: None,
+            };
+            match self.daemon.client().tell(tell).map(|receipt| receipt.delivery) {
+                Ok(Delivery::Submitted { turn } | Delivery::Delivered { turn }) => return turn,
+                Ok(Delivery::Refused { reason }) if reason.starts_with("not confirmed") => {}
+                other => self.fail(&format!("{text:?} was not submitted but {other:?}")),
+            }
+        }
+        self.fail(&format!("{text:?} was refused four times"));
+    }
+
     /// The one item of the inbox, once there is one and its options are on the screen.
     pub(crate) fn wait_item(&self) -> InboxItem {
         let until = Instant::now() + PATIENCE;

@@ -126,8 +126,9 @@ fn is_resumed_in_the_same_session(crew: &Crew) {
     crew.wait_state(&[AgentState::Idle]);
     // What was said before stands there again: the session is restored.
     crew.daemon.wait_pattern(NAME, "after-leave");
-    let turn = crew.tell("@say resumed-answer");
+    let turn = crew.tell_resumed("@say resumed-answer");
     let result = crew.wait_turn(turn);
+    is_submitted_once(crew, "resumed-answer");
     if !result.text.contains("resumed-answer") {
         crew.fail(&format!("the result is {result:?}"));
     }
