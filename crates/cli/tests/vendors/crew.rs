@@ -110,6 +110,27 @@ impl Crew {
 
     /// Gives it a message, which must be submitted; the turn it began.
     pub(crate) fn tell(&self, text: &str) -> u64 {
+        match self.delivery_of(text) {
+            Delivery::Submitted { turn } | Delivery::Delivered { turn } => turn,
+            other => self.fail(&format!("{text:?} was not submitted but {other:?}")),
+        }
+    }
+
+    /// Gives a message to a program that was just resumed. One of them draws its prompt anew while it restores a session
+    /// and loses what was pasted; the receipt then says so, and whoever reads it tells it again.
+    pub(crate) fn tell_resumed(&self, text: &str) -> u64 {
+        for _ in 0..4 {
+            match self.delivery_of(text) {
+                Delivery::Submitted { turn } | Delivery::Delivered { turn } => return turn,
+                Delivery::Refused { reason } if reason.starts_with("not confirmed") => {}
+                other => self.fail(&format!("{text:?} was not submitted but {other:?}")),
+            }
+        }
+        self.fail(&format!("{text:?} was refused four times"));
+    }
+
+    /// What became of a message.
+    fn delivery_of(&self, text: &str) -> Delivery {
         let tell = Tell {
             target: NAME.into(),
             text: text.to_owned(),
@@ -118,32 +139,9 @@ impl Crew {
             expires_ms: None,
         };
         match self.daemon.client().tell(tell) {
-            Ok(receipt) => match receipt.delivery {
-                Delivery::Submitted { turn } | Delivery::Delivered { turn } => turn,
-                other => self.fail(&format!("{text:?} was not submitted but {other:?}")),
-            },
+            Ok(receipt) => receipt.delivery,
             Err(error) => self.fail(&format!("{text:?} was not submitted: {error}")),
         }
-    }
-
-    /// Gives a message to a program that was just resumed. One of them draws its prompt anew while it restores a session
-    /// and loses what was pasted; the receipt then says so, and whoever reads it tells it again.
-    pub(crate) fn tell_resumed(&self, text: &str) -> u64 {
-        for _ in 0..4 {
-            let tell = Tell {
-                target: NAME.into(),
-                text: text.to_owned(),
-                key: None,
-                wait_ms: u64::try_from(PATIENCE.as_millis()).ok(),
-                expires_ms: None,
-            };
-            match self.daemon.client().tell(tell).map(|receipt| receipt.delivery) {
-                Ok(Delivery::Submitted { turn } | Delivery::Delivered { turn }) => return turn,
-                Ok(Delivery::Refused { reason }) if reason.starts_with("not confirmed") => {}
-                other => self.fail(&format!("{text:?} was not submitted but {other:?}")),
-            }
-        }
-        self.fail(&format!("{text:?} was refused four times"));
     }
 
     /// The one item of the inbox, once there is one and its options are on the screen.
