@@ -83,6 +83,11 @@ impl Typewriter {
         Self { waiting: VecDeque::new(), under_way: None, human_at: None, is_human_draft: false, settle }
     }
 
+    /// Whether nothing is to be typed.
+    fn is_resting(&self) -> bool {
+        self.waiting.is_empty() && self.under_way.is_none()
+    }
+
     /// A person typed.
     pub(crate) fn human_typed(&mut self, now: Instant) {
         self.human_at = Some(now);
@@ -150,6 +155,10 @@ impl Run {
 
     /// Does what can be done now: after output, after the holder spoke, after a deadline.
     pub(crate) fn go_on_typing(&mut self, now: Instant, facts: &mut FactLane) {
+        // Every piece of output leads here; the screen is looked at only when something is to be typed.
+        if self.typewriter.is_resting() {
+            return;
+        }
         loop {
             if let Some(outcome) = self.advance_typing(now) {
                 if let Some(done) = self.typewriter.under_way.take() {
