@@ -119,8 +119,13 @@ fn exit_for(code: ErrorCode) -> u8 {
     match code {
         ErrorCode::NotFound | ErrorCode::TaskNotFound => NOT_FOUND,
         ErrorCode::InvalidArgs => USAGE,
-        ErrorCode::Conflict | ErrorCode::DialogOpen | ErrorCode::HumanTyping => CONFLICT,
-        ErrorCode::Denied | ErrorCode::Unauthorized | ErrorCode::WorkspaceMismatch => DENIED,
+        ErrorCode::Conflict | ErrorCode::DialogOpen | ErrorCode::HumanTyping | ErrorCode::Busy => CONFLICT,
+        ErrorCode::Denied
+        | ErrorCode::Unauthorized
+        | ErrorCode::NotRelated
+        | ErrorCode::NeedsTrust
+        | ErrorCode::BudgetExceeded
+        | ErrorCode::WorkspaceMismatch => DENIED,
         ErrorCode::Timeout => TIMEOUT,
         ErrorCode::ShuttingDown | ErrorCode::Version => UNREACHABLE,
         ErrorCode::NotRunning

@@ -70,7 +70,7 @@ impl Connection {
 
     /// Says hello: from here on every verb is answered.
     pub fn hello(&mut self) -> Result<Welcome, ClientError> {
-        let hello = Hello { protocol: PROTOCOL, client: format!("qd {VERSION}") };
+        let hello = Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token: None };
         match self.call(Request::Hello(hello)) {
             Ok(Reply::Welcome(welcome)) if welcome.protocol == PROTOCOL => Ok(welcome),
             Ok(Reply::Welcome(welcome)) => {

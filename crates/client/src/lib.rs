@@ -9,6 +9,7 @@
 
 pub mod attach;
 pub mod connection;
+mod crew;
 pub mod door;
 pub mod error;
 pub mod follow;

@@ -25,15 +25,24 @@ macro_rules! verb {
         #[doc = $doc]
         pub fn $name(&mut self, arguments: $arguments) -> Result<$inside, ClientError> {
             match self.call(Request::$request(arguments))? {
-                Reply::$reply(inside) => Ok(inside),
-                other => Err(unexpected(stringify!($name), &other)),
+                proto::Reply::$reply(inside) => Ok(inside),
+                other => Err($crate::verbs::unexpected(stringify!($name), &other)),
+            }
+        }
+    };
+    ($doc:literal, $name:ident() => $request:ident, $reply:ident($inside:ty)) => {
+        #[doc = $doc]
+        pub fn $name(&mut self) -> Result<$inside, ClientError> {
+            match self.call(Request::$request(Nothing {}))? {
+                proto::Reply::$reply(inside) => Ok(inside),
+                other => Err($crate::verbs::unexpected(stringify!($name), &other)),
             }
         }
     };
 }
+pub(crate) use verb;
 
 impl Connection {
-    verb!("Starts a process.", spawn(Spawn) => Spawn, Spawned(Spawned));
     verb!("Reads a screen, its history or its log.", read(Read) => Read, Text(Text));
     verb!("Searches rendered history.", search(Search) => Search, Matches(Matches));
     verb!("Waits until something has happened.", wait(Wait) => Wait, Waited(Waited));
@@ -50,6 +59,17 @@ impl Connection {
     verb!("An agent's screen as a sample.", sample(Sample) => Sample, Sample(SampleTaken));
     verb!("Becomes a viewer; frames follow.", attach(Attach) => Attach, Attached(Attached));
     verb!("Streams the log; frames follow.", begin_follow(Follow) => Follow, Following(Following));
+    verb!("What needs a person.", inbox() => Inbox, Inbox(Vec<InboxItem>));
+    verb!("Which agents there are.", agents() => Agents, Agents(Vec<AgentOffer>));
+    verb!("All processes the caller may see.", list() => List, Processes(Vec<ProcessView>));
+
+    /// Starts a process.
+    pub fn spawn(&mut self, arguments: Spawn) -> Result<Spawned, ClientError> {
+        match self.call(Request::Spawn(Box::new(arguments)))? {
+            Reply::Spawned(spawned) => Ok(spawned),
+            other => Err(unexpected("spawn", &other)),
+        }
+    }
 
     /// Ends a run, or sends one signal: nothing inside then, for the run may go on.
     pub fn kill(&mut self, arguments: Kill) -> Result<Option<Ended>, ClientError> {
@@ -70,22 +90,6 @@ impl Connection {
         self.done("rename", Request::Rename(arguments))
     }
 
-    /// What needs a person.
-    pub fn inbox(&mut self) -> Result<Vec<InboxItem>, ClientError> {
-        match self.call(Request::Inbox(Nothing {}))? {
-            Reply::Inbox(items) => Ok(items),
-            other => Err(unexpected("inbox", &other)),
-        }
-    }
-
-    /// Which agents there are.
-    pub fn agents(&mut self) -> Result<Vec<AgentOffer>, ClientError> {
-        match self.call(Request::Agents(Nothing {}))? {
-            Reply::Agents(offers) => Ok(offers),
-            other => Err(unexpected("agents", &other)),
-        }
-    }
-
     /// Answers an item of the inbox.
     pub fn answer_item(&mut self, arguments: GiveAnswer) -> Result<(), ClientError> {
         self.done("answer", Request::Answer(arguments))
@@ -98,14 +102,6 @@ impl Connection {
         let process = self.daemon_process().map_err(ClientError::Broken)?;
         self.done("shutdown", Request::Shutdown(arguments))?;
         ready::readable_before(process.as_fd(), deadline).map_err(broken)
-    }
-
-    /// All processes the caller may see.
-    pub fn list(&mut self) -> Result<Vec<ProcessView>, ClientError> {
-        match self.call(Request::List(Nothing {}))? {
-            Reply::Processes(processes) => Ok(processes),
-            other => Err(unexpected("list", &other)),
-        }
     }
 
     /// How the daemon is; answered whatever version it speaks.
@@ -124,7 +120,7 @@ impl Connection {
         }
     }
 
-    fn done(&mut self, verb: &str, request: Request) -> Result<(), ClientError> {
+    pub(crate) fn done(&mut self, verb: &str, request: Request) -> Result<(), ClientError> {
         match self.call(request)? {
             Reply::Done(_) => Ok(()),
             other => Err(unexpected(verb, &other)),
@@ -132,6 +128,6 @@ impl Connection {
     }
 }
 
-fn unexpected(verb: &str, reply: &Reply) -> ClientError {
+pub(crate) fn unexpected(verb: &str, reply: &Reply) -> ClientError {
     ClientError::nonsense(format!("{verb} was answered with {reply:?}"))
 }

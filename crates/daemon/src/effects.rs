@@ -106,6 +106,7 @@ impl Hands {
                 let _nobody = self.events.send(Arc::new(announcement));
             }
             Effect::Reply { ticket, result } => answer(tickets, ticket, *result),
+            Effect::AwaitPort { .. } | Effect::Audit(_) => {}
             Effect::Record(_) => {} // Kept before anything else was done.
             Effect::Stop => return true,
         }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{Counters, Record, Saved};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::{Change, Store};
 use tokio::sync::oneshot;
@@ -73,11 +74,34 @@ fn change(record: Record) -> Option<Change> {
         Record::RemoveTurn { process, turn } => {
             Some(Change::RemoveTurn { process: process.to_string(), turn: row(turn)? })
         }
+        Record::PutTimer(timer) => put(TIMER, timer.timer.to_string(), &*timer),
+        Record::RemoveTimer(timer) => Some(drop_document(TIMER, timer.to_string())),
+        Record::PutGrant(grant) => put(GRANT, grant.grant.to_string(), &grant),
+        Record::RemoveGrant(grant) => Some(drop_document(GRANT, grant.to_string())),
+        Record::PutTrust(trust) => put(TRUST, trust.digest.clone(), &*trust),
+        Record::RemoveTrust(digest) => Some(drop_document(TRUST, digest)),
+        Record::PutQuestion(question) => put(QUESTION, question.view.item.to_string(), &*question),
+        Record::RemoveQuestion(item) => Some(drop_document(QUESTION, item.to_string())),
         Record::Counters(counters) => {
             let value = serde_json::to_string(&counters).ok()?;
             Some(Change::Setting { key: COUNTERS.to_owned(), value })
         }
     }
+}
+
+/// Kinds of documents.
+const TIMER: &str = "timer";
+const GRANT: &str = "grant";
+const TRUST: &str = "trust";
+const QUESTION: &str = "question";
+
+fn put(kind: &'static str, id: String, what: &impl Serialize) -> Option<Change> {
+    let document = serde_json::to_string(what).ok()?;
+    Some(Change::PutDocument { kind, id, document })
+}
+
+fn drop_document(kind: &'static str, id: String) -> Change {
+    Change::RemoveDocument { kind, id }
 }
 
 /// A number as the database holds it.
@@ -102,7 +126,17 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Saved, store::S
         .collect();
     let counters = contents.settings.iter().find(|(key, _)| key == COUNTERS);
     let counters: Option<Counters> = counters.and_then(|(key, value)| reader.read(key, value));
-    Ok(Saved { processes, mail, turns, counters: counters.unwrap_or_default() })
+    let documents = contents.documents;
+    Ok(Saved {
+        processes,
+        mail,
+        turns,
+        timers: reader.of_kind(&documents, TIMER),
+        grants: reader.of_kind(&documents, GRANT),
+        trusts: reader.of_kind(&documents, TRUST),
+        questions: reader.of_kind(&documents, QUESTION),
+        counters: counters.unwrap_or_default(),
+    })
 }
 
 struct Reader<'a> {
@@ -110,6 +144,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn of_kind<T: DeserializeOwned>(&self, documents: &[(String, String, String)], kind: &str) -> Vec<T> {
+        let own = documents.iter().filter(|(found, _, _)| found == kind);
+        own.filter_map(|(_, id, document)| self.read(&format!("{kind} {id}"), document)).collect()
+    }
+
     fn read<T: DeserializeOwned>(&self, what: &str, document: &str) -> Option<T> {
         match serde_json::from_str(document) {
             Ok(record) => Some(record),

@@ -24,6 +24,7 @@ impl Engine {
         }
         self.pass_mail_deadlines();
         self.pass_inbox_deadlines();
+        self.pass_timer_deadlines();
         self.pass_wait_deadlines();
     }
 

@@ -6,7 +6,7 @@ use proto::agent::MailId;
 use proto::event::Announcement;
 use proto::{Evidence, Failure, Name, ProcessId, Reply, RunNumber, Size};
 
-use crate::input::{HookDecision, JobId, RunKey, Ticket, WaitId};
+use crate::input::{Caller, HookDecision, JobId, RunKey, Ticket, WaitId};
 use crate::record::{ProcessRecord, Record};
 
 /// Something to be done.
@@ -134,6 +134,15 @@ pub enum Effect {
         /// Who said something else.
         other: Box<Evidence>,
     },
+    /// Report `PortOpen` when a run's tree listens on this port.
+    AwaitPort {
+        /// Which run.
+        run: RunKey,
+        /// Which port.
+        port: u16,
+    },
+    /// Write down who asked for what and what was decided.
+    Audit(AuditNote),
     /// Make it durable before anything after it is done.
     Record(Record),
     /// Tell every subscriber.
@@ -182,6 +191,21 @@ pub struct Located {
     pub is_live: bool,
     /// How it ended, if it has.
     pub exit: Option<proto::Exit>,
+}
+
+/// One decision for the audit log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditNote {
+    /// Who asked; none: Quarterdeck itself.
+    pub caller: Option<Caller>,
+    /// For what.
+    pub verb: &'static str,
+    /// On whom.
+    pub target: Option<String>,
+    /// What was decided: `allowed`, or the code of the refusal.
+    pub decision: String,
+    /// Why, or with which arguments.
+    pub detail: String,
 }
 
 /// What is typed for a program.

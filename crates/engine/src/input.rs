@@ -3,9 +3,10 @@
 //! Owns the shapes of inputs. Refuses carrying bytes of output: facts say that there were some.
 
 use proto::agent::{Composer, Context, MailId, Source};
+use proto::crew::Project;
 use proto::request::{
-    AskResult, Attach, Close, Explain, GiveAnswer, Kill, Rename, Resize, Restart, Resume, Shutdown, Spawn,
-    Target, Tell, Wait,
+    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Kill,
+    Rename, Resize, Restart, Resume, Revoke, Select, SetTimer, Shutdown, Spawn, Target, Tell, Wait,
 };
 use proto::{Evidence, Failure, ProcessId, RunNumber, Size};
 
@@ -95,7 +96,7 @@ pub enum Input {
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Start a process.
-    Spawn(Box<Spawn>),
+    Spawn(Box<SpawnOrder>),
     /// What there is.
     List,
     /// What there is, and events from here on.
@@ -137,8 +138,80 @@ pub enum Command {
     Resume(Resume),
     /// A lifecycle event of the agent the caller lives in.
     Hook(Box<HookNotice>),
+    /// Whom the caller is taken for, and what it may.
+    WhoAmI,
+    /// Wake a process later.
+    SetTimer(Box<SetTimer>),
+    /// Which timers there are.
+    Timers,
+    /// Cancel, pause or resume a timer.
+    ChangeTimer(ChangeTimer),
+    /// Ask the person something.
+    Ask(Ask),
+    /// Say that the person should look.
+    Attention(Attention),
+    /// Show a process in the faces.
+    Select(Select),
+    /// Give a process a right beyond the tree.
+    Grant(Grant),
+    /// Take it back.
+    Revoke(Revoke),
+    /// Which rights were given.
+    Grants,
+    /// Let agents start this without asking.
+    Trust(Box<Warrant>),
+    /// No longer let them.
+    Distrust(Distrust),
+    /// What agents may start without asking.
+    Trusted,
+    /// Whether the caller may do something that only the daemon does and that has no target.
+    Permit(Verb),
     /// End the daemon.
     Shutdown(Shutdown),
+}
+
+/// A spawn with what only the daemon can see of it: the project's files and real paths.
+#[derive(Clone, Debug, Default)]
+pub struct SpawnOrder {
+    /// What was asked, with a preset's words already in it.
+    pub spawn: Spawn,
+    /// The project its directory belongs to.
+    pub project: Project,
+    /// What a person would have to allow. Present whenever something is started that is not plainly an agent.
+    pub warrant: Option<Warrant>,
+}
+
+impl From<Spawn> for SpawnOrder {
+    fn from(spawn: Spawn) -> Self {
+        Self { spawn, ..Self::default() }
+    }
+}
+
+/// What is to be started, as a person judges it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warrant {
+    /// SHA-256 over everything that makes it what it is, in hex: any change is another warrant.
+    pub digest: String,
+    /// The whole command, for a person, with nothing hidden in it.
+    pub command: String,
+    /// The preset, if it is one.
+    pub preset: Option<String>,
+    /// The project it is for.
+    pub project: Project,
+    /// What the project's rules say about it.
+    pub rule: Rule,
+}
+
+/// What a project's rules say about a command that an agent brings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// A person is asked, unless they have allowed this very thing before.
+    #[default]
+    Ask,
+    /// It is on the list that a person has trusted.
+    Allow,
+    /// Never.
+    Deny,
 }
 
 /// A lifecycle event of an agent, read by its manifest.
@@ -302,6 +375,8 @@ pub enum Fact {
         /// Which wait.
         wait: WaitId,
     },
+    /// It listens on the port that says it is ready.
+    PortOpen,
 }
 
 /// Names one piece of guarded typing.

@@ -15,7 +15,10 @@
 
 mod activity;
 mod adoption;
+mod asking;
+mod audit;
 mod backoff;
+mod budgets;
 mod command;
 mod confirm;
 mod deadlines;
@@ -25,16 +28,22 @@ mod drift;
 mod endings;
 mod environment;
 mod evidence;
+mod grants;
 mod inbox;
 mod invariants;
 mod judging;
 mod letter;
 mod lifecycle;
+mod notices;
+mod readiness;
 mod registry;
 mod restore;
 mod state;
+mod timers;
+mod trust;
 mod turns;
 mod viewers;
+mod waitgraph;
 mod waits;
 
 pub mod agent;
@@ -52,19 +61,25 @@ use proto::agent::MailId;
 use proto::{Event, ProcessId, ProcessView};
 
 pub use agent::AgentRecord;
-pub use effect::{AgentStart, Answer, Effect, Guard, Keystrokes, Located, StartRun};
+pub use asking::QuestionRecord;
+pub use effect::{AgentStart, Answer, AuditNote, Effect, Guard, Keystrokes, Located, StartRun};
+pub use grants::GrantRecord;
 pub use input::{
     Caller, Command, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched, Look,
-    Moment, RunKey, Ticket, Typing, ViewerId, WaitId,
+    Moment, Rule, RunKey, SpawnOrder, Ticket, Typing, ViewerId, WaitId, Warrant,
 };
 pub use mail::{MailRecord, Stage};
-pub use record::{Counters, ProcessRecord, Record, Saved};
+pub use record::{Counters, Leave, ProcessRecord, Record, Saved};
 pub use rights::Verb;
 pub use tasks::{NoTasks, TaskLookup, TaskPlace};
+pub use timers::TimerRecord;
 
+use grants::Grants;
 use inbox::Item;
 use mail::Mailbox;
 use process::Process;
+use timers::Timers;
+use trust::Ledger;
 use waits::Wait;
 
 /// What a daemon decides once, when it builds its engine.
@@ -116,6 +131,9 @@ pub struct Engine {
     mail: Mailbox,
     /// What needs a person.
     items: BTreeMap<u64, Item>,
+    timers: Timers,
+    grants: Grants,
+    trust: Ledger,
     counters: Counters,
     next_job: u64,
     /// Callers of `shutdown --kill` that return when everything has ended.
@@ -146,6 +164,9 @@ impl Engine {
             next_wait: 1,
             mail: Mailbox::default(),
             items: BTreeMap::new(),
+            timers: Timers::default(),
+            grants: Grants::default(),
+            trust: Ledger::default(),
             counters: Counters::default(),
             next_job: 0,
             shutdown: None,
@@ -181,7 +202,7 @@ impl Engine {
     pub fn next_deadline(&self) -> Option<u64> {
         let processes = self.processes.values().filter_map(Process::next_deadline);
         let waits = self.waits.values().filter_map(|wait| self.wait_deadline(wait));
-        let others = [self.mail.next_deadline(self.now), self.inbox_deadline()];
+        let others = [self.mail.next_deadline(self.now), self.inbox_deadline(), self.timer_deadline()];
         processes.chain(waits).chain(others.into_iter().flatten()).min()
     }
 

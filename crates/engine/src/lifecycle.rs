@@ -51,6 +51,7 @@ impl Engine {
             Fact::Context(context) => self.context_known(run, context),
             Fact::TypingDone { job, outcome } => self.typing_done(run, job, outcome),
             Fact::HandedOver { mail, outcome } => self.handed_over(run.process, mail, outcome),
+            Fact::PortOpen => self.port_open(run),
             Fact::Result { .. } => {} // Taken above.
         }
     }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use proto::crew::{Budget, Project, Ready};
 use proto::process::LogSpan;
 use proto::request::SizePolicy;
 use proto::{Exit, ExitReason, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status};
@@ -11,7 +12,7 @@ use proto::{Exit, ExitReason, Kind, Name, Owner, ProcessId, ProcessView, RunNumb
 use crate::agent::Agent;
 use crate::backoff::Backoff;
 use crate::input::{RunKey, Ticket, ViewerId};
-use crate::record::ProcessRecord;
+use crate::record::{Leave, ProcessRecord};
 
 /// What follows once a run and its tree are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +98,15 @@ pub struct Process {
     pub(crate) departs_at: Option<u64>,
     /// What only agents have.
     pub(crate) agent: Option<Box<Agent>>,
+    pub(crate) project: Project,
+    pub(crate) preset: Option<String>,
+    pub(crate) key: Option<String>,
+    pub(crate) restore: bool,
+    pub(crate) ready: Option<Ready>,
+    pub(crate) is_ready: bool,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) spawned: u32,
+    pub(crate) leave: Option<Leave>,
 }
 
 impl Process {
@@ -144,6 +154,15 @@ impl Process {
             agent: (record.kind == Kind::Agent).then(|| {
                 Box::new(Agent::from_record(record.agent.unwrap_or_default(), status == Status::Starting))
             }),
+            project: record.project,
+            preset: record.preset,
+            key: record.key,
+            restore: record.restore,
+            ready: record.ready,
+            is_ready: record.is_ready,
+            budget: record.budget,
+            spawned: record.spawned,
+            leave: record.leave,
         }
     }
 
@@ -174,6 +193,15 @@ impl Process {
             auto_restart: self.auto_restart,
             idle_timeout_ms: self.idle_timeout_ms,
             agent: self.agent.as_deref().map(|agent| agent.record.clone()),
+            project: self.project.clone(),
+            preset: self.preset.clone(),
+            key: self.key.clone(),
+            restore: self.restore,
+            ready: self.ready.clone(),
+            is_ready: self.is_ready,
+            budget: self.budget,
+            spawned: self.spawned,
+            leave: self.leave.clone(),
         }
     }
 
@@ -199,6 +227,9 @@ impl Process {
             log: LogSpan { start: 0, end: self.log_end },
             argv: self.argv.clone(),
             cwd: self.cwd.clone(),
+            project: self.project.key.clone(),
+            preset: self.preset.clone(),
+            ready: self.ready.as_ref().map(|_| self.is_ready),
             title: self.title.clone(),
             started_at: self.started_at,
             active_at: self.active_at,

@@ -5,12 +5,16 @@
 use std::collections::BTreeMap;
 
 use proto::agent::{MailId, Turn};
+use proto::crew::{Budget, Project, Ready, TrustView};
 use proto::request::SizePolicy;
 use proto::{Exit, Kind, Name, Owner, ProcessId, RunNumber, Size, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentRecord;
+use crate::asking::QuestionRecord;
+use crate::grants::GrantRecord;
 use crate::mail::MailRecord;
+use crate::timers::TimerRecord;
 
 /// One change to what is durable.
 #[derive(Clone, Debug)]
@@ -32,6 +36,22 @@ pub enum Record {
         /// Which.
         turn: u64,
     },
+    /// The timer is like this now.
+    PutTimer(Box<TimerRecord>),
+    /// The timer is forgotten.
+    RemoveTimer(u64),
+    /// A person gave this right.
+    PutGrant(GrantRecord),
+    /// It was taken back, or one of the two is gone.
+    RemoveGrant(u64),
+    /// A person trusts this.
+    PutTrust(Box<TrustView>),
+    /// No longer.
+    RemoveTrust(String),
+    /// A question to the person is open.
+    PutQuestion(Box<QuestionRecord>),
+    /// It was answered or is void.
+    RemoveQuestion(u64),
     /// The numbers that were given out.
     Counters(Counters),
 }
@@ -43,11 +63,21 @@ pub struct Counters {
     pub next_mail: u64,
     /// The next item of the inbox.
     pub next_item: u64,
+    /// The next timer.
+    #[serde(default = "one")]
+    pub next_timer: u64,
+    /// The next grant.
+    #[serde(default = "one")]
+    pub next_grant: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 impl Default for Counters {
     fn default() -> Self {
-        Self { next_mail: 1, next_item: 1 }
+        Self { next_mail: 1, next_item: 1, next_timer: 1, next_grant: 1 }
     }
 }
 
@@ -60,6 +90,14 @@ pub struct Saved {
     pub mail: Vec<MailRecord>,
     /// The turns.
     pub turns: Vec<Turn>,
+    /// The timers.
+    pub timers: Vec<TimerRecord>,
+    /// The rights beyond the tree.
+    pub grants: Vec<GrantRecord>,
+    /// What people trust.
+    pub trusts: Vec<TrustView>,
+    /// Questions to the person.
+    pub questions: Vec<QuestionRecord>,
     /// The numbers that were given out.
     pub counters: Counters,
 }
@@ -127,4 +165,40 @@ pub struct ProcessRecord {
     /// What only agents have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,
+    /// The project it works in.
+    #[serde(default)]
+    pub project: Project,
+    /// The preset it was started from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// The key it was spawned with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Start it again when its holder is gone.
+    #[serde(default)]
+    pub restore: bool,
+    /// How it tells that it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+    /// Whether the run has.
+    #[serde(default)]
+    pub is_ready: bool,
+    /// What the tree below it may use up, as a person set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// Processes that were spawned below it, at any depth.
+    #[serde(default)]
+    pub spawned: u32,
+    /// What a person allowed for it to be started: the digest, and whether it was for this process only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leave: Option<Leave>,
+}
+
+/// On whose word a process was started for an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leave {
+    /// What was allowed.
+    pub digest: String,
+    /// For this process only; otherwise for as long as it is trusted.
+    pub once: bool,
 }

@@ -34,6 +34,10 @@ impl Engine {
         saved.turns.into_iter().for_each(|turn| engine.restore_turn(turn));
         saved.mail.into_iter().for_each(|mail| engine.restore_mail(mail));
         engine.restore_failures();
+        engine.restore_questions(saved.questions);
+        engine.restore_timers(saved.timers);
+        engine.restore_grants(saved.grants);
+        engine.restore_trust(saved.trusts);
         engine
     }
 

@@ -128,7 +128,7 @@ impl Engine {
             {
                 wait.targets.retain(|target| *target != run);
             }
-            (Until::Pattern(_) | Until::State(_) | Until::Turn(_), _) => {
+            (_, _) => {
                 let name = satisfied.name;
                 let message = format!("{name} ended before what was waited for");
                 self.fail_wait(
@@ -185,7 +185,12 @@ impl Engine {
         let is_so = match &wait.until {
             Until::State(states) => states.contains(&agent.state()),
             Until::Turn(turn) => agent.is_turn_told(*turn),
-            Until::Pattern(_) | Until::Exit(_) | Until::Silence(_) => false,
+            Until::Pattern(_)
+            | Until::Exit(_)
+            | Until::Silence(_)
+            | Until::Ready(_)
+            | Until::Timer(_)
+            | Until::Item(_) => false,
         };
         if is_so {
             wait.satisfied.insert(run.process, found);

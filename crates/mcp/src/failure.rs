@@ -91,6 +91,7 @@ fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
         | ErrorCode::InvalidArgs
         | ErrorCode::WrongKind
         | ErrorCode::Denied
+        | ErrorCode::NotRelated
         | ErrorCode::NotRunning => None,
         ErrorCode::Conflict => Some("name"),
         ErrorCode::SpawnFailed => Some("argv"),
@@ -111,6 +112,16 @@ fn next_step(code: ErrorCode, field: Option<&str>) -> Option<&'static str> {
         (ErrorCode::NotFound, Some("turn")) => "leave turn out for the newest that is over",
         (ErrorCode::NotFound, _) => "list_processes tells what there is",
         (ErrorCode::Denied, _) => "you may drive yourself and your descendants; help(permissions) tells more",
+        (ErrorCode::NotRelated, _) => {
+            "you may drive yourself and your descendants; help(permissions) tells more"
+        }
+        (ErrorCode::NeedsTrust, _) => {
+            "a person was asked; you are told when they have answered, then call again"
+        }
+        (ErrorCode::BudgetExceeded, _) => {
+            "close processes that are no longer needed, or ask a person for more"
+        }
+        (ErrorCode::Busy, _) => "try again in a moment",
         (ErrorCode::Unauthorized, _) => "only help is open to a caller nobody knows",
         (ErrorCode::NotRunning, _) => "start_process starts it again",
         (ErrorCode::WrongKind, _) => "list_processes tells the kind of each process",

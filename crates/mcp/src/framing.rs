@@ -1,7 +1,8 @@
 //! What one line on standard input may be: length, text, depth, shape and id, judged before any parser trusts it.
 //!
-//! Owns the limits and the answer to a line that breaks them. Refuses meaning: which methods exist is the server's
-//! business. Every line that asks something gets an answer, because a client that hears nothing waits for ever.
+//! Owns the limits and the answer to a line that breaks them, and which methods the newer era no longer has. Refuses
+//! meaning: which methods exist is the server's business. Every line that asks something gets an answer, because a
+//! client that hears nothing waits for ever.
 
 use proto::Printable;
 use serde_json::{Map, Value, json};
@@ -17,8 +18,19 @@ const MAX_ID: usize = 128;
 const PARSE_ERROR: i32 = -32700;
 /// JSON-RPC: the JSON is not a request.
 const INVALID_REQUEST: i32 = -32600;
+/// JSON-RPC: nobody answers to this method.
+const METHOD_NOT_FOUND: i32 = -32601;
 /// JSON-RPC: the request's parameters are wrong.
 const INVALID_PARAMS: i32 = -32602;
+
+/// Where a request of the newer era says which version it is written in.
+const VERSION_FIELD: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
+/// The version that came without sessions.
+const STATELESS: &str = "2026-07-28";
+/// Methods of the older era that this version took away. A client that finds out what a server can do by asking hears
+/// that they are gone, and not what their parameters lack.
+const REMOVED: [&str; 5] =
+    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// Why a line is not a message.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +59,11 @@ impl Fault {
     /// A request that is sound but cannot be taken now: its id is in use, or too many are unanswered.
     pub(crate) fn refused(id: &Value, why: impl Into<String>) -> Self {
         Self::invalid(why).about(id)
+    }
+
+    /// Whether it is about a method that nobody answers to.
+    pub(crate) fn is_unknown_method(&self) -> bool {
+        self.code == METHOD_NOT_FOUND
     }
 
     /// The answer, as JSON.
@@ -149,10 +166,28 @@ fn classify(mut object: Map<String, Value>) -> Result<Sound, Fault> {
         }
         _ => {}
     }
-    Ok(match id {
-        Some(id) => Sound::Request { id, message: Value::Object(object) },
-        None => Sound::Notification(Value::Object(object)),
-    })
+    let message = Value::Object(object);
+    match id {
+        Some(id) => match removed(&message) {
+            Some(method) => {
+                let why = format!("method: {method} is not part of {STATELESS}");
+                Err(Fault::new(METHOD_NOT_FOUND, why).about(&id))
+            }
+            None => Ok(Sound::Request { id, message }),
+        },
+        None => Ok(Sound::Notification(message)),
+    }
+}
+
+/// The method, when the version that the request is written in no longer has it. An `initialize` that agrees on a version
+/// is a word of the older era, whatever a library adds to all its requests.
+fn removed(message: &Value) -> Option<&'static str> {
+    let is_stateless = message.pointer(VERSION_FIELD).and_then(Value::as_str) == Some(STATELESS);
+    if !is_stateless || message.pointer("/params/protocolVersion").is_some() {
+        return None;
+    }
+    let method = message.get("method").and_then(Value::as_str)?;
+    REMOVED.into_iter().find(|gone| *gone == method)
 }
 
 fn is_id(id: &Value) -> bool {

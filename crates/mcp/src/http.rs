@@ -155,7 +155,8 @@ async fn guard(State(token): State<Token>, request: Request, next: Next) -> Resp
     };
     if let Err(fault) = framing::examine(&bytes) {
         let kind = [(header::CONTENT_TYPE, "application/json")];
-        return (StatusCode::BAD_REQUEST, kind, fault.answer().to_string()).into_response();
+        let status = if fault.is_unknown_method() { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
+        return (status, kind, fault.answer().to_string()).into_response();
     }
     next.run(Request::from_parts(head, Body::from(bytes))).await
 }

@@ -441,6 +441,10 @@ pub enum ItemKind {
     Question,
     /// An agent failed, ran out of quota or ended badly.
     Failure,
+    /// A process wants to start something that nobody allowed yet.
+    Trust,
+    /// An agent says that a person should look.
+    Attention,
 }
 
 /// One thing that needs a person.

@@ -18,6 +18,14 @@ pub enum ErrorCode {
     Denied,
     /// The caller could not be identified.
     Unauthorized,
+    /// The target is neither the caller nor below it, and nobody granted more.
+    NotRelated,
+    /// A person must allow it first; `item` is the question that waits for them.
+    NeedsTrust,
+    /// The tree the caller belongs to has used up a limit; the message names it.
+    BudgetExceeded,
+    /// Something else is being done there; try again.
+    Busy,
     /// The time given has passed.
     Timeout,
     /// The process has no live child to do this with.
@@ -87,13 +95,19 @@ pub struct Failure {
     /// What lies beneath a failed spawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
+    /// The revision there is now, for a conflict about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// The item of the inbox that waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u64>,
 }
 
 impl Failure {
     /// A failure with no hint yet.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, cause: None }
+        Self { code, message: message.into(), hint: None, cause: None, revision: None, item: None }
     }
 
     /// The same failure with the next step.
@@ -107,6 +121,20 @@ impl Failure {
     #[must_use]
     pub fn cause(mut self, cause: Cause) -> Self {
         self.cause = Some(cause);
+        self
+    }
+
+    /// The same failure with the revision there is now.
+    #[must_use]
+    pub fn revision(mut self, revision: u64) -> Self {
+        self.revision = Some(revision);
+        self
+    }
+
+    /// The same failure with the item that waits for a person.
+    #[must_use]
+    pub fn item(mut self, item: u64) -> Self {
+        self.item = Some(item);
         self
     }
 

@@ -60,6 +60,24 @@ pub enum Event {
         /// Which item.
         item: u64,
     },
+    /// A timer fired, was cancelled, paused or resumed.
+    Timer(Box<crate::crew::TimerView>),
+    /// A scratchpad has a new revision, whoever wrote it.
+    PadChanged {
+        /// The key of its project.
+        project: String,
+        /// Which.
+        name: String,
+        /// Its revision now; 0 when it is gone.
+        revision: u64,
+        /// Who wrote it.
+        author: String,
+    },
+    /// Somebody wants a process shown.
+    Selected {
+        /// Which.
+        id: ProcessId,
+    },
     /// Events were skipped because this client was slow: ask for the list again.
     Resync {},
 }

@@ -4,12 +4,13 @@
 //! Refuses: I/O, clocks, tokio, decisions. Everything here is plain data that parses or does not.
 //!
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (what is known of one), [`agent`] (what is
-//! known of an agent beyond that),
+//! known of an agent beyond that), [`crew`] (timers, grants, trust, scratchpads),
 //! [`request`] and [`reply`] (what may be asked and answered), [`event`] (what is announced),
 //! [`error`] (how it fails), [`frame`] (how all of it travels), [`terminal`] (what of it may reach
 //! a person's terminal and back), [`version`] (who may talk to whom).
 
 pub mod agent;
+pub mod crew;
 pub mod environment;
 pub mod error;
 pub mod event;

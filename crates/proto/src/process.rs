@@ -241,6 +241,15 @@ pub struct ProcessView {
     pub argv: Vec<String>,
     /// Where it runs.
     pub cwd: String,
+    /// The key of the project it works in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub project: String,
+    /// The preset it was started from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Whether it has said that it is ready; absent when it was not asked to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<bool>,
     /// The title its child set, made printable.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,

@@ -5,6 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentOffer, Explanation, InboxItem, ManifestFault, Receipt, Turn};
+use crate::crew::{
+    Asked, AuditPage, GrantView, Identity, PadOutcome, PortView, PresetList, TimerView, TrustView,
+};
 use crate::event::{Announcement, Notice};
 use crate::process::LogSpan;
 use crate::request::ReadMode;
@@ -94,6 +97,30 @@ pub enum Reply {
     Manifest(ManifestChecked),
     /// To `sample`.
     Sample(SampleTaken),
+    /// To `who_am_i`.
+    Identity(Box<Identity>),
+    /// To `set_timer` and `change_timer`.
+    Timer(TimerView),
+    /// To `timers`.
+    Timers(Vec<TimerView>),
+    /// To `pad`.
+    Pad(PadOutcome),
+    /// To `ask` and `attention`.
+    Asked(Asked),
+    /// To `ports`.
+    Ports(Vec<PortView>),
+    /// To `grant`.
+    Granted(GrantView),
+    /// To `grants`.
+    Grants(Vec<GrantView>),
+    /// To `presets`.
+    Presets(PresetList),
+    /// To `trust`.
+    Trust(TrustView),
+    /// To `trusted`.
+    Trusted(Vec<TrustView>),
+    /// To `audit`.
+    Audit(AuditPage),
     /// To verbs whose success says all.
     Done(Done),
 }

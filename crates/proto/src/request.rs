@@ -4,18 +4,24 @@
 //! is the engine's business.
 
 mod agents;
+mod crew;
 mod parse;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::crew::{Budget, Ready};
 use crate::terminal::DetachKeys;
 use crate::{AgentState, Kind, Size};
 
 pub use agents::{
     AgentWish, AskReceipt, AskResult, CheckManifest, Explain, GiveAnswer, Hook, OnTimeout, PermissionDesk,
     Resume, Sample, Tell,
+};
+pub use crew::{
+    Ask, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke, Select,
+    SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
 pub use parse::parse_call;
 
@@ -37,7 +43,7 @@ pub enum Request {
     /// How the daemon is. Answered before and after `hello`, whatever the version.
     Status(Nothing),
     /// Starts a process.
-    Spawn(Spawn),
+    Spawn(Box<Spawn>),
     /// All processes the caller may see.
     List(Nothing),
     /// Text of a screen, of its history or of its log.
@@ -88,6 +94,40 @@ pub enum Request {
     CheckManifest(CheckManifest),
     /// The screen of an agent as a sample for the recordings, secrets masked.
     Sample(Sample),
+    /// Whom the daemon takes the caller for, and what it may.
+    WhoAmI(Nothing),
+    /// Wakes a process later.
+    SetTimer(SetTimer),
+    /// Which timers there are.
+    Timers(Nothing),
+    /// Cancels, pauses or resumes a timer.
+    ChangeTimer(ChangeTimer),
+    /// Reads and writes scratchpads.
+    Pad(Pad),
+    /// Asks the person something.
+    Ask(Ask),
+    /// Says that the person should look.
+    Attention(Attention),
+    /// Shows a process in the faces.
+    Select(Select),
+    /// Which ports a process listens on.
+    Ports(Ports),
+    /// Gives a process a right beyond the tree.
+    Grant(Grant),
+    /// Takes it back.
+    Revoke(Revoke),
+    /// Which rights were given.
+    Grants(Nothing),
+    /// Which presets a project has.
+    Presets(Presets),
+    /// Lets agents start something without asking.
+    Trust(Trust),
+    /// No longer lets them.
+    Distrust(Distrust),
+    /// What agents may start without asking.
+    Trusted(Nothing),
+    /// Who asked for what, and what was decided.
+    Audit(Audit),
     /// Ends the daemon; the holders stay unless told otherwise.
     Shutdown(Shutdown),
 }
@@ -125,6 +165,23 @@ impl Request {
             Self::Agents(_) => "agents",
             Self::CheckManifest(_) => "check_manifest",
             Self::Sample(_) => "sample",
+            Self::WhoAmI(_) => "who_am_i",
+            Self::SetTimer(_) => "set_timer",
+            Self::Timers(_) => "timers",
+            Self::ChangeTimer(_) => "change_timer",
+            Self::Pad(_) => "pad",
+            Self::Ask(_) => "ask",
+            Self::Attention(_) => "attention",
+            Self::Select(_) => "select",
+            Self::Ports(_) => "ports",
+            Self::Grant(_) => "grant",
+            Self::Revoke(_) => "revoke",
+            Self::Grants(_) => "grants",
+            Self::Presets(_) => "presets",
+            Self::Trust(_) => "trust",
+            Self::Distrust(_) => "distrust",
+            Self::Trusted(_) => "trusted",
+            Self::Audit(_) => "audit",
             Self::Shutdown(_) => "shutdown",
         }
     }
@@ -153,6 +210,9 @@ pub struct Hello {
     /// The client's name and version, for the log.
     #[serde(default)]
     pub client: String,
+    /// The token of the run the client lives in. A wrong one makes the caller nobody; none leaves it to its lineage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
 }
 
 /// A size of which either half may be left out.
@@ -221,6 +281,21 @@ pub struct Spawn {
     /// For agents: what else it is started with.
     #[serde(default)]
     pub agent: AgentWish,
+    /// A stored command of the project instead of `argv`; what is given beside it wins over what it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Chosen by the caller: the same key again gives the process that was made, and starts nothing twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Start it again when the daemon finds that its holder is gone, as after a reboot; commands of people only.
+    #[serde(default)]
+    pub restore: bool,
+    /// How it tells that it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+    /// What the tree below it may use up; only people set one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 /// Which text is read.
@@ -281,6 +356,12 @@ pub enum Until {
     Exit(Nothing),
     /// Nothing was printed for this many milliseconds.
     Silence(u64),
+    /// It says that it is ready, in the way its `ready` tells.
+    Ready(Nothing),
+    /// This timer of the target has fired; the text is its body.
+    Timer(u64),
+    /// This question of the target was answered; the text is the answer.
+    Item(u64),
 }
 
 /// How many of the targets must satisfy a wait.

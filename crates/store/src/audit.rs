@@ -1,6 +1,6 @@
 //! The audit log: who asked for what and what was decided. Owns the chain of hashes; refuses to change a row.
 
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 
 /// What the first row names as the hash before it.
@@ -49,6 +49,12 @@ pub enum AuditCheck {
 /// Control characters are stored in escaped form, so that a shown row cannot forge another line.
 pub(crate) fn append(connection: &mut Connection, row: &AuditRow) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    append_in(&transaction, row)?;
+    transaction.commit()
+}
+
+/// The same inside a batch, which has the write lock already.
+pub(crate) fn append_in(transaction: &Transaction<'_>, row: &AuditRow) -> rusqlite::Result<()> {
     let before: Option<String> = transaction
         .prepare_cached("SELECT hash FROM audit ORDER BY id DESC LIMIT 1")?
         .query_row((), |found| found.get(0))
@@ -60,8 +66,8 @@ pub(crate) fn append(connection: &mut Connection, row: &AuditRow) -> rusqlite::R
             "INSERT INTO audit (at_ms, caller, verb, target, decision, detail, hash)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
-        .execute(params![row.at_ms, row.caller, row.verb, row.target, row.decision, row.detail, hash])?;
-    transaction.commit()
+        .execute(params![row.at_ms, row.caller, row.verb, row.target, row.decision, row.detail, hash])
+        .map(drop)
 }
 
 /// Rows from a moment on, oldest first.

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 
-use crate::{StoreError, schema};
+use crate::{AuditRow, StoreError, audit, schema};
 
 /// How many events are kept; older ones are dropped with the batch that exceeds it.
 pub const EVENT_LIMIT: i64 = 100_000;
@@ -68,6 +68,24 @@ pub enum Change {
         /// The number of the turn within the process.
         turn: i64,
     },
+    /// Creates or replaces a document of some other kind.
+    PutDocument {
+        /// Its kind.
+        kind: &'static str,
+        /// Which of that kind.
+        id: String,
+        /// What is kept of it.
+        document: String,
+    },
+    /// Forgets a document; an unknown one is no error.
+    RemoveDocument {
+        /// Its kind.
+        kind: &'static str,
+        /// Which of that kind.
+        id: String,
+    },
+    /// Appends to the audit log, in the order of the batch.
+    Audit(AuditRow),
     /// Creates or replaces a setting.
     Setting {
         /// Its name.
@@ -101,6 +119,8 @@ pub struct Contents {
     pub mail: Vec<(i64, String)>,
     /// Process, number of the turn, document.
     pub turns: Vec<(String, i64, String)>,
+    /// Kind, id, document.
+    pub documents: Vec<(String, String, String)>,
 }
 
 /// One entry of the event log.
@@ -155,6 +175,9 @@ pub(crate) fn load(connection: &Connection, path: &Path, version: i64) -> Result
     if version >= schema::WITH_MAIL {
         load_mail(&view, path, &mut contents)?;
     }
+    if version >= schema::WITH_DOCUMENTS {
+        load_documents(&view, path, &mut contents)?;
+    }
     Ok(contents)
 }
 
@@ -169,6 +192,16 @@ fn load_mail(view: &Connection, path: &Path, contents: &mut Contents) -> Result<
     {
         check_seal(path, found == seal(&["turn", &process, &turn.to_string(), &document]), "a turn")?;
         contents.turns.push((process, turn, document));
+    }
+    Ok(())
+}
+
+fn load_documents(view: &Connection, path: &Path, contents: &mut Contents) -> Result<(), StoreError> {
+    let fail = |error| StoreError::sqlite(path, error);
+    let found = rows(view, "SELECT kind, id, document, seal FROM documents", kinded).map_err(fail)?;
+    for (kind, id, document, found) in found {
+        check_seal(path, found == seal(&["document", &kind, &id, &document]), "a document")?;
+        contents.documents.push((kind, id, document));
     }
     Ok(())
 }
@@ -216,6 +249,12 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()>
             .prepare_cached("DELETE FROM turns WHERE process = ?1 AND turn = ?2")?
             .execute(params![process, turn])
             .map(drop),
+        Change::PutDocument { kind, id, document } => put_document(transaction, kind, id, document),
+        Change::RemoveDocument { kind, id } => transaction
+            .prepare_cached("DELETE FROM documents WHERE kind = ?1 AND id = ?2")?
+            .execute(params![kind, id])
+            .map(drop),
+        Change::Audit(row) => audit::append_in(transaction, row),
         Change::Setting { key, value } => put_setting(transaction, key, value),
         Change::Event { at_ms, kind, process, document } => transaction
             .prepare_cached("INSERT INTO events (at_ms, kind, process, document) VALUES (?1, ?2, ?3, ?4)")?
@@ -265,6 +304,16 @@ fn put_turn(transaction: &Transaction<'_>, process: &str, turn: i64, document: &
         .map(drop)
 }
 
+fn put_document(transaction: &Transaction<'_>, kind: &str, id: &str, document: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO documents (kind, id, document, seal) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
+        )?
+        .execute(params![kind, id, document, seal(&["document", kind, id, document])])
+        .map(drop)
+}
+
 fn put_setting(transaction: &Transaction<'_>, key: &str, value: &str) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
@@ -310,6 +359,10 @@ fn numbered(row: &Row<'_>) -> rusqlite::Result<(i64, String, Vec<u8>)> {
 }
 
 fn turn(row: &Row<'_>) -> rusqlite::Result<(String, i64, String, Vec<u8>)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+}
+
+fn kinded(row: &Row<'_>) -> rusqlite::Result<(String, String, String, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 

@@ -16,7 +16,7 @@ const APPLICATION_ID: i64 = 0x5144_7374;
 /// exist, and `check` compares their tables with what the steps produce. New needs get a new step.
 ///
 /// No table has an index beside its own tree: what the quick check does not compare cannot disagree.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     // 1: what the engine records. `seal` makes a changed byte inside a record visible.
     "CREATE TABLE processes (
         id TEXT PRIMARY KEY,
@@ -71,10 +71,20 @@ const STEPS: [&str; 3] = [
         seal BLOB NOT NULL,
         PRIMARY KEY (process, turn)
     ) STRICT, WITHOUT ROWID;",
+    // 4: small documents of several kinds: timers, grants, trust, questions.
+    "CREATE TABLE documents (
+        kind TEXT NOT NULL,
+        id TEXT NOT NULL,
+        document TEXT NOT NULL,
+        seal BLOB NOT NULL,
+        PRIMARY KEY (kind, id)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The first schema that has mail and turns.
 pub(crate) const WITH_MAIL: i64 = 3;
+/// The first schema that has documents of several kinds.
+pub(crate) const WITH_DOCUMENTS: i64 = 4;
 
 /// Takes every missing step in one transaction: a kill in between leaves the old schema, whole.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {

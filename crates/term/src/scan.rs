@@ -5,6 +5,14 @@
 //! the stream was chunked. An unfinished tail stays here, so that a checkpoint can carry it, and no
 //! parser behind can be left half-way. Sequences that are too long are dropped to their end.
 
+use std::ops::Range;
+
+mod glance;
+
+pub(crate) use glance::Numbers;
+
+use glance::{Glance, glance, next_escape};
+
 const ESC: u8 = 0x1b;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
@@ -34,9 +42,13 @@ pub(crate) enum StringKind {
 pub(crate) trait Sink {
     /// Text, control characters and ordinary sequences, all whole.
     fn run(&mut self, bytes: &[u8]);
-    /// A whole sequence of the kinds that make up most of a repaint: colours and attributes (SGR), cursor placement
-    /// (CUP), erasing in a line (EL).
-    fn brief(&mut self, sequence: &[u8]) {
+    /// A run without an invalid character.
+    fn valid_run(&mut self, text: &str) {
+        self.run(text.as_bytes());
+    }
+    /// A whole sequence of the kinds that make up most of a repaint, with nothing but numbers in it: colours and
+    /// attributes (SGR), cursor placement (CUP), erasing in a line (EL).
+    fn brief(&mut self, sequence: &[u8], _numbers: &Numbers) {
         self.run(sequence);
     }
     /// A whole control sequence (from ESC to final byte) that [`is_special`] picked.
@@ -76,37 +88,30 @@ pub(crate) struct Scanner {
     pending: Vec<u8>,
 }
 
-/// What the fast look at an ESC found.
-enum Glance {
-    /// A whole ordinary sequence of this length; it may stay in its run.
-    Ordinary(usize),
-    /// A whole sequence of this length for [`Sink::brief`].
-    Brief(usize),
-    /// Anything else: cut the run and go byte by byte.
-    Careful,
-}
-
 impl Scanner {
     /// Takes the next bytes of the stream.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
-        let mut position = 0;
+        let mut resumed = 0;
         if !self.pending.is_empty() || self.state != State::Ground {
-            position = self.resume(bytes, sink);
+            resumed = self.resume(bytes, sink);
         }
-        let mut run_start = position;
+        let bytes = &bytes[resumed..];
+        let piece = Piece::new(bytes);
+        let (mut position, mut run_start) = (0, 0);
+        let mut numbers = Numbers::default();
         while position < bytes.len() {
             let Some(distance) = next_escape(&bytes[position..]) else { break };
             let escape = position + distance;
-            match glance(&bytes[escape..]) {
+            match glance(&bytes[escape..], &mut numbers) {
                 Glance::Ordinary(length) => position = escape + length,
                 Glance::Brief(length) => {
-                    emit_before_cut(&bytes[run_start..escape], sink);
+                    piece.emit_before_cut(run_start..escape, sink);
                     position = escape + length;
-                    sink.brief(&bytes[escape..position]);
+                    sink.brief(&bytes[escape..position], &numbers);
                     run_start = position;
                 }
                 Glance::Careful => {
-                    emit_before_cut(&bytes[run_start..escape], sink);
+                    piece.emit_before_cut(run_start..escape, sink);
                     position = self.careful(bytes, escape, sink);
                     run_start = position;
                 }
@@ -114,9 +119,9 @@ impl Scanner {
         }
         if run_start < bytes.len() {
             let run = &bytes[run_start..];
-            let whole = run.len() - unfinished_character(run);
-            self.pending.extend_from_slice(&run[whole..]);
-            emit(&run[..whole], sink);
+            let unfinished = unfinished_character(run);
+            self.pending.extend_from_slice(&run[run.len() - unfinished..]);
+            piece.emit(run_start..bytes.len() - unfinished, sink);
         }
     }
 
@@ -320,57 +325,41 @@ impl Sink for Nowhere {
     fn string(&mut self, _: StringKind, _: &[u8], _: &'static str) {}
 }
 
-fn emit(run: &[u8], sink: &mut impl Sink) {
-    if !run.is_empty() {
-        sink.run(run);
-    }
+/// The bytes of one feed.
+struct Piece<'a> {
+    bytes: &'a [u8],
+    /// The same as text. Empty when some character is invalid: looked at once here, and then run by run.
+    text: &'a str,
 }
 
-/// Emits a run that an ESC ended; a character cut short by it becomes a replacement character.
-fn emit_before_cut(run: &[u8], sink: &mut impl Sink) {
-    let whole = run.len() - unfinished_character(run);
-    emit(&run[..whole], sink);
-    if whole < run.len() {
-        sink.run(REPLACEMENT);
+impl<'a> Piece<'a> {
+    fn new(bytes: &'a [u8]) -> Piece<'a> {
+        let whole = bytes.len() - unfinished_character(bytes);
+        Piece { bytes, text: std::str::from_utf8(&bytes[..whole]).unwrap_or_default() }
     }
-}
 
-/// Where the next ESC is. In coloured output it is near, and a few comparisons are cheaper than the search
-/// that is fast over long text.
-#[inline]
-fn next_escape(bytes: &[u8]) -> Option<usize> {
-    const NEAR: usize = 12;
-    let near = &bytes[..bytes.len().min(NEAR)];
-    match near.iter().position(|&byte| byte == ESC) {
-        Some(distance) => Some(distance),
-        None => memchr::memchr(ESC, &bytes[near.len()..]).map(|distance| near.len() + distance),
+    #[inline]
+    fn emit(&self, run: Range<usize>, sink: &mut impl Sink) {
+        if run.is_empty() {
+            return;
+        }
+        match self.text.get(run.clone()) {
+            Some(text) => sink.valid_run(text),
+            None => sink.run(&self.bytes[run]),
+        }
     }
-}
 
-/// Looks at what follows an ESC without changing anything.
-#[inline]
-fn glance(bytes: &[u8]) -> Glance {
-    match bytes.get(1) {
-        Some(b'[') => glance_control(bytes),
-        Some(b'P' | b'X' | b']' | b'^' | b'_') => Glance::Careful,
-        Some(0x30..=0x7e) => Glance::Ordinary(2),
-        Some(0x20..=0x2f) if matches!(bytes.get(2), Some(0x30..=0x7e)) => Glance::Ordinary(3),
-        _ => Glance::Careful,
-    }
-}
-
-#[inline]
-fn glance_control(bytes: &[u8]) -> Glance {
-    let window = &bytes[2..bytes.len().min(CSI_MAX)];
-    let Some(length) = window.iter().position(|byte| !matches!(byte, 0x20..=0x3f)) else {
-        return Glance::Careful;
-    };
-    let end = 2 + length;
-    match bytes[end] {
-        b'm' | b'H' | b'K' => Glance::Brief(end + 1),
-        b'b' | b'n' | b'p' if is_special(&bytes[..=end]) => Glance::Careful,
-        0x40..=0x7e => Glance::Ordinary(end + 1),
-        _ => Glance::Careful,
+    /// Emits a run that an ESC ended; a character cut short by it becomes a replacement character.
+    #[inline]
+    fn emit_before_cut(&self, run: Range<usize>, sink: &mut impl Sink) {
+        if self.text.len() >= run.end {
+            return self.emit(run, sink);
+        }
+        let unfinished = unfinished_character(&self.bytes[run.clone()]);
+        self.emit(run.start..run.end - unfinished, sink);
+        if unfinished > 0 {
+            sink.run(REPLACEMENT);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::engine::{Engine, RowView, Width};
 use crate::fact::Fact;
 use crate::modes::{Cursor, Modes};
 use crate::osc;
-use crate::scan::{Scanner, Sink, StringKind};
+use crate::scan::{Numbers, Scanner, Sink, StringKind};
 use crate::size::Size;
 use crate::status::StatusReport;
 
@@ -279,8 +279,12 @@ impl Sink for Body {
         self.guarded(self.engine.size(), |engine| engine.advance(bytes));
     }
 
-    fn brief(&mut self, sequence: &[u8]) {
-        self.guarded(self.engine.size(), |engine| engine.brief(sequence));
+    fn valid_run(&mut self, text: &str) {
+        self.guarded(self.engine.size(), |engine| engine.advance_text(text));
+    }
+
+    fn brief(&mut self, sequence: &[u8], numbers: &Numbers) {
+        self.guarded(self.engine.size(), |engine| engine.brief(sequence, numbers));
     }
 
     fn special(&mut self, sequence: &[u8]) {

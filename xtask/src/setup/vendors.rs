@@ -1,5 +1,6 @@
-//! The vendors' programs that end-to-end tests run: pinned npm packages in a cache shared by all checkouts. Owns their
-//! installation, each whole or not at all; refuses to know any vendor: the list belongs to the tests.
+//! The foreign programs that end-to-end tests run: the vendors' own and the public tools that judge our servers, pinned
+//! npm packages in a cache shared by all checkouts. Owns their installation, each whole or not at all; refuses to know
+//! any of them: the lists belong to the tests.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,8 +9,8 @@ use serde_json::Value;
 
 use crate::step;
 
-/// Where the tests keep the list.
-const PINS: &str = "crates/testkit/src/vendor/pins.json";
+/// Where the tests keep the lists.
+const LISTS: [&str; 2] = ["crates/testkit/src/vendor/pins.json", "crates/testkit/src/vendor/tools.json"];
 
 /// One program to install.
 #[derive(Debug, PartialEq)]
@@ -20,28 +21,66 @@ struct Pin {
     /// A script of the package that puts its native program in place. Called by us because npm is told to run none:
     /// dependencies of dependencies would compile things nobody uses.
     finish: Option<String>,
+    /// Where the program lies in its package, when npm has not linked it: what a script puts in place comes too late.
+    program: Option<String>,
+    /// The name of the program, installed before, that runs this one. What the system has is too old for some.
+    runtime: Option<String>,
+}
+
+impl Pin {
+    /// The directory that has all of it.
+    fn place(&self, vendors: &Path) -> PathBuf {
+        vendors.join(format!("{}@{}", self.package, self.version))
+    }
+
+    /// The program, when all of it is in this directory.
+    fn program(&self, place: &Path) -> PathBuf {
+        let modules = place.join("node_modules");
+        match &self.program {
+            Some(program) => modules.join(&self.package).join(program),
+            None => modules.join(".bin").join(&self.name),
+        }
+    }
 }
 
 /// Installs what is missing.
 pub(super) fn install() -> Result<(), String> {
     let vendors = vendors_dir()?;
-    let list = step::root().join(PINS);
-    let text = std::fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
-    for pin in pins(&text)? {
-        let place = vendors.join(format!("{}@{}", pin.package, pin.version));
+    let all = all_pins()?;
+    for pin in &all {
+        let place = pin.place(&vendors);
         if place.is_dir() {
             println!("setup: {} {} present", pin.package, pin.version);
         } else {
             println!("setup: installing {} {}", pin.package, pin.version);
-            put_in_place(&pin, &vendors, &place)?;
+            let runtime = runtime(pin, &all, &vendors)?;
+            put_in_place(pin, runtime.as_deref(), &vendors, &place)?;
         }
     }
     Ok(())
 }
 
+fn all_pins() -> Result<Vec<Pin>, String> {
+    let mut all = Vec::new();
+    for list in LISTS {
+        let file = step::root().join(list);
+        let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        all.extend(pins(&text).map_err(|error| format!("{list}: {error}"))?);
+    }
+    Ok(all)
+}
+
 fn pins(text: &str) -> Result<Vec<Pin>, String> {
-    let list: Vec<Value> = serde_json::from_str(text).map_err(|error| format!("{PINS}: {error}"))?;
-    list.iter().map(pin).collect::<Option<_>>().ok_or_else(|| format!("{PINS}: a field is missing"))
+    let list: Vec<Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    list.iter().map(pin).collect::<Option<_>>().ok_or_else(|| "a field is missing".to_owned())
+}
+
+/// The directory with the program that runs this one; nothing when the system's is good enough.
+fn runtime(pin: &Pin, all: &[Pin], vendors: &Path) -> Result<Option<PathBuf>, String> {
+    let Some(name) = &pin.runtime else { return Ok(None) };
+    let found = all.iter().find(|other| other.name == *name);
+    let found = found.ok_or_else(|| format!("{} needs {name}, which nobody installs", pin.name))?;
+    Ok(found.program(&found.place(vendors)).parent().map(Path::to_owned))
 }
 
 fn pin(entry: &Value) -> Option<Pin> {
@@ -51,15 +90,17 @@ fn pin(entry: &Value) -> Option<Pin> {
         package: field("package")?,
         version: field("version")?,
         finish: field("finish"),
+        program: field("program"),
+        runtime: field("runtime"),
     })
 }
 
 /// Installs beside the final place and moves it there when its program has told its version, so that an interrupted
 /// run leaves nothing that looks finished.
-fn put_in_place(pin: &Pin, vendors: &Path, place: &Path) -> Result<(), String> {
+fn put_in_place(pin: &Pin, runtime: Option<&Path>, vendors: &Path, place: &Path) -> Result<(), String> {
     let draft = vendors.join(format!("draft-{}-{}", pin.name, std::process::id()));
     make_dir(&draft)?;
-    let installed = fill(pin, &draft).and_then(|()| publish(&draft, place));
+    let installed = fill(pin, runtime, &draft).and_then(|()| publish(&draft, place));
     if draft.exists() {
         drop(std::fs::remove_dir_all(&draft));
     }
@@ -79,18 +120,22 @@ fn make_dir(directory: &Path) -> Result<(), String> {
     std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))
 }
 
-fn fill(pin: &Pin, draft: &Path) -> Result<(), String> {
+fn fill(pin: &Pin, runtime: Option<&Path>, draft: &Path) -> Result<(), String> {
     let mut npm = step::command("npm");
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]);
     npm.args(["--loglevel=error", "--prefix"]).arg(draft).arg(format!("{}@{}", pin.package, pin.version));
     step::output(&mut npm)?;
-    let modules = draft.join("node_modules");
     if let Some(finish) = &pin.finish {
-        let package = modules.join(&pin.package);
+        let package = draft.join("node_modules").join(&pin.package);
         step::output(step::command("node").arg(package.join(finish)).current_dir(&package))?;
     }
-    let told = step::output(step::command(modules.join(".bin").join(&pin.name)).arg("--version"))?;
-    if told.split_whitespace().any(|word| word == pin.version) {
+    let mut program = step::command(pin.program(draft));
+    if let Some(runtime) = runtime {
+        let path = std::env::var("PATH").unwrap_or_default();
+        program.env("PATH", format!("{}:{path}", runtime.display()));
+    }
+    let told = step::output(program.arg("--version"))?;
+    if told.split_whitespace().any(|word| word.trim_start_matches('v') == pin.version) {
         return Ok(());
     }
     Err(format!("{} {} was installed, but calls itself `{}`", pin.name, pin.version, told.trim()))
@@ -112,11 +157,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_the_tests_can_be_read() {
-        let text = std::fs::read_to_string(step::root().join(PINS)).unwrap();
-        let pins = pins(&text).unwrap();
-        assert_eq!(pins.len(), 4);
-        assert!(pins.iter().all(|pin| pin.version.split('.').count() == 3), "{pins:?}");
+    fn the_lists_of_the_tests_can_be_read_and_pin_every_program_once() {
+        let pins = all_pins().unwrap();
+        assert!(pins.iter().all(|pin| pin.version.split('.').count() >= 3), "{pins:?}");
+        let mut names: Vec<&str> = pins.iter().map(|pin| pin.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), pins.len(), "{pins:?}");
+    }
+
+    #[test]
+    fn a_program_is_installed_after_the_one_that_runs_it() {
+        let pins = all_pins().unwrap();
+        for (number, pin) in pins.iter().enumerate() {
+            assert!(runtime(pin, &pins[..number], Path::new("/v")).is_ok(), "{pin:?}");
+        }
     }
 
     #[test]
@@ -127,14 +182,10 @@ mod tests {
     #[test]
     fn a_failed_installation_leaves_nothing() {
         let vendors = std::env::temp_dir().join(format!("xtask-vendors-{}", std::process::id()));
-        let pin = Pin {
-            name: "none".to_owned(),
-            package: "./no-such-package".to_owned(),
-            version: "0.0.0".to_owned(),
-            finish: None,
-        };
+        let broken = r#"[{"name": "none", "package": "./no-such-package", "version": "0.0.0"}]"#;
+        let pins = pins(broken).unwrap();
         let place = vendors.join("none@0.0.0");
-        assert!(put_in_place(&pin, &vendors, &place).is_err());
+        assert!(put_in_place(&pins[0], None, &vendors, &place).is_err());
         assert_eq!(std::fs::read_dir(&vendors).unwrap().count(), 0);
         std::fs::remove_dir(&vendors).unwrap();
     }

@@ -47,6 +47,8 @@ fn kind_word(kind: ItemKind) -> &'static str {
         ItemKind::Permission => "permission",
         ItemKind::Question => "question",
         ItemKind::Failure => "failure",
+        ItemKind::Trust => "trust",
+        ItemKind::Attention => "attention",
     }
 }
 

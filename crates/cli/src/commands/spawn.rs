@@ -146,6 +146,7 @@ impl SpawnArgs {
             auto_restart: self.auto_restart,
             idle_timeout_ms: self.idle_timeout.map(|seconds| seconds.saturating_mul(1000)),
             agent,
+            ..Spawn::default()
         })
     }
 }

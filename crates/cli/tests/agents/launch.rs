@@ -103,11 +103,11 @@ fn an_agent_that_is_not_installed_says_so() {
     let crew = crew();
     let manifest = crew.places().config.join("agents/absent.toml");
     std::fs::write(manifest, "argv = ['no-such-agent-anywhere']").unwrap();
-    let failure = crew.refusal(Request::Spawn(crew.agent_spec("absent", "a", &[])));
+    let failure = crew.refusal(Request::Spawn(Box::new(crew.agent_spec("absent", "a", &[]))));
     assert_eq!(failure.code, ErrorCode::SpawnFailed);
     assert!(failure.message.contains("absent is not installed"), "{}", failure.message);
     assert!(failure.hint.is_some_and(|hint| hint.contains("qd agents")));
-    let failure = crew.refusal(Request::Spawn(crew.agent_spec("nobody", "a", &[])));
+    let failure = crew.refusal(Request::Spawn(Box::new(crew.agent_spec("nobody", "a", &[]))));
     assert!(failure.message.contains("no agent called nobody"), "{}", failure.message);
     assert!(launches(&crew).is_empty());
 }
@@ -139,7 +139,7 @@ fn a_project_teaches_how_to_read_a_screen_and_not_what_to_run() {
     // A weaker layer than the user's own: the user's rule of the same name stays.
     crew.enlist("a", &[]);
     std::fs::write(project.join("evil.toml"), "argv = ['sh', '-c', 'true']").unwrap();
-    let failure = crew.refusal(Request::Spawn(crew.agent_spec("evil", "b", &[])));
+    let failure = crew.refusal(Request::Spawn(Box::new(crew.agent_spec("evil", "b", &[]))));
     assert!(failure.message.contains("no agent called evil"), "{}", failure.message);
     let warnings = crew.client().status().unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("may not set argv")), "{warnings:?}");

@@ -11,15 +11,15 @@ use testkit::{DEADLINE, TestDaemon};
 use crate::QD;
 use crate::proxy::modern_meta;
 
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-struct Http {
+pub(crate) struct Http {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Http {
-    fn start(daemon: &TestDaemon) -> Self {
+    pub(crate) fn start(daemon: &TestDaemon) -> Self {
         let file = daemon.root().join("token");
         std::fs::write(&file, TOKEN).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();

@@ -4,11 +4,15 @@
 
 mod agents;
 mod bad_calls;
+mod clients;
+mod conformance;
 mod endings;
 mod eras;
 mod http;
 mod identity;
+mod inspector;
 mod proxy;
+mod relay;
 mod resources;
 mod skills;
 mod survival;

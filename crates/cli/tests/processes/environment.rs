@@ -32,7 +32,7 @@ fn t4_a_directory_that_is_gone_is_told_and_nothing_is_registered() {
     let stage = stage();
     let gone = stage.root().join("gone");
     let spawn = Spawn { cwd: Some(gone.display().to_string()), ..stage.spec("x", sh("echo no")) };
-    let failure = stage.refusal(Request::Spawn(spawn));
+    let failure = stage.refusal(Request::Spawn(Box::new(spawn)));
     assert_eq!(failure.code, ErrorCode::WorkdirGone);
     assert!(failure.message.contains("gone"), "{failure:?}");
     assert_eq!(stage.list(), []);
@@ -42,7 +42,7 @@ fn t4_a_directory_that_is_gone_is_told_and_nothing_is_registered() {
 fn t4_an_unknown_task_is_told_and_nothing_is_registered() {
     let stage = stage();
     let spawn = Spawn { task: Some("no-such".to_owned()), ..stage.spec("x", sh("echo no")) };
-    let failure = stage.refusal(Request::Spawn(spawn));
+    let failure = stage.refusal(Request::Spawn(Box::new(spawn)));
     assert_eq!(failure.code, ErrorCode::TaskNotFound);
     assert!(failure.message.contains("no-such"), "{failure:?}");
     assert_eq!(stage.list(), []);
@@ -65,14 +65,14 @@ fn t11_spawn_errors_keep_their_cause() {
     ];
     for (argv, cwd, code, cause) in cases {
         let cwd = cwd.map(str::to_owned).or(Some("/".to_owned()));
-        let failure = stage.refusal(Request::Spawn(Spawn { cwd, ..stage.spec("x", argv.clone()) }));
+        let failure = stage.refusal(Request::Spawn(Box::new(Spawn { cwd, ..stage.spec("x", argv.clone()) })));
         assert_eq!((failure.code, failure.cause), (code, cause), "{argv:?}: {failure:?}");
     }
     // Root may enter every directory; for everybody else a closed one is told as such.
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read_dir(&closed).is_err() {
         let cwd = Some(closed.display().to_string());
-        let failure = stage.refusal(Request::Spawn(Spawn { cwd, ..stage.spec("x", sh("true")) }));
+        let failure = stage.refusal(Request::Spawn(Box::new(Spawn { cwd, ..stage.spec("x", sh("true")) })));
         assert!(matches!(failure.code, ErrorCode::WorkdirGone | ErrorCode::SpawnFailed), "{failure:?}");
     }
     assert_eq!(stage.list(), []);

@@ -30,7 +30,9 @@ fn two_hundred_processes_are_listed_answer_and_leave_nothing() {
     let mut connection = daemon.client();
     let calls: Vec<u64> = (0..PROCESSES)
         .map(|n| {
-            connection.send(Request::Spawn(mark.spawn(&format!("p{n}"), child::repeat_lines()))).unwrap()
+            connection
+                .send(Request::Spawn(Box::new(mark.spawn(&format!("p{n}"), child::repeat_lines()))))
+                .unwrap()
         })
         .collect();
     for call in calls {

@@ -122,7 +122,7 @@ fn d9_a_program_that_does_not_start_delays_nobody() {
     let lease = Lease::take(&program);
     let mut starting = daemon.client();
     let argv = vec![program.display().to_string(), "1000000".to_owned()];
-    let call = starting.send(Request::Spawn(mark.spawn("slow", argv))).unwrap();
+    let call = starting.send(Request::Spawn(Box::new(mark.spawn("slow", argv)))).unwrap();
     for _ in 0..5 {
         let began = Instant::now();
         let listed = daemon.list();
@@ -148,7 +148,7 @@ fn d9_a_close_of_what_is_still_starting_leaves_nothing() {
     let lease = Lease::take(&program);
     let mut starting = daemon.client();
     let argv = vec![program.display().to_string(), "1000000".to_owned()];
-    starting.send(Request::Spawn(mark.spawn("slow", argv))).unwrap();
+    starting.send(Request::Spawn(Box::new(mark.spawn("slow", argv)))).unwrap();
     testkit::census::eventually("the entry", || (daemon.list().len() == 1).then_some(()));
     let mut closing =
         daemon.command(&["close", "slow"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

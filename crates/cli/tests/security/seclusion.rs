@@ -43,7 +43,7 @@ fn b10_children_have_three_descriptors_however_many_start_at_once() {
     let mut connection = daemon.client();
     let argv = || vec!["sleep".to_owned(), "1000000".to_owned()];
     let calls: Vec<u64> = (0..40)
-        .map(|n| connection.send(Request::Spawn(mark.spawn(&format!("fd{n}"), argv()))).unwrap())
+        .map(|n| connection.send(Request::Spawn(Box::new(mark.spawn(&format!("fd{n}"), argv())))).unwrap())
         .collect();
     for call in calls {
         connection.answer(call).unwrap();

@@ -37,7 +37,7 @@ fn s1_kills_in_a_storm_of_spawns_let_no_child_escape() {
         let mut connection = daemon.client();
         for n in 0..8 {
             let argv = child::shell("exec sleep 1000000");
-            connection.send(Request::Spawn(mark.spawn(&format!("r{round}-{n}"), argv))).unwrap();
+            connection.send(Request::Spawn(Box::new(mark.spawn(&format!("r{round}-{n}"), argv)))).unwrap();
         }
         pause(Duration::from_micros(dice.below(25_000) as u64));
         daemon.kill_9();

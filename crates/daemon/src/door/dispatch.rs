@@ -60,7 +60,7 @@ pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Recei
 async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
     let verb = request.verb();
     let command = match request {
-        Request::Spawn(spawn) => Command::Spawn(Box::new(spawn)),
+        Request::Spawn(spawn) => Command::Spawn(Box::new((*spawn).into())),
         Request::Wait(wait) => {
             if let Until::Pattern(text) = &wait.until {
                 drop(pattern::compile(text)?);
@@ -80,6 +80,18 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         Request::Inbox(_) => Command::Inbox,
         Request::Answer(answer) => Command::Answer(answer),
         Request::Resume(resume) => Command::Resume(resume),
+        Request::WhoAmI(_) => Command::WhoAmI,
+        Request::SetTimer(wish) => Command::SetTimer(Box::new(wish)),
+        Request::Timers(_) => Command::Timers,
+        Request::ChangeTimer(wish) => Command::ChangeTimer(wish),
+        Request::Ask(wish) => Command::Ask(wish),
+        Request::Attention(wish) => Command::Attention(wish),
+        Request::Select(wish) => Command::Select(wish),
+        Request::Grant(wish) => Command::Grant(wish),
+        Request::Revoke(wish) => Command::Revoke(wish),
+        Request::Grants(_) => Command::Grants,
+        Request::Distrust(wish) => Command::Distrust(wish),
+        Request::Trusted(_) => Command::Trusted,
         Request::Hello(_)
         | Request::Status(_)
         | Request::List(_)
@@ -93,6 +105,11 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         | Request::Agents(_)
         | Request::CheckManifest(_)
         | Request::Sample(_)
+        | Request::Pad(_)
+        | Request::Ports(_)
+        | Request::Presets(_)
+        | Request::Trust(_)
+        | Request::Audit(_)
         | Request::Subscribe(_) => return Err(unexpected(verb)),
     };
     match client.door.desk.ask(client.caller, command).await? {

@@ -2,9 +2,11 @@
 //!
 //! Owns the dispatch. Refuses half-done work: a verb that fails its check has changed nothing.
 
+mod ask;
 mod attach;
 mod close;
 mod explain;
+mod grant;
 mod hook;
 mod inbox;
 mod kill;
@@ -18,7 +20,10 @@ mod resume;
 mod shutdown;
 mod spawn;
 mod tell;
+mod timers;
+mod trust;
 mod wait;
+mod whoami;
 
 use proto::reply::Done;
 use proto::{Failure, Reply};
@@ -52,6 +57,20 @@ impl Engine {
             Command::Answer(answer) => self.answer(caller, ticket, &answer),
             Command::Resume(resume) => self.resume(caller, ticket, &resume),
             Command::Hook(notice) => self.hook(caller, ticket, *notice),
+            Command::WhoAmI => self.who_am_i(caller),
+            Command::SetTimer(wish) => self.set_timer(caller, *wish),
+            Command::Timers => self.timers(caller),
+            Command::ChangeTimer(wish) => self.change_timer(caller, wish),
+            Command::Ask(wish) => self.ask(caller, wish),
+            Command::Attention(wish) => self.attention(caller, wish),
+            Command::Select(wish) => self.select(caller, &wish),
+            Command::Grant(wish) => self.grant(caller, &wish),
+            Command::Revoke(wish) => self.revoke(caller, wish),
+            Command::Grants => self.grants(caller),
+            Command::Trust(warrant) => self.trust(caller, *warrant),
+            Command::Distrust(wish) => self.distrust(caller, &wish),
+            Command::Trusted => self.trusted(caller),
+            Command::Permit(verb) => self.permit(caller, verb),
             Command::Shutdown(shutdown) => self.begin_shutdown(caller, ticket, shutdown),
         };
         match verdict {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use proto::crew::Project;
 use proto::request::{SizePolicy, Spawn};
 use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, RunNumber, Size, Status};
 
@@ -11,7 +12,7 @@ use super::tell::check_text;
 use crate::Engine;
 use crate::agent::AgentRecord;
 use crate::environment;
-use crate::input::{Caller, Ticket};
+use crate::input::{Caller, SpawnOrder, Ticket};
 use crate::process::Process;
 use crate::record::ProcessRecord;
 use crate::registry::denied;
@@ -26,9 +27,10 @@ const MAX_ARGV: usize = 1 << 20;
 const MAX_IDLE_MS: u64 = 365 * 24 * 3600 * 1000;
 
 impl Engine {
-    pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, spawn: Spawn) -> Verdict {
+    pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, order: SpawnOrder) -> Verdict {
+        let SpawnOrder { spawn, project, warrant: _ } = order;
         let prompt = spawn.agent.prompt.clone();
-        let process = self.check_spawn(caller, spawn)?;
+        let process = self.check_spawn(caller, spawn, project)?;
         let id = process.id;
         self.processes.insert(id, process);
         if let Some(process) = self.processes.get_mut(&id) {
@@ -44,7 +46,7 @@ impl Engine {
     }
 
     /// The entry that a spawn describes, if it may be made.
-    fn check_spawn(&mut self, caller: Caller, spawn: Spawn) -> Result<Process, Failure> {
+    fn check_spawn(&mut self, caller: Caller, spawn: Spawn, project: Project) -> Result<Process, Failure> {
         self.check_room(caller)?;
         let name = self.check_name(spawn.name.as_deref(), spawn.kind)?;
         let task = self.check_task(&spawn)?;
@@ -85,6 +87,15 @@ impl Engine {
             auto_restart: spawn.auto_restart,
             idle_timeout_ms: spawn.idle_timeout_ms,
             agent,
+            project,
+            preset: spawn.preset,
+            key: spawn.key,
+            restore: spawn.restore,
+            ready: spawn.ready,
+            is_ready: false,
+            budget: spawn.budget,
+            spawned: 0,
+            leave: None,
         });
         if let Some(agent) = process.agent.as_deref_mut() {
             agent.resume_next = spawn.agent.session;

@@ -59,7 +59,7 @@ impl Engine {
                 return Err(Failure::invalid("state", "it names no state"));
             }
             Until::Turn(0) => return Err(Failure::invalid("turn", "turns are counted from 1")),
-            Until::State(_) | Until::Turn(_) | Until::Pattern(_) | Until::Silence(_) | Until::Exit(_) => {}
+            _ => {}
         }
         let mut targets: Vec<RunKey> = Vec::new();
         for target in &wish.targets {

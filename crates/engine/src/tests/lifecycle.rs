@@ -42,10 +42,10 @@ fn t2_no_size_is_80_by_24_each_dimension_on_its_own() {
 fn t3_t4_a_wrong_task_spawns_and_registers_nothing() {
     let mut stage = Stage::new();
     let wrong = Spawn { task: Some("fix".into()), workspace: Some("w2".into()), ..command("a") };
-    let ticket = stage.ask(Command::Spawn(Box::new(wrong)));
+    let ticket = stage.ask(Command::Spawn(Box::new(wrong.into())));
     assert_eq!(stage.failure(ticket).code, ErrorCode::WorkspaceMismatch);
     let missing = Spawn { task: Some("nope".into()), ..command("a") };
-    let ticket = stage.ask(Command::Spawn(Box::new(missing)));
+    let ticket = stage.ask(Command::Spawn(Box::new(missing.into())));
     assert_eq!(stage.failure(ticket).code, ErrorCode::TaskNotFound);
     assert!(stage.starts().is_empty() && stage.engine.snapshot().is_empty());
 }
@@ -67,7 +67,7 @@ fn bad_spawns_are_refused_naming_the_field() {
         (command("taken"), ErrorCode::Conflict, "taken"),
     ];
     for (spawn, code, field) in cases {
-        let ticket = stage.ask(Command::Spawn(Box::new(spawn)));
+        let ticket = stage.ask(Command::Spawn(Box::new(spawn.into())));
         let failure = stage.failure(ticket);
         assert_eq!(failure.code, code, "{failure}");
         assert!(failure.message.contains(field), "{failure}");
@@ -137,10 +137,10 @@ fn t8_many_idle_processes_end_at_the_same_moment() {
 fn t9_shutdown_ends_all_refuses_opens_and_answers_every_caller_at_the_end() {
     let mut stage = Stage::new();
     let runs = [stage.spawn(command("a")), stage.spawn(terminal("b"))];
-    let opening = stage.ask(Command::Spawn(Box::new(command("late"))));
+    let opening = stage.ask(Command::Spawn(Box::new(command("late").into())));
     let late = stage.starts().last().expect("started").run;
     let callers = [stage.ask(shutdown(true)), stage.ask(shutdown(true))];
-    let refused = stage.ask(Command::Spawn(Box::new(command("no"))));
+    let refused = stage.ask(Command::Spawn(Box::new(command("no").into())));
     assert_eq!(stage.failure(refused).code, ErrorCode::ShuttingDown);
     for run in runs {
         stage.die(run);
@@ -171,7 +171,7 @@ fn t11_a_first_run_that_cannot_start_leaves_nothing_a_later_one_its_entry() {
     let mut stage = Stage::new();
     let failure =
         proto::Failure::new(ErrorCode::SpawnFailed, "no such program").cause(proto::error::Cause::NotFound);
-    let ticket = stage.ask(Command::Spawn(Box::new(command("a"))));
+    let ticket = stage.ask(Command::Spawn(Box::new(command("a").into())));
     let run = stage.starts()[0].run;
     stage.fact(run, Fact::StartFailed(failure.clone()));
     assert_eq!(stage.failure(ticket).cause, Some(proto::error::Cause::NotFound));
@@ -449,7 +449,7 @@ fn nobody_gets_nothing() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     for command in
-        [Command::List, close(run), kill(run), shutdown(true), Command::Spawn(Box::new(command("b")))]
+        [Command::List, close(run), kill(run), shutdown(true), Command::Spawn(Box::new(command("b").into()))]
     {
         let ticket = stage.ask_as(Caller::Nobody, command);
         assert_eq!(stage.failure(ticket).code, ErrorCode::Unauthorized);

@@ -175,7 +175,7 @@ impl Life {
             spawn.agent.permissions = Some(PermissionDesk { timeout_ms: 4_000, on_timeout: OnTimeout::Deny });
         }
         spawn.name = None;
-        let ticket = self.stage.ask_as(caller, Command::Spawn(Box::new(spawn)));
+        let ticket = self.stage.ask_as(caller, Command::Spawn(Box::new(spawn.into())));
         self.tickets.push(ticket);
     }
 

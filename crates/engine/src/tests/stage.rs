@@ -109,7 +109,7 @@ impl Stage {
 
     /// Spawns and starts a process; its run.
     pub(super) fn spawn_as(&mut self, caller: Caller, spawn: Spawn) -> RunKey {
-        let ticket = self.ask_as(caller, Command::Spawn(Box::new(spawn)));
+        let ticket = self.ask_as(caller, Command::Spawn(Box::new(spawn.into())));
         let run = self.starts().last().expect("nothing was started").run;
         self.fact(run, Fact::Started { pid: 100 });
         assert!(matches!(self.reply(ticket), Reply::Spawned(_)));

@@ -30,7 +30,7 @@ fn parent_death_takes_its_descendants_at_any_depth() {
 fn a_child_being_spawned_while_its_parent_dies_does_not_escape() {
     let mut stage = Stage::new();
     let root = stage.spawn(command("root"));
-    stage.ask_as(Caller::Process(root), Command::Spawn(Box::new(command("child"))));
+    stage.ask_as(Caller::Process(root), Command::Spawn(Box::new(command("child").into())));
     let child = stage.starts().last().expect("starting").run;
     stage.exit(root, 0);
     stage.effects.clear();
@@ -45,7 +45,7 @@ fn a_dead_process_spawns_nothing() {
     let mut stage = Stage::new();
     let root = stage.spawn(command("root"));
     stage.exit(root, 0);
-    let ticket = stage.ask_as(Caller::Process(root), Command::Spawn(Box::new(command("late"))));
+    let ticket = stage.ask_as(Caller::Process(root), Command::Spawn(Box::new(command("late").into())));
     assert_eq!(stage.failure(ticket).code, ErrorCode::Denied);
 }
 
@@ -56,7 +56,7 @@ fn nesting_has_a_limit_that_is_named() {
     for depth in 1..4 {
         run = stage.spawn_as(Caller::Process(run), command(&format!("p{depth}")));
     }
-    let ticket = stage.ask_as(Caller::Process(run), Command::Spawn(Box::new(command("p4"))));
+    let ticket = stage.ask_as(Caller::Process(run), Command::Spawn(Box::new(command("p4").into())));
     let failure = stage.failure(ticket);
     assert_eq!(failure.code, ErrorCode::Limit);
     assert!(failure.message.contains('4'), "{failure}");
@@ -68,7 +68,7 @@ fn the_number_of_processes_has_a_limit_that_is_named() {
     for n in 0..50 {
         stage.spawn(command(&format!("c{n}")));
     }
-    let ticket = stage.ask(Command::Spawn(Box::new(Spawn { name: None, ..command("x") })));
+    let ticket = stage.ask(Command::Spawn(Box::new(Spawn { name: None, ..command("x") }.into())));
     assert_eq!(stage.failure(ticket).code, ErrorCode::Limit);
 }
 

@@ -78,6 +78,29 @@ fn blank_lines_replies_and_byte_order_marks_are_no_faults() {
     assert!(message.get("params").is_none());
 }
 
+#[test]
+fn a_method_that_the_version_took_away_is_not_found_and_an_older_client_still_finds_it() {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    let line = |method: &str, params: Value| {
+        json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string()
+    };
+    for method in REMOVED {
+        let fault = fault(&line(method, json!({"_meta": meta})));
+        assert!(fault.is_unknown_method() && fault.message.contains(method), "{fault:?}");
+        assert_eq!(fault.answer()["id"], json!(7));
+        let older = json!({"io.modelcontextprotocol/protocolVersion": "2025-11-25"});
+        for params in [json!({}), json!({"_meta": {}}), json!({"_meta": older}), json!({"_meta": 3})] {
+            assert!(examine(line(method, params).as_bytes()).is_ok(), "{method}");
+        }
+    }
+    for (method, params) in [
+        ("tools/list", json!({"_meta": meta})),
+        ("initialize", json!({"_meta": meta, "protocolVersion": "2025-11-25"})),
+    ] {
+        assert!(examine(line(method, params).as_bytes()).is_ok(), "{method}");
+    }
+}
+
 proptest! {
     #[test]
     fn e8_how_bytes_are_cut_does_not_matter(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..400),

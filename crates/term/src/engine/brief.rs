@@ -12,18 +12,13 @@ use rio_vt::crosswords::pos::{Column, Line};
 use rio_vt::performer::handler::Handler;
 
 use super::convert::BASIC;
+use crate::scan::Numbers;
 
-/// Most parameters of a sequence that is read here.
-const MOST: usize = 16;
-
-/// Applies a whole sequence, from ESC to its final byte. `false`, with nothing applied, when it is not an ordinary one.
-pub(super) fn apply(sequence: &[u8], terminal: &mut impl Handler) -> bool {
-    let [_, b'[', parameters @ .., last] = sequence else { return false };
-    let Some(numbers) = Numbers::read(parameters) else { return false };
+/// Applies a sequence with this final byte. `false`, with nothing applied, when it is not an ordinary one.
+#[inline]
+pub(super) fn apply(last: u8, numbers: &Numbers, terminal: &mut impl Handler) -> bool {
     match (last, numbers.all()) {
-        (b'm', numbers) => {
-            walk(numbers, |_| {}) && walk(numbers, |attribute| terminal.terminal_attribute(attribute))
-        }
+        (b'm', numbers) => attributes(terminal, numbers),
         (b'H', [row]) => place(terminal, *row, 1),
         (b'H', [row, col]) => place(terminal, *row, *col),
         (b'K', [0]) => erase(terminal, LineClearMode::Right),
@@ -45,50 +40,39 @@ fn erase(terminal: &mut impl Handler, mode: LineClearMode) -> bool {
     true
 }
 
-struct Numbers {
-    values: [u16; MOST],
-    count: usize,
-}
-
-impl Numbers {
-    fn read(parameters: &[u8]) -> Option<Numbers> {
-        let mut numbers = Numbers { values: [0; MOST], count: 1 };
-        for &byte in parameters {
-            let value = &mut numbers.values[numbers.count - 1];
-            match byte {
-                b'0'..=b'9' if *value < 1000 => *value = *value * 10 + u16::from(byte - b'0'),
-                b';' if numbers.count < MOST => numbers.count += 1,
-                _ => return None,
-            }
+/// All of them or none.
+#[inline]
+fn attributes(terminal: &mut impl Handler, numbers: &[u16]) -> bool {
+    match next_attribute(numbers) {
+        // Most sequences set one thing.
+        Some((attribute, [])) => {
+            terminal.terminal_attribute(attribute);
+            true
         }
-        Some(numbers)
-    }
-
-    fn all(&self) -> &[u16] {
-        &self.values[..self.count]
+        Some(_) => walk(numbers, |_| {}) && walk(numbers, |attribute| terminal.terminal_attribute(attribute)),
+        None => false,
     }
 }
 
 /// Goes through the parameters; `false` at the first that is not ordinary.
 fn walk(mut numbers: &[u16], mut apply: impl FnMut(Attr)) -> bool {
-    while let [number, rest @ ..] = numbers {
-        numbers = rest;
-        let attribute = match number {
-            38 | 48 => match color(rest) {
-                Some((color, after)) => {
-                    numbers = after;
-                    if *number == 38 { Attr::Foreground(color) } else { Attr::Background(color) }
-                }
-                None => return false,
-            },
-            _ => match simple(*number) {
-                Some(attribute) => attribute,
-                None => return false,
-            },
-        };
+    while !numbers.is_empty() {
+        let Some((attribute, rest)) = next_attribute(numbers) else { return false };
         apply(attribute);
+        numbers = rest;
     }
     true
+}
+
+/// The first attribute, and what follows it.
+#[inline]
+fn next_attribute(numbers: &[u16]) -> Option<(Attr, &[u16])> {
+    match numbers {
+        [38, rest @ ..] => color(rest).map(|(color, rest)| (Attr::Foreground(color), rest)),
+        [48, rest @ ..] => color(rest).map(|(color, rest)| (Attr::Background(color), rest)),
+        [number, rest @ ..] => simple(*number).map(|attribute| (attribute, rest)),
+        [] => None,
+    }
 }
 
 fn simple(number: u16) -> Option<Attr> {

@@ -25,6 +25,7 @@ pub(crate) use terminal::Outbox;
 pub(crate) use view::{CellView, GridView, RowView, StyleKey, Width};
 
 use crate::modes::{Cursor, Modes};
+use crate::scan::Numbers;
 use crate::size::Size;
 use terminal::Terminal;
 
@@ -74,8 +75,9 @@ impl Engine {
     }
 
     /// Takes a whole sequence of the kinds that make up most of a repaint.
-    pub(crate) fn brief(&mut self, sequence: &[u8]) {
-        if brief::apply(sequence, &mut self.terminal) {
+    pub(crate) fn brief(&mut self, sequence: &[u8], numbers: &Numbers) {
+        let is_applied = sequence.last().is_some_and(|last| brief::apply(*last, numbers, &mut self.terminal));
+        if is_applied {
             self.terminal.earn_repeats(sequence.len());
         } else {
             self.advance(sequence);
@@ -84,22 +86,33 @@ impl Engine {
 
     /// Takes whole sequences and whole characters, no strings.
     pub(crate) fn advance(&mut self, bytes: &[u8]) {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.advance_text(text),
+            Err(_) => self.advance_broken(bytes),
+        }
+    }
+
+    /// The same without an invalid character.
+    pub(crate) fn advance_text(&mut self, text: &str) {
+        self.begin(text.len());
+        match is_word(text.as_bytes()) {
+            true => self.terminal.input_ascii_str(text),
+            false => self.parser.advance(&mut self.terminal, text.as_bytes()),
+        }
+    }
+
+    /// What comes before any input.
+    fn begin(&mut self, bytes: usize) {
         if std::mem::take(&mut self.fail_next) {
             std::panic::resume_unwind(Box::new("failpoint in the emulator"));
         }
-        self.terminal.earn_repeats(bytes.len());
-        if let Some(word) = printable(bytes) {
-            return self.terminal.input_ascii_str(word);
-        }
-        match bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() {
-            true => self.parser.advance(&mut self.terminal, bytes),
-            false => self.advance_broken(bytes),
-        }
+        self.terminal.earn_repeats(bytes);
     }
 
     /// The emulator's decoder returns stale characters after an invalid one, so it never gets to see one:
     /// each becomes a replacement character here, and bare C1 bytes are dropped.
     fn advance_broken(&mut self, bytes: &[u8]) {
+        self.begin(bytes.len());
         for chunk in bytes.utf8_chunks() {
             self.parser.advance(&mut self.terminal, chunk.valid().as_bytes());
             if !matches!(chunk.invalid(), [] | [0x80..=0x9f]) {
@@ -222,10 +235,13 @@ impl Engine {
     }
 }
 
-/// A short run of printable ASCII, such as a word between two colours: the parser has nothing to find in it. Longer
-/// runs are left to the parser, which is as fast on them and stops at their first line feed.
-fn printable(bytes: &[u8]) -> Option<&str> {
+/// Whether this is a short run of printable ASCII, such as a word between two colours: the parser has nothing to find in
+/// it. Longer runs are left to the parser, which is as fast on them and stops at their first line feed.
+fn is_word(bytes: &[u8]) -> bool {
     const SHORT: usize = 256;
-    let is_plain = bytes.len() <= SHORT && bytes.iter().all(|byte| matches!(byte, 0x20..=0x7e));
-    is_plain.then(|| std::str::from_utf8(bytes).ok()).flatten()
+    let (eights, rest) = bytes.as_chunks::<8>();
+    let is_printable = |byte: &u8| matches!(byte, 0x20..=0x7e);
+    // Eight at a time and without a way out between: how long words are cannot be foreseen.
+    let all = |eight: &[u8; 8]| eight.iter().fold(true, |all, byte| all & is_printable(byte));
+    bytes.len() <= SHORT && eights.iter().all(all) && rest.iter().all(is_printable)
 }

@@ -3,6 +3,7 @@
 
 mod home;
 mod seed;
+mod tool;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub use home::Home;
+pub use tool::Tool;
 
 /// The list `cargo xtask setup` installs from, so that both know the same versions.
 const PINS: &str = include_str!("pins.json");

@@ -192,6 +192,17 @@ pub(super) fn saved(effects: &[Effect]) -> Saved {
             Record::RemoveMail(id) => drop(mail.remove(&id)),
             Record::PutTurn(turn) => drop(turns.insert((turn.id, turn.turn), *turn)),
             Record::RemoveTurn { process, turn } => drop(turns.remove(&(process, turn))),
+            Record::PutTimer(timer) => {
+                saved.timers.retain(|kept| kept.timer != timer.timer);
+                saved.timers.push(*timer);
+            }
+            Record::RemoveTimer(timer) => saved.timers.retain(|kept| kept.timer != timer),
+            Record::PutGrant(grant) => saved.grants.push(grant),
+            Record::RemoveGrant(grant) => saved.grants.retain(|kept| kept.grant != grant),
+            Record::PutTrust(trust) => saved.trusts.push(*trust),
+            Record::RemoveTrust(digest) => saved.trusts.retain(|kept| kept.digest != digest),
+            Record::PutQuestion(question) => saved.questions.push(*question),
+            Record::RemoveQuestion(item) => saved.questions.retain(|kept| kept.view.item != item),
             Record::Counters(counters) => saved.counters = counters,
         }
     }

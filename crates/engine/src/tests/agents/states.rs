@@ -193,7 +193,7 @@ fn f8_an_agent_is_named_by_a_manifest_and_only_agents_take_prompts() {
     let mut prompt = command("c");
     prompt.agent.prompt = Some("hello".into());
     for spawn in [bad, prompt] {
-        let ticket = scene.stage.ask(Command::Spawn(Box::new(spawn)));
+        let ticket = scene.stage.ask(Command::Spawn(Box::new(spawn.into())));
         assert_eq!(scene.stage.failure(ticket).code, ErrorCode::InvalidArgs);
     }
 }

@@ -1,0 +1,84 @@
+//! A way to the server for clients that cannot show a token: adds one header to every request and passes the rest on as
+//! it is. Refuses judging: what the server thinks of host, origin or body is what the test wants to hear.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// More than any head of a test.
+const MAX_HEAD: usize = 64 << 10; // 64 KiB
+
+/// Listens until it is dropped.
+pub(crate) struct Relay {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Relay {
+    /// Begins to pass requests on to `server`, each with this header.
+    pub(crate) fn start(server: &str, header: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (is_told, server, header) = (Arc::clone(&is_over), server.to_owned(), header.to_owned());
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if is_told.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (server, header) = (server.clone(), header.clone());
+                // A side that has gone ends its exchange and nothing else.
+                std::thread::spawn(move || drop(exchange(client, &server, &header)));
+            }
+        });
+        Self { address, is_over }
+    }
+
+    /// Where clients find the server.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // Wakes the listener, which then ends.
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+/// One request and its answer. The connection is not kept: the next request needs the header too.
+fn exchange(mut client: TcpStream, server: &str, header: &str) -> io::Result<()> {
+    let mut received = Vec::new();
+    let end = loop {
+        let mut piece = [0; 4096];
+        let count = client.read(&mut piece)?;
+        received.extend_from_slice(&piece[..count]);
+        if let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+            break end;
+        }
+        if count == 0 || received.len() > MAX_HEAD {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    };
+    let (head, rest) = received.split_at(end);
+    let mut server = TcpStream::connect(server)?;
+    for line in head.split(|byte| *byte == b'\n') {
+        if !line.to_ascii_lowercase().starts_with(b"connection:") {
+            server.write_all(&[line.trim_ascii_end(), b"\r\n"].concat())?;
+        }
+    }
+    server.write_all(format!("{header}\r\nConnection: close").as_bytes())?;
+    server.write_all(rest)?;
+    let (mut upwards, mut away) = (client.try_clone()?, server.try_clone()?);
+    std::thread::spawn(move || {
+        drop(io::copy(&mut upwards, &mut away));
+        // A client that hangs up wants no more of the answer either.
+        drop(away.shutdown(Shutdown::Both));
+    });
+    let answered = io::copy(&mut server, &mut client);
+    drop(client.shutdown(Shutdown::Both));
+    answered.map(|_| ())
+}

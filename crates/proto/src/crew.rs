@@ -1,0 +1,336 @@
+//! What is known of timers, grants, trust, presets, scratchpads, ports and the audit log.
+//!
+//! Owns their shapes as clients see them. Refuses decisions: the engine makes them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Name, ProcessId, ProcessView};
+
+/// Where a timer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerStatus {
+    /// It will fire.
+    Armed,
+    /// It keeps the time that is left.
+    Paused,
+    /// It has fired.
+    Fired,
+    /// It will not fire.
+    Cancelled,
+}
+
+/// What a timer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerKind {
+    /// Time.
+    Delay,
+    /// One of its processes to come to rest.
+    IdleAny,
+    /// All of its processes to be at rest.
+    IdleAll,
+}
+
+/// One timer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimerView {
+    /// Its number.
+    pub timer: u64,
+    /// Whom it wakes.
+    pub owner: ProcessId,
+    /// The owner's name.
+    pub owner_name: Name,
+    /// What it waits for.
+    pub kind: TimerKind,
+    /// Where it is.
+    pub status: TimerStatus,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
+    /// What the owner is told.
+    pub body: String,
+    /// Whom it watches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<ProcessId>,
+    /// Milliseconds until it fires at the latest.
+    pub remaining_ms: u64,
+    /// Why it fired or was cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+}
+
+/// A right that a person may grant beyond the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Right {
+    /// Read screens and logs, wait for it.
+    Read,
+    /// Type, resize, signal, end, restart, rename; and read.
+    Drive,
+    /// Give it messages.
+    Message,
+}
+
+/// One grant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantView {
+    /// Its number.
+    pub grant: u64,
+    /// Who may.
+    pub to: ProcessId,
+    /// That one's name.
+    pub to_name: Name,
+    /// What.
+    pub right: Right,
+    /// To whom.
+    pub over: ProcessId,
+    /// That one's name.
+    pub over_name: Name,
+    /// Since when, in milliseconds since the epoch.
+    pub at: u64,
+}
+
+/// What a tree of processes may use up. A limit that is left out is the daemon's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Processes it may spawn in its life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spawns: Option<u32>,
+    /// Processes that may live below it at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<u32>,
+    /// How deep processes below it may be nested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// For how long it may spawn, in milliseconds since its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+}
+
+/// What of a budget is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetUse {
+    /// The limits in force.
+    pub limits: Budget,
+    /// Processes it has spawned.
+    pub spawns: u32,
+    /// Processes that live below it.
+    pub live: u32,
+    /// How deep the caller is: 1 for a process a person started.
+    pub depth: u32,
+    /// Milliseconds since its start.
+    pub wall_ms: u64,
+}
+
+/// How a process tells that it is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ready {
+    /// A regular expression appears in what it prints.
+    Pattern(String),
+    /// It listens on this port.
+    Port(u16),
+}
+
+/// A project: a directory and its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    /// The first 16 hex digits of SHA-256 over its real path.
+    pub key: String,
+    /// Its real path.
+    pub path: String,
+}
+
+/// Whom the daemon takes the caller for, and what it may.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// `human`, or a process's id.
+    pub caller: String,
+    /// The process, for callers that are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Box<ProcessView>>,
+    /// What only Quarterdeck writes into the head of a message to this run. Told to the run itself, nobody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<String>,
+    /// The project it works in.
+    #[serde(default)]
+    pub project: Project,
+    /// The tightest budget it spends from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetUse>,
+    /// Rights beyond the tree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<GrantView>,
+}
+
+/// Something that agents may start without asking.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustView {
+    /// SHA-256 over its content, in hex.
+    pub digest: String,
+    /// The project it was granted for.
+    pub project: Project,
+    /// The preset, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// What it runs, as it was shown to the person.
+    pub command: String,
+    /// Since when, in milliseconds since the epoch.
+    pub at: u64,
+}
+
+/// One preset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PresetView {
+    /// Its name.
+    pub name: String,
+    /// The file it stands in.
+    pub origin: String,
+    /// What it runs; a line of shell is `["/bin/sh", "-c", line]`.
+    pub argv: Vec<String>,
+    /// Where.
+    pub cwd: String,
+    /// The variables it declares.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// It is started again when it fails.
+    #[serde(default)]
+    pub auto_restart: bool,
+    /// It is started again after the machine was.
+    #[serde(default)]
+    pub restore: bool,
+    /// How it tells that it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+    /// Whether agents may start it without asking.
+    pub trusted: bool,
+}
+
+/// A project's presets, and what is wrong with the files they stand in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PresetList {
+    /// The project.
+    pub project: Project,
+    /// The presets by name.
+    pub presets: Vec<PresetView>,
+    /// What does not read, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+}
+
+/// One scratchpad of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PadEntry {
+    /// Its name.
+    pub name: String,
+    /// Its newest revision.
+    pub revision: u64,
+    /// Who wrote that.
+    pub author: String,
+    /// When, in milliseconds since the epoch.
+    pub at: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// What came of something done to scratchpads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PadOutcome {
+    /// Which there are.
+    Listed(Vec<PadEntry>),
+    /// A text.
+    Text {
+        /// Which.
+        name: String,
+        /// The text.
+        content: String,
+        /// Of which revision.
+        revision: u64,
+        /// Who wrote it.
+        author: String,
+    },
+    /// It was changed.
+    Changed {
+        /// Which.
+        name: String,
+        /// Its revision now.
+        revision: u64,
+    },
+    /// Every revision that is kept, oldest first.
+    History(Vec<PadEntry>),
+}
+
+/// A port that a process's tree listens on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortView {
+    /// The port.
+    pub port: u16,
+    /// The address it is bound to.
+    pub address: String,
+    /// Which process of the system listens.
+    pub pid: i32,
+    /// That one's program.
+    pub program: String,
+}
+
+/// One row of the audit log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// When, in milliseconds since the epoch.
+    pub at: u64,
+    /// Who asked: `human`, a process id with its run, `nobody`, `quarterdeck`.
+    pub caller: String,
+    /// For what.
+    pub verb: String,
+    /// On whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// What was decided.
+    pub decision: String,
+    /// Why, or with which arguments.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// The row's hash, over the one before it.
+    pub hash: String,
+}
+
+/// A page of the audit log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditPage {
+    /// Oldest first.
+    pub rows: Vec<AuditEntry>,
+    /// What a walk over the whole chain found, if one was asked for: none, or what is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<AuditVerdict>,
+}
+
+/// What a walk over the chain of hashes found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditVerdict {
+    /// Every row fits.
+    Intact {
+        /// How many rows there are.
+        rows: u64,
+        /// The hash of the newest.
+        head: String,
+    },
+    /// From this row on it is not what was written.
+    Broken {
+        /// Counted from one.
+        row: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// A question or a call for attention is in the inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The item; `wait` takes it.
+    pub item: u64,
+}

@@ -1,0 +1,229 @@
+//! The verbs by which agents lead agents, and by which people keep the leash.
+//!
+//! Owns the arguments of timers, scratchpads, questions, grants, trust, presets and the audit log. Refuses judging them.
+
+use serde::{Deserialize, Serialize};
+
+use super::Target;
+use crate::crew::Right;
+
+/// When a timer fires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerWhen {
+    /// After this many milliseconds.
+    After(u64),
+    /// When one of these comes to rest after now.
+    IdleAny(TimerWatch),
+    /// When all of these are at rest, which they may be already.
+    IdleAll(TimerWatch),
+}
+
+/// Whom a timer watches, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimerWatch {
+    /// Which processes.
+    pub processes: Vec<Target>,
+    /// Fire at the latest after this many milliseconds.
+    pub max_wait_ms: u64,
+}
+
+/// Arguments of `set_timer`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetTimer {
+    /// Whom it wakes; left out: the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Target>,
+    /// When.
+    pub when: TimerWhen,
+    /// What the owner is told.
+    pub body: String,
+    /// Its name, for people and for the head of the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Chosen by the caller: the same key again gives the same timer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// What is done to a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerChange {
+    /// It never fires.
+    Cancel,
+    /// It keeps the time that is left.
+    Pause,
+    /// It goes on with the time that was left.
+    Resume,
+}
+
+/// Arguments of `change_timer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeTimer {
+    /// Which.
+    pub timer: u64,
+    /// What.
+    pub change: TimerChange,
+}
+
+/// Arguments of `pad`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pad {
+    /// A directory of the project; left out: the caller's own. A process has no choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// What is done.
+    pub act: PadAct,
+}
+
+/// What is done to scratchpads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PadAct {
+    /// Which there are.
+    List(super::Nothing),
+    /// Its text; of an older revision if one is named.
+    Read {
+        /// Which.
+        name: String,
+        /// As it was then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revision: Option<u64>,
+    },
+    /// Replaces its text, or makes it.
+    Write {
+        /// Which.
+        name: String,
+        /// Its whole text.
+        content: String,
+        /// The revision the caller has seen, 0 for none; left out: any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected_revision: Option<u64>,
+    },
+    /// Adds to its end, or makes it.
+    Append {
+        /// Which.
+        name: String,
+        /// What.
+        text: String,
+    },
+    /// Takes it away; its history stays.
+    Delete {
+        /// Which.
+        name: String,
+        /// The revision the caller has seen; left out: any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected_revision: Option<u64>,
+    },
+    /// Gives it another name.
+    Rename {
+        /// Which.
+        name: String,
+        /// Its new name.
+        to: String,
+    },
+    /// Every revision that is kept.
+    History {
+        /// Which.
+        name: String,
+    },
+}
+
+/// Arguments of `ask`: a question to the person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// What is asked.
+    pub question: String,
+    /// What may be answered; empty: any text.
+    #[serde(default)]
+    pub options: Vec<String>,
+}
+
+/// Arguments of `attention`: the person should look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attention {
+    /// Why.
+    pub reason: String,
+}
+
+/// Arguments of `select`: faces show this process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Select {
+    /// Which.
+    pub target: Target,
+}
+
+/// Arguments of `ports`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ports {
+    /// Of which process.
+    pub target: Target,
+}
+
+/// Arguments of `grant`: a right that the tree does not give. Only people grant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Who may.
+    pub to: Target,
+    /// What.
+    pub right: Right,
+    /// To whom.
+    pub over: Target,
+}
+
+/// Arguments of `revoke`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revoke {
+    /// Which grant.
+    pub grant: u64,
+}
+
+/// Arguments of `presets`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presets {
+    /// A directory of the project; left out: the caller's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// Arguments of `trust`: what agents may start from now on. Only people trust.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trust {
+    /// A directory of the project; left out: the daemon's home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// What.
+    pub what: TrustWhat,
+}
+
+/// What is trusted, each as it is at this moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrustWhat {
+    /// A preset.
+    Preset(String),
+    /// The project's own list of commands that need no question.
+    Policy(super::Nothing),
+}
+
+/// Arguments of `distrust`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distrust {
+    /// The digest of what was trusted, or the beginning of it.
+    pub digest: String,
+}
+
+/// Arguments of `audit`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    /// From this moment on, in milliseconds since the epoch.
+    #[serde(default)]
+    pub since: u64,
+    /// At most this many rows, the newest; 200 when left out, 10,000 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Also walk the whole chain of hashes.
+    #[serde(default)]
+    pub verify: bool,
+}
