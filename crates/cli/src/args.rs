@@ -8,9 +8,10 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agents, answer, attach, close, completions, daemon, doctor, explain, hook, inbox, key, kill, logs, man,
-    mcp, paste, ps, read, record, rename, resize, restart, result, resume, schema, search, send, shutdown,
-    skills, spawn, status, tell, wait,
+    agents, answer, ask, attach, attention, audit, close, completions, daemon, doctor, explain, grant,
+    grants, hook, inbox, key, kill, logs, man, mcp, pads, paste, ports, presets, ps, read, record, rename,
+    resize, restart, result, resume, revoke, schema, search, select, send, shutdown, skills, spawn, status,
+    tell, timers, trust, wait, whoami,
 };
 use crate::errors::{self, CliError};
 
@@ -32,7 +33,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    Spawn(spawn::SpawnArgs),
+    Spawn(Box<spawn::SpawnArgs>),
     Ps(ps::PsArgs),
     Attach(attach::AttachArgs),
     Send(send::SendArgs),
@@ -47,6 +48,8 @@ pub(crate) enum Verb {
     Result(result::ResultArgs),
     Inbox(inbox::InboxArgs),
     Answer(answer::AnswerArgs),
+    Ask(ask::AskArgs),
+    Attention(attention::AttentionArgs),
     Explain(explain::ExplainArgs),
     Agents(agents::AgentsArgs),
     Resume(resume::ResumeArgs),
@@ -55,6 +58,17 @@ pub(crate) enum Verb {
     Close(close::CloseArgs),
     Rename(rename::RenameArgs),
     Resize(resize::ResizeArgs),
+    Select(select::SelectArgs),
+    Ports(ports::PortsArgs),
+    Pads(pads::PadsArgs),
+    Timers(timers::TimersArgs),
+    Presets(presets::PresetsArgs),
+    Trust(trust::TrustArgs),
+    Grant(grant::GrantArgs),
+    Grants(grants::GrantsArgs),
+    Revoke(revoke::RevokeArgs),
+    Audit(audit::AuditArgs),
+    Whoami(whoami::WhoamiArgs),
     Status(status::StatusArgs),
     Shutdown(shutdown::ShutdownArgs),
     Doctor(doctor::DoctorArgs),
@@ -102,11 +116,16 @@ mod tests {
 
     #[test]
     fn every_verb_and_every_argument_has_a_help_text() {
-        for verb in Cli::command().get_subcommands() {
+        check_help(&Cli::command());
+    }
+
+    fn check_help(command: &clap::Command) {
+        for verb in command.get_subcommands() {
             assert!(verb.get_about().is_some(), "{}", verb.get_name());
             for argument in verb.get_arguments() {
                 assert!(argument.get_help().is_some(), "{} {}", verb.get_name(), argument.get_id());
             }
+            check_help(verb);
         }
     }
 

@@ -37,6 +37,9 @@ pub(crate) enum CliError {
     /// Anything that this side found out, in the daemon's words.
     #[error(transparent)]
     Own(Failure),
+    /// The same error, with a next step that only the verb knows.
+    #[error("{0}")]
+    Hinted(Box<CliError>, String),
 }
 
 impl CliError {
@@ -49,6 +52,21 @@ impl CliError {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io(what, error)
+    }
+
+    /// The same error with this as its next step.
+    pub(crate) fn hinted(self, hint: impl Into<String>) -> Self {
+        Self::Hinted(Box::new(self), hint.into())
+    }
+
+    /// What the daemon said; where it found nothing and gave no next step, this is the next step.
+    pub(crate) fn missing(hint: &'static str) -> impl FnOnce(ClientError) -> Self {
+        move |error| match &error {
+            ClientError::Failed(failure) if failure.code == ErrorCode::NotFound && failure.hint.is_none() => {
+                Self::from(error).hinted(hint)
+            }
+            _ => error.into(),
+        }
     }
 
     /// Writing the output failed.
@@ -66,10 +84,11 @@ impl CliError {
             Self::Client(ClientError::Broken(_)) => "broken".to_owned(),
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => word(failure.code),
             Self::Io(..) | Self::BrokenPipe => "io".to_owned(),
+            Self::Hinted(error, _) => error.code(),
         }
     }
 
-    fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Client(ClientError::Unreachable(_)) => Some("`qd doctor` finds out why".to_owned()),
             Self::Client(ClientError::Version { .. }) => Some(
@@ -83,6 +102,16 @@ impl CliError {
                 failure.hint.clone().or_else(|| default_hint(failure.code).map(str::to_owned))
             }
             Self::Io(..) | Self::BrokenPipe => None,
+            Self::Hinted(_, hint) => Some(hint.clone()),
+        }
+    }
+
+    /// What the daemon said, if it did.
+    fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => Some(failure),
+            Self::Hinted(error, _) => error.failure(),
+            Self::Client(_) | Self::Io(..) | Self::BrokenPipe => None,
         }
     }
 
@@ -93,6 +122,7 @@ impl CliError {
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => exit_for(failure.code),
             Self::Io(..) => FAILED,
             Self::BrokenPipe => 0,
+            Self::Hinted(error, _) => error.exit(),
         }
     }
 }
@@ -110,6 +140,7 @@ fn default_hint(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::NotFound => Some("`qd ps` lists what there is"),
         ErrorCode::NotRunning => Some("`qd restart` starts it again"),
+        ErrorCode::NeedsTrust => Some("a person answers it in `qd inbox`; then ask again"),
         _ => None,
     }
 }
@@ -164,6 +195,13 @@ fn told(error: &CliError, is_json: bool) -> String {
         if let Some(hint) = hint {
             body["hint"] = hint.into();
         }
+        // What a program needs to go on: the revision there is now, the question that waits for a person.
+        if let Some(revision) = error.failure().and_then(|failure| failure.revision) {
+            body["revision"] = revision.into();
+        }
+        if let Some(item) = error.failure().and_then(|failure| failure.item) {
+            body["item"] = item.into();
+        }
         return format!("{}\n", json!({ "error": body }));
     }
     let hint = hint.map(|hint| format!("hint: {}\n", Printable(&hint))).unwrap_or_default();
@@ -191,6 +229,11 @@ mod tests {
             (failed(ErrorCode::Denied), 4),
             (failed(ErrorCode::Unauthorized), 4),
             (failed(ErrorCode::WorkspaceMismatch), 4),
+            (failed(ErrorCode::NotRelated), 4),
+            (failed(ErrorCode::NeedsTrust), 4),
+            (failed(ErrorCode::BudgetExceeded), 4),
+            (failed(ErrorCode::Denied).hinted("h"), 4),
+            (failed(ErrorCode::Busy), 7),
             (failed(ErrorCode::Timeout), 5),
             (ClientError::Unreachable("m".into()).into(), 6),
             (ClientError::Version { ours: 1, theirs: 2 }.into(), 6),
@@ -218,5 +261,24 @@ mod tests {
             unreachable.contains("\"code\":\"unreachable\"") && unreachable.contains("\"hint\""),
             "{unreachable}"
         );
+    }
+    #[test]
+    fn a_program_is_told_the_revision_and_the_item_that_it_needs() {
+        let conflict = ClientError::Failed(Failure::new(ErrorCode::Conflict, "m").revision(7));
+        let conflict = super::told(&CliError::from(conflict).hinted("h"), true);
+        assert_eq!(
+            conflict,
+            "{\"error\":{\"code\":\"conflict\",\"hint\":\"h\",\"message\":\"m\",\"revision\":7}}\n"
+        );
+        let trust = super::told(&CliError::Own(Failure::new(ErrorCode::NeedsTrust, "m").item(3)), true);
+        assert!(trust.contains("\"item\":3") && trust.contains("qd inbox"), "{trust}");
+    }
+
+    #[test]
+    fn the_daemons_own_hint_wins_over_the_verbs() {
+        let failed = |failure: Failure| CliError::missing("verb")(ClientError::Failed(failure)).hint();
+        assert_eq!(failed(Failure::new(ErrorCode::NotFound, "m")).as_deref(), Some("verb"));
+        assert_eq!(failed(Failure::new(ErrorCode::NotFound, "m").hint("own")).as_deref(), Some("own"));
+        assert_eq!(failed(Failure::new(ErrorCode::Denied, "m")), None);
     }
 }

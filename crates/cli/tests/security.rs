@@ -8,18 +8,29 @@
     reason = "a test that cannot be set up has failed, and one that cannot be run here says so"
 )]
 
+#[path = "security/audit.rs"]
+mod audit;
 #[path = "security/door.rs"]
 mod door;
 #[path = "security/identity.rs"]
 mod identity;
+#[path = "security/inside.rs"]
+mod inside;
 #[path = "security/limits.rs"]
 mod limits;
+#[path = "security/ports.rs"]
+mod ports;
 #[path = "security/seclusion.rs"]
 mod seclusion;
 #[path = "security/terminals.rs"]
 mod terminals;
+#[path = "security/token.rs"]
+mod token;
+#[path = "security/verbs.rs"]
+mod verbs;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
+const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
 
 /// Somebody else.
 const NOBODY: &str = "65534";

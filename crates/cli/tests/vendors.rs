@@ -4,15 +4,25 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+#[path = "vendors/clients.rs"]
+mod clients;
 #[path = "vendors/crew.rs"]
 mod crew;
 #[path = "vendors/first_meeting.rs"]
 mod first_meeting;
+#[path = "vendors/leading.rs"]
+mod leading;
+#[path = "vendors/leading_stage.rs"]
+mod leading_stage;
 #[path = "vendors/life.rs"]
 mod life;
 #[path = "vendors/limits.rs"]
 mod limits;
 #[path = "vendors/traces.rs"]
 mod traces;
+
+#[path = "mcp/proxy.rs"]
+#[expect(dead_code, clippy::panic, reason = "the rest of it is for the tests of the server")]
+mod proxy;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");

@@ -8,7 +8,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use proto::event::Announcement;
@@ -26,6 +26,11 @@ use crate::{ClientError, ready};
 const READ_SIZE: usize = 256 << 10; // 256 KiB
 /// Most things that may arrive while one call waits for its answer; more means the daemon has lost its mind.
 const MAX_QUEUED: usize = 65_536;
+
+/// The variable that names the file with the token of the run this process lives in.
+pub(crate) const TOKEN_FILE: &str = "QD_TOKEN_FILE";
+/// Longest token that is read.
+const MAX_TOKEN: u64 = 1024;
 
 /// Something the daemon sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +53,8 @@ pub struct Connection {
     queue: VecDeque<Incoming>,
     next_id: u64,
     buffer: Vec<u8>,
+    /// The directory of the socket: only a token that this daemon made is shown to it.
+    runtime: PathBuf,
 }
 
 impl Connection {
@@ -65,12 +72,14 @@ impl Connection {
             queue: VecDeque::new(),
             next_id: 1,
             buffer: vec![0; READ_SIZE],
+            runtime: path.parent().map(Path::to_owned).unwrap_or_default(),
         })
     }
 
     /// Says hello: from here on every verb is answered.
     pub fn hello(&mut self) -> Result<Welcome, ClientError> {
-        let hello = Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token: None };
+        let token = own_token(&self.runtime);
+        let hello = Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token };
         match self.call(Request::Hello(hello)) {
             Ok(Reply::Welcome(welcome)) if welcome.protocol == PROTOCOL => Ok(welcome),
             Ok(Reply::Welcome(welcome)) => {
@@ -232,6 +241,19 @@ impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
+}
+
+/// The token of the run this process lives in, if that run is one of the daemon whose directory this is. Read anew for
+/// every hello: a proxy that outlives a run must not keep its token. None is no failure: lineage decides then.
+fn own_token(runtime: &Path) -> Option<String> {
+    let path = PathBuf::from(std::env::var_os(TOKEN_FILE)?);
+    if runtime.as_os_str().is_empty() || !path.starts_with(runtime) {
+        return None;
+    }
+    let mut token = String::new();
+    std::fs::File::open(path).ok()?.take(MAX_TOKEN).read_to_string(&mut token).ok()?;
+    let token = token.trim_end();
+    (!token.is_empty()).then(|| token.to_owned())
 }
 
 /// One input frame, header and bytes together so that it leaves in one write.

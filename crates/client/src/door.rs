@@ -34,7 +34,8 @@ pub struct Door {
 }
 
 impl Door {
-    /// The daemon of `places`; `exe` is the `qd` that is started as one when nobody listens.
+    /// The daemon of `places`; `exe` is the `qd` that is started as one when nobody listens, unless this process lives
+    /// in a run: a daemon that descends from a holder ends with that run, and all it holds with it.
     #[must_use]
     pub fn new(places: Places, exe: PathBuf) -> Self {
         Self { places, exe: Some(exe), daemon: None, private: None }
@@ -106,6 +107,11 @@ impl Door {
     }
 
     fn start(&mut self, exe: &Path, deadline: Instant) -> Result<(), ClientError> {
+        if launch::is_inside_a_run() {
+            let why = "no daemon runs, and none is started from inside a process of Quarterdeck: it would end with it; \
+                       any qd outside starts one";
+            return Err(ClientError::Unreachable(why.to_owned()));
+        }
         self.reap();
         self.daemon = Some(launch::start(exe, &self.places, Bond::Free, deadline)?);
         Ok(())

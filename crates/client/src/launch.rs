@@ -11,10 +11,20 @@ use std::time::Instant;
 
 use proto::{Places, Printable};
 
+use crate::connection::TOKEN_FILE;
 use crate::{ClientError, ready};
 
 /// Longest first line that is believed to come from a daemon.
 const MAX_LINE: usize = 4096;
+
+/// Set in every process of every run.
+const RUN_MARK: &str = "QD_RUN_TOKEN";
+
+/// Whether this process lives in a run. Vendors that clean the environment of what they start hand on what their
+/// configuration names, and that has the token's file.
+pub(crate) fn is_inside_a_run() -> bool {
+    [RUN_MARK, TOKEN_FILE].iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
 
 /// Whose life a daemon shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +47,9 @@ pub(crate) fn start(
     command.arg("daemon").args((bond == Bond::Starter).then_some("--ephemeral"));
     command.env("QD_RUNTIME_DIR", &places.runtime);
     command.env("QD_DATA_DIR", &places.data).env("QD_CONFIG_DIR", &places.config);
-    // A daemon started from inside a run must not carry that run's marks: whoever sweeps the run would end it too.
-    for mark in ["QD_RUN_TOKEN", "QD_PROCESS_ID", "QD_TASK_ID", "QD_WORKSPACE_ID", "QD_SESSION_ID"] {
+    // A private daemon started from inside a run must not carry that run's marks: whoever sweeps the run would end it
+    // before its starter has told it to end.
+    for mark in [RUN_MARK, TOKEN_FILE, "QD_PROCESS_ID", "QD_TASK_ID", "QD_WORKSPACE_ID", "QD_SESSION_ID"] {
         command.env_remove(mark);
     }
     command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());

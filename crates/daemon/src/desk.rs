@@ -1,12 +1,14 @@
 //! The engine's shell: asks and facts in, effects out, one at a time.
 //!
-//! Owns the engine, the unanswered tickets and the alarm. Refuses deciding: it only carries.
+//! Owns the engine, the unanswered tickets, the alarm and what is being typed for the engine. Refuses deciding: it only
+//! carries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Answer, Caller, Command, Engine, Input, Ticket};
+use engine::input::{JobId, Typing};
+use engine::{Answer, AuditNote, Caller, Command, Effect, Engine, Fact, Input, Keystrokes, Ticket};
 use proto::Failure;
 use proto::event::Announcement;
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -90,6 +92,8 @@ pub(crate) struct Desk {
     asks: mpsc::Receiver<Ask>,
     facts: mpsc::Receiver<Input>,
     tickets: HashMap<Ticket, oneshot::Sender<Answered>>,
+    /// What is being typed for the engine, in words that tell nothing of it; each ends with a fact.
+    typing: HashMap<JobId, String>,
     alarm: Alarm,
 }
 
@@ -117,7 +121,8 @@ impl Channels {
 impl Desk {
     pub(crate) fn new(engine: Engine, hands: Hands, channels: Channels) -> std::io::Result<Self> {
         let Channels { asks, facts, .. } = channels;
-        Ok(Self { engine, hands, asks, facts, tickets: HashMap::new(), alarm: Alarm::new()? })
+        let (tickets, typing) = (HashMap::new(), HashMap::new());
+        Ok(Self { engine, hands, asks, facts, tickets, typing, alarm: Alarm::new()? })
     }
 
     /// Works until the engine says stop.
@@ -144,7 +149,40 @@ impl Desk {
         if let Input::CallerGone { ticket } = &input {
             self.tickets.remove(ticket);
         }
-        let effects = self.engine.handle(clock::now(), input);
+        let typed = self.typed(&input);
+        let mut effects = self.engine.handle(clock::now(), input);
+        effects.extend(typed.map(Effect::Audit));
+        for effect in &effects {
+            if let Effect::Type { job, what, .. } = effect {
+                self.typing.insert(*job, size(what));
+            }
+        }
         self.hands.carry_out(effects, &mut self.tickets).await
+    }
+
+    /// What was typed for the engine, now that it is known to have reached a terminal.
+    fn typed(&mut self, input: &Input) -> Option<AuditNote> {
+        let Input::Fact { run, fact: Fact::TypingDone { job, outcome } } = input else { return None };
+        let what = self.typing.remove(job)?;
+        let detail = match outcome {
+            Typing::Done => what,
+            Typing::Partial => format!("a part of {what}"),
+            Typing::Dialog
+            | Typing::Stale
+            | Typing::NoEcho
+            | Typing::Draft
+            | Typing::HumanTyping
+            | Typing::Gone => return None,
+        };
+        let (target, decision) = (Some(run.process.to_string()), "allowed".to_owned());
+        Some(AuditNote { caller: None, verb: "type", target, decision, detail })
+    }
+}
+
+/// How much is typed, without a word of it.
+fn size(what: &Keystrokes) -> String {
+    match what {
+        Keystrokes::Paste(text) => format!("{} bytes", text.len()),
+        Keystrokes::Keys(keys) => format!("{} keys", keys.len()),
     }
 }

@@ -12,13 +12,14 @@ use engine::{Answer, Effect, Fact, Input, Record, RunKey, StartRun, Ticket};
 use holder::Launcher;
 use proto::Places;
 use proto::event::Announcement;
+use store::Change;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::agents::Agents;
 use crate::desk::Answered;
-use crate::records::Records;
+use crate::records::{self, Records};
 use crate::screens::{Order, Screens, TypeJob};
-use crate::{launch, pattern};
+use crate::{launch, pattern, ports};
 
 /// How long typing for a program waits for somebody else's writing to end.
 const TURN: Duration = Duration::from_secs(10);
@@ -43,8 +44,8 @@ impl Hands {
         effects: Vec<Effect>,
         tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>,
     ) -> bool {
-        // One transaction for all records of one decision, before anybody hears of it.
-        let mut records: Vec<Record> = Vec::new();
+        // One transaction for all records of one decision and its rows of the audit log, before anybody hears of it.
+        let mut changes: Vec<Change> = Vec::new();
         let mut rest: Vec<Effect> = Vec::with_capacity(effects.len());
         for effect in effects {
             match effect {
@@ -52,13 +53,14 @@ impl Hands {
                     if let Record::Remove(process) = record {
                         self.agents.forget(process);
                     }
-                    records.push(record);
+                    changes.extend(records::change(record));
                 }
+                Effect::Audit(note) => changes.push(records::audit(note)),
                 other => rest.push(other),
             }
         }
-        if !records.is_empty() {
-            self.records.keep(records).await;
+        if !changes.is_empty() {
+            self.records.keep(changes).await;
         }
         let mut stops = false;
         for effect in rest {
@@ -77,7 +79,7 @@ impl Hands {
                     self.say(run, Fact::TreeGone);
                 }
             }
-            Effect::Sweep { run, .. } => {
+            Effect::Sweep { run } => {
                 if !self.screens.order(run, Order::Sweep(run)) {
                     self.say(run, Fact::Lost { final_offset: 0 });
                 }
@@ -106,8 +108,8 @@ impl Hands {
                 let _nobody = self.events.send(Arc::new(announcement));
             }
             Effect::Reply { ticket, result } => answer(tickets, ticket, *result),
-            Effect::AwaitPort { .. } | Effect::Audit(_) => {}
-            Effect::Record(_) => {} // Kept before anything else was done.
+            Effect::AwaitPort { run, port } => self.await_port(run, port),
+            Effect::Record(_) | Effect::Audit(_) => {} // Kept before anything else was done.
             Effect::Stop => return true,
         }
         false
@@ -158,6 +160,15 @@ impl Hands {
             // The daemon is ending when nobody listens.
             drop(facts.send(Input::Fact { run, fact: Fact::TypingDone { job, outcome } }).await);
         }));
+    }
+
+    /// Says when a run's tree listens on a port; nobody says it for a run that is not there.
+    fn await_port(&self, run: RunKey, port: u16) {
+        if let Some(handle) = self.screens.find(run) {
+            drop(tokio::spawn(ports::watch(handle, port, self.facts.clone())));
+        } else {
+            tracing::debug!(?run, "a port of a run that is not hosted any more");
+        }
     }
 
     fn watch(&self, run: RunKey, wait: engine::WaitId, text: &str, since: Option<u64>) {

@@ -11,12 +11,15 @@
 //! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the desk; orders it cannot take are refused and logged, and the engine gives up waiting | the process ends |
 //! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the desk; the vendor's server waits for it | its run is over or let go |
 //! | `agent-version` (1 thread per launch, short) | nothing | one program's output | a fact | is waited for by nobody | the program has answered, or its time is over |
-//! | `store` (1 thread) | the database | bounded batches | acks | the desk waits: losing a record is worse | its queue closes |
+//! | `port` (1 async task per awaited port) | nothing | a timer: the kernel announces no listening socket | a fact | waits for the desk | the port is open, or its run is over |
+//! | `pads-watch` (1 thread) | which project each watch is | inotify on the scratchpads | announcements, through the store's pads | waits for the desk | the process ends |
+//! | `store` (1 thread) | the database | bounded batches and questions about the audit log | acks, pages | the desk waits: losing a record is worse | its queue closes |
 //! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the desk ends |
 //! | connection (1 per client, async) | its stream | frames | frames | lagging events become `resync`, log overruns become gaps | the peer closes |
 //!
 //! Reading order: `start` (becoming the only daemon), `adopt` (what an earlier one left), `desk` (the engine's shell),
-//! `effects`, `screens` (the data plane), `agents` (vendors' programs outside of their terminals), `door` (the way in).
+//! `effects`, `screens` (the data plane), `agents` (vendors' programs outside of their terminals), `project`, `presets`,
+//! `policy` and `warrant` (what agents may start), `pads`, `door` (the way in).
 
 mod adopt;
 mod agents;
@@ -28,10 +31,17 @@ mod door;
 mod effects;
 mod launch;
 mod notify;
+mod pads;
 mod pattern;
+mod policy;
+mod ports;
+mod presets;
+mod project;
 mod records;
 mod screens;
 mod start;
+mod tokens;
+mod warrant;
 
 use std::path::PathBuf;
 

@@ -3,26 +3,38 @@
 //! Owns the database while the daemon runs. Refuses losing a record: what could not be written is kept and written
 //! with the next batch, and the user is told in `status`.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Counters, Record, Saved};
+use engine::{AuditNote, Caller, Counters, Record, Saved};
+use proto::crew::{AuditEntry, AuditPage, AuditVerdict};
+use proto::request::Audit;
+use proto::{ErrorCode, Failure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use store::{Change, Store};
+use store::{AuditCheck, AuditRow, Change, Store, StoreError};
 use tokio::sync::oneshot;
 
-/// Batches that may wait. Full-queue policy: the desk waits.
-const BATCHES: usize = 64;
+/// Batches and questions that may wait. Full-queue policy: whoever brings one waits.
+const JOBS: usize = 64;
 /// How often a failed write is tried again while nothing new comes.
 const RETRY: Duration = Duration::from_secs(2);
 /// Changes kept while the disk refuses them; older states of the same process are replaced first.
 const MAX_KEPT: usize = 10_000;
 
-struct Batch {
-    changes: Vec<Change>,
-    ack: oneshot::Sender<()>,
+/// Rows of the audit log in one answer when nothing is said, and at most.
+const ROWS: std::ops::RangeInclusive<u32> = 200..=10_000;
+/// Bytes of rows in one answer: a line of the protocol has at most 4 MiB.
+const MAX_PAGE: usize = 3 << 20; // 3 MiB
+
+enum Job {
+    /// Make these durable, then say so.
+    Batch(Vec<Change>, oneshot::Sender<()>),
+    /// What the audit log says, everything before it included.
+    Audit(Audit, oneshot::Sender<Result<AuditPage, StoreError>>),
+    /// Close the database, then say so.
+    Close(oneshot::Sender<()>),
 }
 
 /// What the user should know, shown in `status`.
@@ -31,31 +43,88 @@ pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
 /// The way to the store's thread.
 #[derive(Clone)]
 pub(crate) struct Records {
-    batches: SyncSender<Batch>,
+    jobs: SyncSender<Job>,
 }
 
 impl Records {
     /// Gives the database its thread.
     pub(crate) fn start(store: Store, warnings: Warnings) -> std::io::Result<Self> {
-        let (batches, queue) = sync_channel(BATCHES);
+        let (jobs, queue) = sync_channel(JOBS);
         std::thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || Keeper { store, warnings }.work(&queue))?;
-        Ok(Self { batches })
+        Ok(Self { jobs })
     }
 
-    /// Makes records durable; returns when they are, or when they are kept because the disk refuses them.
-    pub(crate) async fn keep(&self, records: Vec<Record>) {
+    /// Makes changes durable; returns when they are, or when they are kept because the disk refuses them.
+    pub(crate) async fn keep(&self, changes: Vec<Change>) {
         let (ack, done) = oneshot::channel();
-        let changes = records.into_iter().filter_map(change).collect();
-        if self.batches.send(Batch { changes, ack }).is_ok() {
+        self.post(Job::Batch(changes, ack)).await;
+        // The thread ends only with the daemon.
+        let _was_done = done.await;
+    }
+
+    /// Writes down what was decided outside of the engine; returns when it is written.
+    pub(crate) async fn note(&self, note: AuditNote) {
+        self.keep(vec![audit(note)]).await;
+    }
+
+    /// The same for those who cannot wait, because they are being given up.
+    pub(crate) fn note_soon(&self, note: AuditNote) {
+        let records = self.clone();
+        // Without a runtime the daemon has ended, and its store with it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            drop(runtime.spawn(async move { records.note(note).await }));
+        }
+    }
+
+    /// What the audit log says.
+    pub(crate) async fn audit_page(&self, wish: Audit) -> Result<AuditPage, Failure> {
+        let (reply, page) = oneshot::channel();
+        self.post(Job::Audit(wish, reply)).await;
+        let ending = |_| Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
+        let unreadable = |error: StoreError| Failure::new(ErrorCode::Internal, error.to_string());
+        page.await.map_err(ending)?.map_err(unreadable)
+    }
+
+    /// Closes the database, so that its file stands alone. Nothing is kept any more after this.
+    pub(crate) async fn close(&self) {
+        let (ack, done) = oneshot::channel();
+        self.post(Job::Close(ack)).await;
+        let _was_done = done.await;
+    }
+
+    /// Hands a job over. A full queue is waited for where waiting blocks nobody else.
+    async fn post(&self, job: Job) {
+        if let Err(TrySendError::Full(job)) = self.jobs.try_send(job) {
+            let jobs = self.jobs.clone();
             // The thread ends only with the daemon.
-            let _was_done = done.await;
+            let _was_taken = tokio::task::spawn_blocking(move || jobs.send(job)).await;
         }
     }
 }
 
-fn change(record: Record) -> Option<Change> {
+/// A decision as a row of the audit log.
+pub(crate) fn audit(note: AuditNote) -> Change {
+    let caller = match note.caller {
+        None => "quarterdeck".to_owned(),
+        Some(Caller::Human) => "human".to_owned(),
+        Some(Caller::Nobody) => "nobody".to_owned(),
+        Some(Caller::Process(run)) => format!("{}.{}", run.process, run.run),
+    };
+    Change::Audit(AuditRow {
+        at_ms: i64::try_from(crate::clock::now().wall_ms).unwrap_or(i64::MAX),
+        caller,
+        verb: note.verb.to_owned(),
+        target: note.target,
+        decision: note.decision,
+        detail: note.detail,
+        hash: String::new(),
+    })
+}
+
+/// A record as the store takes it.
+pub(crate) fn change(record: Record) -> Option<Change> {
     match record {
         Record::Put(process) => {
             let document = serde_json::to_string(&*process).ok()?;
@@ -175,25 +244,51 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn work(mut self, queue: &Receiver<Batch>) {
+    fn work(mut self, queue: &Receiver<Job>) {
         let mut kept: Vec<Change> = Vec::new();
         loop {
-            let batch = if kept.is_empty() {
+            let job = if kept.is_empty() {
                 queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
                 queue.recv_timeout(RETRY)
             };
-            match batch {
-                Ok(batch) => {
-                    kept.extend(batch.changes);
+            match job {
+                Ok(Job::Batch(changes, ack)) => {
+                    kept.extend(changes);
                     kept = self.write(kept);
                     // Whoever asked may have gone.
-                    let _gone = batch.ack.send(());
+                    let _gone = ack.send(());
+                }
+                Ok(Job::Audit(wish, reply)) => {
+                    let _gone = reply.send(self.audit_page(wish));
+                }
+                Ok(Job::Close(ack)) => {
+                    self.write(kept);
+                    drop(self.store);
+                    let _gone = ack.send(());
+                    return;
                 }
                 Err(RecvTimeoutError::Timeout) => kept = self.write(kept),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
+    }
+
+    fn audit_page(&self, wish: Audit) -> Result<AuditPage, StoreError> {
+        let since = i64::try_from(wish.since).unwrap_or(i64::MAX);
+        let limit = wish.limit.unwrap_or(*ROWS.start()).min(*ROWS.end());
+        // The store gives the oldest first and people want the newest.
+        let rows = self.store.audit_rows(since, usize::MAX)?;
+        let mut room = MAX_PAGE;
+        let fits = |entry: &AuditEntry| {
+            let length = serde_json::to_string(entry).map_or(0, |text| text.len());
+            room.checked_sub(length).map(|left| room = left).is_some()
+        };
+        let newest = rows.into_iter().rev().take(limit as usize).map(entry);
+        let mut rows: Vec<AuditEntry> = newest.take_while(fits).collect();
+        rows.reverse();
+        let verified = wish.verify.then(|| self.store.verify_audit().map(verdict)).transpose()?;
+        Ok(AuditPage { rows, verified })
     }
 
     /// Writes what it can; what is left to be tried again.
@@ -211,6 +306,25 @@ impl Keeper {
                 changes
             }
         }
+    }
+}
+
+fn entry(row: AuditRow) -> AuditEntry {
+    AuditEntry {
+        at: u64::try_from(row.at_ms).unwrap_or(0),
+        caller: row.caller,
+        verb: row.verb,
+        target: row.target,
+        decision: row.decision,
+        detail: row.detail,
+        hash: row.hash,
+    }
+}
+
+fn verdict(check: AuditCheck) -> AuditVerdict {
+    match check {
+        AuditCheck::Intact { rows, head } => AuditVerdict::Intact { rows, head },
+        AuditCheck::Broken { row, reason } => AuditVerdict::Broken { row, reason },
     }
 }
 

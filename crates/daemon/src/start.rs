@@ -148,10 +148,11 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     let own = (Arc::clone(&places), options.exe.clone(), screens.clone());
     let agents = Agents::start(own.0, own.1, own.2, facts, Arc::clone(&warnings))
         .map_err(system("cannot watch agents' files"))?;
+    let records = Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?;
     let hands = Hands {
         screens: screens.clone(),
         agents: agents.clone(),
-        records: Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?,
+        records: records.clone(),
         launcher: Arc::new(
             Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?,
         ),
@@ -175,7 +176,8 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     }
     let listener = listen(&places).map_err(system("cannot open the door"))?;
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
-    let doorway = Doorway::new(handle, screens.clone(), agents, warnings, Arc::clone(&places));
+    let doorway =
+        Doorway::new(handle, screens.clone(), agents, records.clone(), warnings, Arc::clone(&places));
     drop(tokio::spawn(doorway.clone().serve(listener)));
     say_ready(&format!("ready {}", std::process::id()));
     // A daemon lives for weeks; the code that parsed, migrated and adopted is not needed again.
@@ -185,6 +187,7 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     desk.work().await;
     screens.finish().await;
     doorway.close().await;
+    records.close().await;
     let _gone = std::fs::remove_file(places.socket());
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! Taking over runs that an earlier daemon started.
 //!
-//! Owns matching a holder with an entry. Refuses ending one on doubt: only a run that a finished restart left behind is
-//! let go.
+//! Owns matching a holder with an entry, and bringing back what lost its holder. Refuses ending one on doubt: only a run
+//! that a finished restart left behind is let go.
 
-use proto::Status;
+use proto::{ExitReason, Kind, Status};
 
 use crate::Engine;
 use crate::effect::Effect;
 use crate::input::{ChildExit, RunKey};
-use crate::process::Process;
+use crate::process::{Ending, Process, Then};
 use crate::record::ProcessRecord;
 
 impl Engine {
@@ -27,6 +27,7 @@ impl Engine {
         let now = self.now;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.has_holder = true;
+        process.awaits = None;
         process.pid = Some(pid);
         process.last_activity = now.uptime_ms;
         process.last_output = now.uptime_ms;
@@ -41,8 +42,62 @@ impl Engine {
         // The last daemon may have died between promising a size and setting it; an equal size changes nothing.
         let size = process.size;
         self.effects.push(Effect::Resize { run, size });
+        let is_running = process.status == Status::Running;
+        self.answer_starters(run.process);
         self.touch(run.process);
         self.consider(run.process);
+        if is_running {
+            self.await_ready(run);
+        }
+    }
+
+    /// The holder vanished; the daemon swept what it left.
+    pub(crate) fn lost(&mut self, run: RunKey, final_offset: u64) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        process.has_holder = false;
+        let is_restored = self.is_restored(run);
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if process.is_live() {
+            let then = match process.kind {
+                Kind::Terminal => Then::Remove,
+                Kind::Command | Kind::Agent if is_restored => Then::Restart,
+                Kind::Command | Kind::Agent => Then::Stay,
+            };
+            let ending = process.ending.get_or_insert(Ending {
+                reason: None,
+                then,
+                tickets: Vec::new(),
+                grace_ms: 0,
+                sweep_at: 0,
+                is_swept: true,
+                is_gone: false,
+            });
+            ending.reason = Some(ExitReason::Lost);
+            self.exited(run, None, final_offset);
+        }
+        self.waits_see_end(run);
+        self.tree_gone(run);
+    }
+
+    /// The holder that an entry awaited is gone, as after a restart of the machine: whether the entry is one of those
+    /// that people want back. What somebody was ending stays ended.
+    fn is_restored(&mut self, run: RunKey) -> bool {
+        let (now, ends_all) = (self.now.uptime_ms, self.ends_all);
+        let Some(process) = self.processes.get_mut(&run.process) else { return false };
+        let Some(awaits) = process.awaits.take() else { return false };
+        let is_wanted = process.kind == Kind::Command && process.parent.is_none() && process.ending.is_none();
+        let is_restored = awaits.restores && is_wanted && !ends_all;
+        if process.is_live() {
+            if is_restored {
+                let words = "its holder was gone".to_owned();
+                self.audit_deed(None, "restart", run.process.to_string(), words);
+            }
+        } else if process.restart_at.is_some() {
+            // It waited to be started again, on a clock that may have begun anew.
+            process.restart_at = is_restored.then_some(now);
+            self.touch(run.process);
+        }
+        is_restored
     }
 
     /// Registers what a holder says it is, under a name that is free.

@@ -2,10 +2,11 @@
 //!
 //! Owns the order they are looked at in. Refuses a clock: the moment came with the input.
 
-use proto::{ExitReason, ProcessId};
+use proto::{ErrorCode, ExitReason, Failure, ProcessId, Status};
 
 use crate::Engine;
 use crate::effect::Effect;
+use crate::input::RunKey;
 use crate::process::Then;
 
 impl Engine {
@@ -35,19 +36,39 @@ impl Engine {
         if is_due(process.departure()) {
             self.release(run, true, "exited");
             self.remove(id);
-        } else if is_due(process.restart_at) {
-            process.restart_at = None;
-            self.release(run, true, "restarted");
-            self.next_run(id, Vec::new());
+        } else if is_due(process.restart_due()) {
+            self.restart_by_itself(run);
         } else if is_due(process.idle_deadline()) {
+            self.audit_deed(None, "kill", id.to_string(), "it was unused for too long".to_owned());
             self.end(id, Some(ExitReason::IdleTimeout), Then::Stay, None);
         } else if let Some(ending) = &mut process.ending
             && !ending.is_swept
             && ending.sweep_at <= now
         {
             ending.is_swept = true;
-            let token = process.run_token.clone();
-            self.effects.push(Effect::Sweep { run, token });
+            self.effects.push(Effect::Sweep { run });
         }
+    }
+
+    /// A failed command has waited long enough. What was trusted then may not be any more, and time may be up.
+    fn restart_by_itself(&mut self, run: RunKey) {
+        let Some(process) = self.processes.get(&run.process) else { return };
+        let untrusted = (!self.is_trusted_still(process)).then(|| {
+            Failure::new(ErrorCode::Denied, "it is not started again: a person no longer trusts it")
+        });
+        let refusal = untrusted.or_else(|| process.parent.and_then(|parent| self.check_time(parent).err()));
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        process.restart_at = None;
+        let target = run.process.to_string();
+        let Some(failure) = refusal else {
+            self.audit_deed(None, "restart", target, "it had failed".to_owned());
+            self.release(run, true, "restarted");
+            return self.next_run(run.process, Vec::new());
+        };
+        process.status = Status::Parked;
+        process.failure = Some(failure.message.clone());
+        self.touch(run.process);
+        self.notice_parked(run.process);
+        self.audit_omission("restart", target, &failure);
     }
 }

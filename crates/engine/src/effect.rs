@@ -39,8 +39,6 @@ pub enum Effect {
     Sweep {
         /// Which run.
         run: RunKey,
-        /// The mark its processes carry.
-        token: String,
     },
     /// The holder is no longer needed.
     Release {
@@ -173,8 +171,6 @@ pub enum Answer {
         revision: u64,
         /// The list.
         processes: Vec<proto::ProcessView>,
-        /// Whether events are wanted from here on.
-        subscribe: bool,
     },
 }
 

@@ -53,6 +53,7 @@ impl Engine {
         }
         self.close_items_of(id);
         self.clear_failure(id);
+        self.forget_timers_of(id);
         self.abandon_answering(id);
         if let Some(agent) = self.agent_mut(id) {
             agent.live.standing.state = AgentState::Exited;

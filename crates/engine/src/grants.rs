@@ -2,11 +2,17 @@
 //!
 //! Owns the grants. Refuses outliving either of the two processes a grant is about.
 
+use std::collections::BTreeMap;
+
 use proto::ProcessId;
-use proto::crew::Right;
+use proto::crew::{GrantView, Right};
 use serde::{Deserialize, Serialize};
 
 use crate::Engine;
+use crate::effect::Effect;
+use crate::input::Caller;
+use crate::record::Record;
+use crate::rights::Granted;
 
 /// One grant as it is made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,12 +29,106 @@ pub struct GrantRecord {
     pub at: u64,
 }
 
-/// Every grant.
+impl GrantRecord {
+    fn is_about(&self, id: ProcessId) -> bool {
+        self.to == id || self.over == id
+    }
+}
+
+/// Every grant, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Grants {}
+pub(crate) struct Grants {
+    given: BTreeMap<u64, GrantRecord>,
+}
+
+impl Grants {
+    pub(crate) fn len(&self) -> usize {
+        self.given.len()
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &GrantRecord> {
+        self.given.values()
+    }
+
+    /// The grant that says the same already.
+    pub(crate) fn same(&self, to: ProcessId, right: Right, over: ProcessId) -> Option<GrantRecord> {
+        let is_same = |grant: &&GrantRecord| (grant.to, grant.right, grant.over) == (to, right, over);
+        self.all().find(is_same).copied()
+    }
+}
 
 impl Engine {
-    pub(crate) fn restore_grants(&mut self, _saved: Vec<GrantRecord>) {
-        let Grants {} = self.grants;
+    /// What people granted a caller over an entry.
+    pub(crate) fn granted(&self, caller: Caller, over: ProcessId) -> Granted {
+        let Caller::Process(run) = caller else { return Granted::default() };
+        let between = |grant: &&GrantRecord| grant.to == run.process && grant.over == over;
+        let rights = self.grants.all().filter(between).map(|grant| grant.right);
+        rights.fold(Granted::default(), Granted::with)
+    }
+
+    /// Writes a new grant down.
+    pub(crate) fn put_grant(&mut self, to: ProcessId, right: Right, over: ProcessId) -> GrantRecord {
+        let grant = GrantRecord { grant: self.counters.next_grant, to, right, over, at: self.now.wall_ms };
+        self.counters.next_grant += 1;
+        self.effects.push(Effect::Record(Record::Counters(self.counters)));
+        self.effects.push(Effect::Record(Record::PutGrant(grant)));
+        self.grants.given.insert(grant.grant, grant);
+        grant
+    }
+
+    /// Takes a grant back; whether there was one.
+    pub(crate) fn drop_grant(&mut self, grant: u64) -> bool {
+        let was_there = self.grants.given.remove(&grant).is_some();
+        if was_there {
+            self.effects.push(Effect::Record(Record::RemoveGrant(grant)));
+        }
+        was_there
+    }
+
+    /// An entry goes, and with it what was granted to it and over it.
+    pub(crate) fn drop_grants_of(&mut self, id: ProcessId) {
+        let gone: Vec<u64> =
+            self.grants.all().filter(|grant| grant.is_about(id)).map(|grant| grant.grant).collect();
+        for grant in gone {
+            self.drop_grant(grant);
+        }
+    }
+
+    /// A grant as it is shown, while both of its processes are there.
+    pub(crate) fn grant_view(&self, grant: &GrantRecord) -> Option<GrantView> {
+        let name = |id: ProcessId| self.processes.get(&id).map(|process| process.name.clone());
+        Some(GrantView {
+            grant: grant.grant,
+            to: grant.to,
+            to_name: name(grant.to)?,
+            right: grant.right,
+            over: grant.over,
+            over_name: name(grant.over)?,
+            at: grant.at,
+        })
+    }
+
+    /// The grants a caller may know of: a person all of them, a process its own.
+    pub(crate) fn grants_seen_by(&self, caller: Caller) -> Vec<GrantView> {
+        let is_seen = |grant: &&GrantRecord| match caller {
+            Caller::Human => true,
+            Caller::Process(run) => grant.to == run.process,
+            Caller::Nobody => false,
+        };
+        self.grants.all().filter(is_seen).filter_map(|grant| self.grant_view(grant)).collect()
+    }
+
+    pub(crate) fn restore_grants(&mut self, saved: Vec<GrantRecord>) {
+        for grant in saved {
+            self.counters.next_grant = self.counters.next_grant.max(grant.grant.saturating_add(1));
+            self.grants.given.insert(grant.grant, grant);
+        }
+        // A record that did not read takes what was granted about it with it.
+        let is_whole = |id: ProcessId| self.processes.contains_key(&id);
+        let broken = |grant: &&GrantRecord| !is_whole(grant.to) || !is_whole(grant.over);
+        let broken: Vec<u64> = self.grants.all().filter(broken).map(|grant| grant.grant).collect();
+        for grant in broken {
+            self.drop_grant(grant);
+        }
     }
 }

@@ -8,7 +8,7 @@ use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Kill,
     Rename, Resize, Restart, Resume, Revoke, Select, SetTimer, Shutdown, Spawn, Target, Tell, Wait,
 };
-use proto::{Evidence, Failure, ProcessId, RunNumber, Size};
+use proto::{Event, Evidence, Failure, ProcessId, RunNumber, Size};
 
 use crate::record::ProcessRecord;
 use crate::rights::Verb;
@@ -87,6 +87,8 @@ pub enum Input {
         /// Which.
         ticket: Ticket,
     },
+    /// Something happened that the engine decides nothing about; it gets its place in the order of events.
+    Announce(Box<Event>),
     /// [`crate::Engine::next_deadline`] has come.
     DeadlinePassed,
 }

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 use crate::Engine;
 use crate::agent::Agent;
+use crate::inbox::About;
+use crate::input::Caller;
 use crate::mail::Stage;
 use crate::process::Process;
 
@@ -18,6 +20,8 @@ impl Engine {
             self.records_restore_the_entries();
             self.deliveries_are_of_open_mail();
             self.agents_wait_for_what_is_to_come();
+            self.grants_are_between_entries();
+            self.questions_of_trust_have_an_asker();
         }
     }
 
@@ -48,6 +52,8 @@ impl Engine {
             let again = Process::from_record(process.record());
             assert_eq!((again.id, &again.name, again.run), (process.id, &process.name, process.run));
             assert_eq!((&again.argv, again.size, again.exit), (&process.argv, process.size, process.exit));
+            assert_eq!((&again.key, &again.leave), (&process.key, &process.leave));
+            assert_eq!((again.spawns, again.restart_at), (process.spawns, process.restart_at));
             let record = |process: &Process| process.agent.as_deref().map(|agent| agent.record.clone());
             assert_eq!(record(&again), record(process));
         }
@@ -62,6 +68,22 @@ impl Engine {
             let record = self.mail.open.get(&mail).expect("what is being delivered is open");
             assert_ne!(record.stage, Stage::Queued, "a delivery under way that no record tells");
         }
+    }
+
+    fn grants_are_between_entries(&self) {
+        for grant in self.grants.all() {
+            let is_there = |id| self.processes.contains_key(&id);
+            assert!(is_there(grant.to) && is_there(grant.over), "grant {} is about nobody", grant.grant);
+        }
+    }
+
+    fn questions_of_trust_have_an_asker(&self) {
+        for item in self.items.values() {
+            let About::Trust { asker, .. } = &item.about else { continue };
+            assert!(self.trust.is_asked(item.view.item), "item {} asks about nothing", item.view.item);
+            assert!(self.admit(Caller::Process(*asker)).is_ok(), "item {} outlived its run", item.view.item);
+        }
+        assert!(self.trust.open() <= self.items.len(), "a question was closed and not forgotten");
     }
 
     /// A deadline that passed without anything being done about it would ring for ever.

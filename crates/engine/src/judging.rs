@@ -116,6 +116,7 @@ impl Engine {
             let left = quota.reset_at.map(|reset| reset.saturating_sub(now.wall_ms));
             agent.live.quota_until = left.map(|left| now.uptime_ms.saturating_add(left));
             self.fail_agent(id, "the vendor refuses turns for now", &words);
+            self.notice_quota(id, &words);
             self.show(id);
         }
     }
@@ -262,6 +263,7 @@ impl Engine {
         self.end_turn(run.process, TurnEnd::Exited);
         self.close_items_of(run.process);
         self.delivery_over(run.process);
+        self.refuse_mail_to_run(run);
         self.abandon_answering(run.process);
         self.waits_see_state(run.process);
     }

@@ -6,12 +6,15 @@
 //!
 //! Reading order: [`input`] (what can happen), [`effect`] (what can be done about it), [`process`] (one entry),
 //! `command/` (one verb, one file: check, then apply), `lifecycle` (what facts do to an entry), `adoption`,
-//! `deadlines`, `viewers`, `waits`, [`rights`]. For agents: [`agent`] (an entry's part that only they have), `evidence`
-//! and `state` (what is believed and why), `judging` (what follows from it), [`mail`], `delivery`, `deliver` and
-//! `confirm` (how a message gets in), `turns`, `inbox`.
+//! `deadlines`, `viewers`, `waits`, `readiness`. Who may: `registry` (the gate and the look-up before every verb),
+//! [`rights`], `grants`, `budgets`, `trust`, `audit`. For agents: [`agent`] (an entry's part that only they have),
+//! `evidence` and `state` (what is believed and why), `judging` (what follows from it), [`mail`], `delivery`, `deliver`
+//! and `confirm` (how a message gets in), `turns`, `inbox`. How agents lead agents: `timers`, `asking`, `notices`,
+//! `waitgraph`.
 //!
 //! Invariants, re-checked after every [`Engine::handle`] in debug builds (`invariants`): names are unique, no parent
-//! cycle, every wait and every ending belongs to something alive, `restore(records)` equals the live state.
+//! cycle, every wait and every ending belongs to something alive, every grant is between two entries, every question of
+//! trust has a run that asks it, `restore(records)` equals the live state.
 
 mod activity;
 mod adoption;
@@ -58,6 +61,7 @@ pub mod tasks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto::agent::MailId;
+use proto::crew::Budget;
 use proto::{Event, ProcessId, ProcessView};
 
 pub use agent::AgentRecord;
@@ -70,7 +74,7 @@ pub use input::{
 };
 pub use mail::{MailRecord, Stage};
 pub use record::{Counters, Leave, ProcessRecord, Record, Saved};
-pub use rights::Verb;
+pub use rights::{Granted, Verb};
 pub use tasks::{NoTasks, TaskLookup, TaskPlace};
 pub use timers::TimerRecord;
 
@@ -93,8 +97,8 @@ pub struct Config {
     pub shell: String,
     /// Most entries at once; each costs a PTY, a holder and descriptors.
     pub max_processes: usize,
-    /// Deepest chain of processes spawning processes.
-    pub max_depth: usize,
+    /// What the tree below a process of a person may use up when they do not say.
+    pub budget: Budget,
     /// How long the children of a closed process may take to end by themselves.
     pub grace_ms: u32,
     /// How long the exit of a terminal stays readable after its entry is gone.
@@ -112,7 +116,7 @@ impl Default for Config {
             home: "/".to_owned(),
             shell: "/bin/sh".to_owned(),
             max_processes: 1000,
-            max_depth: 4,
+            budget: Budget { spawns: Some(200), live: Some(32), depth: Some(4), wall_ms: None },
             grace_ms: 500,
             linger_ms: 5_000,
             sweep_after_ms: 4_000,
@@ -188,6 +192,7 @@ impl Engine {
             Input::Fact { run, fact } => self.fact(run, fact),
             Input::Adopted { record, pid, exit } => self.adopt(record, pid, exit),
             Input::CallerGone { ticket } => self.forget_caller(ticket),
+            Input::Announce(event) => self.announce(*event),
             Input::DeadlinePassed => {}
         }
         self.pass_deadlines();

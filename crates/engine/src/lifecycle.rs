@@ -3,7 +3,7 @@
 //! Owns every change of status after a spawn was accepted. Refuses commands: they live in `command`.
 
 use proto::event::Event;
-use proto::reply::{Ended, Spawned};
+use proto::reply::Ended;
 use proto::{ErrorCode, Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
 
 use crate::Engine;
@@ -41,8 +41,16 @@ impl Engine {
             }
             Fact::ViewerResized { viewer, size, owns } => self.viewer_resized(run, viewer, size, owns),
             Fact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
-            Fact::Matched { wait, text, offset } => self.matched(wait, run, text, offset),
-            Fact::Unmatched { wait } => self.unmatched(wait, run),
+            Fact::Matched { wait, text, offset } => {
+                if !self.ready_matched(run, wait, &text) {
+                    self.matched(wait, run, text, offset);
+                }
+            }
+            Fact::Unmatched { wait } => {
+                if !self.ready_unmatched(run, wait) {
+                    self.unmatched(wait, run);
+                }
+            }
             Fact::Launched(launched) => self.launched(run, launched),
             Fact::Evidence(evidence) => self.heard(run, *evidence),
             Fact::Withdrawn(source) => self.withdrawn(run, source),
@@ -74,6 +82,9 @@ impl Engine {
         process.log_end = 0;
         process.title = String::new();
         process.restart_at = None;
+        process.is_ready = false;
+        process.ready_watch = None;
+        process.awaits = None;
         process.started_at = now.wall_ms;
         process.active_at = now.wall_ms;
         process.last_activity = now.uptime_ms;
@@ -108,19 +119,14 @@ impl Engine {
         self.answer_starters(run.process);
         self.touch(run.process);
         self.consider(run.process);
+        self.await_ready(run);
     }
 
-    fn answer_starters(&mut self, id: ProcessId) {
+    /// Tells whoever waits for a run to be there what there is.
+    pub(crate) fn answer_starters(&mut self, id: ProcessId) {
         let Some(process) = self.processes.get_mut(&id) else { return };
         let tickets = std::mem::take(&mut process.starters);
-        let spawned = Spawned {
-            id,
-            name: process.name.clone(),
-            kind: process.kind,
-            status: process.status,
-            pid: process.pid,
-            run: process.run,
-        };
+        let spawned = process.spawned();
         for ticket in tickets {
             self.reply(ticket, Ok(Answer::Reply(Reply::Spawned(spawned.clone()))));
         }
@@ -138,6 +144,7 @@ impl Engine {
             self.reply(ticket, Err(failure.clone()));
         }
         self.agent_over(run);
+        self.trust_sees_end(run);
         self.waits_see_end(run);
         if !is_first {
             self.start_failure_shown(run.process, &failure);
@@ -152,7 +159,7 @@ impl Engine {
         }
     }
 
-    fn exited(&mut self, run: RunKey, exit: Option<ChildExit>, final_offset: u64) {
+    pub(crate) fn exited(&mut self, run: RunKey, exit: Option<ChildExit>, final_offset: u64) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if !process.is_live() {
             return;
@@ -169,7 +176,10 @@ impl Engine {
         self.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
         self.touch(run.process);
         self.answer_starters(run.process);
+        self.notice_exit(run);
         self.agent_over(run);
+        self.trust_sees_end(run);
+        self.ready_over(run);
         self.waits_see_exit(run);
         self.end_children(run.process, asked.unwrap_or(ExitReason::Closed));
         if is_gone {
@@ -195,7 +205,10 @@ impl Engine {
             Kind::Command if process.auto_restart && exit.code != Some(0) => {
                 match process.backoff.failed(now) {
                     Verdict::StartAt(at) => process.restart_at = Some(at),
-                    Verdict::Park => process.status = Status::Parked,
+                    Verdict::Park => {
+                        process.status = Status::Parked;
+                        self.notice_parked(run.process);
+                    }
                 }
             }
             Kind::Command => {}
@@ -276,7 +289,7 @@ impl Engine {
     }
 
     /// No descendant of the run lives: what was asked for follows.
-    fn tree_gone(&mut self, run: RunKey) {
+    pub(crate) fn tree_gone(&mut self, run: RunKey) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if process.is_live() {
             // The tree went before the exit was logged; `Exited` goes on from here.
@@ -345,7 +358,10 @@ impl Engine {
     pub(crate) fn remove(&mut self, id: ProcessId) {
         if let Some(run) = self.processes.get(&id).map(Process::key) {
             self.waits_see_end(run);
+            self.trust_sees_end(run);
         }
+        self.trust_sees_removal(id);
+        self.drop_grants_of(id);
         self.forget_agent(id);
         let Some(process) = self.processes.remove(&id) else { return };
         self.touched.remove(&id);
@@ -363,28 +379,6 @@ impl Engine {
                 self.touch(orphan);
             }
         }
-    }
-
-    /// The holder vanished; the daemon swept what it left.
-    fn lost(&mut self, run: RunKey, final_offset: u64) {
-        let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.has_holder = false;
-        if process.is_live() {
-            let then = if process.kind == Kind::Terminal { Then::Remove } else { Then::Stay };
-            let ending = process.ending.get_or_insert(Ending {
-                reason: None,
-                then,
-                tickets: Vec::new(),
-                grace_ms: 0,
-                sweep_at: 0,
-                is_swept: true,
-                is_gone: false,
-            });
-            ending.reason = Some(ExitReason::Lost);
-            self.exited(run, None, final_offset);
-        }
-        self.waits_see_end(run);
-        self.tree_gone(run);
     }
 }
 

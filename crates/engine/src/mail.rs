@@ -1,22 +1,24 @@
 //! Messages to agents: one durable queue, in order per target, each with a receipt.
 //!
-//! Owns ids, keys, expiry and who is told what became of a message. Refuses delivering: `delivery` finds the moment.
+//! Owns ids, keys, expiry, in whose voice a message speaks and who is told what became of it. Refuses delivering:
+//! `delivery` finds the moment.
 
 use std::collections::BTreeMap;
 
-use proto::ProcessId;
 use proto::agent::{Delivery, MailId, Receipt};
 use proto::event::Event;
-use proto::{Name, Reply};
+use proto::{Name, ProcessId, Reply, RunNumber};
 use serde::{Deserialize, Serialize};
 
 use crate::Engine;
 use crate::effect::{Answer, Effect};
-use crate::input::{Moment, Ticket};
+use crate::input::{Moment, RunKey, Ticket};
 use crate::record::Record;
 
 /// Finished messages kept for whoever asks for their receipt or sends the same key again.
 const KEPT: usize = 2_000;
+/// How long what Quarterdeck itself says waits to be delivered: a week, the longest time of a timer.
+const SYSTEM_EXPIRES_MS: u64 = 7 * 24 * 3600 * 1000;
 
 /// How far a delivery had come when it was last written down: what a later daemon may still do about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +35,35 @@ pub enum Stage {
     Handed,
 }
 
+/// Who speaks in a message, which decides its head.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Voice {
+    /// A person: what they wrote is typed as it is. Also the voice of documents that are older than voices; those
+    /// that name a sender are a peer's.
+    #[default]
+    Human,
+    /// A process.
+    Process(Kin),
+    /// Quarterdeck itself.
+    System {
+        /// What stands in the head: `system`, or `timer:` and a label.
+        tag: String,
+    },
+}
+
+/// What the sender is to the receiver. It is settled when the message is sent: the sender may be gone when it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kin {
+    /// Above it.
+    Orchestrator,
+    /// Below it.
+    SubAgent,
+    /// Beside it.
+    Peer,
+}
+
 /// One message, as it is made durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailRecord {
@@ -46,6 +77,12 @@ pub struct MailRecord {
     /// What that process was called then.
     #[serde(default)]
     pub from_name: Option<Name>,
+    /// In whose voice it speaks.
+    #[serde(default)]
+    pub voice: Voice,
+    /// The only run it may reach; none: any run of the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunNumber>,
     /// What it says; empty once nothing more will come of it.
     #[serde(default)]
     pub text: String,
@@ -82,6 +119,8 @@ pub(crate) struct Mailbox {
     pub(crate) closed: BTreeMap<MailId, MailRecord>,
     /// Who waits for what becomes of one, and until when.
     pub(crate) tickets: Vec<(Ticket, MailId, u64)>,
+    /// Who was told of whom by a wait, in the decision that is being made: a notice would say it again.
+    pub(crate) told: Vec<(RunKey, ProcessId)>,
 }
 
 impl Mailbox {
@@ -102,10 +141,24 @@ impl Mailbox {
 
     /// The message that was sent with this key before.
     pub(crate) fn keyed(&self, from: Option<ProcessId>, to: ProcessId, key: &str) -> Option<MailId> {
-        let is_same =
-            |mail: &&MailRecord| mail.from == from && mail.to == to && mail.key.as_deref() == Some(key);
+        let is_same = |mail: &&MailRecord| {
+            let is_told = !mail.is_system() && mail.key.as_deref() == Some(key);
+            is_told && mail.from == from && mail.to == to
+        };
         let all = self.open.values().chain(self.closed.values());
         all.filter(is_same).map(|mail| mail.id).max()
+    }
+
+    /// What Quarterdeck itself said to this run under this key, whatever became of it.
+    fn said(&self, to: RunKey, key: &str) -> Option<MailId> {
+        let all = self.open.values().chain(self.closed.values());
+        all.filter(|mail| mail.is_said(to, key)).map(|mail| mail.id).max()
+    }
+
+    /// What Quarterdeck itself said to this run under this key and of which nothing has left the queue.
+    fn still_said(&self, to: RunKey, key: &str) -> Option<MailId> {
+        let waits = |mail: &&MailRecord| mail.stage == Stage::Queued && mail.is_said(to, key);
+        self.open.values().find(waits).map(|mail| mail.id)
     }
 
     /// When something about a message is due, on the uptime clock.
@@ -120,6 +173,15 @@ impl Mailbox {
 }
 
 impl MailRecord {
+    fn is_system(&self) -> bool {
+        matches!(self.voice, Voice::System { .. })
+    }
+
+    fn is_said(&self, to: RunKey, key: &str) -> bool {
+        let is_its = self.to == to.process && self.run == Some(to.run);
+        is_its && self.is_system() && self.key.as_deref() == Some(key)
+    }
+
     /// A message that is being typed is not given up in the middle.
     fn may_expire(&self) -> bool {
         self.stage == Stage::Queued
@@ -127,6 +189,86 @@ impl MailRecord {
 }
 
 impl Engine {
+    /// Puts a message into the queue and delivers it if the moment is right.
+    pub(crate) fn enqueue(&mut self, record: MailRecord) -> MailId {
+        let (id, to) = (record.id, record.to);
+        self.effects.push(Effect::Record(Record::PutMail(Box::new(record.clone()))));
+        self.mail.open.insert(id, record);
+        self.recount_mail(to);
+        self.wait_for_life(to);
+        self.consider(to);
+        id
+    }
+
+    /// Says why nothing happens to a message for an agent that does not run.
+    fn wait_for_life(&mut self, to: ProcessId) {
+        if self.processes.get(&to).is_some_and(|process| !process.is_live())
+            && let Some(mail) = self.mail.first_to(to).map(|mail| mail.id)
+        {
+            let reason = "the agent is not running".to_owned();
+            self.set_delivery(mail, Delivery::Queued { reason }, Stage::Queued);
+        }
+    }
+
+    /// Quarterdeck itself says something to the agent of this run, and to no later run of it. What still waits under
+    /// the same key is replaced by it.
+    pub(crate) fn say(&mut self, to: RunKey, tag: &str, text: String, key: String) {
+        match self.mail.still_said(to, &key).and_then(|said| self.mail.open.get_mut(&said)) {
+            Some(mail) if mail.text == text => {}
+            Some(mail) => {
+                mail.text = text;
+                let record = mail.clone();
+                self.effects.push(Effect::Record(Record::PutMail(Box::new(record))));
+            }
+            None => self.say_more(to, tag, text, key),
+        }
+    }
+
+    /// [`Engine::say`], but never a second time under the same key, whatever became of the first.
+    pub(crate) fn say_once(&mut self, to: RunKey, tag: &str, text: String, key: String) {
+        if self.mail.said(to, &key).is_none() {
+            self.say_more(to, tag, text, key);
+        }
+    }
+
+    fn say_more(&mut self, to: RunKey, tag: &str, text: String, key: String) {
+        let id = self.next_mail();
+        let at = self.now.wall_ms;
+        self.enqueue(MailRecord {
+            id,
+            to: to.process,
+            from: None,
+            from_name: None,
+            voice: Voice::System { tag: tag.to_owned() },
+            run: Some(to.run),
+            text,
+            key: Some(key),
+            at,
+            expires_at: at.saturating_add(SYSTEM_EXPIRES_MS),
+            delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
+            stage: Stage::Queued,
+        });
+    }
+
+    /// Takes back what was said under this key, if nothing of it has left the queue; its text.
+    pub(crate) fn unsay(&mut self, to: RunKey, key: &str, reason: &str) -> Option<String> {
+        let id = self.mail.still_said(to, key)?;
+        let text = self.mail.open.get(&id).map(|mail| mail.text.clone());
+        self.set_delivery(id, Delivery::Refused { reason: reason.to_owned() }, Stage::Queued);
+        text
+    }
+
+    /// A run is over: what was meant for it alone reaches no later one.
+    pub(crate) fn refuse_mail_to_run(&mut self, run: RunKey) {
+        let is_its = |mail: &&MailRecord| mail.to == run.process && mail.run.is_some_and(|of| of <= run.run);
+        let ids: Vec<MailId> = self.mail.open.values().filter(is_its).map(|mail| mail.id).collect();
+        for id in ids {
+            self.forget_progress_of(run.process, id);
+            let reason = "the run it was meant for is over".to_owned();
+            self.set_delivery(id, Delivery::Refused { reason }, Stage::Queued);
+        }
+    }
+
     /// Writes down what became of a message and tells whoever waits for it.
     pub(crate) fn set_delivery(&mut self, id: MailId, delivery: Delivery, stage: Stage) {
         let Some(mail) = self.mail.open.get_mut(&id) else { return };
@@ -188,6 +330,7 @@ impl Engine {
     /// Messages that waited too long, and callers that waited long enough.
     pub(crate) fn pass_mail_deadlines(&mut self) {
         let now = self.now;
+        self.mail.told.clear();
         let is_over = |mail: &&MailRecord| mail.may_expire() && mail.expires_at <= now.wall_ms;
         let over: Vec<(MailId, ProcessId)> =
             self.mail.open.values().filter(is_over).map(|mail| (mail.id, mail.to)).collect();

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 
 use proto::crew::{Budget, Project, Ready};
 use proto::process::LogSpan;
+use proto::reply::Spawned;
 use proto::request::SizePolicy;
 use proto::{Exit, ExitReason, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status};
 
 use crate::agent::Agent;
 use crate::backoff::Backoff;
-use crate::input::{RunKey, Ticket, ViewerId};
+use crate::input::{RunKey, Ticket, ViewerId, WaitId};
 use crate::record::{Leave, ProcessRecord};
 
 /// What follows once a run and its tree are over.
@@ -51,6 +52,13 @@ pub(crate) struct Viewer {
     pub(crate) size: Size,
     /// Watching only.
     pub(crate) read_only: bool,
+}
+
+/// A holder that an earlier daemon started and that has not been found or missed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Awaits {
+    /// When it is missed, the entry is started again.
+    pub(crate) restores: bool,
 }
 
 /// One entry.
@@ -104,15 +112,23 @@ pub struct Process {
     pub(crate) restore: bool,
     pub(crate) ready: Option<Ready>,
     pub(crate) is_ready: bool,
+    /// The watch that tells it, while it goes on.
+    pub(crate) ready_watch: Option<WaitId>,
     pub(crate) budget: Option<Budget>,
-    pub(crate) spawned: u32,
+    pub(crate) spawns: u32,
     pub(crate) leave: Option<Leave>,
+    /// When it was spawned, or last started by a person, on the uptime clock: its budget's time counts from here.
+    pub(crate) born_ms: u64,
+    /// An earlier daemon started its holder, and whether that is still there is not known yet.
+    pub(crate) awaits: Option<Awaits>,
 }
 
 impl Process {
     /// The entry an earlier daemon wrote down. A run that had a holder is `starting` again until it is adopted.
     pub(crate) fn from_record(record: ProcessRecord) -> Self {
         let is_awaited = record.has_holder && matches!(record.status, Status::Running | Status::Stopping);
+        // Somebody was ending what was stopping: it is not brought back.
+        let restores = record.restore && record.status != Status::Stopping;
         let status = if is_awaited { Status::Starting } else { record.status };
         Self {
             id: record.id,
@@ -143,7 +159,7 @@ impl Process {
             last_output: 0,
             auto_restart: record.auto_restart,
             backoff: Backoff::default(),
-            restart_at: None,
+            restart_at: record.restart_at,
             idle_timeout_ms: record.idle_timeout_ms,
             viewers: BTreeMap::new(),
             size_owner: None,
@@ -160,9 +176,12 @@ impl Process {
             restore: record.restore,
             ready: record.ready,
             is_ready: record.is_ready,
+            ready_watch: None,
             budget: record.budget,
-            spawned: record.spawned,
+            spawns: record.spawned,
             leave: record.leave,
+            born_ms: record.born_ms,
+            awaits: record.has_holder.then_some(Awaits { restores }),
         }
     }
 
@@ -200,8 +219,10 @@ impl Process {
             ready: self.ready.clone(),
             is_ready: self.is_ready,
             budget: self.budget,
-            spawned: self.spawned,
+            spawned: self.spawns,
             leave: self.leave.clone(),
+            born_ms: self.born_ms,
+            restart_at: self.restart_at,
         }
     }
 
@@ -236,6 +257,18 @@ impl Process {
         }
     }
 
+    /// What whoever spawned it is told.
+    pub(crate) fn spawned(&self) -> Spawned {
+        Spawned {
+            id: self.id,
+            name: self.name.clone(),
+            kind: self.kind,
+            status: self.status,
+            pid: self.pid,
+            run: self.run,
+        }
+    }
+
     /// The manifest an agent was started from: its first word.
     pub(crate) fn manifest(&self) -> &str {
         self.argv.first().map_or("", String::as_str)
@@ -266,7 +299,12 @@ impl Process {
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         let sweep = self.ending.as_ref().filter(|ending| !ending.is_swept).map(|ending| ending.sweep_at);
         let agent = self.agent.as_deref().and_then(Agent::next_deadline);
-        [self.idle_deadline(), sweep, self.restart_at, self.departure(), agent].into_iter().flatten().min()
+        [self.idle_deadline(), sweep, self.restart_due(), self.departure(), agent].into_iter().flatten().min()
+    }
+
+    /// When it is started again by itself; not before it is known what became of its last holder.
+    pub(crate) fn restart_due(&self) -> Option<u64> {
+        self.restart_at.filter(|_| self.awaits.is_none())
     }
 
     /// When it goes by itself; an end that somebody asked for takes it away instead, and answers them.

@@ -1,10 +1,126 @@
 //! Whether a process is ready, in the way it was told to say so.
 //!
-//! Owns the watch for it and who waits for it. Refuses guessing: without a way to tell, nothing is ready.
+//! Owns the watch for it and who waits for it. Refuses guessing: without a way to tell, nothing is ready, and a run that
+//! is over is not ready any more.
+
+use proto::Failure;
+use proto::crew::Ready;
+use proto::request::Until;
 
 use crate::Engine;
-use crate::input::RunKey;
+use crate::effect::Effect;
+use crate::input::{RunKey, WaitId};
+use crate::process::Process;
+use crate::waits::{Wait, satisfied};
+
+/// Longest pattern; the daemon also bounds what it compiles to.
+const MAX_PATTERN: usize = 1024;
+
+/// Whether a process can tell like this.
+pub(crate) fn check_ready(ready: Option<&Ready>) -> Result<(), Failure> {
+    match ready {
+        Some(Ready::Pattern(pattern)) if pattern.is_empty() || pattern.len() > MAX_PATTERN => {
+            Err(Failure::invalid("ready.pattern", format!("between 1 and {MAX_PATTERN} bytes")))
+        }
+        Some(Ready::Port(0)) => Err(Failure::invalid("ready.port", "between 1 and 65535")),
+        Some(Ready::Pattern(_) | Ready::Port(_)) | None => Ok(()),
+    }
+}
 
 impl Engine {
-    pub(crate) fn port_open(&mut self, _run: RunKey) {}
+    /// A run goes on: from here on its readiness is looked for, in all it has printed.
+    pub(crate) fn await_ready(&mut self, run: RunKey) {
+        let wait = WaitId(self.next_wait);
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if process.is_ready || process.ending.is_some() {
+            return;
+        }
+        match process.ready.clone() {
+            Some(Ready::Pattern(pattern)) => {
+                process.ready_watch = Some(wait);
+                self.next_wait += 1;
+                self.effects.push(Effect::Watch { run, wait, pattern, since: Some(0) });
+            }
+            Some(Ready::Port(port)) => self.effects.push(Effect::AwaitPort { run, port }),
+            None => {}
+        }
+    }
+
+    /// A watched pattern appeared; whether it was the one that tells readiness.
+    pub(crate) fn ready_matched(&mut self, run: RunKey, wait: WaitId, text: &str) -> bool {
+        let process = self.processes.get_mut(&run.process);
+        let Some(process) = process.filter(|process| process.ready_watch == Some(wait)) else { return false };
+        process.ready_watch = None;
+        self.is_ready_now(run, Some(text));
+        true
+    }
+
+    /// A watched pattern can no longer appear; whether it was the one that tells readiness.
+    pub(crate) fn ready_unmatched(&mut self, run: RunKey, wait: WaitId) -> bool {
+        let process = self.processes.get_mut(&run.process);
+        let Some(process) = process.filter(|process| process.ready_watch == Some(wait)) else { return false };
+        process.ready_watch = None;
+        if !process.is_live() {
+            self.waits_see_unready(run);
+        }
+        true
+    }
+
+    /// It listens on its port.
+    pub(crate) fn port_open(&mut self, run: RunKey) {
+        let process = self.processes.get(&run.process);
+        if process.is_some_and(|process| matches!(process.ready, Some(Ready::Port(_)))) {
+            self.is_ready_now(run, None);
+        }
+    }
+
+    /// Whoever waits is told even when the run has ended since: it was ready before that.
+    fn is_ready_now(&mut self, run: RunKey, text: Option<&str>) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if process.is_live() && !process.is_ready {
+            process.is_ready = true;
+            self.touch(run.process);
+        }
+        self.waits_see_ready(run, text);
+    }
+
+    /// The run is over, and so is its readiness.
+    pub(crate) fn ready_over(&mut self, run: RunKey) {
+        if let Some(process) = self.processes.get_mut(&run.process) {
+            process.is_ready = false;
+        }
+    }
+
+    /// Whether the watch that tells readiness may still find it in what a run has printed.
+    pub(crate) fn is_readiness_open(&self, run: RunKey) -> bool {
+        self.processes.get(&run.process).is_some_and(|process| process.ready_watch.is_some())
+    }
+
+    /// Marks a wait as satisfied by a run that is ready already.
+    pub(crate) fn note_ready(&mut self, id: WaitId, run: RunKey) {
+        let is_ready = |process: &&Process| process.key() == run && process.is_ready && process.is_live();
+        let Some(found) = self.processes.get(&run.process).filter(is_ready) else { return };
+        let found = satisfied(found, None);
+        if let Some(wait) = self.waits.get_mut(&id).filter(|wait| matches!(wait.until, Until::Ready(_))) {
+            wait.satisfied.insert(run.process, found);
+        }
+    }
+
+    fn waits_see_ready(&mut self, run: RunKey, text: Option<&str>) {
+        let Some(process) = self.processes.get(&run.process) else { return };
+        let found = satisfied(process, text.map(str::to_owned));
+        let is_concerned = |wait: &Wait| matches!(wait.until, Until::Ready(_)) && wait.is_open_for(&run);
+        let concerned: Vec<WaitId> =
+            self.waits.iter().filter(|(_, wait)| is_concerned(wait)).map(|(id, _)| *id).collect();
+        for id in concerned {
+            if let Some(wait) = self.waits.get_mut(&id) {
+                wait.satisfied.insert(run.process, found.clone());
+            }
+            self.settle(id);
+        }
+    }
+
+    fn waits_see_unready(&mut self, run: RunKey) {
+        self.run_over_for_all(run, |wait| matches!(wait.until, Until::Ready(_)));
+    }
 }

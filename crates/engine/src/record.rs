@@ -192,6 +192,12 @@ pub struct ProcessRecord {
     /// What a person allowed for it to be started: the digest, and whether it was for this process only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leave: Option<Leave>,
+    /// When it was spawned, or last started by a person, on the uptime clock.
+    #[serde(default)]
+    pub born_ms: u64,
+    /// When it is started again by itself, on the uptime clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_at: Option<u64>,
 }
 
 /// On whose word a process was started for an agent.

@@ -1,6 +1,6 @@
 //! Finding entries: by what a caller typed, by relation, by tree.
 //!
-//! Owns look-ups and the check that precedes every verb. Refuses changing anything.
+//! Owns look-ups and the checks that precede every verb. Refuses changing anything.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,45 @@ use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId};
 use crate::Engine;
 use crate::input::Caller;
 use crate::process::Process;
-use crate::rights::{Relation, Verb, may};
+use crate::rights::{Granted, Relation, Verb, may};
 
 impl Engine {
+    /// Whether the caller is somebody at all: a person, or something inside a run that goes on at this moment. What
+    /// comes from an older run, from one that is over or from a process that is gone comes from nobody.
+    pub(crate) fn admit(&self, caller: Caller) -> Result<(), Failure> {
+        let Caller::Process(run) = caller else {
+            return if caller == Caller::Human { Ok(()) } else { Err(unauthorized()) };
+        };
+        let own = self.processes.get(&run.process).filter(|own| own.run == run.run);
+        if own.is_some_and(Process::is_live) {
+            return Ok(());
+        }
+        Err(Failure::new(ErrorCode::Unauthorized, "the run that asks is over")
+            .hint("only a run that goes on may ask for anything"))
+    }
+
+    /// Whether the caller may do something that has no target.
+    pub(crate) fn may_at_all(&self, caller: Caller, verb: Verb) -> bool {
+        may(caller, verb, Relation::None, Granted::default())
+    }
+
+    /// Whether the caller may do that to this entry.
+    pub(crate) fn may_do(&self, caller: Caller, verb: Verb, process: &Process) -> bool {
+        may(caller, verb, self.relation(caller, process), self.granted(caller, process.id))
+    }
+
+    /// Only people do this.
+    pub(crate) fn people_only(&self, caller: Caller, what: &str) -> Result<(), Failure> {
+        if self.may_at_all(caller, Verb::Administer) { Ok(()) } else { Err(denied(caller, what)) }
+    }
+
     /// The entry a caller means, if the caller may do that to it.
     pub(crate) fn find(&self, caller: Caller, target: &Target, verb: Verb) -> Result<&Process, Failure> {
         let process = self.resolve(target)?;
-        if may(caller, verb, self.relation(caller, process)) {
+        if self.may_do(caller, verb, process) {
             return Ok(process);
         }
-        Err(denied(caller, &format!("{} is not yours", process.name)))
+        Err(not_related(caller, &format!("{} is not yours", process.name)))
     }
 
     /// The id of [`Engine::find`], for verbs that go on to change the entry.
@@ -28,7 +57,7 @@ impl Engine {
     }
 
     /// The entry with this id, or the listed one with this name, or the newest departed one with it.
-    fn resolve(&self, target: &Target) -> Result<&Process, Failure> {
+    pub(crate) fn resolve(&self, target: &Target) -> Result<&Process, Failure> {
         let by_id = target.0.parse::<ProcessId>().ok().and_then(|id| self.processes.get(&id));
         let named = |process: &&Process| process.name.as_str() == target.0;
         let listed = || self.processes.values().filter(named).find(|process| !process.is_departed());
@@ -44,12 +73,18 @@ impl Engine {
         };
         match process {
             _ if process.id == own.id => Relation::Own,
-            _ if self.descendants(own.id).contains(&process.id) => Relation::Descendant,
+            _ if self.line(process.id).skip(1).any(|above| above.id == own.id) => Relation::Descendant,
             _ if own.parent == Some(process.id) => Relation::Parent,
             _ if own.workspace != process.workspace => Relation::Foreign,
             _ if own.parent.is_some() && own.parent == process.parent => Relation::Sibling,
             _ => Relation::Neighbour,
         }
+    }
+
+    /// An entry and everything above it, from itself upwards.
+    pub(crate) fn line(&self, id: ProcessId) -> impl Iterator<Item = &Process> {
+        let above = |process: &&Process| process.parent.and_then(|parent| self.processes.get(&parent));
+        std::iter::successors(self.processes.get(&id), above).take(self.processes.len() + 1)
     }
 
     /// Everything below an entry, at any depth.
@@ -65,8 +100,7 @@ impl Engine {
 
     /// How many entries are above this one, itself included.
     pub(crate) fn depth(&self, id: ProcessId) -> usize {
-        let parent_of = |id: &ProcessId| self.processes.get(id).and_then(|process| process.parent);
-        std::iter::successors(Some(id), parent_of).take(self.processes.len() + 1).count()
+        self.line(id).count()
     }
 
     /// A listed entry has this name already.
@@ -82,14 +116,28 @@ impl Engine {
     }
 }
 
-/// The caller may not.
+/// A person or a rule says no.
 pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
     match caller {
-        Caller::Nobody => Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
-            .hint("call from a shell of the user who runs Quarterdeck"),
-        Caller::Human | Caller::Process(_) => Failure::new(ErrorCode::Denied, format!("denied: {what}"))
-            .hint("a process may reach itself and what it spawned"),
+        Caller::Nobody => unauthorized(),
+        Caller::Human | Caller::Process(_) => {
+            Failure::new(ErrorCode::Denied, format!("denied: {what}")).hint("ask a person: only people may")
+        }
     }
+}
+
+/// The target is out of the caller's reach.
+pub(crate) fn not_related(caller: Caller, what: &str) -> Failure {
+    match caller {
+        Caller::Nobody => unauthorized(),
+        Caller::Human | Caller::Process(_) => Failure::new(ErrorCode::NotRelated, format!("denied: {what}"))
+            .hint("a process may reach itself and what it spawned; a person can grant more"),
+    }
+}
+
+fn unauthorized() -> Failure {
+    Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
+        .hint("call from a shell of the user who runs Quarterdeck")
 }
 
 fn no_such(text: &str) -> Failure {

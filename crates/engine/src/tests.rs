@@ -1,9 +1,22 @@
 //! Facts about the engine, each a few inputs and what must come of them.
 
 mod agents;
+mod asking;
+mod audit;
+mod budgets;
+mod crew;
+mod grants;
+mod keys;
+mod letters;
 mod lifecycle;
+mod notices;
 mod properties;
+mod readiness;
+mod rights_model;
 mod stage;
+mod timers;
 mod trees;
+mod trust;
 mod viewers;
+mod waitgraph;
 mod waits;

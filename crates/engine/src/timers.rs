@@ -1,12 +1,26 @@
-//! Wake-ups that processes own.
+//! Wake-ups that agents own.
 //!
-//! Owns timers from their setting to their one firing. Refuses clocks: moments are arguments.
+//! Owns timers from their setting to their one firing: each is looked at after every input, so none can miss what it
+//! waits for. Refuses clocks (moments are arguments) and outliving the run that set it.
 
-use proto::crew::{TimerKind, TimerStatus};
-use proto::{Name, ProcessId};
+mod rest;
+
+pub(crate) use rest::exit_words;
+
+use std::collections::BTreeMap;
+
+use proto::crew::{TimerKind, TimerStatus, TimerView};
+use proto::event::Event;
+use proto::{AgentState, Name, ProcessId, RunNumber, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::Engine;
+use crate::effect::Effect;
+use crate::input::RunKey;
+use crate::record::Record;
+
+/// Timers that are over, kept per owner for whoever lists them or waits for one too late.
+const KEPT: usize = 20;
 
 /// One timer as it is made durable. New fields need a default, so that older documents still read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +30,7 @@ pub struct TimerRecord {
     /// Whom it wakes: the process, and the run that set it.
     pub owner: ProcessId,
     /// That run.
-    pub run: proto::RunNumber,
+    pub run: RunNumber,
     /// The owner's name when it was set.
     pub owner_name: Name,
     /// What it waits for.
@@ -33,22 +47,278 @@ pub struct TimerRecord {
     pub key: Option<String>,
     /// Whom it watches.
     #[serde(default)]
-    pub watches: Vec<ProcessId>,
+    pub watches: Vec<Watched>,
     /// When it fires at the latest, on the uptime clock; while paused, how many milliseconds were left.
     pub due_ms: u64,
+    /// Why it fired or was cancelled.
+    #[serde(default)]
+    pub outcome: Option<String>,
+    /// How those it watched were when it fired, a line each.
+    #[serde(default)]
+    pub report: Vec<String>,
+}
+
+/// One process that a timer watches, and where it was when the timer was set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watched {
+    /// Which.
+    pub id: ProcessId,
+    /// Its name then.
+    pub name: Name,
+    /// Its run then.
+    pub run: RunNumber,
+    /// Its log's end then.
+    #[serde(default)]
+    pub log_end: u64,
+    /// Its newest turn then.
+    #[serde(default)]
+    pub turn: u64,
+    /// Its state then.
+    #[serde(default)]
+    pub state: Option<AgentState>,
+    /// Its run was over then.
+    #[serde(default)]
+    pub was_over: bool,
+    /// It was at work then, or has been seen at work since.
+    #[serde(default)]
+    pub has_moved: bool,
+    /// How it ended by itself; from then on it rests, even when its entry is gone.
+    #[serde(default)]
+    pub ended: Option<String>,
+}
+
+impl TimerRecord {
+    /// The run that owns it.
+    pub(crate) fn owner_run(&self) -> RunKey {
+        RunKey::new(self.owner, self.run)
+    }
+
+    fn is_armed(&self) -> bool {
+        self.status == TimerStatus::Armed
+    }
+
+    /// What its owner is told, once it has fired.
+    pub(crate) fn told(&self) -> String {
+        let mut text = self.body.clone();
+        let late = self.outcome.as_deref().filter(|outcome| *outcome == MAX_WAIT_PASSED);
+        for line in late.into_iter().chain(self.report.iter().map(String::as_str)) {
+            text.push('\n');
+            text.push_str(line);
+        }
+        text
+    }
+
+    /// What stands in the head of its message.
+    fn tag(&self) -> String {
+        if self.label.is_empty() { format!("timer:{}", self.timer) } else { format!("timer:{}", self.label) }
+    }
+
+    /// The key of its message: a timer speaks once.
+    pub(crate) fn mail_key(timer: u64) -> String {
+        format!("timer:{timer}")
+    }
+
+    /// What is shown of it.
+    pub(crate) fn view(&self, now: u64) -> TimerView {
+        let remaining_ms = match self.status {
+            TimerStatus::Armed => self.due_ms.saturating_sub(now),
+            TimerStatus::Paused => self.due_ms,
+            TimerStatus::Fired | TimerStatus::Cancelled => 0,
+        };
+        TimerView {
+            timer: self.timer,
+            owner: self.owner,
+            owner_name: self.owner_name.clone(),
+            kind: self.kind,
+            status: self.status,
+            label: self.label.clone(),
+            body: self.body.clone(),
+            watches: self.watches.iter().map(|watched| watched.id).collect(),
+            remaining_ms,
+            outcome: self.outcome.clone(),
+        }
+    }
 }
 
 /// Every timer.
 #[derive(Debug, Default)]
-pub(crate) struct Timers {}
+pub(crate) struct Timers {
+    /// Those that are armed or paused.
+    pub(crate) open: BTreeMap<u64, TimerRecord>,
+    /// The newest of the others.
+    pub(crate) over: BTreeMap<u64, TimerRecord>,
+}
 
-impl Engine {
-    pub(crate) fn timer_deadline(&self) -> Option<u64> {
-        let Timers {} = self.timers;
-        None
+impl Timers {
+    pub(crate) fn get(&self, timer: u64) -> Option<&TimerRecord> {
+        self.open.get(&timer).or_else(|| self.over.get(&timer))
     }
 
-    pub(crate) fn pass_timer_deadlines(&mut self) {}
+    /// Who watches whom by timers that are armed.
+    pub(crate) fn watches(&self) -> impl Iterator<Item = (RunKey, &TimerRecord, ProcessId)> {
+        let armed = self.open.values().filter(|timer| timer.is_armed());
+        armed
+            .flat_map(|timer| timer.watches.iter().map(move |watched| (timer.owner_run(), timer, watched.id)))
+    }
+}
 
-    pub(crate) fn restore_timers(&mut self, _saved: Vec<TimerRecord>) {}
+/// What is to become of a timer.
+enum Verdict {
+    Stay,
+    Fire(String),
+    /// Nothing is left to watch: its owner should know, for it waits.
+    Emptied,
+}
+
+const MAX_WAIT_PASSED: &str = "max_wait passed";
+const OWNER_OVER: &str = "the run that owns it is over";
+const EMPTIED: &str = "every process it watched was closed";
+
+impl Engine {
+    /// When a timer is next due, on the uptime clock.
+    pub(crate) fn timer_deadline(&self) -> Option<u64> {
+        let now = self.now.uptime_ms;
+        let armed = self.timers.open.values().filter(|timer| timer.is_armed());
+        let awake = armed.filter(|timer| self.owner_status(timer) == Some(Status::Running));
+        awake.flat_map(|timer| self.quiet_deadline(timer, now).into_iter().chain([timer.due_ms])).min()
+    }
+
+    /// The status of the run that owns a timer; none: it is over or being ended.
+    fn owner_status(&self, timer: &TimerRecord) -> Option<Status> {
+        let owner = self.processes.get(&timer.owner).filter(|owner| owner.key() == timer.owner_run())?;
+        (owner.is_live() && owner.ending.is_none()).then_some(owner.status)
+    }
+
+    /// Looks at every timer that is not over.
+    pub(crate) fn pass_timer_deadlines(&mut self) {
+        let open: Vec<u64> = self.timers.open.keys().copied().collect();
+        for timer in open {
+            self.look_at_timer(timer);
+        }
+    }
+
+    /// Lets happen to a timer what is due.
+    pub(crate) fn look_at_timer(&mut self, number: u64) {
+        let Some(timer) = self.timers.open.get(&number) else { return };
+        match self.owner_status(timer) {
+            None => return self.finish_timer(number, TimerStatus::Cancelled, OWNER_OVER.to_owned()),
+            // Not adopted yet, or not yet there: what is due waits for it.
+            Some(Status::Starting) => return,
+            Some(_) => {}
+        }
+        self.note_watched(number);
+        match self.judge_timer(number) {
+            Verdict::Stay => {}
+            Verdict::Fire(outcome) => self.fire(number, outcome),
+            Verdict::Emptied => self.cancel_emptied(number),
+        }
+    }
+
+    fn judge_timer(&self, number: u64) -> Verdict {
+        let now = self.now.uptime_ms;
+        let Some(timer) = self.timers.open.get(&number) else { return Verdict::Stay };
+        let is_due = timer.is_armed() && timer.due_ms <= now;
+        match timer.kind {
+            TimerKind::Delay if is_due => Verdict::Fire("the time passed".to_owned()),
+            TimerKind::Delay => Verdict::Stay,
+            TimerKind::IdleAny | TimerKind::IdleAll if timer.watches.is_empty() => Verdict::Emptied,
+            TimerKind::IdleAny | TimerKind::IdleAll if !timer.is_armed() => Verdict::Stay,
+            TimerKind::IdleAny | TimerKind::IdleAll => match self.come_to_rest(timer) {
+                Some(outcome) => Verdict::Fire(outcome),
+                None if is_due => Verdict::Fire(MAX_WAIT_PASSED.to_owned()),
+                None => Verdict::Stay,
+            },
+        }
+    }
+
+    /// Tells the owner, exactly once: the record that it fired and the message are one decision, and a message with its
+    /// key is not sent again.
+    fn fire(&mut self, number: u64, outcome: String) {
+        let Some(timer) = self.timers.open.get(&number) else { return };
+        let report = self.rest_report(timer);
+        let Some(timer) = self.timers.open.get_mut(&number) else { return };
+        timer.report = report;
+        timer.outcome = Some(outcome.clone());
+        let (owner, tag, text) = (timer.owner_run(), timer.tag(), timer.told());
+        let is_awaited = self.is_timer_awaited(number);
+        if !is_awaited {
+            self.say_once(owner, &tag, text, TimerRecord::mail_key(number));
+        }
+        self.finish_timer(number, TimerStatus::Fired, outcome);
+    }
+
+    fn cancel_emptied(&mut self, number: u64) {
+        let Some(timer) = self.timers.open.get(&number) else { return };
+        let (owner, name) = (timer.owner_run(), timer.tag());
+        let text = format!("{name} (timer {number}) was cancelled: {EMPTIED}");
+        self.say_once(owner, "system", text, TimerRecord::mail_key(number));
+        self.finish_timer(number, TimerStatus::Cancelled, EMPTIED.to_owned());
+    }
+
+    /// A timer is over: it is written down, told, and answers whoever waits for it.
+    pub(crate) fn finish_timer(&mut self, number: u64, status: TimerStatus, outcome: String) {
+        let Some(mut timer) = self.timers.open.remove(&number) else { return };
+        timer.status = status;
+        timer.outcome = Some(outcome);
+        self.record_timer(&timer);
+        let owner = timer.owner;
+        self.timers.over.insert(number, timer);
+        self.waits_see_timer(number);
+        self.prune_timers(owner);
+    }
+
+    /// Writes a timer down and tells that it changed; what it says is for its owner only.
+    pub(crate) fn record_timer(&mut self, timer: &TimerRecord) {
+        self.effects.push(Effect::Record(Record::PutTimer(Box::new(timer.clone()))));
+        let view = TimerView { body: String::new(), ..timer.view(self.now.uptime_ms) };
+        self.announce(Event::Timer(Box::new(view)));
+    }
+
+    fn prune_timers(&mut self, owner: ProcessId) {
+        let of = |timer: &&TimerRecord| timer.owner == owner;
+        let known: Vec<u64> = self.timers.over.values().filter(of).map(|timer| timer.timer).collect();
+        for timer in known.iter().take(known.len().saturating_sub(KEPT)) {
+            self.forget_timer(*timer);
+        }
+    }
+
+    fn forget_timer(&mut self, timer: u64) {
+        if self.timers.over.remove(&timer).is_some() {
+            self.effects.push(Effect::Record(Record::RemoveTimer(timer)));
+        }
+    }
+
+    /// The owner's entry goes, and its timers with it.
+    pub(crate) fn forget_timers_of(&mut self, owner: ProcessId) {
+        let open: Vec<u64> =
+            self.timers.open.values().filter(|timer| timer.owner == owner).map(|timer| timer.timer).collect();
+        for timer in open {
+            self.finish_timer(timer, TimerStatus::Cancelled, OWNER_OVER.to_owned());
+        }
+        let over: Vec<u64> =
+            self.timers.over.values().filter(|timer| timer.owner == owner).map(|timer| timer.timer).collect();
+        for timer in over {
+            self.forget_timer(timer);
+        }
+    }
+
+    /// The timers an earlier daemon left. What is due waits until its owner's run is adopted.
+    pub(crate) fn restore_timers(&mut self, saved: Vec<TimerRecord>) {
+        for timer in saved {
+            self.counters.next_timer = self.counters.next_timer.max(timer.timer.saturating_add(1));
+            match timer.status {
+                TimerStatus::Armed | TimerStatus::Paused => self.timers.open.insert(timer.timer, timer),
+                TimerStatus::Fired | TimerStatus::Cancelled => self.timers.over.insert(timer.timer, timer),
+            };
+        }
+        // Whatever a run was to be told ends with it, also when nobody saw it end.
+        let runs: Vec<RunKey> = self.processes.values().map(|process| process.key()).collect();
+        for run in runs {
+            let is_live = self.processes.get(&run.process).is_some_and(|process| process.is_live());
+            let over = if is_live { run.run.0.checked_sub(1).map(RunNumber) } else { Some(run.run) };
+            if let Some(over) = over {
+                self.refuse_mail_to_run(RunKey::new(run.process, over));
+            }
+        }
+    }
 }

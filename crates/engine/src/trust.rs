@@ -1,17 +1,301 @@
 //! What agents may start without asking, and what a person is being asked about.
 //!
-//! Owns the ledger of what people trust. Refuses trusting by name: a warrant is known by its digest.
+//! Owns the ledger of what people trust, the questions that are open and what was answered for once. Refuses trusting
+//! by name: a warrant is known by its digest, and only a person's answer makes it good.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto::agent::{DialogOption, ItemKind};
 use proto::crew::TrustView;
+use proto::{ErrorCode, Failure, Kind, Printable, ProcessId};
 
 use crate::Engine;
+use crate::audit::digest_words;
+use crate::effect::Effect;
+use crate::inbox::{About, Item};
+use crate::input::{Caller, Rule, RunKey, SpawnOrder, Warrant};
+use crate::process::Process;
+use crate::record::{Leave, Record};
+use crate::registry::denied;
 
-/// Everything that is trusted.
+/// Most questions one process may have open.
+const MAX_ASKED: usize = 20;
+/// Most things that are trusted at once.
+pub(crate) const MAX_TRUSTED: usize = 10_000;
+/// Longest description of a command that brings no warrant: beyond it nobody could judge it.
+const MAX_UNREAD: usize = 16 << 10;
+
+/// Everything that is trusted, and what else people have said.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {}
+pub(crate) struct Ledger {
+    /// For good, by digest.
+    pub(crate) trusted: BTreeMap<String, TrustView>,
+    /// For one start each.
+    once: BTreeSet<(ProcessId, String)>,
+    /// No, for as long as the run lasts.
+    refused: BTreeSet<(RunKey, String)>,
+    /// What each open item is about. Nothing of it is written down: after a restart of the daemon it is asked again.
+    asked: BTreeMap<u64, Warrant>,
+}
+
+impl Ledger {
+    /// Whether it is known what an item is about.
+    pub(crate) fn is_asked(&self, item: u64) -> bool {
+        self.asked.contains_key(&item)
+    }
+
+    /// How many questions are open.
+    pub(crate) fn open(&self) -> usize {
+        self.asked.len()
+    }
+}
+
+/// What a person may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Once,
+    Always,
+    Deny,
+}
+
+const CHOICES: [(Choice, &str, &str); 3] = [
+    (Choice::Once, "allow_once", "Allow once"),
+    (Choice::Always, "always", "Always allow exactly this"),
+    (Choice::Deny, "deny", "Deny"),
+];
 
 impl Engine {
-    pub(crate) fn restore_trust(&mut self, _saved: Vec<TrustView>) {
-        let Ledger {} = self.trust;
+    /// Whether a caller may have this started, and on whose word. Asks a person when nobody has said yet; a leave for
+    /// one start is used up by this.
+    pub(crate) fn check_trust(
+        &mut self,
+        caller: Caller,
+        order: &SpawnOrder,
+    ) -> Result<Option<Leave>, Failure> {
+        let Caller::Process(asker) = caller else { return Ok(None) };
+        match &order.warrant {
+            Some(warrant) => self.ask_leave(asker, warrant).map(Some),
+            None if is_plain_agent(order) => Ok(None),
+            None => {
+                let spawn = &order.spawn;
+                let parts =
+                    [format!("{:?}", spawn.kind), format!("{:?}", spawn.cwd), format!("{:?}", spawn.preset)];
+                let env = spawn
+                    .base_env
+                    .iter()
+                    .flatten()
+                    .chain(&spawn.env)
+                    .map(|(name, value)| format!("{name}={value}"));
+                let digest = unread(parts.into_iter().chain(spawn.argv.iter().cloned()).chain(env))?;
+                let (command, project) = (shown(&spawn.argv), order.project.clone());
+                let preset = spawn.preset.clone();
+                self.ask_leave(asker, &Warrant { digest, command, preset, project, rule: Rule::Ask })
+                    .map(Some)
+            }
+        }
     }
+
+    /// Whether a process may have an entry started again. What a person started needs nobody's word; what an agent had
+    /// started needs the same word as the first time.
+    pub(crate) fn check_trust_again(&mut self, caller: Caller, id: ProcessId) -> Result<(), Failure> {
+        let Caller::Process(asker) = caller else { return Ok(()) };
+        let Some(process) = self.processes.get(&id) else { return Ok(()) };
+        if self.is_trusted_still(process) {
+            return Ok(());
+        }
+        let digest = match &process.leave {
+            Some(leave) => leave.digest.clone(),
+            None => {
+                let env = process.env.iter().map(|(name, value)| format!("{name}={value}"));
+                unread(std::iter::once(process.cwd.clone()).chain(process.argv.iter().cloned()).chain(env))?
+            }
+        };
+        let (command, project, preset) =
+            (shown(&process.argv), process.project.clone(), process.preset.clone());
+        let leave = self.ask_leave(asker, &Warrant { digest, command, preset, project, rule: Rule::Ask })?;
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.leave = Some(leave);
+            self.touch(id);
+        }
+        Ok(())
+    }
+
+    /// Whether the word on which an entry was started still holds.
+    pub(crate) fn is_trusted_still(&self, process: &Process) -> bool {
+        match &process.leave {
+            Some(leave) => leave.once || self.trust.trusted.contains_key(&leave.digest),
+            // Nobody's leave: a person started it, or it is an agent as its manifest has it.
+            None => process.parent.is_none() || (process.kind == Kind::Agent && process.argv.len() == 1),
+        }
+    }
+
+    fn ask_leave(&mut self, asker: RunKey, warrant: &Warrant) -> Result<Leave, Failure> {
+        let digest = warrant.digest.clone();
+        let once = (asker.process, digest.clone());
+        if warrant.rule == Rule::Deny {
+            return Err(Failure::new(
+                ErrorCode::Denied,
+                "denied: the project's rules do not let agents start this",
+            )
+            .hint("only the rules in the project's file can change that, and a person changes them"));
+        }
+        if self.trust.trusted.contains_key(&digest) {
+            return Ok(Leave { digest, once: false });
+        }
+        if warrant.rule == Rule::Allow || self.trust.once.remove(&once) {
+            return Ok(Leave { digest, once: true });
+        }
+        if self.trust.refused.contains(&(asker, digest.clone())) {
+            return Err(denied(Caller::Process(asker), "a person refused to start this")
+                .hint("do without it, or tell the person why it is needed"));
+        }
+        let item = match self.asked_item(asker, &digest) {
+            Some(item) => item,
+            None => self.ask_person(asker, warrant)?,
+        };
+        Err(Failure::new(ErrorCode::NeedsTrust, format!("a person must allow this first: item {item}"))
+            .hint("ask again when the item is answered")
+            .item(item))
+    }
+
+    fn asked_item(&self, asker: RunKey, digest: &str) -> Option<u64> {
+        self.trust_items(asker).find(|(_, asked)| *asked == digest).map(|(item, _)| item)
+    }
+
+    /// The questions of a run that are open: each item and its digest.
+    fn trust_items(&self, of: RunKey) -> impl Iterator<Item = (u64, &str)> {
+        self.items.values().filter_map(move |Item { view, about }| {
+            let About::Trust { asker, digest } = about else { return None };
+            (*asker == of).then_some((view.item, digest.as_str()))
+        })
+    }
+
+    fn ask_person(&mut self, asker: RunKey, warrant: &Warrant) -> Result<u64, Failure> {
+        if self.trust_items(asker).count() >= MAX_ASKED {
+            let message = format!("{MAX_ASKED} questions about starting something wait for a person already");
+            return Err(Failure::new(ErrorCode::Busy, message).hint("wait until some are answered"));
+        }
+        let what = warrant.preset.as_deref().unwrap_or(&warrant.command);
+        let words = (format!("start {}", one_line(what)), warrant.command.clone());
+        let options = CHOICES.iter().zip(1..).map(|((_, name, label), number)| DialogOption {
+            names: vec![number.to_string(), (*name).to_owned()],
+            label: (*label).to_owned(),
+            keys: Vec::new(),
+        });
+        let about = About::Trust { asker, digest: warrant.digest.clone() };
+        let item = self.open_item(asker.process, ItemKind::Trust, words, options.collect(), about);
+        self.trust.asked.insert(item, warrant.clone());
+        Ok(item)
+    }
+
+    /// A person answered a question about starting something; `choice` is a name of one of its options.
+    pub(crate) fn answer_trust(&mut self, item: u64, choice: &str) {
+        let Some(About::Trust { asker, .. }) = self.items.get(&item).map(|item| item.about.clone()) else {
+            return;
+        };
+        let Some(warrant) = self.trust.asked.get(&item).cloned() else { return };
+        let Some((choice, name, _)) = CHOICES.iter().find(|(_, name, _)| *name == choice) else { return };
+        let words = format!("item {item}: {name}, {}", digest_words(&warrant.digest));
+        self.audit_deed(Some(Caller::Human), "trust", asker.process.to_string(), words);
+        match choice {
+            Choice::Once => {
+                self.trust.once.insert((asker.process, warrant.digest.clone()));
+                self.close_asked(item, "it may be started once: ask for it again");
+            }
+            Choice::Always => drop(self.put_trust(warrant)),
+            Choice::Deny => {
+                self.trust.refused.insert((asker, warrant.digest.clone()));
+                self.close_asked(item, "it was refused: do without it");
+            }
+        }
+    }
+
+    /// Trusts something for good; every question about it is answered with that.
+    pub(crate) fn put_trust(&mut self, warrant: Warrant) -> TrustView {
+        let Warrant { digest, command, preset, project, .. } = warrant;
+        let trust = TrustView { digest: digest.clone(), project, preset, command, at: self.now.wall_ms };
+        self.effects.push(Effect::Record(Record::PutTrust(Box::new(trust.clone()))));
+        self.trust.trusted.insert(digest.clone(), trust.clone());
+        self.trust.refused.retain(|(_, refused)| *refused != digest);
+        let same = self.trust.asked.iter().filter(|(_, asked)| asked.digest == digest);
+        for item in same.map(|(item, _)| *item).collect::<Vec<_>>() {
+            self.close_asked(item, "it may be started from now on: ask for it again");
+        }
+        trust
+    }
+
+    /// Trusts something no longer.
+    pub(crate) fn drop_trust(&mut self, digest: &str) {
+        if self.trust.trusted.remove(digest).is_some() {
+            self.effects.push(Effect::Record(Record::RemoveTrust(digest.to_owned())));
+        }
+        self.trust.once.retain(|(_, allowed)| allowed != digest);
+    }
+
+    /// Closes a question and tells whoever asked.
+    fn close_asked(&mut self, item: u64, words: &str) {
+        let Some(warrant) = self.trust.asked.remove(&item) else { return };
+        let Some(About::Trust { asker, .. }) = self.items.get(&item).map(|item| item.about.clone()) else {
+            return;
+        };
+        let is_awaited = self.waits_see_answer(item, words);
+        self.close_item(item);
+        if !is_awaited && self.agent(asker.process).is_some() {
+            let what = warrant.preset.as_deref().unwrap_or(&warrant.command);
+            let text = format!("a person answered item {item}, start {}: {words}", one_line(what));
+            self.say(asker, "system", text, format!("trust {item}"));
+        }
+    }
+
+    /// A run is over: what it asked for is void, and what it was refused may be asked for again.
+    pub(crate) fn trust_sees_end(&mut self, run: RunKey) {
+        let open: Vec<u64> = self.trust_items(run).map(|(item, _)| item).collect();
+        for item in open {
+            self.close_item(item);
+        }
+        self.trust.refused.retain(|(refused, _)| *refused != run);
+        let (items, asked) = (&self.items, &mut self.trust.asked);
+        asked.retain(|item, _| items.contains_key(item));
+    }
+
+    /// An entry is gone: what it was allowed to start once it starts no more.
+    pub(crate) fn trust_sees_removal(&mut self, id: ProcessId) {
+        self.trust.once.retain(|(asker, _)| *asker != id);
+    }
+
+    pub(crate) fn restore_trust(&mut self, saved: Vec<TrustView>) {
+        self.trust.trusted = saved.into_iter().map(|trust| (trust.digest.clone(), trust)).collect();
+    }
+}
+
+/// An agent as its manifest has it: no words, no variables, nothing a person would have to read.
+fn is_plain_agent(order: &SpawnOrder) -> bool {
+    let spawn = &order.spawn;
+    spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && spawn.preset.is_none()
+}
+
+/// The name of a command that came without a warrant. It is no hash but the whole of it, so that no two share one; the
+/// length before each part keeps parts from running together.
+fn unread(parts: impl Iterator<Item = String>) -> Result<String, Failure> {
+    let digest = parts.fold("unread".to_owned(), |digest, part| format!("{digest}:{}:{part}", part.len()));
+    if digest.len() > MAX_UNREAD {
+        return Err(Failure::new(ErrorCode::Denied, "denied: the command is too long for a person to judge"));
+    }
+    Ok(digest)
+}
+
+/// A command for a person, with nothing hidden in it.
+fn shown(argv: &[String]) -> String {
+    let words: Vec<String> = argv.iter().map(|word| format!("{:?}", Printable(word).to_string())).collect();
+    words.join(" ")
+}
+
+/// The beginning of a text, in one line.
+fn one_line(text: &str) -> String {
+    const MAX: usize = 80;
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX).collect();
+    if line.chars().count() == MAX {
+        line.push('…');
+    }
+    Printable(&line).to_string()
 }

@@ -1,7 +1,11 @@
 //! Who waits for what, and when they are told.
 //!
-//! Owns waits for exits, silence, states and patterns over one or several processes. Refuses looking at output:
-//! patterns are watched by the daemon and come back as facts.
+//! Owns waits for exits, silence, states and patterns over one or several processes, and for a timer or an answer of
+//! one's own. Refuses looking at output: patterns are watched by the daemon and come back as facts.
+
+mod own;
+
+pub(crate) use own::answer_key;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +23,8 @@ use crate::process::Process;
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
     pub(crate) ticket: Ticket,
+    /// The run that waits; none: a person.
+    pub(crate) waiter: Option<RunKey>,
     /// The runs it is about, in the caller's order.
     pub(crate) targets: Vec<RunKey>,
     pub(crate) satisfied: BTreeMap<ProcessId, Satisfied>,
@@ -37,7 +43,7 @@ impl Wait {
         }
     }
 
-    fn is_open_for(&self, run: &RunKey) -> bool {
+    pub(crate) fn is_open_for(&self, run: &RunKey) -> bool {
         self.targets.contains(run) && !self.satisfied.contains_key(&run.process)
     }
 }
@@ -72,7 +78,9 @@ impl Engine {
         let targets: Vec<RunKey> = self.waits.get(&id).map(|wait| wait.targets.clone()).unwrap_or_default();
         for run in targets {
             self.note_agent(id, run.process);
+            self.note_ready(id, run);
         }
+        self.note_own(id);
         // A pattern may still be found in what a dead run left behind; the watch itself says when it is not.
         let is_open = |run: &RunKey| self.waits.get(&id).is_some_and(|wait| wait.is_open_for(run));
         let over: Vec<RunKey> = over.into_iter().filter(|run| !is_pattern && is_open(run)).collect();
@@ -82,14 +90,19 @@ impl Engine {
         self.settle(id);
     }
 
-    fn is_run_live(&self, run: RunKey) -> bool {
+    pub(crate) fn is_run_live(&self, run: RunKey) -> bool {
         self.processes.get(&run.process).is_some_and(|process| process.run == run.run && process.is_live())
     }
 
     /// A child is over. Whether a pattern came before that is for its watch to say: it may begin after the exit was
     /// announced and still find what was printed.
     pub(crate) fn waits_see_exit(&mut self, run: RunKey) {
-        self.run_over_for_all(run, |wait| !matches!(wait.until, Until::Pattern(_)));
+        let is_told_later = self.is_readiness_open(run);
+        self.run_over_for_all(run, |wait| match wait.until {
+            Until::Pattern(_) => false,
+            Until::Ready(_) => !is_told_later,
+            _ => true,
+        });
     }
 
     /// A run goes for good: what has not come true never will.
@@ -97,7 +110,7 @@ impl Engine {
         self.run_over_for_all(run, |_| true);
     }
 
-    fn run_over_for_all(&mut self, run: RunKey, is_concerned: impl Fn(&Wait) -> bool) {
+    pub(crate) fn run_over_for_all(&mut self, run: RunKey, is_concerned: impl Fn(&Wait) -> bool) {
         let concerned: Vec<WaitId> = self
             .waits
             .iter()
@@ -123,7 +136,7 @@ impl Engine {
             }
             // It is over with the run, and what was said at its end is being found.
             (Until::Turn(turn), _) if is_collected(process, *turn) => {}
-            (Until::Pattern(_) | Until::State(_) | Until::Turn(_), Quantifier::Any)
+            (Until::Pattern(_) | Until::State(_) | Until::Turn(_) | Until::Ready(_), Quantifier::Any)
                 if wait.targets.len() > 1 =>
             {
                 wait.targets.retain(|target| *target != run);
@@ -198,12 +211,15 @@ impl Engine {
     }
 
     /// Answers and forgets a wait that is fulfilled.
-    fn settle(&mut self, id: WaitId) {
+    pub(crate) fn settle(&mut self, id: WaitId) {
         if !self.waits.get(&id).is_some_and(Wait::is_fulfilled) {
             return;
         }
         let Some(mut wait) = self.end_wait(id) else { return };
         let order: Vec<ProcessId> = wait.targets.iter().map(|run| run.process).collect();
+        if let Some(waiter) = wait.waiter {
+            self.mail.told.extend(wait.satisfied.keys().map(|process| (waiter, *process)));
+        }
         let satisfied = order.iter().filter_map(|process| wait.satisfied.remove(process)).collect();
         self.reply(wait.ticket, Ok(Answer::Reply(Reply::Waited(Waited { satisfied }))));
     }
@@ -269,7 +285,7 @@ impl Engine {
     }
 }
 
-fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
+pub(crate) fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
     Satisfied {
         id: process.id,
         name: process.name.clone(),

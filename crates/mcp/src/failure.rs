@@ -15,13 +15,14 @@ pub(crate) struct ToolFailure {
     message: String,
     hint: Option<String>,
     field: Option<String>,
-    request_id: Option<String>,
+    /// What else a program can act on: `request_id`, `current_revision`, `item`.
+    more: Vec<(&'static str, Value)>,
 }
 
 impl ToolFailure {
     pub(crate) fn new(code: &str, message: impl Into<String>) -> Self {
         let message = Printable(&message.into()).to_string();
-        Self { code: code.to_owned(), message, hint: None, field: None, request_id: None }
+        Self { code: code.to_owned(), message, hint: None, field: None, more: Vec::new() }
     }
 
     /// A wrong argument.
@@ -47,13 +48,15 @@ impl ToolFailure {
         let code = code.as_ref().and_then(Value::as_str).unwrap_or("internal");
         let named = fields.iter().find(|(theirs, _)| begins_with_field(&failure.message, theirs));
         let rest = |theirs: &str| failure.message.split_once(theirs).map_or("", |(_, rest)| rest).to_owned();
-        let told = match (named, blamed(failure.code, fields)) {
+        let mut told = match (named, blamed(failure.code, fields)) {
             (Some((theirs, ours)), _) => Self::new(code, format!("{ours}{}", rest(theirs))).of_field(ours),
             (None, Some(ours)) => Self::new(code, format!("{ours}: {}", failure.message)).of_field(ours),
             (None, None) => Self::new(code, failure.message.clone()),
         };
+        let facts = [("current_revision", failure.revision), ("item", failure.item)];
+        told.more = facts.into_iter().filter_map(|(name, fact)| Some((name, json!(fact?)))).collect();
         // The daemon's own hints name verbs of the command line, which an agent does not have.
-        match next_step(failure.code, told.field.as_deref()) {
+        match next_step(failure, told.field.as_deref()) {
             Some(hint) => told.hint(hint),
             None => told,
         }
@@ -63,17 +66,19 @@ impl ToolFailure {
     pub(crate) fn unknown_outcome(request_id: String, hint: &str) -> Self {
         let message = "the daemon went away before it answered; this may or may not have happened";
         let told = Self::new("retry_unknown_outcome", message).hint(hint);
-        Self { request_id: Some(request_id), ..told }
+        Self { more: vec![("request_id", json!(request_id))], ..told }
     }
 
     /// The whole error as JSON.
     pub(crate) fn to_json(&self) -> Value {
         let mut error = json!({"code": self.code, "message": self.message});
-        let extras = [("hint", &self.hint), ("field", &self.field), ("request_id", &self.request_id)];
-        for (name, value) in extras {
+        for (name, value) in [("hint", &self.hint), ("field", &self.field)] {
             if let Some(value) = value {
                 error[name] = json!(value);
             }
+        }
+        for (name, value) in &self.more {
+            error[*name] = value.clone();
         }
         json!({ "error": error })
     }
@@ -90,7 +95,6 @@ fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
         ErrorCode::NotFound
         | ErrorCode::InvalidArgs
         | ErrorCode::WrongKind
-        | ErrorCode::Denied
         | ErrorCode::NotRelated
         | ErrorCode::NotRunning => None,
         ErrorCode::Conflict => Some("name"),
@@ -104,28 +108,24 @@ fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
 }
 
 /// The next step, in the words of tools.
-fn next_step(code: ErrorCode, field: Option<&str>) -> Option<&'static str> {
-    Some(match (code, field) {
-        (ErrorCode::NotFound, Some("agent")) => "get_project_status lists the agents there are",
-        (ErrorCode::NotFound, Some("dialog_id")) => "get_process_status shows the dialog that is open now",
-        (ErrorCode::NotFound, Some("message_id")) => "get_messages lists what you sent",
-        (ErrorCode::NotFound, Some("turn")) => "leave turn out for the newest that is over",
-        (ErrorCode::NotFound, _) => "list_processes tells what there is",
-        (ErrorCode::Denied, _) => "you may drive yourself and your descendants; help(permissions) tells more",
+fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
+    Some(match (failure.code, field) {
+        (ErrorCode::NotFound, field) => missing(field),
+        (ErrorCode::Conflict, field) => taken(failure, field),
+        (ErrorCode::Denied, _) => "a person or the project's rules said no: do not look for another way",
         (ErrorCode::NotRelated, _) => {
             "you may drive yourself and your descendants; help(permissions) tells more"
         }
         (ErrorCode::NeedsTrust, _) => {
-            "a person was asked; you are told when they have answered, then call again"
+            "a person was asked and you get a message when they have answered: then call this again"
         }
         (ErrorCode::BudgetExceeded, _) => {
-            "close processes that are no longer needed, or ask a person for more"
+            "close processes that are no longer needed, or ask a person for more with ask_human"
         }
         (ErrorCode::Busy, _) => "try again in a moment",
         (ErrorCode::Unauthorized, _) => "only help is open to a caller nobody knows",
         (ErrorCode::NotRunning, _) => "start_process starts it again",
         (ErrorCode::WrongKind, _) => "list_processes tells the kind of each process",
-        (ErrorCode::Conflict, _) => "list_processes tells the names in use",
         (ErrorCode::DialogOpen, _) => "get_process_status shows the dialog; answer_prompt answers it",
         (ErrorCode::HumanTyping, _) => "a person is typing there: try again later",
         (ErrorCode::NotDelivered, _) => "get_process_status tells what the agent is doing",
@@ -135,7 +135,8 @@ fn next_step(code: ErrorCode, field: Option<&str>) -> Option<&'static str> {
             "leave task out, or name one that exists"
         }
         (ErrorCode::Version, _) => "this proxy is older or newer than the daemon: start the agent again",
-        (ErrorCode::Limit | ErrorCode::NoSpace, _) => "close processes that are no longer needed",
+        (ErrorCode::NoSpace, _) => "the disk is full: a person has to make room",
+        (ErrorCode::Limit, _) => "close or cancel what is no longer needed",
         (
             ErrorCode::Timeout
             | ErrorCode::InvalidArgs
@@ -146,6 +147,34 @@ fn next_step(code: ErrorCode, field: Option<&str>) -> Option<&'static str> {
             _,
         ) => return None,
     })
+}
+
+/// Where to find the name of what is not there.
+fn missing(field: Option<&str>) -> &'static str {
+    match field {
+        Some("agent" | "preset") => "get_project_status lists what there is",
+        Some("dialog_id") => "get_process_status shows the dialog that is open now",
+        Some("message_id") => "get_messages lists what you sent",
+        Some("turn") => "leave turn out for the newest that is over",
+        Some("timer") => "timer_list tells which timers there are",
+        Some("pad" | "revision") => {
+            "scratchpad_list tells which there are, scratchpad_history their revisions"
+        }
+        _ => "list_processes tells what there is",
+    }
+}
+
+/// What to do about something that is not as it would have to be.
+fn taken(failure: &Failure, field: Option<&str>) -> &'static str {
+    match field {
+        _ if failure.revision.is_some() => {
+            "somebody wrote in between: read it, merge, and write with expected_revision current_revision"
+        }
+        Some("processes") => "somebody waits for you: finish your turn instead of waiting",
+        Some("pad" | "to") => "scratchpad_list tells the names in use",
+        Some("timer") => "timer_list tells where each timer is",
+        _ => "list_processes tells the names in use",
+    }
 }
 
 #[cfg(test)]
@@ -173,6 +202,21 @@ mod tests {
         let failure = Failure::new(ErrorCode::InvalidArgs, "request.wait.until.silence: not a number");
         let told = ToolFailure::refusal(&failure, &[("targets", "processes"), ("silence", "seconds")]);
         assert_eq!(told.to_json()["error"]["message"], json!("seconds: not a number"));
+    }
+
+    #[test]
+    fn a_conflict_tells_the_revision_there_is_and_a_question_its_item() {
+        let stale = Failure::new(ErrorCode::Conflict, "plan has revision 7").revision(7);
+        let told = ToolFailure::refusal(&stale, &[("name", "pad")]).to_json();
+        assert_eq!(told["error"]["current_revision"], json!(7));
+        assert!(
+            told["error"]["hint"].as_str().is_some_and(|hint| hint.contains("expected_revision")),
+            "{told}"
+        );
+        let asked = Failure::new(ErrorCode::NeedsTrust, "a person must allow this").item(4);
+        let told = ToolFailure::refusal(&asked, &[("argv", "argv")]).to_json();
+        assert_eq!((&told["error"]["code"], &told["error"]["item"]), (&json!("needs_trust"), &json!(4)));
+        assert!(told["error"].get("field").is_none(), "no argument is to blame: {told}");
     }
 
     #[test]

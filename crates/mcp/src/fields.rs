@@ -17,6 +17,8 @@ const MAX_ENTRIES: usize = 256;
 pub(crate) enum Shape {
     /// A text of 1 to this many bytes.
     Text(usize),
+    /// A text of 0 to this many bytes.
+    Prose(usize),
     /// A whole number between these.
     Integer(i64, i64),
     /// A length of time in seconds, at most this long.
@@ -75,7 +77,7 @@ pub(crate) fn schema(fields: &[Field]) -> Map<String, Value> {
 
 fn property(field: &Field) -> Value {
     let mut property = match field.shape {
-        Shape::Text(_) => json!({"type": "string"}),
+        Shape::Text(_) | Shape::Prose(_) => json!({"type": "string"}),
         Shape::Integer(least, most) if most < i64::MAX => {
             json!({"type": "integer", "minimum": least, "maximum": most})
         }
@@ -167,7 +169,8 @@ impl Arguments {
 
 fn fits(field: &Field, value: &Value) -> Result<(), String> {
     match field.shape {
-        Shape::Text(most) => is_text(value, most),
+        Shape::Prose(_) if value.as_str() == Some("") => Ok(()),
+        Shape::Text(most) | Shape::Prose(most) => is_text(value, most),
         Shape::Integer(least, most) => match whole(value) {
             Some(number) if (least..=most).contains(&number) => Ok(()),
             Some(_) if most == i64::MAX => Err(format!("must be at least {least}")),

@@ -4,8 +4,8 @@
 //! on the loopback (`qd mcp --http`), in both eras of the protocol. Refuses deciding anything: it is a client of the
 //! daemon, which knows who asks and what they may do.
 //!
-//! Reading order: `tools` (one file per family, one table), `fields` and `outputs` (what they take and give),
-//! `waiting` (answers that take time), `link` (the way to the daemon), `framing` and `wire` (lines in, lines out),
+//! Reading order: `tools` (one file per family, one table), `fields`, `outputs` and `pages` (what they take and
+//! give), `waiting` (answers that take time), `link` (the way to the daemon), `framing` and `wire` (lines in, lines out),
 //! `server` (which method is answered by what), `resources` and `watch` (what can be read and watched), `stdio` and
 //! `http` (the two ways to be reached), `reference` (the documents generated from all of it).
 //!
@@ -23,6 +23,7 @@ mod framing;
 mod http;
 mod link;
 mod outputs;
+mod pages;
 mod params;
 mod prompts;
 mod reference;

@@ -37,6 +37,8 @@ const CALL_LIMIT: Duration = Duration::from_secs(45);
 pub(crate) struct Manner {
     /// Asking twice is as good as asking once.
     is_repeatable: bool,
+    /// Something changes by it, so that an answer that never came leaves a doubt.
+    is_deed: bool,
     /// The connection is as good as new afterwards.
     is_reusable: bool,
     /// How long the answer may take.
@@ -58,10 +60,17 @@ pub(crate) enum Wake {
 
 impl Manner {
     /// A question: nothing changes by it.
-    pub(crate) const QUESTION: Self =
-        Self { is_repeatable: true, is_reusable: true, limit: CALL_LIMIT, is_worth_waking: true };
+    pub(crate) const QUESTION: Self = Self {
+        is_repeatable: true,
+        is_deed: false,
+        is_reusable: true,
+        limit: CALL_LIMIT,
+        is_worth_waking: true,
+    };
     /// A deed: done twice is done twice.
-    pub(crate) const DEED: Self = Self { is_repeatable: false, ..Self::QUESTION };
+    pub(crate) const DEED: Self = Self { is_repeatable: false, is_deed: true, ..Self::QUESTION };
+    /// A deed under a key of its own: the daemon does it once, however often it is asked.
+    pub(crate) const KEYED: Self = Self { is_deed: true, ..Self::QUESTION };
     /// A stream: the connection is used up by it.
     pub(crate) const STREAM: Self = Self { is_reusable: false, ..Self::QUESTION };
     /// A question that a client asks by habit and not because anybody wants to know.
@@ -94,7 +103,9 @@ impl Trouble {
             Self::Unreachable(why) => ToolFailure::new("unreachable", why.as_str())
                 .hint("try again in a moment; a person can run `qd doctor`"),
             Self::UnknownOutcome => {
-                ToolFailure::unknown_outcome(request_id(), "look with list_processes before you repeat it")
+                let hint =
+                    "look whether it happened (list_processes, scratchpad_history) before you repeat it";
+                ToolFailure::unknown_outcome(request_id(), hint)
             }
             Self::Busy => {
                 ToolFailure::new("busy", format!("{MAX_CALLS} calls are under way, the most there may be"))
@@ -110,6 +121,14 @@ fn request_id() -> String {
     // Only a label: without entropy it is a constant one.
     let _filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
     format!("r_{:016x}", u64::from_le_bytes(random))
+}
+
+/// A key for one deed that nobody else uses. Without entropy there is none, and a deed without a key could be done twice.
+pub(crate) fn fresh_key() -> Result<String, ToolFailure> {
+    let mut random = [0; 16];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| ToolFailure::new("internal", format!("no random numbers: {errno}")))?;
+    Ok(format!("mcp-{:032x}", u128::from_le_bytes(random)))
 }
 
 /// The daemon as the tools see it; cheap to clone.
@@ -191,10 +210,12 @@ impl Link {
         let give_up = Instant::now() + patience;
         let mut pause = FIRST_PAUSE;
         let mut wake = if manner.is_worth_waking { Wake::Always } else { Wake::Never };
+        let mut is_in_doubt = false;
         loop {
             let was_asked = Arc::new(AtomicBool::new(false));
             let answer = self.once((manner, wake), Arc::clone(&work), Arc::clone(&was_asked)).await?;
             let was_asked = was_asked.load(Ordering::Acquire);
+            is_in_doubt |= was_asked && manner.is_deed;
             let is_open = was_asked && !manner.is_repeatable;
             let error = match answer {
                 Ok(value) => return Ok(value),
@@ -210,7 +231,13 @@ impl Link {
             match error {
                 ClientError::Broken(_) if is_open => return Err(Trouble::UnknownOutcome),
                 ClientError::Version { .. } => return Err(Trouble::Unreachable(error.to_string())),
-                _ if Instant::now() + pause > give_up => return Err(Trouble::Unreachable(error.to_string())),
+                _ if Instant::now() + pause > give_up => {
+                    return Err(if is_in_doubt {
+                        Trouble::UnknownOutcome
+                    } else {
+                        Trouble::Unreachable(error.to_string())
+                    });
+                }
                 _ => tokio::time::sleep(pause).await,
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -243,9 +270,7 @@ impl Link {
         match answer {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(Trouble::Unreachable(error.to_string())),
-            Err(_) if was_asked.load(Ordering::Acquire) && !manner.is_repeatable => {
-                Err(Trouble::UnknownOutcome)
-            }
+            Err(_) if was_asked.load(Ordering::Acquire) && manner.is_deed => Err(Trouble::UnknownOutcome),
             Err(_) => Err(Trouble::Unreachable("the daemon does not answer".to_owned())),
         }
     }

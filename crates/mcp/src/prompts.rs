@@ -71,11 +71,13 @@ pub(crate) fn get(name: &str, arguments: Option<&Map<String, Value>>) -> Result<
 
 const LEAD: &str = "\
 Lead a team of agents to this goal with the Quarterdeck tools.
-1. Call whoami and get_project_status: who you are and which agents there are.
-2. Split the goal into pieces that do not touch the same files. Say for each what done means.
-3. spawn_agent for each piece, with a name and instructions that stand alone: the agent knows nothing of this conversation.
-4. wait_for_state on all of them with states idle, blocked, error, exited and mode any. Answer dialogs only when what they \
-ask is part of the piece; otherwise ask the person.
+1. Call whoami and get_project_status: who you are, what you may use up, which agents and presets there are.
+2. Split the goal into pieces that do not touch the same files. Say for each what done means, and write the plan with \
+scratchpad_write so that everybody can read it.
+3. spawn_agent for each piece, with a name and instructions that stand alone: the agent knows nothing of this conversation. \
+Tell it the plan's name and to report findings there with scratchpad_append.
+4. timer_fire_when_idle_any on all of them and end your turn, or wait_for_state with states idle, blocked, error, exited \
+and mode any. Answer dialogs only when what they ask is part of the piece; otherwise ask_human.
 5. get_result of each, check the work itself, and send_message what is missing.
 6. Bring the pieces together, run the tests, close_process the agents that are done, and report.";
 
@@ -83,7 +85,7 @@ const REVIEW: &str = "\
 Review what this agent did, with the Quarterdeck tools.
 1. get_process_status: is its turn over, and how did it end?
 2. get_result: what does it say it did? get_process_output with mode history shows how it got there.
-3. Look at the files and the tests yourself: what it says is a claim, not a proof.
+3. Look at the files and the tests yourself, and at what it noted in scratchpads: what it says is a claim, not a proof.
 4. Say what is right, what is wrong and what is missing. If something is, send_message it to the agent, in one message, \
 with what you expect.";
 

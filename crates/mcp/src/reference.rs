@@ -19,7 +19,8 @@ output), or run `qd mcp --http 127.0.0.1:PORT` with a bearer token of at least 3
 
 The server speaks `server/discover` and `subscriptions/listen` (2026-07-28) as well as `initialize` (2024-11-05 to
 2025-11-25). Text and structured content of a result say the same. A tool that fails says
-`{\"error\": {\"code\", \"message\", \"hint\", \"field\"}}`.
+`{\"error\": {\"code\", \"message\", \"hint\", \"field\"}}`; a conflict about a revision also has `current_revision`, and
+`needs_trust` has the `item` of the inbox that a person has to answer.
 ";
 
 /// docs/mcp.md.
@@ -29,7 +30,7 @@ pub fn reference() -> String {
     section(&mut page, "Instructions", INSTRUCTIONS);
     page.push_str("\n## Tools\n");
     tools::all().for_each(|tool| tell(&mut page, tool));
-    page.push_str("\n## Resources\n\n- `qd://processes`: every process with status and state.\n");
+    page.push_str("\n## Resources\n\n- `qd://processes`: every process with status and state.\n- `qd://timers`: your timers.\n");
     for template in resources::templates() {
         line(
             &mut page,
@@ -103,6 +104,7 @@ fn optional(field: &Field, name: &str) -> String {
 fn kind(shape: Shape) -> String {
     match shape {
         Shape::Text(most) => format!("text, at most {most} bytes"),
+        Shape::Prose(most) => format!("text, may be empty, at most {most} bytes"),
         Shape::Integer(least, i64::MAX) => format!("integer from {least}"),
         Shape::Integer(least, most) => format!("integer, {least} to {most}"),
         Shape::Seconds(most) => format!("seconds, at most {most}"),

@@ -1,15 +1,17 @@
-//! Screens, logs and the list of processes as resources.
+//! Screens, logs, scratchpads, timers and the list of processes as resources.
 //!
 //! Owns their addresses and contents. Refuses being another door: contents are what the tools read.
 
-use client::Connection;
-use proto::request::{Read, ReadMode, Target};
-use proto::{ErrorCode, ProcessView};
+use client::{ClientError, Connection};
+use proto::crew::{PadEntry, PadOutcome};
+use proto::request::{Nothing, Pad, PadAct, Read, ReadMode, Target};
+use proto::{ErrorCode, Event, ProcessView};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
 use crate::link::{Link, Manner, Trouble};
+use crate::tools::{Bench, timers};
 use crate::views;
 
 /// Most text of a screen or log.
@@ -26,10 +28,14 @@ pub(crate) enum Address {
     Screen(String),
     /// What a process printed.
     Log(String),
+    /// A scratchpad of the project.
+    Pad(String),
+    /// The caller's timers.
+    Timers,
 }
 
 impl Address {
-    /// Reads `qd://processes`, `qd://screen/ID` or `qd://log/ID`.
+    /// Reads `qd://processes`, `qd://timers`, `qd://screen/ID`, `qd://log/ID` or `qd://pads/NAME`.
     pub(crate) fn parse(uri: &str) -> Option<Self> {
         let rest = uri.strip_prefix("qd://")?;
         let named = |id: &str| (!id.is_empty() && id.len() <= 64 && !id.contains('/')).then(|| id.to_owned());
@@ -37,6 +43,8 @@ impl Address {
             None if rest == "processes" => Some(Self::Processes),
             Some(("screen", id)) => named(id).map(Self::Screen),
             Some(("log", id)) => named(id).map(Self::Log),
+            Some(("pads", name)) => named(name).map(Self::Pad),
+            None if rest == "timers" => Some(Self::Timers),
             _ => None,
         }
     }
@@ -47,29 +55,59 @@ impl Address {
             Self::Processes => "qd://processes".to_owned(),
             Self::Screen(id) => format!("qd://screen/{id}"),
             Self::Log(id) => format!("qd://log/{id}"),
+            Self::Pad(name) => format!("qd://pads/{name}"),
+            Self::Timers => "qd://timers".to_owned(),
         }
     }
 
-    /// The process it is about.
+    /// The process whose output it is.
     pub(crate) fn process(&self) -> Option<&str> {
         match self {
-            Self::Processes => None,
+            Self::Processes | Self::Pad(_) | Self::Timers => None,
             Self::Screen(id) | Self::Log(id) => Some(id),
+        }
+    }
+
+    /// Whether it reads differently after this event. `project` is the caller's, where it has one.
+    pub(crate) fn is_touched_by(&self, event: &Event, project: Option<&str>) -> bool {
+        match (self, event) {
+            (_, Event::Resync {}) => true,
+            (Self::Pad(pad), Event::PadChanged { project: key, name, .. }) => {
+                name == pad && project.is_none_or(|project| project == key)
+            }
+            (Self::Pad(_), _) => false,
+            (Self::Timers, event) => matches!(event, Event::Timer(_)),
+            (Self::Processes | Self::Screen(_) | Self::Log(_), event) => {
+                !matches!(event, Event::PadChanged { .. } | Event::Timer(_) | Event::Selected { .. })
+            }
         }
     }
 }
 
-/// What may be read now. Without a daemon there is still the list, which will say so.
-pub(crate) async fn list(link: &Link) -> Vec<Resource> {
-    let all = link.ask(Manner::GLANCE, Connection::list).await.unwrap_or_default();
-    let list = Resource::new(Address::Processes.uri(), "processes")
-        .with_description("Every process with status and state.")
-        .with_mime_type("application/json");
+/// What may be read now. Without a daemon there are still the lists, which will say so.
+pub(crate) async fn list(bench: &Bench) -> Vec<Resource> {
+    let work = |connection: &mut Connection| Ok((connection.list()?, pads(connection)?));
+    let (all, pads) = bench.link.ask(Manner::GLANCE, work).await.unwrap_or_default();
+    let resource =
+        |address: Address, name: String, kind: &str| Resource::new(address.uri(), name).with_mime_type(kind);
+    let lists = [(Address::Processes, "processes"), (Address::Timers, "timers")]
+        .map(|(address, name)| resource(address, name.to_owned(), "application/json"));
     let screens = all.iter().take(MAX_LISTED).map(|view| {
-        Resource::new(Address::Screen(view.id.to_string()).uri(), format!("screen of {}", view.name))
-            .with_mime_type("text/plain")
+        resource(Address::Screen(view.id.to_string()), format!("screen of {}", view.name), "text/plain")
     });
-    std::iter::once(list).chain(screens).collect()
+    let pads = pads.iter().take(MAX_LISTED).map(|pad| {
+        resource(Address::Pad(pad.name.clone()), format!("scratchpad {}", pad.name), "text/markdown")
+    });
+    lists.into_iter().chain(screens).chain(pads).collect()
+}
+
+/// The pads of the caller's own project; none for a caller that has none.
+fn pads(connection: &mut Connection) -> Result<Vec<PadEntry>, ClientError> {
+    match connection.pad(Pad { project: None, act: PadAct::List(Nothing {}) }) {
+        Ok(PadOutcome::Listed(entries)) => Ok(entries),
+        Ok(_) | Err(ClientError::Failed(_)) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// The addresses with a hole in them.
@@ -80,11 +118,14 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         template("qd://screen/{id}", "screen", "What a process shows now."),
         template("qd://log/{id}", "log", "The newest of what a process printed, as text."),
+        template("qd://pads/{name}", "scratchpad", "A scratchpad of the project.")
+            .with_mime_type("text/markdown"),
     ]
 }
 
 /// The contents of one.
-pub(crate) async fn read(link: &Link, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(crate) async fn read(bench: &Bench, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let link = &bench.link;
     let Some(address) = Address::parse(uri) else {
         let shown = views::shortened(uri, 100);
         return Err(ErrorData::resource_not_found(format!("uri: no resource is called {shown}"), None));
@@ -97,6 +138,14 @@ pub(crate) async fn read(link: &Link, uri: &str) -> Result<ReadResourceResult, E
         }
         Address::Screen(id) => text(link, id, ReadMode::Screen, uri).await?,
         Address::Log(id) => text(link, id, ReadMode::Stream, uri).await?,
+        Address::Pad(name) => pad(bench, name, uri).await?,
+        Address::Timers => {
+            let asked = link.ask(Manner::QUESTION, Connection::timers).await;
+            let all = asked.map_err(|trouble| refusal(&trouble))?;
+            let rows: Vec<_> = timers::rows(&all).map(|(_, row)| row).collect();
+            ResourceContents::text(json!({ "timers": rows }).to_string(), uri)
+                .with_mime_type("application/json")
+        }
     };
     Ok(ReadResourceResult::new(vec![contents]))
 }
@@ -117,8 +166,29 @@ async fn text(link: &Link, id: &str, mode: ReadMode, uri: &str) -> Result<Resour
     Ok(ResourceContents::text(asked.map_err(|trouble| refusal(&trouble))?.text, uri))
 }
 
+/// A pad, whole: a resource has no cursor.
+async fn pad(bench: &Bench, name: &str, uri: &str) -> Result<ResourceContents, ErrorData> {
+    let project = bench.directory().await.map_err(|failure| {
+        let told = failure.to_json();
+        ErrorData::internal_error(
+            told["error"]["message"].as_str().unwrap_or_default().to_owned(),
+            Some(told),
+        )
+    })?;
+    let wish = Pad { project, act: PadAct::Read { name: name.to_owned(), revision: None } };
+    let asked = bench.link.ask(Manner::QUESTION, move |connection| connection.pad(wish.clone())).await;
+    match asked.map_err(|trouble| refusal(&trouble))? {
+        PadOutcome::Text { content, .. } => {
+            Ok(ResourceContents::text(content, uri).with_mime_type("text/markdown"))
+        }
+        PadOutcome::Listed(_) | PadOutcome::Changed { .. } | PadOutcome::History(_) => {
+            Err(ErrorData::internal_error("the daemon answered with something else", None))
+        }
+    }
+}
+
 fn refusal(trouble: &Trouble) -> ErrorData {
-    let told = trouble.told(&[("target", "uri")]).to_json();
+    let told = trouble.told(&[("target", "uri"), ("name", "uri")]).to_json();
     let message = told["error"]["message"].as_str().unwrap_or_default().to_owned();
     let is_missing = matches!(trouble, Trouble::Refused(failure) if failure.code == ErrorCode::NotFound);
     if is_missing {
@@ -134,9 +204,29 @@ mod tests {
 
     #[test]
     fn an_address_survives_being_written_and_read() {
-        for uri in ["qd://processes", "qd://screen/p_00000000", "qd://log/build"] {
+        for uri in
+            ["qd://processes", "qd://timers", "qd://screen/p_00000000", "qd://log/build", "qd://pads/plan"]
+        {
             assert_eq!(Address::parse(uri).map(|address| address.uri()).as_deref(), Some(uri));
         }
+    }
+
+    #[test]
+    fn a_pad_is_touched_by_its_own_changes_in_its_own_project_only() {
+        let pad = Address::Pad("plan".to_owned());
+        let changed = |project: &str, name: &str| Event::PadChanged {
+            project: project.to_owned(),
+            name: name.to_owned(),
+            revision: 2,
+            author: "human".to_owned(),
+        };
+        assert!(pad.is_touched_by(&changed("ours", "plan"), Some("ours")));
+        assert!(pad.is_touched_by(&changed("ours", "plan"), None), "a person has no project of their own");
+        assert!(pad.is_touched_by(&Event::Resync {}, Some("ours")));
+        assert!(!pad.is_touched_by(&changed("ours", "other"), Some("ours")));
+        assert!(!pad.is_touched_by(&changed("theirs", "plan"), Some("ours")));
+        assert!(!Address::Processes.is_touched_by(&changed("ours", "plan"), Some("ours")));
+        assert!(!Address::Timers.is_touched_by(&changed("ours", "plan"), Some("ours")));
     }
 
     #[test]
@@ -148,6 +238,10 @@ mod tests {
             "qd://screen/",
             "qd://screen/a/b",
             "qd://log/../x",
+            "qd://pads",
+            "qd://pads/",
+            "qd://pads/a/b",
+            "qd://timers/1",
             "file:///etc/passwd",
         ] {
             assert_eq!(Address::parse(uri), None, "{uri}");

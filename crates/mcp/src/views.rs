@@ -31,6 +31,8 @@ pub(crate) fn details(view: &ProcessView, item: Option<&InboxItem>) -> Map<Strin
     put(&mut all, "run", json!(view.run));
     put(&mut all, "pid", json!(view.pid));
     put(&mut all, "task", json!(view.task));
+    put(&mut all, "preset", json!(view.preset));
+    put(&mut all, "ready", json!(view.ready));
     put(&mut all, "typing", json!(view.owner));
     put(&mut all, "failure", json!(view.failure.as_deref().map(|why| Printable(why).to_string())));
     put(&mut all, "title", json!(shortened(&view.title, 120)));

@@ -13,6 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::ToolFailure;
 use crate::link::{Link, Manner, Trouble};
+use crate::pages;
+use crate::tools::asking::Questions;
 use crate::tools::turn_told;
 use crate::views::{self, put};
 
@@ -56,9 +58,25 @@ pub(crate) enum Then {
         /// What is known.
         base: Map<String, Value>,
     },
+    /// What a timer says, added to what is known of it.
+    GiveBody(Map<String, Value>),
+    /// What a person said, added to what is known of the question.
+    GiveAnswer {
+        /// Which item.
+        item: u64,
+        /// What is known.
+        base: Map<String, Value>,
+        /// Where it is no longer open afterwards.
+        open: Questions,
+    },
 }
 
 impl Waiting {
+    /// Whether the daemon gives the answer to whoever waits at that moment: then nobody may look and go away again.
+    pub(crate) fn is_told_once(&self) -> bool {
+        matches!(self.then, Then::GiveBody(_) | Then::GiveAnswer { .. })
+    }
+
     /// Waits at most `most`; says `still_running` when that was not enough.
     pub(crate) async fn run(&self, link: &Link, most: Duration) -> Result<Value, ToolFailure> {
         let began = Instant::now();
@@ -69,7 +87,7 @@ impl Waiting {
             match self.slice(link, slice).await {
                 Ok(waited) => return self.finish(link, waited).await,
                 Err(Trouble::Refused(failure)) if failure.code == ErrorCode::Timeout => {}
-                Err(trouble) => return Err(trouble.told(self.fields)),
+                Err(trouble) => return self.without(&trouble),
             }
             if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
                 return Err(ToolFailure::new("timeout", format!("{}: the time given has passed", self.told))
@@ -110,24 +128,69 @@ impl Waiting {
                 answer.extend(turn_told(&result, 0));
                 Ok(Value::Object(answer))
             }
+            Then::GiveBody(base) => Ok(given(base, ("fired", "body"), text_of(&waited))),
+            Then::GiveAnswer { item, base, open } => {
+                open.forget(*item);
+                // An answer that was taken back from the mail still has the message's words before it.
+                let said = text_of(&waited);
+                let said = said.strip_prefix(&format!("the person answered item {item}: ")).unwrap_or(said);
+                Ok(given(base, ("answered", "answer"), said))
+            }
         }
     }
 
-    fn still_running(&self) -> Value {
+    /// The answer when the daemon says no. A question that is no longer open is no failure: whoever answered it before
+    /// anybody waited was heard, and the answer is on its way as a message.
+    fn without(&self, trouble: &Trouble) -> Result<Value, ToolFailure> {
+        if let (Then::GiveAnswer { item, base, open }, Trouble::Refused(failure)) = (&self.then, trouble) {
+            open.forget(*item);
+            if matches!(failure.code, ErrorCode::Conflict | ErrorCode::NotFound) {
+                let mut answer = base.clone();
+                put(&mut answer, "status", json!("by_message"));
+                put(&mut answer, "hint", json!("the answer comes to you as a message: end your turn"));
+                return Ok(Value::Object(answer));
+            }
+        }
+        Err(trouble.told(self.fields))
+    }
+
+    /// The answer when it did not happen in time.
+    pub(crate) fn still_running(&self) -> Value {
         if let Some(meanwhile) = &self.meanwhile {
             return meanwhile.clone();
         }
-        let mut answer = Map::new();
-        put(&mut answer, "status", json!("still_running"));
-        put(&mut answer, "satisfied", json!([]));
-        put(&mut answer, "since", json!(self.wait.since));
-        let hint = match self.wait.since {
-            Some(_) => "call this again with this since to wait on without missing anything",
-            None => "call this again to wait on",
+        let (mut answer, hint) = match &self.then {
+            Then::Tell | Then::GiveTurn { .. } => {
+                let hint = match self.wait.since {
+                    Some(_) => "call this again with this since to wait on without missing anything",
+                    None => "call this again to wait on",
+                };
+                (Map::from_iter([("satisfied".to_owned(), json!([]))]), hint)
+            }
+            Then::GiveBody(base) | Then::GiveAnswer { base, .. } => {
+                (base.clone(), "call this again to wait on, or go on: it will come as a message")
+            }
         };
+        put(&mut answer, "status", json!("still_running"));
+        put(&mut answer, "since", json!(self.wait.since));
         put(&mut answer, "hint", json!(hint));
         Value::Object(answer)
     }
+}
+
+/// What a wait of one process was told.
+fn text_of(waited: &Waited) -> &str {
+    waited.satisfied.first().and_then(|satisfied| satisfied.text.as_deref()).unwrap_or_default()
+}
+
+/// What came to the one who waited, under its name.
+fn given(base: &Map<String, Value>, (status, name): (&str, &str), text: &str) -> Value {
+    // Made printable as everything that others wrote; a text that is too long for one answer is cut.
+    let text = views::shortened(text, usize::MAX);
+    let mut answer = pages::piece(base, name, &text, 0);
+    answer.remove("offset");
+    put(&mut answer, "status", json!(status));
+    Value::Object(answer)
 }
 
 fn told(satisfied: &Satisfied) -> Value {

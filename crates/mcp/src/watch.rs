@@ -87,7 +87,7 @@ pub(crate) async fn tell_all(link: Link, addresses: Vec<Address>, listener: List
 
 /// Tells `listener` of every change of one resource until nobody hears it.
 async fn tell_changes(link: Link, address: Address, listener: Listener) {
-    let (_leash, mut crew) = listen(&link);
+    let (_leash, mut crew) = listen(&link, address.clone());
     let mut offset = None;
     loop {
         let is_new = match address.process() {
@@ -131,8 +131,8 @@ async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64>
     }
 }
 
-/// A value that changes with every event of the crew, for as long as the leash is held.
-fn listen(link: &Link) -> (Leash, watch::Receiver<u64>) {
+/// A value that changes with every event that touches `address`, for as long as the leash is held.
+fn listen(link: &Link, address: Address) -> (Leash, watch::Receiver<u64>) {
     let (sender, receiver) = watch::channel(0);
     let cord = Arc::new(Cord::default());
     let leash = Leash(Arc::clone(&cord));
@@ -141,8 +141,9 @@ fn listen(link: &Link) -> (Leash, watch::Receiver<u64>) {
         let sender = Arc::new(sender);
         while !sender.is_closed() {
             let (link, cord, told) = (link.clone(), Arc::clone(&cord), Arc::clone(&sender));
+            let address = address.clone();
             // However it ended: events were missed, so something may have changed.
-            drop(tokio::task::spawn_blocking(move || hear(&link, &cord, &told)).await);
+            drop(tokio::task::spawn_blocking(move || hear(&link, &cord, &address, &told)).await);
             sender.send_modify(|revision| *revision += 1);
             tokio::select! {
                 () = sender.closed() => return,
@@ -153,11 +154,18 @@ fn listen(link: &Link) -> (Leash, watch::Receiver<u64>) {
     (leash, receiver)
 }
 
-fn hear(link: &Link, cord: &Cord, sender: &watch::Sender<u64>) -> Result<(), ClientError> {
+fn hear(link: &Link, cord: &Cord, address: &Address, sender: &watch::Sender<u64>) -> Result<(), ClientError> {
     let mut connection: Connection = link.open(cord)?;
+    // Pads of the same name in other projects are none of the caller's business; a person has no project.
+    let project = match address {
+        Address::Pad(_) => Some(connection.who_am_i()?.project.key).filter(|key| !key.is_empty()),
+        Address::Processes | Address::Screen(_) | Address::Log(_) | Address::Timers => None,
+    };
     connection.subscribe()?;
     while let Some(incoming) = connection.receive()? {
-        if matches!(incoming, Incoming::Event(_)) {
+        if let Incoming::Event(announced) = incoming
+            && address.is_touched_by(&announced.what, project.as_deref())
+        {
             sender.send_modify(|revision| *revision += 1);
         }
     }

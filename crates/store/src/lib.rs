@@ -35,6 +35,6 @@ pub use atomic::write_file_atomically;
 pub use audit::{AuditCheck, AuditRow};
 pub use database::Store;
 pub use error::StoreError;
-pub use pads::{BadPadName, PAD_LIMIT, Pad, PadError, PadName, Pads, Revision};
+pub use pads::{BadPadName, PAD_LIMIT, Pad, PadChange, PadError, PadName, Pads, Revision};
 pub use private_dir::{PrivateDirError, ensure_private_dir};
 pub use records::{Change, Contents, EVENT_LIMIT, EventRow};

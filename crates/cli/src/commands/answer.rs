@@ -16,14 +16,17 @@ pub(crate) struct AnswerArgs {
     /// Its number in `qd inbox`
     item: u64,
 
-    /// The answer: a number, a name such as allow or deny, or the text of an option
+    /// The answer: a number, a name such as allow, deny, allow_once or always, the text of an option, or any text for a
+    /// question without options; - reads it from stdin
     choice: String,
 }
 
 impl AnswerArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let Self { item, choice } = self;
-        context.connect()?.answer_item(GiveAnswer { item, choice: choice.clone() })?;
+        let choice = if choice == "-" { super::send::from_stdin()? } else { choice };
+        let answered = context.connect()?.answer_item(GiveAnswer { item, choice: choice.clone() });
+        answered.map_err(CliError::missing("`qd inbox` lists what is open"))?;
         context.print(&json!({ "item": item, "choice": choice }), |_, out| {
             out.line(&format!("item {item} is answered"))
         })?;

@@ -3,11 +3,16 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use proto::Printable;
 use proto::agent::{InboxItem, ItemKind};
 
+use crate::commands::trust::command_lines;
 use crate::context::Context;
 use crate::errors::CliError;
-use crate::output::{Style, Table, now_ms, span};
+use crate::output::{Output, Style, Table, now_ms, span};
+
+/// Characters of a title whose whole text is shown below the list.
+const MAX_TITLE: usize = 50;
 
 /// List what needs an answer, over all agents
 #[derive(Debug, Args)]
@@ -19,9 +24,39 @@ impl InboxArgs {
         let now = now_ms();
         context.print(&items, |items, out| match items.is_empty() {
             true => out.line("nothing needs you"),
-            false => out.table(&table(items, now)),
+            false => tell(items, now, out),
         })?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The list, and below it whatever must be read whole before it is answered.
+fn tell(items: &[InboxItem], now: u64, out: &mut Output) -> Result<(), CliError> {
+    out.table(&table(items, now))?;
+    for item in items.iter().filter(|item| is_shown_whole(item)) {
+        out.line("")?;
+        out.line(&format!("item {}: {}", item.item, heading(item)))?;
+        for line in command_lines(item.body.trim_end_matches('\n')) {
+            out.line(&format!("  {line}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A command that somebody is about to allow is never cut off; a question is shown whole when it has several lines.
+fn is_shown_whole(item: &InboxItem) -> bool {
+    let has_lines = item.body.trim().contains('\n');
+    match item.kind {
+        ItemKind::Trust => !item.body.is_empty(),
+        ItemKind::Question | ItemKind::Attention => has_lines,
+        ItemKind::Dialog | ItemKind::Permission | ItemKind::Failure => false,
+    }
+}
+
+fn heading(item: &InboxItem) -> String {
+    match item.kind {
+        ItemKind::Trust => format!("{} wants to start", item.name),
+        _ => format!("{}: {}", item.name, Printable(&item.title)),
     }
 }
 
@@ -58,10 +93,21 @@ fn kind_style(kind: ItemKind) -> Style {
 
 /// The title and the first line of what it is about.
 fn what(item: &InboxItem) -> String {
+    if item.kind == ItemKind::Trust {
+        return shortened(&item.title);
+    }
     match item.body.lines().find(|line| !line.trim().is_empty()) {
         Some(line) if !item.title.contains(line.trim()) => format!("{}: {}", item.title, line.trim()),
         _ => item.title.clone(),
     }
+}
+
+/// So much of a title as leaves room for the answers; the whole of it is shown below the list.
+fn shortened(title: &str) -> String {
+    if title.chars().count() <= MAX_TITLE {
+        return title.to_owned();
+    }
+    title.chars().take(MAX_TITLE - 1).chain(['…']).collect()
 }
 
 /// The words `qd answer` takes, the most telling name of each option.
@@ -74,6 +120,9 @@ fn answers(item: &InboxItem, now: u64) -> String {
         }
     });
     let mut text = named.collect::<Vec<_>>().join(" · ");
+    if item.options.is_empty() && item.kind == ItemKind::Question {
+        text.push_str("any text");
+    }
     if let Some(expires) = &item.expires {
         text.push_str(&format!(" ({} in {})", expires.answer, span(expires.at.saturating_sub(now) / 1000)));
     }
@@ -101,5 +150,38 @@ mod tests {
             "ITEM  NAME  KIND        AGE  WHAT                        ANSWERS\n\
              3     fix   permission  2s   approve Bash: rm -rf build  1 allow · 2 No\\u{1b}[2J (deny in 1m00s)\n"
         );
+    }
+    #[test]
+    fn b7_a_trust_item_shows_its_whole_command_and_a_question_takes_any_text() {
+        let items: Vec<InboxItem> = serde_json::from_value(serde_json::json!([
+            {"item": 4, "id": "p_00000000", "name": "lead", "kind": "trust", "title": "start dev",
+             "body": "/bin/sh -c 'npm run dev'\u{1b}[2J\nin /p\nwith A=b", "at": 0,
+             "options": [{"names": ["1", "allow_once"], "label": "allow once", "keys": []},
+                         {"names": ["2", "always"], "label": "always", "keys": []},
+                         {"names": ["3", "deny"], "label": "deny", "keys": []}]},
+            {"item": 5, "id": "p_00000000", "name": "lead", "kind": "question", "title": "which port?", "at": 0,
+             "options": []}
+        ]))
+        .unwrap();
+        let memory = Memory::default();
+        tell(&items, 1000, &mut memory.output()).unwrap();
+        let expected = "\
+ITEM  NAME  KIND      AGE  WHAT         ANSWERS
+4     lead  trust     1s   start dev    1 allow_once · 2 always · 3 deny
+5     lead  question  1s   which port?  any text
+
+item 4: lead wants to start
+  /bin/sh -c 'npm run dev'\\u{1b}[2J
+  in /p
+  with A=b
+";
+        assert_eq!(memory.text(), expected);
+    }
+
+    #[test]
+    fn a_long_title_leaves_room_for_the_answers() {
+        assert_eq!(shortened("start dev"), "start dev");
+        let long = shortened(&"ü".repeat(90));
+        assert!(long.chars().count() == MAX_TITLE && long.ends_with('…'), "{long}");
     }
 }

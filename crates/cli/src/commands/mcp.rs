@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mcp::{Setup, Token};
+use rustix::process::DumpableBehavior;
 
 use crate::context::{self, Context};
 use crate::errors::CliError;
@@ -36,6 +37,9 @@ impl McpArgs {
             context.out.bytes(mcp::reference().as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
+        // Whoever may read our memory has the token of the run we live in, or the one for HTTP. A kernel that refuses this
+        // leaves only other programs of the same user able to.
+        let _secluded = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let setup = setup(context)?;
         let Some(address) = self.http else {
             mcp::serve_stdio(setup).map_err(CliError::io("the server cannot be started"))?;

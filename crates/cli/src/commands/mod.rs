@@ -4,12 +4,17 @@
 
 pub(crate) mod agents;
 pub(crate) mod answer;
+pub(crate) mod ask;
 pub(crate) mod attach;
+pub(crate) mod attention;
+pub(crate) mod audit;
 pub(crate) mod close;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod grant;
+pub(crate) mod grants;
 pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod key;
@@ -17,7 +22,11 @@ pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod pads;
 pub(crate) mod paste;
+pub(crate) mod ports;
+pub(crate) mod presets;
+pub(crate) mod project;
 pub(crate) mod ps;
 pub(crate) mod read;
 pub(crate) mod record;
@@ -26,15 +35,20 @@ pub(crate) mod resize;
 pub(crate) mod restart;
 pub(crate) mod result;
 pub(crate) mod resume;
+pub(crate) mod revoke;
 pub(crate) mod schema;
 pub(crate) mod search;
+pub(crate) mod select;
 pub(crate) mod send;
 pub(crate) mod shutdown;
 pub(crate) mod skills;
 pub(crate) mod spawn;
 pub(crate) mod status;
 pub(crate) mod tell;
+pub(crate) mod timers;
+pub(crate) mod trust;
 pub(crate) mod wait;
+pub(crate) mod whoami;
 
 use std::process::ExitCode;
 
@@ -62,6 +76,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Result(args) => args.run(context),
         Verb::Inbox(args) => args.run(context),
         Verb::Answer(args) => args.run(context),
+        Verb::Ask(args) => args.run(context),
+        Verb::Attention(args) => args.run(context),
         Verb::Explain(args) => args.run(context),
         Verb::Agents(args) => args.run(context),
         Verb::Resume(args) => args.run(context),
@@ -70,6 +86,17 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Close(args) => args.run(context),
         Verb::Rename(args) => args.run(context),
         Verb::Resize(args) => args.run(context),
+        Verb::Select(args) => args.run(context),
+        Verb::Ports(args) => args.run(context),
+        Verb::Pads(args) => args.run(context),
+        Verb::Timers(args) => args.run(context),
+        Verb::Presets(args) => args.run(context),
+        Verb::Trust(args) => args.run(context),
+        Verb::Grant(args) => args.run(context),
+        Verb::Grants(args) => args.run(context),
+        Verb::Revoke(args) => args.run(context),
+        Verb::Audit(args) => args.run(context),
+        Verb::Whoami(args) => args.run(context),
         Verb::Status(args) => args.run(context),
         Verb::Shutdown(args) => args.run(context),
         Verb::Doctor(args) => args.run(context),

@@ -50,10 +50,18 @@ fn table(processes: &[ProcessView], now: u64) -> Table {
             plain(process.viewers.to_string()),
             plain(state_or_exit(process, now)),
             plain(span(now.saturating_sub(process.started_at) / 1000)),
-            plain(process.argv.join(" ")),
+            plain(command(process)),
         ]);
     }
     table
+}
+
+/// What it runs. A preset is shown by its name where that says more than the name of the process and is no wider.
+fn command(process: &ProcessView) -> String {
+    let argv = process.argv.join(" ");
+    let preset = process.preset.as_ref().filter(|preset| preset.as_str() != process.name.as_str());
+    let named = preset.map(|preset| format!("preset {preset}"));
+    named.filter(|named| named.chars().count() <= argv.chars().count()).unwrap_or(argv)
 }
 
 fn status_style(status: Status) -> Style {
@@ -73,8 +81,18 @@ fn state_or_exit(process: &ProcessView, now: u64) -> String {
     match (process.exit.filter(|_| is_over), process.state) {
         (Some(exit), _) => super::wait::exit_words(&exit),
         (None, Some(state)) => agent_words(process, state, now),
-        (None, None) => "-".to_owned(),
+        (None, None) => ready(process),
     }
+}
+
+/// Whether a process that says so is ready; nobody judges the others.
+fn ready(process: &ProcessView) -> String {
+    match process.ready {
+        Some(true) => "ready",
+        Some(false) => "not ready",
+        None => "-",
+    }
+    .to_owned()
 }
 
 /// What an agent is doing, why that is believed, and how full its context is.
@@ -126,6 +144,38 @@ mod tests {
         let expected = "NAME   ID          KIND     STATUS  PID  RUN  SIZE   VIEWERS  STATE/EXIT  AGE    COMMAND\n\
                         build  p_00000000  command  exited  -    2    80x24  1        exit 3      1m05s  sh -c exit 3\n";
         assert_eq!(memory.text(), expected);
+    }
+
+    #[test]
+    fn ready_and_preset_take_no_more_room_than_there_was() {
+        let process = |more: serde_json::Value| -> ProcessView {
+            let mut all = serde_json::json!({
+                "id": "p_00000000", "name": "web", "kind": "command", "status": "running", "pid": 7, "run": 1,
+                "state": null, "parent": null, "task": null, "workspace": "local", "owner": "user",
+                "size": {"cols": 80, "rows": 24}, "viewers": 0, "log": {"start": 0, "end": 9},
+                "argv": ["npm", "run", "dev"], "cwd": "/", "started_at": 0, "active_at": 0});
+            all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(all).unwrap()
+        };
+        let width = |more| {
+            let memory = Memory::default();
+            memory.output().table(&table(&[process(more)], 0)).unwrap();
+            memory.text().lines().map(|line| line.chars().count()).max().unwrap()
+        };
+        let bare = width(serde_json::json!({}));
+        for (more, state, runs) in [
+            (serde_json::json!({"ready": false, "preset": "dev"}), "not ready", "preset dev"),
+            (serde_json::json!({"ready": true, "preset": "web"}), "ready", "npm run dev"),
+            (serde_json::json!({"preset": "a-long-name"}), "-", "npm run dev"),
+        ] {
+            let view = process(more.clone());
+            assert_eq!((state_or_exit(&view, 0).as_str(), command(&view).as_str()), (state, runs));
+            assert!(width(more) <= bare);
+        }
+        let over = process(
+            serde_json::json!({"status": "exited", "ready": true, "exit": {"code": 1, "reason": "exited"}}),
+        );
+        assert_eq!(state_or_exit(&over, 0), "exit 1");
     }
 
     #[test]

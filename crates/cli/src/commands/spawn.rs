@@ -1,5 +1,7 @@
 //! `qd spawn`: starts a process. Owns what is taken over from this shell; refuses judging argv.
 
+mod terms;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -9,10 +11,12 @@ use proto::reply::Spawned;
 use proto::request::{AgentWish, OnTimeout, PermissionDesk, SizeWish, Spawn, Target};
 use proto::{Kind, Printable, Size};
 
-use crate::commands::attach;
+use crate::commands::{attach, project};
 use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::Output;
+
+use terms::Terms;
 
 /// Start a process in a terminal of its own
 #[derive(Debug, Args)]
@@ -25,7 +29,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long)]
     name: Option<String>,
 
-    /// Where it runs; otherwise here
+    /// Where it runs; otherwise here. With --preset: a directory of the project whose preset it is
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 
@@ -73,6 +77,9 @@ pub(crate) struct SpawnArgs {
     #[arg(long, value_name = "ANSWER", default_value = "deny", requires = "park", value_parser = on_timeout)]
     on_timeout: OnTimeout,
 
+    #[command(flatten)]
+    terms: Terms,
+
     /// With --kind agent: which one; `qd agents` lists them
     agent: Option<String>,
 
@@ -99,13 +106,14 @@ impl SpawnArgs {
     }
 
     fn check(&self) -> Result<(), CliError> {
+        self.terms.check(self.kind)?;
         match (self.kind, &self.agent) {
             (Kind::Agent, None) if self.argv.is_empty() => {
                 Err(CliError::usage("which agent? qd spawn --kind agent NAME; qd agents lists them"))
             }
-            (Kind::Command, None) if self.argv.is_empty() => {
-                Err(CliError::usage("a command needs something to run: qd spawn -- PROGRAM"))
-            }
+            (Kind::Command, None) if self.argv.is_empty() && self.terms.preset.is_none() => Err(
+                CliError::usage("a command needs something to run: qd spawn -- PROGRAM, or --preset NAME"),
+            ),
             (Kind::Command | Kind::Terminal, Some(word)) => Err(CliError::usage(format!(
                 "put -- before what it runs: qd spawn -- {}; or say --kind agent",
                 Printable(word)
@@ -133,11 +141,11 @@ impl SpawnArgs {
         let agent = self.wish()?;
         let is_taken = if self.kind == Kind::Terminal { is_inheritable } else { is_allowed };
         let base_env = own.into_iter().filter(|(name, _)| is_taken(name)).collect();
-        Ok(Spawn {
+        let spawn = Spawn {
             kind: self.kind,
             name: self.name,
             argv: self.agent.into_iter().chain(self.argv).collect(),
-            cwd: Some(directory(self.cwd)?),
+            cwd: Some(project::absolute(self.cwd, "--cwd")?),
             size: self.size.map_or_else(SizeWish::default, SizeWish::from),
             base_env: Some(base_env),
             env,
@@ -147,7 +155,8 @@ impl SpawnArgs {
             idle_timeout_ms: self.idle_timeout.map(|seconds| seconds.saturating_mul(1000)),
             agent,
             ..Spawn::default()
-        })
+        };
+        Ok(self.terms.applied_to(spawn))
     }
 }
 
@@ -164,19 +173,6 @@ fn on_timeout(word: &str) -> Result<OnTimeout, String> {
         "ask" => Ok(OnTimeout::Ask),
         _ => Err("deny, allow or ask".to_owned()),
     }
-}
-
-/// The daemon lives in another directory: a relative path means this one.
-fn directory(wanted: Option<String>) -> Result<String, CliError> {
-    let here = || std::env::current_dir().map_err(CliError::io("the current directory is gone"));
-    let path = match wanted {
-        Some(wanted) if wanted.starts_with('/') => return Ok(wanted),
-        Some(wanted) => here()?.join(wanted),
-        None => here()?,
-    };
-    path.into_os_string().into_string().map_err(|path| {
-        CliError::usage(format!("{} is not UTF-8: choose another --cwd", Printable(&path.to_string_lossy())))
-    })
 }
 
 /// `K=V` as it is, `K` with the value this shell has.
@@ -222,6 +218,7 @@ mod tests {
             session: None,
             park: None,
             on_timeout: OnTimeout::Deny,
+            terms: Terms::default(),
             agent: None,
             argv: vec!["true".to_owned()],
         }
@@ -244,6 +241,32 @@ mod tests {
         assert_eq!(declared["GITHUB_TOKEN"], "s3cret");
         assert!(super::declared(&["MISSING".to_owned()], &own()).is_err());
         assert!(super::declared(&["=x".to_owned()], &own()).is_err());
+    }
+
+    #[test]
+    fn a_preset_stands_for_what_is_run() {
+        use crate::args::{Cli, Verb};
+        use clap::Parser;
+        let parsed = |words: &[&str]| {
+            let cli = Cli::try_parse_from(["qd", "spawn"].iter().chain(words));
+            let Verb::Spawn(spawn) = cli.unwrap().verb else { panic!("not a spawn") };
+            spawn.check().map(|()| spawn)
+        };
+        let spawn = parsed(&["--preset", "dev", "--ready-pattern", "up", "--budget", "live=2"]).unwrap();
+        let request = spawn.request(own()).unwrap();
+        assert_eq!((request.preset.as_deref(), request.argv.len()), (Some("dev"), 0));
+        assert_eq!(request.ready, Some(proto::crew::Ready::Pattern("up".into())));
+        assert_eq!(request.budget.and_then(|budget| budget.live), Some(2));
+        assert!(parsed(&["--key", "k"]).unwrap_err().to_string().contains("--preset"));
+        for (bad, flag) in [
+            (&["--ready-port", "0"][..], "--ready-port"),
+            (&["--ready-port", "70000"], "--ready-port"),
+            (&["--ready-port", "1", "--ready-pattern", "x"], "--ready-pattern"),
+            (&["--budget", "hours=1"], "--budget"),
+        ] {
+            let error = Cli::try_parse_from(["qd", "spawn"].iter().chain(bad)).unwrap_err().to_string();
+            assert!(error.contains(flag), "{error}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::Output;
 
-/// Wait until processes print something, reach a state, end or fall silent
+/// Wait until processes print something, reach a state, are ready, end or fall silent
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("until").required(true))]
 pub(crate) struct WaitArgs {
@@ -39,6 +39,18 @@ pub(crate) struct WaitArgs {
     #[arg(long, group = "until", value_name = "MS")]
     silence: Option<u64>,
 
+    /// Until it is ready, in the way its spawn or preset says
+    #[arg(long, group = "until")]
+    ready: bool,
+
+    /// Until this timer of the agent has fired; prints its message
+    #[arg(long, group = "until", value_name = "N")]
+    timer: Option<u64>,
+
+    /// Until this question of the process was answered; prints the answer
+    #[arg(long, group = "until", value_name = "N")]
+    item: Option<u64>,
+
     /// One of them is enough
     #[arg(long, conflicts_with = "all")]
     any: bool,
@@ -65,15 +77,16 @@ impl WaitArgs {
     }
 
     fn request(self) -> Result<Wait, CliError> {
-        let until = match (self.pattern, self.turn, self.silence) {
-            (Some(pattern), _, _) => Until::Pattern(pattern),
-            (_, Some(turn), _) => Until::Turn(turn),
-            (_, _, Some(silence)) => Until::Silence(silence),
-            _ if !self.state.is_empty() => Until::State(self.state),
-            _ if self.exit => Until::Exit(Nothing {}),
-            _ => {
+        let number = self.turn.map(Until::Turn).or(self.silence.map(Until::Silence));
+        let number = number.or(self.timer.map(Until::Timer)).or(self.item.map(Until::Item));
+        let until = match self.pattern.map(Until::Pattern).or(number) {
+            Some(until) => until,
+            None if !self.state.is_empty() => Until::State(self.state),
+            None if self.exit => Until::Exit(Nothing {}),
+            None if self.ready => Until::Ready(Nothing {}),
+            None => {
                 return Err(CliError::usage(
-                    "say what to wait for: --pattern, --state, --turn, --exit or --silence",
+                    "say what to wait for: --pattern, --state, --turn, --exit, --silence, --ready, --timer or --item",
                 ));
             }
         };

@@ -70,7 +70,10 @@ fn complaints(expected: &[Expected], checks: &[Check]) -> Vec<String> {
     let surprises = surprises
         .map(|check| format!("{}: {} is {}: {}", check.scenario, check.id, check.status, check.says));
     let stale = stale.map(|expected| {
-        format!("{}: {} is no longer {}: take it off the list", expected.scenario, expected.check, expected.status)
+        format!(
+            "{}: {} is no longer {}: take it off the list",
+            expected.scenario, expected.check, expected.status
+        )
     });
     surprises.chain(stale).collect()
 }
@@ -94,7 +97,8 @@ fn judge(version: &str, selection: &str, count: usize) {
     let scenarios = scenarios(&results);
     let log = std::fs::read_to_string(log).unwrap();
     assert_eq!(scenarios.len(), count, "{:?}\n{log}", scenarios.keys());
-    let idle: Vec<_> = scenarios.iter().filter(|(_, checks)| checks.iter().all(|check| check.status == "INFO")).collect();
+    let idle: Vec<_> =
+        scenarios.iter().filter(|(_, checks)| checks.iter().all(|check| check.status == "INFO")).collect();
     assert!(idle.is_empty(), "scenarios without a check: {idle:?}");
     let expected: Vec<Expected> =
         expected().into_iter().filter(|expected| expected.r#in.iter().any(|at| at == version)).collect();

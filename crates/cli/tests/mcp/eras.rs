@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::TestDaemon;
 
-use crate::QD;
 use crate::proxy::{Proxy, modern_meta, with_tasks};
+use crate::{QD, TOOLS};
 
 #[test]
 fn every_version_of_the_older_era_is_agreed_to() {
@@ -18,7 +18,7 @@ fn every_version_of_the_older_era_is_agreed_to() {
         assert_eq!(agreed["serverInfo"]["name"], json!("quarterdeck"));
         assert!(agreed["instructions"].as_str().unwrap().contains("whoami"));
         let tools = proxy.request("tools/list", json!({}));
-        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 23);
+        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), TOOLS);
         assert!(tools["result"].get("resultType").is_none(), "a word of the newer era");
         assert_eq!(proxy.request("ping", json!({}))["result"], json!({}));
         proxy.end();
@@ -47,7 +47,7 @@ fn the_newer_era_is_discovered_and_speaks_without_a_session() {
     let mut proxy = Proxy::modern(&daemon, json!({}));
     let tools = proxy.request("tools/list", json!({}));
     assert_eq!(tools["result"]["resultType"], json!("complete"));
-    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 23);
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), TOOLS);
     proxy.end();
 }
 

@@ -8,8 +8,8 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 use testkit::{DEADLINE, TestDaemon};
 
-use crate::QD;
 use crate::proxy::modern_meta;
+use crate::{QD, TOOLS};
 
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -96,7 +96,7 @@ impl Drop for Http {
 fn the_tools_work_over_http() {
     let daemon = TestDaemon::start(QD);
     let http = Http::start(&daemon);
-    assert_eq!(http.ask("tools/list", json!({}))["tools"].as_array().unwrap().len(), 23);
+    assert_eq!(http.ask("tools/list", json!({}))["tools"].as_array().unwrap().len(), TOOLS);
     let listed = http.ask("tools/call", json!({"name": "list_processes", "arguments": {}}));
     assert_eq!(listed["structuredContent"]["processes"], json!([]), "{listed}");
 }
@@ -133,7 +133,7 @@ fn e8_a_body_has_the_limits_of_a_line() {
         assert_eq!(http.post(&headers, body).0, 400);
     }
     assert_eq!(http.post(&headers, &vec![b'x'; 5 << 20]).0, 413);
-    assert_eq!(http.ask("tools/list", json!({}))["tools"].as_array().unwrap().len(), 23);
+    assert_eq!(http.ask("tools/list", json!({}))["tools"].as_array().unwrap().len(), TOOLS);
 }
 
 #[test]

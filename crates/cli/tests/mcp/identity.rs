@@ -48,6 +48,7 @@ fn b5_a_proxy_inside_a_process_is_that_process_and_has_only_its_rights() {
             call(3, "stop_process", json!({"process": "sibling"})),
             call(4, "spawn_process", json!({"kind": "command", "argv": ["sleep", "1000"], "name": "child"})),
             call(5, "list_processes", json!({})),
+            call(6, "timer_set", json!({"seconds": 60, "body": "x"})),
         ],
     );
     let lead = stage.process("lead");
@@ -55,10 +56,12 @@ fn b5_a_proxy_inside_a_process_is_that_process_and_has_only_its_rights() {
     assert_eq!((&who["caller"], &who["you"]["id"]), (&json!("process"), &json!(lead.id)), "{who}");
     for refused in &answers[1..3] {
         let text = refused["result"]["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("\"denied\"") && text.contains("process"), "{refused}");
+        assert!(text.contains("\"not_related\"") && text.contains("process"), "{refused}");
     }
-    assert_eq!(answers[3]["result"]["isError"], json!(false), "{}", answers[3]);
-    assert_eq!(stage.process("child").parent, Some(lead.id));
+    let text = answers[3]["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("\"needs_trust\"") && text.contains("\"item\""), "{text}");
+    let text = answers[5]["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("\"wrong_kind\""), "only agents are woken: {text}");
     assert_eq!(stage.process("sibling").pid, sibling.pid, "the sibling runs on");
 }
 

@@ -55,7 +55,8 @@ fn the_inspector_lists_and_calls_in_both_eras() {
         // Strict: a schema that some client could not read is an error.
         let listed = look(home, &server, &[&era[..], &["--method", "tools/list", "--strict"]].concat());
         assert_eq!(listed["tools"].as_array().unwrap().len(), count_of_tools(&daemon));
-        let called = look(home, &server, &[&era[..], &["--method", "tools/call", "--tool-name", "whoami"]].concat());
+        let called =
+            look(home, &server, &[&era[..], &["--method", "tools/call", "--tool-name", "whoami"]].concat());
         assert_eq!(called["isError"], json!(false), "{called}");
     }
 }
@@ -67,12 +68,15 @@ fn what_the_inspector_spawns_it_finds_again() {
     let wish = json!({"kind": "command", "name": "tide", "argv": child::run_for_ever()}).to_string();
     let call = ["--method", "tools/call", "--tool-name", "spawn_process", "--tool-args-json", &wish];
     let spawned = look(home, &server, &call);
-    let id = spawned["structuredContent"]["process"].as_str().or(spawned["structuredContent"]["id"].as_str());
-    assert_eq!(id, Some(daemon.process("tide").id.as_str()), "{spawned}");
+    assert_eq!(spawned["structuredContent"]["id"], json!(daemon.process("tide").id), "{spawned}");
     let listed = look(home, &server, &["--method", "resources/list"]);
-    let screen = listed["resources"][1]["uri"].as_str().unwrap();
+    let screen = format!("qd://screen/{}", daemon.process("tide").id);
+    assert!(
+        listed["resources"].as_array().unwrap().iter().any(|one| one["uri"] == json!(screen)),
+        "{listed}"
+    );
     daemon.wait_pattern("tide", "ready");
-    let read = look(home, &server, &["--method", "resources/read", "--uri", screen]);
+    let read = look(home, &server, &["--method", "resources/read", "--uri", &screen]);
     assert!(read["contents"][0]["text"].as_str().unwrap().contains("ready"), "{read}");
     let prompts = look(home, &server, &["--method", "prompts/list"]);
     assert_eq!(prompts["prompts"][0]["name"], json!("lead_a_team"));

@@ -42,6 +42,12 @@ impl Proxy {
         proxy
     }
 
+    /// The same proxy, spoken to in the newer era.
+    pub(crate) fn speaking_modern(mut self, capabilities: Value) -> Self {
+        self.meta = Some(modern_meta(capabilities));
+        self
+    }
+
     pub(crate) fn run(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
@@ -59,10 +65,15 @@ impl Proxy {
     }
 
     pub(crate) fn initialize(&mut self, version: &str) -> Value {
+        self.initialize_with(version, json!({}))
+    }
+
+    /// Greets in the older era and declares what is in `capabilities`.
+    pub(crate) fn initialize_with(&mut self, version: &str, capabilities: Value) -> Value {
         let client = json!({"name": "test", "version": "1"});
         let answer = self.request(
             "initialize",
-            json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client}),
+            json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client}),
         );
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         answer["result"].clone()
@@ -155,6 +166,25 @@ impl Proxy {
                 return line;
             }
             self.notes.push(line);
+        }
+    }
+
+    /// What has come so far that nobody asked for.
+    pub(crate) fn drained(&mut self) -> Vec<Value> {
+        self.notes.extend(self.lines.try_iter());
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Waits until a task is over; its result.
+    pub(crate) fn settled(&mut self, created: &Value) -> Value {
+        let until = Instant::now() + DEADLINE;
+        loop {
+            let told = self.request("tasks/get", json!({"taskId": created["taskId"]}))["result"].clone();
+            if told["status"] != json!("working") {
+                assert_eq!(told["status"], json!("completed"), "{told}");
+                return told["result"].clone();
+            }
+            assert!(Instant::now() < until, "{told}");
         }
     }
 

@@ -14,7 +14,8 @@ fn the_list_the_screens_and_the_logs_can_be_read() {
     let mut proxy = Proxy::greeted(&stage);
     let listed = proxy.request("resources/list", json!({}))["result"]["resources"].clone();
     assert_eq!(listed[0]["uri"], json!("qd://processes"));
-    let screen = listed[1]["uri"].as_str().unwrap().to_owned();
+    assert_eq!(listed[1]["uri"], json!("qd://timers"));
+    let screen = listed[2]["uri"].as_str().unwrap().to_owned();
     let read = |proxy: &mut Proxy, uri: &str| {
         let contents = proxy.request("resources/read", json!({"uri": uri}))["result"]["contents"][0].clone();
         contents["text"].as_str().unwrap_or_else(|| panic!("{uri}: {contents}")).to_owned()
@@ -25,7 +26,7 @@ fn the_list_the_screens_and_the_logs_can_be_read() {
     assert!(read(&mut proxy, "qd://log/build").contains("hello"));
     let templates =
         proxy.request("resources/templates/list", json!({}))["result"]["resourceTemplates"].clone();
-    assert_eq!(templates.as_array().unwrap().len(), 2);
+    assert_eq!(templates.as_array().unwrap().len(), 3);
     let missing = proxy.request("resources/read", json!({"uri": "qd://screen/nobody"}));
     assert_eq!(missing["error"]["code"], json!(-32002), "{missing}");
 }

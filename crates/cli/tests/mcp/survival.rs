@@ -97,31 +97,6 @@ fn with_fake() -> (TestDaemon, FakeDaemon, Proxy) {
 }
 
 #[test]
-fn a_deed_that_was_cut_off_has_an_unknown_outcome_and_is_not_repeated() {
-    let (_places, fake, mut proxy) = with_fake();
-    let id = proxy.begin(
-        "tools/call",
-        json!({"name": "spawn_process", "arguments": {"kind": "command", "argv": ["true"]}}),
-    );
-    let mut peer = fake.accept_welcome();
-    assert!(matches!(peer.call().request, Request::Spawn(_)));
-    drop(peer);
-    let answer = proxy.answer(id);
-    let error: serde_json::Value =
-        serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!(error["error"]["code"], json!("retry_unknown_outcome"));
-    assert!(error["error"]["request_id"].as_str().unwrap().starts_with("r_"), "{error}");
-    assert!(error["error"]["hint"].as_str().unwrap().contains("list_processes"));
-    // The next thing the daemon hears is the next call, not the deed again.
-    let id = proxy.begin("tools/call", json!({"name": "list_processes", "arguments": {}}));
-    let mut peer = fake.accept_welcome();
-    let call = peer.call();
-    assert!(matches!(call.request, Request::List(_)), "{call:?}");
-    peer.reply(call.id, Reply::Processes(Vec::new()));
-    assert_eq!(proxy.answer(id)["result"]["structuredContent"]["processes"], json!([]));
-}
-
-#[test]
 fn a_question_that_was_cut_off_is_asked_again() {
     let (_places, fake, mut proxy) = with_fake();
     let id = proxy.begin("tools/call", json!({"name": "list_processes", "arguments": {}}));

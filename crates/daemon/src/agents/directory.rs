@@ -12,6 +12,8 @@ use proto::Places;
 use serde::{Deserialize, Serialize};
 use store::{ensure_private_dir, write_file_atomically};
 
+use crate::tokens;
+
 /// The file with what a later daemon must know.
 const NOTE: &str = "launch.json";
 
@@ -96,6 +98,19 @@ impl Directory {
         serde_json::from_str(&text).ok()
     }
 
+    /// The token of its run, which an earlier daemon wrote.
+    pub(crate) fn token(&self) -> Option<String> {
+        std::fs::read_to_string(self.0.join(tokens::FILE)).ok().filter(|token| !token.is_empty())
+    }
+
+    /// Takes the token away, so that no later daemon takes it up again.
+    pub(crate) fn remove_token(&self) -> io::Result<()> {
+        match std::fs::remove_file(self.0.join(tokens::FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes it away, whether or not it is there.
     pub(crate) fn remove(&self) -> io::Result<()> {
         match std::fs::remove_dir_all(&self.0) {
@@ -149,6 +164,12 @@ mod tests {
         assert_eq!((mode(directory.path()), mode(&directory.path().join("deep"))), (0o700, 0o700));
         assert_eq!(mode(&directory.path().join("deep/settings.json")), 0o600);
         assert_eq!(mode(&directory.path().join(NOTE)), 0o600);
+        assert_eq!(directory.token(), None);
+        directory.write(Path::new(tokens::FILE), "t").unwrap();
+        assert_eq!((directory.token().as_deref(), mode(&directory.path().join("token"))), (Some("t"), 0o600));
+        directory.remove_token().unwrap();
+        directory.remove_token().unwrap();
+        assert_eq!(directory.token(), None);
         directory.remove().unwrap();
         assert!(!directory.path().exists());
         directory.remove().unwrap();

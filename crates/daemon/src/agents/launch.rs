@@ -17,21 +17,31 @@ use super::chance;
 use super::charge::Charge;
 use super::directory::{Directory, Note};
 use super::errand::find;
+use crate::tokens::{self, Tokens};
 
 /// What launches need that does not change.
 pub(crate) struct Yard {
     pub(crate) places: Arc<Places>,
     /// This program, which agents call back.
     pub(crate) exe: PathBuf,
+    /// What each agent's run proves itself with.
+    pub(crate) tokens: Tokens,
 }
 
 impl Yard {
-    /// The variables by which our own programs, run by an agent, find this daemon.
-    fn own_env(&self) -> Vec<(String, String)> {
+    /// The variables by which our own programs, run by an agent, find this daemon and prove whose they are. The token
+    /// itself is in none of them: vendors hand variables on to every tool, and write them into files.
+    fn own_env(&self, directory: &Directory) -> Vec<(String, String)> {
         let Places { runtime, data, config } = &*self.places;
-        [("QD_RUNTIME_DIR", runtime), ("QD_DATA_DIR", data), ("QD_CONFIG_DIR", config)]
-            .map(|(name, path)| (name.to_owned(), path.display().to_string()))
-            .to_vec()
+        let token = directory.path().join(tokens::FILE);
+        [
+            ("QD_RUNTIME_DIR", runtime),
+            ("QD_DATA_DIR", data),
+            ("QD_CONFIG_DIR", config),
+            (tokens::VARIABLE, &token),
+        ]
+        .map(|(name, path)| (name.to_owned(), path.display().to_string()))
+        .to_vec()
     }
 
     /// Turns an agent's start into its program's: argv, environment and files. What it wrote is removed with the charge.
@@ -40,7 +50,7 @@ impl Yard {
         let mut env: BTreeMap<String, String> = start.env.iter().cloned().collect();
         inherit(&mut env, manifest, |name| std::env::var(name).ok());
         let (plan, note) = self.plan(start, manifest, &directory, &env)?;
-        let env = environment(env, &plan, self.own_env());
+        let env = environment(env, &plan, self.own_env(&directory));
         let cwd = PathBuf::from(&start.cwd);
         let program = plan.argv.first().map_or("", String::as_str);
         if find(program, &env, &cwd).is_none() {
@@ -49,7 +59,9 @@ impl Yard {
         for note in &plan.notes {
             tracing::warn!(run = ?start.run, "{}: {}", manifest.name, Printable(note));
         }
-        write(&directory, &plan, &note).inspect_err(|_| drop(directory.remove()))?;
+        let token = chance::secret().map_err(no_chance)?;
+        write(&directory, &plan, &note, &token).inspect_err(|_| drop(directory.remove()))?;
+        self.tokens.admit(start.run, &token);
         start.argv = plan.argv;
         start.env = env.clone().into_iter().collect();
         Ok(Charge::new(start.run, cwd, env, directory, Arc::clone(manifest), note))
@@ -62,16 +74,11 @@ impl Yard {
         directory: &Directory,
         env: &BTreeMap<String, String>,
     ) -> Result<(Plan, Note), Failure> {
-        let chance = |result: std::io::Result<String>| {
-            result.map_err(|error| {
-                Failure::new(ErrorCode::SpawnFailed, format!("the system gives no random numbers: {error}"))
-            })
-        };
-        let (fresh, secret) = (chance(chance::uuid())?, chance(chance::secret())?);
+        let (fresh, secret) = (chance::uuid().map_err(no_chance)?, chance::secret().map_err(no_chance)?);
         let port = manifest.server.as_ref().and_then(|_| chance::free_port().ok());
         let agent = start.agent.clone().unwrap_or_default();
         let socket = self.places.socket();
-        let own_env = self.own_env();
+        let own_env = self.own_env(directory);
         let inherited = |name: &str| env.get(name).cloned();
         let wish = Wish {
             manifest,
@@ -143,15 +150,20 @@ fn environment(
     env
 }
 
-fn write(directory: &Directory, plan: &Plan, note: &Note) -> Result<(), Failure> {
+fn write(directory: &Directory, plan: &Plan, note: &Note, token: &str) -> Result<(), Failure> {
     let written = directory.create().and_then(|()| {
         plan.files.iter().try_for_each(|(path, text)| directory.write(path, text))?;
+        directory.write(Path::new(tokens::FILE), token)?;
         directory.keep(note)
     });
     written.map_err(|error| {
         let message = format!("the launch's own files cannot be written: {error}");
         Failure::new(ErrorCode::SpawnFailed, message).cause(Cause::Other)
     })
+}
+
+fn no_chance(error: std::io::Error) -> Failure {
+    Failure::new(ErrorCode::SpawnFailed, format!("the system gives no random numbers: {error}"))
 }
 
 fn not_installed(name: &str, program: &str) -> Failure {

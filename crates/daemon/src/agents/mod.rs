@@ -41,6 +41,7 @@ use tokio::sync::mpsc;
 use crate::notify::{self, Ways};
 use crate::records::Warnings;
 use crate::screens::{AgentRun, Order, Screens};
+use crate::tokens::Tokens;
 use attendant::{Attendant, Heard};
 use catalogue::{Library, Shelf};
 pub(crate) use charge::Charge;
@@ -82,7 +83,7 @@ impl Agents {
         warnings: Warnings,
     ) -> std::io::Result<Self> {
         let library = Mutex::new(Library::new(&places.config));
-        let yard = Yard { places, exe };
+        let yard = Yard { places, exe, tokens: Tokens::default() };
         let env = std::env::vars().filter(|(name, _)| proto::environment::is_allowed(name)).collect();
         let (charges, told, versions) = (Mutex::default(), Mutex::default(), Versions::default());
         let (attendant, post) = Attendant::new()?;
@@ -103,6 +104,11 @@ impl Agents {
             crate::records::warn(&self.shared.warnings, problem.clone());
         }
         shelf
+    }
+
+    /// What agents' runs prove themselves with.
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.shared.yard.tokens
     }
 
     /// The agent of this run.
@@ -160,6 +166,9 @@ impl Agents {
         }
         let run = RunKey::new(record.id, record.run);
         let directory = Directory::of(&self.shared.yard.places, run);
+        if let Some(token) = directory.token() {
+            self.tokens().admit(run, &token);
+        }
         let note = directory.note().unwrap_or_default();
         let name = record.argv.first().map_or("", String::as_str);
         let shelf = self.shelf(Some(Path::new(&record.cwd)));
@@ -197,9 +206,15 @@ impl Agents {
 
     /// An agent's program is over.
     pub(crate) fn ended(&self, run: RunKey) {
+        self.tokens().revoke(run);
         if let Some(charge) = self.find(run) {
             charge.cut_line();
             self.shared.attendant.heard(run, Heard::Over);
+            drop(tokio::task::spawn_blocking(move || {
+                if let Err(error) = charge.directory.remove_token() {
+                    tracing::warn!(%error, ?run, "the token of a run that is over could not be removed");
+                }
+            }));
         }
     }
 
@@ -266,6 +281,7 @@ impl Agents {
 
     /// The run's holder is let go: nothing of its launch stays.
     pub(crate) fn release(&self, run: RunKey) {
+        self.tokens().revoke(run);
         let charge = self.charges().remove(&run);
         if let Some(charge) = &charge {
             charge.cut_line();

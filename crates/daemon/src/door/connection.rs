@@ -18,8 +18,8 @@ use tokio::net::unix::UCred;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::{Doorway, attach, dispatch};
-use crate::caller;
+use super::{Doorway, attach, audit, dispatch};
+use crate::caller::Visitor;
 
 /// Lines and frames that may wait to be written; the calls that make them wait.
 const OUTGOING: usize = 32;
@@ -68,6 +68,7 @@ pub(crate) fn failure_line(id: u64, failure: Failure) -> Vec<u8> {
 }
 
 struct Connection {
+    visitor: Visitor,
     stream: UnixStream,
     decoder: Decoder,
     client: Client,
@@ -90,9 +91,11 @@ enum Next {
 /// Serves a connection until its peer closes it or it becomes a viewer.
 pub(super) async fn serve(door: Doorway, stream: UnixStream, peer: UCred) {
     let (out, outgoing) = mpsc::channel(OUTGOING);
-    let caller = caller::identify(&peer, &door.screens);
+    let visitor = Visitor::meet(&peer, &door.screens, &door.places.holders());
+    let caller = visitor.caller();
     let closing = door.closing();
     let connection = Connection {
+        visitor,
         stream,
         decoder: Decoder::default(),
         client: Client { door, caller, out },
@@ -196,13 +199,20 @@ impl Connection {
     }
 
     async fn on_call(&mut self, call: Call) -> Next {
+        self.look_again();
         match call.request {
             Request::Hello(hello) => {
+                self.take_token(hello.token.as_deref()).await;
                 let result = dispatch::hello(&hello, self.client.caller);
                 self.is_welcome |= result.is_ok();
                 self.write_line(call.id, result).await;
             }
-            Request::Status(_) | Request::Shutdown(_) => self.begin(call),
+            Request::Status(_) => self.begin(call),
+            request if self.client.caller == Caller::Nobody => {
+                let failure = audit::turn_away(&self.client, request.verb()).await;
+                self.refuse(call.id, failure).await;
+            }
+            Request::Shutdown(_) => self.begin(call),
             _ if !self.is_welcome => {
                 let failure = Failure::new(ErrorCode::Protocol, "say hello first");
                 self.refuse(call.id, failure.hint("the first call of a connection is hello")).await;
@@ -211,6 +221,25 @@ impl Connection {
             request => self.begin(Call { id: call.id, request }),
         }
         Next::GoOn
+    }
+
+    /// Somebody who could not be placed when it came may have a place by now.
+    fn look_again(&mut self) {
+        if self.client.caller == Caller::Nobody {
+            let door = &self.client.door;
+            self.visitor.look_again(&door.screens, &door.places.holders());
+            self.client.caller = self.visitor.caller();
+        }
+    }
+
+    /// A token can only take away: brought from elsewhere, or wrong, it makes its bearer nobody for good.
+    async fn take_token(&mut self, token: Option<&str>) {
+        let Some(token) = token else { return };
+        let note = self.visitor.bring(token, self.client.door.agents.tokens());
+        self.client.caller = self.visitor.caller();
+        if let Some(note) = note {
+            self.client.door.records.note(note).await;
+        }
     }
 
     /// Starts a call's task.
@@ -256,6 +285,7 @@ impl Connection {
             self.refuse(id, failure.hint("attach on a connection of its own")).await;
             return Next::GoOn;
         }
+        audit::attached(&self.client, &located, wish.read_only).await;
         let unsent = self.unsent();
         let unread = self.decoder.pending().to_vec();
         match self.take_stream() {

@@ -3,14 +3,15 @@
 //! Owns which verbs the engine decides and which go on to the data plane. Refuses doing either.
 
 use engine::{Answer, Caller, Command, Located, Verb};
+use proto::crew::Ready;
 use proto::reply::{DaemonStatus, Welcome};
-use proto::request::{Hello, Input, Request, Until};
+use proto::request::{Hello, Hook, Input, Request, Until};
 use proto::version::{PROTOCOL, VERSION, is_compatible};
 use proto::{Call, ErrorCode, Failure, Reply, Target};
 use tokio::sync::mpsc;
 
 use super::connection::Client;
-use super::{agents, follow, listing, read, write};
+use super::{agents, audit, follow, listing, pads, ports, read, spawn, trust, write};
 use crate::{caller, pattern};
 
 /// Answers `hello`.
@@ -46,11 +47,26 @@ pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Recei
         Request::Read(wish) => read::read(&client, wish).await,
         Request::Search(wish) => read::search(&client, wish).await,
         Request::Write(wish) => write::write(&client, wish, pieces).await,
-        Request::Hook(wish) => agents::hook(&client, wish).await,
-        Request::Agents(_) => agents::agents(&client).await,
-        Request::CheckManifest(wish) => agents::check_manifest(wish).await,
+        Request::Hook(wish) => hook(&client, wish).await,
+        Request::Agents(_) => match audit::permit(&client, Verb::List).await {
+            Ok(()) => agents::agents(&client).await,
+            Err(failure) => Err(failure),
+        },
+        Request::CheckManifest(wish) => match audit::permit(&client, Verb::List).await {
+            Ok(()) => agents::check_manifest(wish).await,
+            Err(failure) => Err(failure),
+        },
+        Request::View(_) => audit::permit(&client, Verb::List).await.and_then(|()| Err(not_attached())),
+        Request::Spawn(wish) => match check_ready(wish.ready.as_ref()) {
+            Ok(()) => spawn::spawn(&client, *wish).await,
+            Err(failure) => Err(failure),
+        },
+        Request::Presets(wish) => trust::presets(&client, wish).await,
+        Request::Trust(wish) => trust::trust(&client, wish).await,
+        Request::Pad(wish) => pads::pad(&client, wish).await,
+        Request::Ports(wish) => ports::ports(&client, wish).await,
+        Request::Audit(wish) => audit::audit(&client, wish).await,
         Request::Sample(wish) => agents::sample(&client, wish).await,
-        Request::View(_) => Err(Failure::new(ErrorCode::Protocol, "view works on an attached connection")),
         request => command(&client, request).await,
     };
     client.answer(id, result).await;
@@ -60,7 +76,6 @@ pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Recei
 async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
     let verb = request.verb();
     let command = match request {
-        Request::Spawn(spawn) => Command::Spawn(Box::new((*spawn).into())),
         Request::Wait(wait) => {
             if let Until::Pattern(text) = &wait.until {
                 drop(pattern::compile(text)?);
@@ -106,6 +121,7 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         | Request::CheckManifest(_)
         | Request::Sample(_)
         | Request::Pad(_)
+        | Request::Spawn(_)
         | Request::Ports(_)
         | Request::Presets(_)
         | Request::Trust(_)
@@ -126,9 +142,29 @@ pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Resul
     }
 }
 
+/// A lifecycle event. One from outside of every agent's run is refused by the door itself, which writes that down.
+async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> {
+    let is_agents = matches!(client.caller, Caller::Process(run) if client.door.agents.find(run).is_some());
+    if !is_agents {
+        audit::permit(client, Verb::List).await?;
+        audit::refused(client, "hook", ErrorCode::Denied, "not inside an agent's run").await;
+    }
+    agents::hook(client, wish).await
+}
+
+/// How the daemon is. Everybody is told that it lives; what lives in it is told only to those who may know.
 async fn status(client: &Client) -> Result<Reply, Failure> {
-    let (processes, _) = listing::processes(client, Caller::Human, Command::List).await?;
-    let warnings = client.door.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let listed = match client.caller {
+        Caller::Nobody => None,
+        Caller::Human | Caller::Process(_) => {
+            match listing::processes(client, client.caller, Command::List).await {
+                Err(failure) if failure.code == ErrorCode::Unauthorized => None,
+                listed => Some(listed?.0),
+            }
+        }
+    };
+    let warnings = || client.door.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let (processes, warnings) = listed.map_or_else(Default::default, |listed| (listed, warnings()));
     Ok(Reply::Status(DaemonStatus {
         running: true,
         pid: std::process::id(),
@@ -139,6 +175,17 @@ async fn status(client: &Client) -> Result<Reply, Failure> {
         uptime_s: client.door.started.elapsed().as_secs(),
         warnings,
     }))
+}
+
+/// What tells that a process is ready must be a pattern before anything is started.
+fn check_ready(ready: Option<&Ready>) -> Result<(), Failure> {
+    let Some(Ready::Pattern(text)) = ready else { return Ok(()) };
+    let named = |failure: Failure| Failure { message: format!("ready.{}", failure.message), ..failure };
+    pattern::compile(text).map(drop).map_err(named)
+}
+
+fn not_attached() -> Failure {
+    Failure::new(ErrorCode::Protocol, "view works on an attached connection")
 }
 
 /// The engine answered something else than it was asked: our own fault, told instead of hidden.

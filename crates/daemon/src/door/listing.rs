@@ -23,7 +23,7 @@ pub(super) async fn processes(
     command: Command,
 ) -> Result<(Vec<ProcessView>, u64), Failure> {
     match client.door.desk.ask(caller, command).await? {
-        Answer::Listed { mut processes, revision, .. } => {
+        Answer::Listed { mut processes, revision } => {
             processes.iter_mut().for_each(|process| enliven(client, process));
             Ok((processes, revision))
         }

@@ -4,11 +4,16 @@
 
 mod agents;
 mod attach;
+mod audit;
 mod connection;
 mod dispatch;
 mod follow;
 mod listing;
+mod pads;
+mod ports;
 mod read;
+mod spawn;
+mod trust;
 mod write;
 
 use std::fs::File;
@@ -19,13 +24,14 @@ use std::time::{Duration, Instant};
 
 use engine::ViewerId;
 use proto::{ErrorCode, Failure, Places};
+use store::Pads;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 
 use crate::agents::Agents;
 use crate::caller;
 use crate::desk::DeskHandle;
-use crate::records::Warnings;
+use crate::records::{Records, Warnings};
 use crate::screens::Screens;
 
 /// Most connections at once.
@@ -41,10 +47,12 @@ pub(crate) struct Doorway {
     pub(crate) desk: DeskHandle,
     pub(crate) screens: Screens,
     pub(crate) agents: Agents,
+    pub(crate) records: Records,
     pub(crate) warnings: Warnings,
+    pub(crate) pads: Arc<Pads>,
     pub(crate) started: Instant,
     viewers: Arc<AtomicU64>,
-    places: Arc<Places>,
+    pub(crate) places: Arc<Places>,
     /// Turns true when the desk has ended: connections answer what they owe and close.
     closing: watch::Sender<bool>,
     room: Arc<Semaphore>,
@@ -55,14 +63,18 @@ impl Doorway {
         desk: DeskHandle,
         screens: Screens,
         agents: Agents,
+        records: Records,
         warnings: Warnings,
         places: Arc<Places>,
     ) -> Self {
+        let pads = crate::pads::open(&places, &desk.facts);
         Self {
             desk,
             screens,
             agents,
+            records,
             warnings,
+            pads,
             started: Instant::now(),
             viewers: Arc::new(AtomicU64::new(1)),
             places,

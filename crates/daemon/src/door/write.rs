@@ -14,6 +14,7 @@ use proto::{ErrorCode, Failure, Owner, Reply};
 use term::{Key, PasteEncoder, encode_paste};
 use tokio::sync::{mpsc, oneshot};
 
+use super::audit::{self, Typed};
 use super::connection::Client;
 use super::dispatch::locate;
 use super::read::hosted;
@@ -48,8 +49,9 @@ pub(super) async fn write(
     }
     let handle = hosted(client, &located)?;
     handle.ready().await;
-    let writer =
-        Writer { client, handle: &handle, name: located.name.as_str(), deadline: Instant::now() + timeout };
+    let typed = Typed::begin(client, located.run);
+    let (name, deadline) = (located.name.as_str(), Instant::now() + timeout);
+    let writer = Writer { client, handle: &handle, name, deadline, typed: &typed };
     let turn = tokio::time::timeout(timeout, handle.turn.acquire()).await;
     let Ok(Ok(_turn)) = turn else {
         return Err(Failure::new(
@@ -57,20 +59,14 @@ pub(super) async fn write(
             format!("another write to {} is not done", located.name),
         ));
     };
-    let bracketed = handle.screen().modes().bracketed_paste;
-    let (outcome, of) = match wish.input {
-        Input::Text(text) => writer.send(text.into_bytes(), wish.submit, Place::Composer).await?,
-        Input::Paste(text) => {
-            writer.send(encode_paste(&text, bracketed), wish.submit, Place::Composer).await?
-        }
-        Input::Keys(keys) => writer.send(encode_keys(&keys, &handle)?, false, Place::Composer).await?,
-        Input::PasteStream(_) => writer.send_pieces(pieces, bracketed).await?,
-    };
-    if outcome.written < of {
-        return Err(writer.partial(outcome, of, located.name.as_str()));
+    let wrote = writer.write(wish.input, wish.submit, pieces).await;
+    typed.settle().await;
+    if let Err(failure) = &wrote
+        && failure.code == ErrorCode::Denied
+    {
+        audit::refused_to(client, "write", located.run, failure.code, "its terminal reads a secret").await;
     }
-    let submitted = if wish.submit { Some(writer.submit().await?) } else { None };
-    Ok(Reply::Wrote(Wrote { written: outcome.written, of, submitted }))
+    wrote.map(Reply::Wrote)
 }
 
 fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failure> {
@@ -100,9 +96,31 @@ struct Writer<'a> {
     handle: &'a ScreenHandle,
     name: &'a str,
     deadline: Instant,
+    typed: &'a Typed<'a>,
 }
 
 impl Writer<'_> {
+    /// Does all of one call.
+    async fn write(
+        &self,
+        input: Input,
+        submits: bool,
+        pieces: Option<mpsc::Receiver<Vec<u8>>>,
+    ) -> Result<Wrote, Failure> {
+        let bracketed = self.handle.screen().modes().bracketed_paste;
+        let (outcome, of) = match input {
+            Input::Text(text) => self.send(text.into_bytes(), submits, Place::Composer).await?,
+            Input::Paste(text) => self.send(encode_paste(&text, bracketed), submits, Place::Composer).await?,
+            Input::Keys(keys) => self.send(encode_keys(&keys, self.handle)?, false, Place::Composer).await?,
+            Input::PasteStream(_) => self.send_pieces(pieces, bracketed).await?,
+        };
+        if outcome.written < of {
+            return Err(self.partial(outcome, of));
+        }
+        let submitted = if submits { Some(self.submit().await?) } else { None };
+        Ok(Wrote { written: outcome.written, of, submitted })
+    }
+
     /// Sends bytes and waits until they are written, given up or dropped.
     async fn send(
         &self,
@@ -129,7 +147,9 @@ impl Writer<'_> {
         if !self.client.door.screens.order(self.handle.run, Order::Write(self.handle.run, job)) {
             return Err(gone());
         }
+        self.typed.hand_over(of);
         let outcome = outcome.await.map_err(|_| gone())?;
+        self.typed.arrived(outcome.written);
         match outcome.obstacle {
             Some(obstacle) => Err(refusal(obstacle, self.name)),
             None => Ok((outcome, of)),
@@ -197,8 +217,8 @@ impl Writer<'_> {
         }
     }
 
-    fn partial(&self, outcome: WriteOutcome, of: u64, name: &str) -> Failure {
-        let message = format!("wrote {} of {of} bytes to {name}", outcome.written);
+    fn partial(&self, outcome: WriteOutcome, of: u64) -> Failure {
+        let message = format!("wrote {} of {of} bytes to {}", outcome.written, self.name);
         let failure = Failure::new(ErrorCode::Partial, message);
         if outcome.was_held {
             return failure.hint(format!(

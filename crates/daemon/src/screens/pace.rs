@@ -76,6 +76,11 @@ impl Flood {
         }
     }
 
+    /// Whether there is one.
+    pub(crate) fn is_on(&self) -> bool {
+        self.since.is_some()
+    }
+
     /// Whether it has lasted so long that every byte would only be drawn to be scrolled away.
     pub(crate) fn has_lasted(&self, now: Instant) -> bool {
         self.since.is_some_and(|since| now.duration_since(since) > SKIM_AFTER)
@@ -96,9 +101,9 @@ mod tests {
         assert!(!flood.has_lasted(at(50)));
         flood.look(true, at(59));
         flood.look(false, at(70));
-        assert!(flood.has_lasted(at(70)));
+        assert!(flood.has_lasted(at(70)) && flood.is_on());
         flood.look(false, at(80));
-        assert!(!flood.has_lasted(at(200)));
+        assert!(!flood.has_lasted(at(200)) && !flood.is_on());
     }
 
     #[test]

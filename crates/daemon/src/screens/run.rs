@@ -23,6 +23,7 @@ use super::observe::Observer;
 use super::order::{NewRun, WriteJob, WriteOutcome};
 use super::pace::{Flood, Pace};
 use super::typing::{SETTLE, Typewriter};
+use super::viewer::Viewer;
 use super::watch::Watches;
 
 /// Resizes come to the terminal at most this often; the first and the last always do.
@@ -169,9 +170,11 @@ impl Run {
         }
     }
 
-    /// Whether the child floods so long that every byte would only be drawn to be scrolled away.
-    pub(crate) fn is_skimming(&self, now: Instant) -> bool {
-        self.flood.has_lasted(now)
+    /// Whether a viewer is shown drawings instead of bytes: the child floods so long that every byte would only be drawn
+    /// to be scrolled away, or a flood has already cost this viewer some. More bytes of it would then be drawn between
+    /// gaps, by the thread that has to read the flood.
+    pub(crate) fn is_skimming(&self, viewer: &Viewer, now: Instant) -> bool {
+        self.flood.has_lasted(now) || (viewer.is_outrun && self.flood.is_on())
     }
 
     /// Puts output on the screen and does what follows from it.

@@ -70,6 +70,8 @@ pub(crate) struct Viewer {
     pub(crate) mode: Mode,
     /// Output up to here was sent, as bytes or within a repaint.
     pub(crate) sent_to: u64,
+    /// Live: it fell too far behind, and no live bytes were sent since.
+    pub(crate) is_outrun: bool,
     /// Composed: the screen has changed since the last frame.
     pub(crate) is_stale: bool,
     /// Composed: when the last frame was sent.
@@ -103,6 +105,7 @@ impl Viewer {
             by: new.by,
             mode,
             sent_to: 0,
+            is_outrun: false,
             is_stale: false,
             painted_at: None,
             typed_at: None,
@@ -163,6 +166,7 @@ impl Viewer {
 
     /// Sends a piece of live output that begins at `sent_to`, without copying it while the socket takes it.
     pub(crate) fn send_output(&mut self, bytes: &[u8]) {
+        self.is_outrun = false;
         if let Some(terminal) = &mut self.terminal {
             self.sent_to += bytes.len() as u64;
             terminal.draw_output(bytes);

@@ -110,7 +110,7 @@ impl Run {
                 Mode::Composed if viewer.is_stale && frame_due(viewer).is_none_or(|due| due <= now) => {
                     self.repaint(viewer, now);
                 }
-                Mode::Live if viewer.sent_to < self.seen && !self.is_skimming(now) => {
+                Mode::Live if viewer.sent_to < self.seen && !self.is_skimming(viewer, now) => {
                     self.send_next(viewer, buffer, now);
                 }
                 // Bytes of an unfinished sequence stay unsent after a drawing; only a stale viewer is owed another.
@@ -136,7 +136,10 @@ impl Run {
         };
         match outcome {
             ReadOutcome::Bytes(count) if count > 0 => viewer.send_output(&buffer[..count]),
-            ReadOutcome::Bytes(_) | ReadOutcome::Missed { .. } => self.skip_ahead(viewer, now),
+            ReadOutcome::Bytes(_) | ReadOutcome::Missed { .. } => {
+                viewer.is_outrun = true;
+                self.skip_ahead(viewer, now);
+            }
         }
     }
 
@@ -149,7 +152,7 @@ impl Run {
     /// New output: sent at once to whoever is up to date.
     pub(crate) fn show_output(&self, viewer: &mut Viewer, before: u64, bytes: &[u8], now: Instant) {
         match viewer.mode {
-            Mode::Live if self.is_skimming(now) => viewer.is_stale = true,
+            Mode::Live if self.is_skimming(viewer, now) => viewer.is_stale = true,
             Mode::Live if viewer.sent_to == before && viewer.is_clear() && !viewer.is_closing() => {
                 viewer.send_output(bytes);
             }

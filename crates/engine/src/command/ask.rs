@@ -1,19 +1,101 @@
 //! `ask`, `attention`, `select`: what an agent wants of the person.
 
-use super::Verdict;
+use proto::agent::{DialogOption, ItemKind};
+use proto::crew::Asked;
+use proto::event::Event;
+use proto::request::{Ask, Attention, Select};
+use proto::{Failure, Reply};
+
+use super::{Verdict, done};
 use crate::Engine;
-use crate::input::Caller;
+use crate::effect::Answer;
+use crate::inbox::{About, option};
+use crate::input::{Caller, RunKey};
+use crate::letter;
+use crate::rights::Verb;
+
+/// Longest question or reason, in bytes.
+const MAX_TEXT: usize = 4 << 10;
+/// Longest title: what fits a line of a list, in characters.
+const MAX_TITLE: usize = 120;
+/// Most answers to choose from.
+const MAX_OPTIONS: usize = 20;
+/// Longest of them, in bytes.
+const MAX_OPTION: usize = 200;
 
 impl Engine {
-    pub(super) fn ask(&mut self, _caller: Caller, _wish: proto::request::Ask) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn ask(&mut self, caller: Caller, wish: Ask) -> Verdict {
+        let run = self.check_asker(caller)?;
+        check_text("question", &wish.question)?;
+        let options = check_options(&wish.options)?;
+        self.open_question(run, ItemKind::Question, &wish.question, options)
     }
 
-    pub(super) fn attention(&mut self, _caller: Caller, _wish: proto::request::Attention) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn attention(&mut self, caller: Caller, wish: Attention) -> Verdict {
+        let run = self.check_asker(caller)?;
+        check_text("reason", &wish.reason)?;
+        let options = vec![option(1, "dismiss", "Dismiss")];
+        self.open_question(run, ItemKind::Attention, &wish.reason, options)
     }
 
-    pub(super) fn select(&mut self, _caller: Caller, _wish: &proto::request::Select) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    fn open_question(
+        &mut self,
+        run: RunKey,
+        kind: ItemKind,
+        text: &str,
+        options: Vec<DialogOption>,
+    ) -> Verdict {
+        let item = self.open_item(run.process, kind, title_and_body(text), options, About::Question(run));
+        self.record_question(item, run);
+        Ok(Some(Answer::Reply(Reply::Asked(Asked { item }))))
     }
+
+    pub(super) fn select(&mut self, caller: Caller, wish: &Select) -> Verdict {
+        let id = self.find_id(caller, &wish.target, Verb::Read)?;
+        self.announce(Event::Selected { id });
+        done()
+    }
+}
+
+fn check_text(field: &str, text: &str) -> Result<(), Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::invalid(field, "there is nothing in it"));
+    }
+    if text.len() > MAX_TEXT {
+        return Err(Failure::invalid(field, format!("it has {} bytes, {MAX_TEXT} at most", text.len())));
+    }
+    Ok(())
+}
+
+/// The answers to choose from, each with one meaning: a number means a place, so an option that is a number stands at it.
+fn check_options(options: &[String]) -> Result<Vec<DialogOption>, Failure> {
+    if options.len() > MAX_OPTIONS {
+        return Err(Failure::invalid("options", format!("{MAX_OPTIONS} at most")));
+    }
+    let mut checked: Vec<DialogOption> = Vec::new();
+    for (number, text) in (1u32..).zip(options) {
+        let label = letter::lines(text.trim()).join(" ");
+        if label.is_empty() || label.len() > MAX_OPTION {
+            return Err(Failure::invalid("options", format!("each has between 1 and {MAX_OPTION} bytes")));
+        }
+        let means_a_place =
+            |place: u32| place >= 1 && usize::try_from(place).is_ok_and(|n| n <= options.len());
+        if label.parse::<u32>().is_ok_and(|place| place != number && means_a_place(place)) {
+            return Err(Failure::invalid("options", format!("{label} is the number of another option")));
+        }
+        if checked.iter().any(|other| other.label.to_lowercase() == label.to_lowercase()) {
+            return Err(Failure::invalid("options", "two of them are the same"));
+        }
+        checked.push(DialogOption { names: vec![number.to_string()], label, keys: Vec::new() });
+    }
+    Ok(checked)
+}
+
+/// What is asked in one line, and all of it when that is not all. Control characters are shown, not passed on.
+fn title_and_body(text: &str) -> (String, String) {
+    let lines = letter::lines(text.trim());
+    let first = lines.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim());
+    let title: String = first.chars().take(MAX_TITLE).collect();
+    let body = lines.join("\n");
+    if body == title { (title, String::new()) } else { (title, body) }
 }

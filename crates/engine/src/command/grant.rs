@@ -1,23 +1,61 @@
-//! `grant`, `revoke`, `grants`, `permit`: rights beyond the tree.
+//! `grant`, `revoke`, `grants`, `permit`: rights beyond the tree, and rights without a target.
 
-use super::Verdict;
+use proto::request::{Grant, Revoke};
+use proto::{ErrorCode, Failure, ProcessId, Reply};
+
+use super::{Verdict, done};
 use crate::Engine;
+use crate::effect::Answer;
 use crate::input::Caller;
+use crate::registry::denied;
+use crate::rights::Verb;
+
+/// Most grants at once.
+const MAX_GRANTS: usize = 1_000;
 
 impl Engine {
-    pub(super) fn grant(&mut self, _caller: Caller, _wish: &proto::request::Grant) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn grant(&mut self, caller: Caller, wish: &Grant) -> Verdict {
+        self.people_only(caller, "only people grant rights")?;
+        let (to, over) = (self.grantable(caller, &wish.to)?, self.grantable(caller, &wish.over)?);
+        if to == over {
+            return Err(Failure::invalid("over", "a process has every right over itself"));
+        }
+        let grant = match self.grants.same(to, wish.right, over) {
+            Some(known) => known,
+            None if self.grants.len() >= MAX_GRANTS => {
+                let message = format!("there are {MAX_GRANTS} grants already, the most there may be");
+                return Err(Failure::new(ErrorCode::Limit, message).hint("qd revoke takes one back"));
+            }
+            None => self.put_grant(to, wish.right, over),
+        };
+        let gone = || Failure::new(ErrorCode::NotFound, "one of the two is gone");
+        let view = self.grant_view(&grant).ok_or_else(gone)?;
+        Ok(Some(Answer::Reply(Reply::Granted(view))))
     }
 
-    pub(super) fn revoke(&mut self, _caller: Caller, _wish: proto::request::Revoke) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    /// An entry that rights may be about: one that is listed.
+    fn grantable(&self, caller: Caller, target: &proto::Target) -> Result<ProcessId, Failure> {
+        let process = self.find(caller, target, Verb::List)?;
+        if process.is_departed() {
+            return Err(Failure::new(ErrorCode::NotFound, format!("{} is gone", process.name)));
+        }
+        Ok(process.id)
     }
 
-    pub(super) fn grants(&mut self, _caller: Caller) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn revoke(&mut self, caller: Caller, wish: Revoke) -> Verdict {
+        self.people_only(caller, "only people take rights back")?;
+        if !self.drop_grant(wish.grant) {
+            let message = format!("no grant {}", wish.grant);
+            return Err(Failure::new(ErrorCode::NotFound, message).hint("qd grants lists them"));
+        }
+        done()
     }
 
-    pub(super) fn permit(&mut self, _caller: Caller, _verb: crate::rights::Verb) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn grants(&mut self, caller: Caller) -> Verdict {
+        Ok(Some(Answer::Reply(Reply::Grants(self.grants_seen_by(caller)))))
+    }
+
+    pub(super) fn permit(&mut self, caller: Caller, verb: Verb) -> Verdict {
+        if self.may_at_all(caller, verb) { done() } else { Err(denied(caller, verb.word())) }
     }
 }

@@ -1,4 +1,5 @@
-//! `inbox` and `answer`: what needs a person, and what a person says to it.
+//! `inbox` and `answer`: what needs a person, and what a person says to it. What was asked of the person is answered
+//! by people only; dialogs and requests for leave also by the processes above.
 
 use proto::agent::{DialogOption, InboxItem};
 use proto::request::GiveAnswer;
@@ -10,38 +11,61 @@ use crate::delivery::LEASE_MS;
 use crate::effect::{Answer, Effect, Guard, Keystrokes};
 use crate::inbox::{About, Answering, Item, TYPED_MS};
 use crate::input::{Caller, HookDecision, Ticket};
-use crate::registry::denied;
-use crate::rights::{Relation, Verb, may};
+use crate::registry::{denied, not_related};
+use crate::rights::Verb;
+
+/// Longest answer in a person's own words, in bytes.
+const MAX_WORDS: usize = 4 << 10;
 
 impl Engine {
     pub(super) fn inbox(&mut self, caller: Caller) -> Verdict {
-        if !may(caller, Verb::List, Relation::None) {
+        if !self.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "inbox"));
         }
-        let is_seen = |item: &&Item| self.may_answer(caller, item.view.id);
+        let is_seen = |item: &&Item| self.may_answer(caller, item);
         let items: Vec<InboxItem> =
             self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
         Ok(Some(Answer::Reply(Reply::Inbox(items))))
     }
 
-    fn may_answer(&self, caller: Caller, id: ProcessId) -> bool {
-        let process = self.processes.get(&id);
-        process.is_some_and(|process| may(caller, Verb::Answer, self.relation(caller, process)))
+    fn may_answer(&self, caller: Caller, item: &Item) -> bool {
+        let is_persons = item.asker().is_some();
+        let process = self.processes.get(&item.view.id).filter(|_| !is_persons || caller == Caller::Human);
+        process.is_some_and(|process| self.may_do(caller, Verb::Answer, process))
     }
 
     pub(super) fn answer(&mut self, caller: Caller, ticket: Ticket, answer: &GiveAnswer) -> Verdict {
         let Some(item) = self.items.get(&answer.item) else {
-            if !may(caller, Verb::List, Relation::None) {
+            if !self.may_at_all(caller, Verb::List) {
                 return Err(denied(caller, "answer"));
             }
             return Err(self.no_such_item(answer.item));
         };
         let (id, about) = (item.view.id, item.about.clone());
-        if !self.may_answer(caller, id) {
-            return Err(denied(caller, "only people and the processes above it answer for it"));
+        if !self.may_answer(caller, item) {
+            if item.asker().is_some() {
+                return Err(denied(caller, "only people answer what a person was asked"));
+            }
+            return Err(not_related(caller, "only people and the processes above it answer for it"));
+        }
+        if let About::Question(asker) = about
+            && item.view.options.is_empty()
+        {
+            check_words(&answer.choice)?;
+            self.answer_question(answer.item, asker, answer.choice.trim());
+            return done();
         }
         let option = choose(&item.view, &answer.choice)?.clone();
         match about {
+            About::Question(asker) => {
+                self.answer_question(answer.item, asker, &option.label);
+                done()
+            }
+            About::Trust { .. } => {
+                let word = option.names.iter().find(|name| name.parse::<u64>().is_err());
+                self.answer_trust(answer.item, word.map_or("", String::as_str));
+                done()
+            }
             About::Failure => {
                 self.clear_failure(id);
                 done()
@@ -122,6 +146,14 @@ fn choose<'a>(item: &'a InboxItem, choice: &str) -> Result<&'a DialogOption, Fai
         let list: Vec<String> = item.options.iter().enumerate().map(|(n, o)| spelled(n + 1, o)).collect();
         Failure::invalid("choice", format!("\"{}\" is none of: {}", Printable(choice), list.join(", ")))
     })
+}
+
+/// Whether a text may be an answer in the person's own words.
+fn check_words(words: &str) -> Result<(), Failure> {
+    if words.trim().is_empty() || words.len() > MAX_WORDS {
+        return Err(Failure::invalid("choice", format!("between 1 and {MAX_WORDS} bytes")));
+    }
+    Ok(())
 }
 
 fn spelled(number: usize, option: &DialogOption) -> String {

@@ -6,17 +6,15 @@ use crate::effect::Answer;
 use crate::input::Caller;
 use crate::process::Process;
 use crate::registry::denied;
-use crate::rights::{Relation, Verb, may};
+use crate::rights::Verb;
 
 impl Engine {
-    pub(super) fn list(&mut self, caller: Caller, subscribe: bool) -> Verdict {
-        if !may(caller, Verb::List, Relation::None) {
+    pub(super) fn list(&mut self, caller: Caller) -> Verdict {
+        if !self.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "list"));
         }
-        let is_seen = |process: &&Process| {
-            !process.is_departed() && may(caller, Verb::List, self.relation(caller, process))
-        };
+        let is_seen = |process: &&Process| !process.is_departed() && self.may_do(caller, Verb::List, process);
         let processes = self.processes.values().filter(is_seen).map(Process::view).collect();
-        Ok(Some(Answer::Listed { revision: self.revision, processes, subscribe }))
+        Ok(Some(Answer::Listed { revision: self.revision, processes }))
     }
 }

@@ -1,6 +1,7 @@
 //! The verbs. One file each, one shape: check what was asked and by whom, then apply it.
 //!
-//! Owns the dispatch. Refuses half-done work: a verb that fails its check has changed nothing.
+//! Owns the dispatch, and the gate and the audit that every verb passes. Refuses half-done work: a verb that fails its
+//! check has changed nothing.
 
 mod ask;
 mod attach;
@@ -36,11 +37,25 @@ use crate::input::{Caller, Command, Ticket};
 type Verdict = Result<Option<Answer>, Failure>;
 
 impl Engine {
+    /// Nobody gets past the gate, whatever they ask for.
     pub(crate) fn command(&mut self, caller: Caller, ticket: Ticket, command: Command) {
-        let verdict = match command {
+        let entry = self.entry(&command);
+        let verdict = match self.admit(caller) {
+            Ok(()) => self.dispatch(caller, ticket, command),
+            Err(failure) => Err(failure),
+        };
+        self.audit_verdict(caller, entry, &verdict);
+        match verdict {
+            Ok(Some(answer)) => self.reply(ticket, Ok(answer)),
+            Ok(None) => {}
+            Err(failure) => self.reply(ticket, Err(failure)),
+        }
+    }
+
+    fn dispatch(&mut self, caller: Caller, ticket: Ticket, command: Command) -> Verdict {
+        match command {
             Command::Spawn(spawn) => self.spawn(caller, ticket, *spawn),
-            Command::List => self.list(caller, false),
-            Command::Subscribe => self.list(caller, true),
+            Command::List | Command::Subscribe => self.list(caller),
             Command::Locate { target, verb } => self.locate(caller, &target, verb),
             Command::Attach(attach) => self.attach(caller, &attach),
             Command::Wait(wait) => self.wait(caller, ticket, wait),
@@ -72,11 +87,6 @@ impl Engine {
             Command::Trusted => self.trusted(caller),
             Command::Permit(verb) => self.permit(caller, verb),
             Command::Shutdown(shutdown) => self.begin_shutdown(caller, ticket, shutdown),
-        };
-        match verdict {
-            Ok(Some(answer)) => self.reply(ticket, Ok(answer)),
-            Ok(None) => {}
-            Err(failure) => self.reply(ticket, Err(failure)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `restart`: a new run of the same argv; the old one and its tree end first.
 
 use proto::request::Restart;
-use proto::{ErrorCode, Failure, Kind, Status};
+use proto::{ErrorCode, Failure, Kind, ProcessId, Status};
 
 use super::Verdict;
 use crate::Engine;
@@ -29,10 +29,26 @@ impl Engine {
             return Err(Failure::new(ErrorCode::NotFound, format!("{} is being closed", process.name)));
         }
         let id = process.id;
+        self.check_again(caller, id)?;
         if let Some(process) = self.processes.get_mut(&id) {
             process.backoff = crate::backoff::Backoff::default();
         }
         self.end(id, None, Then::Restart, Some(ticket));
         Ok(None)
+    }
+
+    /// Whether an entry may be started again. A person's word begins its time anew; a process needs time that is left
+    /// and the same leave as for a first start.
+    pub(super) fn check_again(&mut self, caller: Caller, id: ProcessId) -> Result<(), Failure> {
+        if let Caller::Process(run) = caller {
+            self.check_time(run.process)?;
+            self.check_time(id)?;
+            return self.check_trust_again(caller, id);
+        }
+        let now = self.now.uptime_ms;
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.born_ms = now;
+        }
+        Ok(())
     }
 }

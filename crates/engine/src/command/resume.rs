@@ -15,7 +15,7 @@ const MAX_SESSION: usize = 200;
 impl Engine {
     pub(super) fn resume(&mut self, caller: Caller, ticket: Ticket, resume: &Resume) -> Verdict {
         let id = self.find_agent(caller, &resume.target, Verb::Drive)?;
-        let Some(process) = self.processes.get_mut(&id) else {
+        let Some(process) = self.processes.get(&id) else {
             return Err(Failure::new(ErrorCode::NotFound, "it is gone"));
         };
         let name = process.name.clone();
@@ -29,9 +29,9 @@ impl Engine {
         if process.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
             return Err(Failure::new(ErrorCode::NotFound, format!("{name} is being closed")));
         }
-        let agent = process.agent.as_deref_mut();
-        let known = agent
-            .as_ref()
+        let known = process
+            .agent
+            .as_deref()
             .and_then(|agent| agent.record.session.clone().or_else(|| agent.record.past_session.clone()));
         let Some(session) = resume.session.clone().or(known) else {
             let message = format!("{name} has no session that is known");
@@ -39,7 +39,8 @@ impl Engine {
                 .hint("name one with --session, or qd restart begins a new one"));
         };
         check_session(&session)?;
-        if let Some(agent) = agent {
+        self.check_again(caller, id)?;
+        if let Some(agent) = self.agent_mut(id) {
             agent.resume_next = Some(session);
         }
         self.end(id, None, Then::Restart, Some(ticket));

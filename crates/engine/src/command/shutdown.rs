@@ -9,14 +9,10 @@ use crate::Engine;
 use crate::effect::{Answer, Effect};
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
-use crate::registry::denied;
-use crate::rights::{Relation, Verb, may};
 
 impl Engine {
     pub(super) fn begin_shutdown(&mut self, caller: Caller, ticket: Ticket, shutdown: Shutdown) -> Verdict {
-        if !may(caller, Verb::Administer, Relation::None) {
-            return Err(denied(caller, "shutdown"));
-        }
+        self.people_only(caller, "shutdown")?;
         self.shutdown.get_or_insert_default().push(ticket);
         if shutdown.kill {
             self.ends_all = true;

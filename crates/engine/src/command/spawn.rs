@@ -1,75 +1,117 @@
 //! `spawn`: a new entry and its first run.
+//!
+//! Owns what a spawn must pass, in this order: the key, room, its own words, the budgets above it, trust. Refuses asking
+//! a person about what could not be started anyway.
 
 use std::collections::BTreeMap;
 
-use proto::crew::Project;
 use proto::request::{SizePolicy, Spawn};
-use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, RunNumber, Size, Status};
+use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, Reply, RunNumber, Size, Status};
 
 use super::Verdict;
 use super::resume::check_session;
 use super::tell::check_text;
 use crate::Engine;
 use crate::agent::AgentRecord;
+use crate::audit::spawn_words;
+use crate::effect::Answer;
 use crate::environment;
 use crate::input::{Caller, SpawnOrder, Ticket};
-use crate::process::Process;
+use crate::process::{Process, Then};
+use crate::readiness::check_ready;
 use crate::record::ProcessRecord;
 use crate::registry::denied;
-use crate::rights::{Relation, Verb, may};
+use crate::rights::Verb;
 use crate::tasks::TaskPlace;
 
 /// The access scope of everything that names none.
 const LOCAL: &str = "local";
 /// Longest argv in bytes: well below the kernel's limit for argv and environment together.
 const MAX_ARGV: usize = 1 << 20;
+/// Longest key, in bytes.
+const MAX_KEY: usize = 200;
 /// Longest idle timeout: a year.
 const MAX_IDLE_MS: u64 = 365 * 24 * 3600 * 1000;
 
 impl Engine {
     pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, order: SpawnOrder) -> Verdict {
-        let SpawnOrder { spawn, project, warrant: _ } = order;
-        let prompt = spawn.agent.prompt.clone();
-        let process = self.check_spawn(caller, spawn, project)?;
+        if !self.may_at_all(caller, Verb::Spawn) {
+            return Err(denied(caller, "spawn"));
+        }
+        if let Some(known) = self.check_key(caller, order.spawn.key.as_deref())? {
+            return Ok(self.answer_known(known, ticket));
+        }
+        self.check_room(caller)?;
+        let mut process = self.check_spawn(caller, &order)?;
+        if let Caller::Process(run) = caller {
+            self.check_budget(run.process)?;
+        }
+        process.leave = self.check_trust(caller, &order)?;
+        process.starters.push(ticket);
         let id = process.id;
         self.processes.insert(id, process);
-        if let Some(process) = self.processes.get_mut(&id) {
-            process.starters.push(ticket);
+        if let Caller::Process(run) = caller {
+            self.spend_spawn(run.process);
         }
+        self.audit_deed(Some(caller), "spawn", id.to_string(), spawn_words(&order));
         self.start_run(id);
         self.touch(id);
-        if let Some(prompt) = prompt {
+        if let Some(prompt) = order.spawn.agent.prompt {
             let from = parent_of(caller);
             self.post(from, id, prompt, None, None)?;
         }
         Ok(None)
     }
 
-    /// The entry that a spawn describes, if it may be made.
-    fn check_spawn(&mut self, caller: Caller, spawn: Spawn, project: Project) -> Result<Process, Failure> {
-        self.check_room(caller)?;
+    /// The entry that the same caller made with the same key, as long as there is one.
+    fn check_key(&self, caller: Caller, key: Option<&str>) -> Result<Option<ProcessId>, Failure> {
+        let Some(key) = key else { return Ok(None) };
+        if key.is_empty() || key.len() > MAX_KEY {
+            return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
+        }
+        let parent = parent_of(caller);
+        let is_same = |process: &&Process| {
+            process.parent == parent && process.key.as_deref() == Some(key) && !process.is_departed()
+        };
+        let Some(known) = self.processes.values().find(is_same) else { return Ok(None) };
+        if known.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
+            let message = format!("{}, which was made with that key, is being closed", known.name);
+            return Err(Failure::new(ErrorCode::Busy, message).hint("try again when it is gone"));
+        }
+        Ok(Some(known.id))
+    }
+
+    /// Says what a key stands for, once it has started.
+    fn answer_known(&mut self, id: ProcessId, ticket: Ticket) -> Option<Answer> {
+        let process = self.processes.get_mut(&id)?;
+        if process.status == Status::Starting {
+            process.starters.push(ticket);
+            return None;
+        }
+        Some(Answer::Reply(Reply::Spawned(process.spawned())))
+    }
+
+    /// The entry that a spawn describes, if its words are in order.
+    fn check_spawn(&mut self, caller: Caller, order: &SpawnOrder) -> Result<Process, Failure> {
+        let spawn = order.spawn.clone();
         let name = self.check_name(spawn.name.as_deref(), spawn.kind)?;
         let task = self.check_task(&spawn)?;
         let argv = self.check_argv(&spawn)?;
         environment::check_declared(&spawn.env)?;
         let agent = check_agent(caller, &spawn)?;
+        check_ready(spawn.ready.as_ref())?;
+        check_wishes(caller, &spawn)?;
         let cwd = self.check_cwd(spawn.cwd.as_deref(), task.as_ref())?;
-        if spawn.auto_restart && spawn.kind != Kind::Command {
-            return Err(Failure::invalid("auto_restart", "only commands are restarted by themselves"));
-        }
-        if spawn.idle_timeout_ms.is_some_and(|timeout| timeout == 0 || timeout > MAX_IDLE_MS) {
-            return Err(Failure::invalid("idle_timeout_ms", "between 1 ms and a year"));
-        }
+        let workspace = self.check_workspace(caller, &spawn, task.as_ref())?;
         let mut env = environment::base(spawn.kind, caller, spawn.base_env, &self.config.base_env);
         env.extend(spawn.env);
-        let workspace = spawn.workspace.or_else(|| task.as_ref().map(|task| task.workspace.clone()));
         let mut process = Process::from_record(ProcessRecord {
             id: self.fresh_id(),
             name,
             kind: spawn.kind,
             parent: parent_of(caller),
             task: spawn.task,
-            workspace: workspace.unwrap_or_else(|| LOCAL.to_owned()),
+            workspace,
             owner: if caller == Caller::Human { Owner::User } else { Owner::Orchestrator },
             argv,
             cwd,
@@ -87,15 +129,18 @@ impl Engine {
             auto_restart: spawn.auto_restart,
             idle_timeout_ms: spawn.idle_timeout_ms,
             agent,
-            project,
+            project: order.project.clone(),
             preset: spawn.preset,
             key: spawn.key,
-            restore: spawn.restore,
+            // A preset may ask for it, whoever starts it; only what a person started is brought back.
+            restore: spawn.restore && caller == Caller::Human,
             ready: spawn.ready,
             is_ready: false,
             budget: spawn.budget,
             spawned: 0,
             leave: None,
+            born_ms: self.now.uptime_ms,
+            restart_at: None,
         });
         if let Some(agent) = process.agent.as_deref_mut() {
             agent.resume_next = spawn.agent.session;
@@ -107,9 +152,6 @@ impl Engine {
     }
 
     fn check_room(&self, caller: Caller) -> Result<(), Failure> {
-        if !may(caller, Verb::Spawn, Relation::None) {
-            return Err(denied(caller, "spawn"));
-        }
         if self.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }
@@ -119,15 +161,33 @@ impl Engine {
             return Err(Failure::new(ErrorCode::Limit, message).hint("close some: qd close NAME"));
         }
         let Caller::Process(run) = caller else { return Ok(()) };
-        let parent = self.processes.get(&run.process).filter(|process| process.run == run.run);
-        let Some(parent) = parent.filter(|parent| parent.is_live() && parent.ending.is_none()) else {
-            return Err(denied(caller, "the process that asks is over"));
-        };
-        if self.depth(parent.id) >= self.config.max_depth {
-            let message = format!("processes may be nested {} deep at most", self.config.max_depth);
-            return Err(Failure::new(ErrorCode::Limit, message));
+        let parent = self.processes.get(&run.process);
+        if parent.is_none_or(|parent| parent.ending.is_some()) {
+            let message = "the process that asks is being ended: it starts nothing more";
+            return Err(Failure::new(ErrorCode::Conflict, message));
         }
         Ok(())
+    }
+
+    /// The access scope of a new entry. What a process starts stays in its own: otherwise it would see another one's
+    /// list through its child.
+    fn check_workspace(
+        &self,
+        caller: Caller,
+        spawn: &Spawn,
+        task: Option<&TaskPlace>,
+    ) -> Result<String, Failure> {
+        let asked = spawn.workspace.as_deref().or(task.map(|task| task.workspace.as_str()));
+        let own = parent_of(caller).and_then(|parent| self.processes.get(&parent));
+        let own = own.map(|own| own.workspace.as_str());
+        match (asked, own) {
+            (Some(asked), Some(own)) if asked != own => {
+                let message =
+                    format!("workspace \"{}\" is not that of the process that asks", Printable(asked));
+                Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
+            }
+            _ => Ok(asked.or(own).unwrap_or(LOCAL).to_owned()),
+        }
     }
 
     fn check_name(&self, name: Option<&str>, kind: Kind) -> Result<Name, Failure> {
@@ -191,6 +251,23 @@ impl Engine {
             }
         }
     }
+}
+
+/// What else may be asked of an entry, by its kind and by who asks.
+fn check_wishes(caller: Caller, spawn: &Spawn) -> Result<(), Failure> {
+    if spawn.auto_restart && spawn.kind != Kind::Command {
+        return Err(Failure::invalid("auto_restart", "only commands are restarted by themselves"));
+    }
+    if spawn.restore && spawn.kind != Kind::Command {
+        return Err(Failure::invalid("restore", "only commands are brought back"));
+    }
+    if spawn.idle_timeout_ms.is_some_and(|timeout| timeout == 0 || timeout > MAX_IDLE_MS) {
+        return Err(Failure::invalid("idle_timeout_ms", "between 1 ms and a year"));
+    }
+    if spawn.budget.is_some() && caller != Caller::Human {
+        return Err(denied(caller, "only people set a budget"));
+    }
+    Ok(())
 }
 
 /// What an agent is started with; nobody else may ask for it.

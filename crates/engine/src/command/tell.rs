@@ -6,13 +6,12 @@ use proto::{ErrorCode, Failure, Kind, Name, ProcessId, Reply};
 
 use super::Verdict;
 use crate::Engine;
-use crate::effect::{Answer, Effect};
+use crate::effect::Answer;
 use crate::input::{Caller, Ticket};
-use crate::mail::{MailRecord, Stage};
+use crate::mail::{Kin, MailRecord, Stage, Voice};
 use crate::process::Process;
-use crate::record::Record;
-use crate::registry::denied;
-use crate::rights::{Verb, may};
+use crate::registry::not_related;
+use crate::rights::Verb;
 
 /// Longest message of a process, in bytes.
 const MAX_OF_PROCESS: usize = 16 << 10;
@@ -59,33 +58,30 @@ impl Engine {
         }
         let id = self.next_mail();
         let at = self.now.wall_ms;
-        let record = MailRecord {
+        Ok(self.enqueue(MailRecord {
             id,
             to,
             from,
             from_name: from.and_then(|from| self.name_of(from)),
+            voice: from.map_or(Voice::Human, |from| Voice::Process(self.kin(from, to))),
+            run: None,
             text,
             key,
             at,
             expires_at: at.saturating_add(expires_ms.unwrap_or(EXPIRES_MS)),
             delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
             stage: Stage::Queued,
-        };
-        self.effects.push(Effect::Record(Record::PutMail(Box::new(record.clone()))));
-        self.mail.open.insert(id, record);
-        self.recount_mail(to);
-        self.wait_for_life(to);
-        self.consider(to);
-        Ok(id)
+        }))
     }
 
-    /// Says why nothing happens to a message for an agent that does not run.
-    fn wait_for_life(&mut self, to: ProcessId) {
-        if self.processes.get(&to).is_some_and(|process| !process.is_live())
-            && let Some(mail) = self.mail.first_to(to).map(|mail| mail.id)
-        {
-            let reason = "the agent is not running".to_owned();
-            self.set_delivery(mail, Delivery::Queued { reason }, Stage::Queued);
+    /// What a sender is to a receiver.
+    fn kin(&self, from: ProcessId, to: ProcessId) -> Kin {
+        if self.descendants(from).contains(&to) {
+            Kin::Orchestrator
+        } else if self.descendants(to).contains(&from) {
+            Kin::SubAgent
+        } else {
+            Kin::Peer
         }
     }
 
@@ -98,10 +94,10 @@ impl Engine {
         let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
         let drives = || {
             let target = self.processes.get(&mail.to);
-            target.is_some_and(|target| may(caller, Verb::Drive, self.relation(caller, target)))
+            target.is_some_and(|target| self.may_do(caller, Verb::Drive, target))
         };
         if !is_own && !drives() {
-            return Err(denied(caller, "the message is not yours"));
+            return Err(not_related(caller, "the message is not yours"));
         }
         Ok(Some(Answer::Reply(Reply::Receipt(mail.receipt()))))
     }

@@ -1,19 +1,55 @@
 //! `trust`, `distrust`, `trusted`: what agents may start without asking.
 
-use super::Verdict;
+use proto::crew::TrustView;
+use proto::request::Distrust;
+use proto::{ErrorCode, Failure, Reply};
+
+use super::{Verdict, done};
 use crate::Engine;
-use crate::input::Caller;
+use crate::effect::Answer;
+use crate::input::{Caller, Warrant};
+use crate::trust::MAX_TRUSTED;
 
 impl Engine {
-    pub(super) fn trust(&mut self, _caller: Caller, _warrant: crate::input::Warrant) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn trust(&mut self, caller: Caller, warrant: Warrant) -> Verdict {
+        self.people_only(caller, "only people trust")?;
+        if warrant.digest.is_empty() {
+            return Err(Failure::invalid("digest", "there is nothing to trust"));
+        }
+        let known = &self.trust.trusted;
+        if known.len() >= MAX_TRUSTED && !known.contains_key(&warrant.digest) {
+            let message = format!("{MAX_TRUSTED} things are trusted already, the most that may be");
+            return Err(Failure::new(ErrorCode::Limit, message).hint("qd distrust takes one back"));
+        }
+        let trust = self.put_trust(warrant);
+        Ok(Some(Answer::Reply(Reply::Trust(trust))))
     }
 
-    pub(super) fn distrust(&mut self, _caller: Caller, _wish: &proto::request::Distrust) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn distrust(&mut self, caller: Caller, wish: &Distrust) -> Verdict {
+        self.people_only(caller, "only people take trust back")?;
+        if wish.digest.is_empty() {
+            return Err(Failure::invalid("digest", "it names nothing"));
+        }
+        let mut meant = self.trust.trusted.keys().filter(|digest| digest.starts_with(&wish.digest));
+        let (first, second) = (meant.next().cloned(), meant.next());
+        match (first, second) {
+            (Some(_), Some(_)) if !self.trust.trusted.contains_key(&wish.digest) => {
+                Err(Failure::new(ErrorCode::Conflict, "several things that are trusted begin like that")
+                    .hint("give more of the digest: qd trusted lists them"))
+            }
+            (Some(digest), _) => {
+                let exact = self.trust.trusted.contains_key(&wish.digest);
+                self.drop_trust(if exact { &wish.digest } else { &digest });
+                done()
+            }
+            (None, _) => Err(Failure::new(ErrorCode::NotFound, "nothing that is trusted begins like that")
+                .hint("qd trusted lists them")),
+        }
     }
 
-    pub(super) fn trusted(&mut self, _caller: Caller) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn trusted(&mut self, caller: Caller) -> Verdict {
+        self.people_only(caller, "what people trust is theirs to know")?;
+        let all: Vec<TrustView> = self.trust.trusted.values().cloned().collect();
+        Ok(Some(Answer::Reply(Reply::Trusted(all))))
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use proto::request::{Until, Wait as Wish};
-use proto::{ErrorCode, Failure};
+use proto::{ErrorCode, Failure, ProcessId};
 
 use super::Verdict;
 use crate::Engine;
 use crate::input::{Caller, RunKey, Ticket};
+use crate::process::Process;
 use crate::rights::Verb;
 use crate::waits::Wait;
 
@@ -24,8 +25,16 @@ impl Engine {
     pub(super) fn wait(&mut self, caller: Caller, ticket: Ticket, wish: Wish) -> Verdict {
         let targets = self.check_wait(caller, &wish)?;
         let now = self.now.uptime_ms;
+        let waiter = match caller {
+            Caller::Process(run) => Some(run),
+            Caller::Human | Caller::Nobody => None,
+        };
+        if let Some(waiter) = waiter {
+            self.check_waiter(waiter.process, &targets, &wish.until)?;
+        }
         let wait = Wait {
             ticket,
+            waiter,
             targets,
             satisfied: BTreeMap::new(),
             until: wish.until,
@@ -69,11 +78,66 @@ impl Engine {
                 return Err(Failure::invalid("state", "only agents have a state")
                     .hint("wait for --pattern, --exit or --silence"));
             }
+            if matches!(wish.until, Until::Ready(_)) && process.ready.is_none() {
+                return Err(cannot_tell(process));
+            }
             let run = process.key();
             if !targets.contains(&run) {
                 targets.push(run);
             }
         }
+        self.check_own(caller, &targets, &wish.until)?;
         Ok(targets)
     }
+
+    /// A timer and an answer are waited for by whom they are meant for, or by a person.
+    fn check_own(&self, caller: Caller, targets: &[RunKey], until: &Until) -> Result<(), Failure> {
+        let (field, is_its) = match until {
+            Until::Timer(number) => {
+                let timer = self.timers.get(*number);
+                ("timer", timer.is_some_and(|timer| targets == [timer.owner_run()]))
+            }
+            Until::Item(item) => ("item", self.is_asked_by(*item, targets)),
+            Until::Pattern(_)
+            | Until::State(_)
+            | Until::Turn(_)
+            | Until::Exit(_)
+            | Until::Silence(_)
+            | Until::Ready(_) => return Ok(()),
+        };
+        let is_own = |run: RunKey| targets == [run];
+        match caller {
+            Caller::Process(run) if !is_own(run) => {
+                Err(Failure::invalid("targets", format!("a process waits for a {field} of its own only")))
+            }
+            _ if !is_its => Err(Failure::new(ErrorCode::NotFound, format!("no such {field} of this run"))),
+            Caller::Human | Caller::Process(_) | Caller::Nobody => Ok(()),
+        }
+    }
+
+    /// Whether these are the one run that asked this, as far as anybody remembers.
+    fn is_asked_by(&self, item: u64, targets: &[RunKey]) -> bool {
+        let [run] = targets else { return false };
+        let open = self.items.get(&item).map(|item| item.asker() == Some(*run));
+        open.unwrap_or(item >= 1 && item < self.counters.next_item)
+    }
+
+    /// Whether a process may wait for these without closing a circle. For itself it may wait as long as what it waits
+    /// for can come while it does.
+    fn check_waiter(&self, waiter: ProcessId, targets: &[RunKey], until: &Until) -> Result<(), Failure> {
+        let may_be_own = match until {
+            Until::Timer(_) | Until::Item(_) => return Ok(()),
+            Until::Pattern(_) | Until::Silence(_) | Until::Ready(_) => true,
+            Until::State(_) | Until::Turn(_) | Until::Exit(_) => false,
+        };
+        let targets = targets.iter().map(|run| run.process);
+        let targets: Vec<ProcessId> = targets.filter(|id| !may_be_own || *id != waiter).collect();
+        self.check_circle(waiter, &targets)
+    }
+}
+
+/// It has no way to say that it is ready.
+fn cannot_tell(process: &Process) -> Failure {
+    Failure::invalid("ready", format!("{} was started without a way to tell that it is ready", process.name))
+        .hint("spawn it with ready, or wait for --pattern")
 }

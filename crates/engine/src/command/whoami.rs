@@ -1,11 +1,41 @@
 //! `who_am_i`: whom the caller is taken for, and what it may.
 
+use proto::Reply;
+use proto::crew::{Identity, Project};
+
 use super::Verdict;
 use crate::Engine;
+use crate::effect::Answer;
 use crate::input::Caller;
+use crate::registry::denied;
 
 impl Engine {
-    pub(super) fn who_am_i(&mut self, _caller: Caller) -> Verdict {
-        Err(proto::Failure::new(proto::ErrorCode::Internal, "not served"))
+    pub(super) fn who_am_i(&mut self, caller: Caller) -> Verdict {
+        let identity = match caller {
+            Caller::Nobody => return Err(denied(caller, "who_am_i")),
+            Caller::Human => Identity {
+                caller: "human".to_owned(),
+                process: None,
+                nonce: None,
+                project: Project::default(),
+                budget: None,
+                grants: Vec::new(),
+            },
+            Caller::Process(run) => {
+                let Some(process) = self.processes.get(&run.process) else {
+                    return Err(denied(Caller::Nobody, "who_am_i"));
+                };
+                let nonce = process.agent.as_deref().map(|agent| agent.record.nonce.clone());
+                Identity {
+                    caller: run.process.to_string(),
+                    process: Some(Box::new(process.view())),
+                    nonce: nonce.filter(|nonce| !nonce.is_empty()),
+                    project: process.project.clone(),
+                    budget: self.tightest(run.process),
+                    grants: self.grants_seen_by(caller),
+                }
+            }
+        };
+        Ok(Some(Answer::Reply(Reply::Identity(Box::new(identity)))))
     }
 }

@@ -5,6 +5,6 @@ mod inbox;
 mod model;
 mod restore;
 mod resume;
-mod scene;
+pub(super) mod scene;
 mod states;
 mod turns;

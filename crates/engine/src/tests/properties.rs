@@ -6,7 +6,7 @@ use proto::agent::{Composer, Source};
 use proto::request::{OnTimeout, PermissionDesk, Quantifier, Resume, Tell};
 use proto::{AgentState, Evidence, Kind};
 
-use super::stage::{Stage, close, command, exit, kill, next, restart, shutdown, target, terminal};
+use super::stage::{Stage, close, command, exit, kill, next, order, restart, shutdown, target, terminal};
 use crate::input::ChildExit;
 use crate::{Caller, Command, Effect, Fact, HookMoment, HookNotice, Launched, Look, RunKey, Ticket, Typing};
 
@@ -175,7 +175,7 @@ impl Life {
             spawn.agent.permissions = Some(PermissionDesk { timeout_ms: 4_000, on_timeout: OnTimeout::Deny });
         }
         spawn.name = None;
-        let ticket = self.stage.ask_as(caller, Command::Spawn(Box::new(spawn.into())));
+        let ticket = self.stage.ask_as(caller, order(caller, spawn));
         self.tickets.push(ticket);
     }
 

@@ -1,12 +1,13 @@
 //! The stage: an engine with a clock in hand and its effects laid out.
 
+use proto::crew::Project;
 use proto::request::{Close, Kill, Nothing, Quantifier, Restart, Shutdown, Spawn, Target, Until, Wait};
 use proto::{Failure, Name, ProcessId, ProcessView, Reply, RunNumber};
 
 use crate::input::ChildExit;
 use crate::{
-    Answer, Caller, Command, Config, Effect, Engine, Fact, Input, Moment, RunKey, StartRun, TaskLookup,
-    TaskPlace, Ticket,
+    Answer, AuditNote, Caller, Command, Config, Effect, Engine, Fact, Input, Moment, Rule, RunKey,
+    SpawnOrder, StartRun, TaskLookup, TaskPlace, Ticket, Warrant,
 };
 
 /// One task called `fix` in workspace `w1`.
@@ -109,7 +110,7 @@ impl Stage {
 
     /// Spawns and starts a process; its run.
     pub(super) fn spawn_as(&mut self, caller: Caller, spawn: Spawn) -> RunKey {
-        let ticket = self.ask_as(caller, Command::Spawn(Box::new(spawn.into())));
+        let ticket = self.ask_as(caller, order(caller, spawn));
         let run = self.starts().last().expect("nothing was started").run;
         self.fact(run, Fact::Started { pid: 100 });
         assert!(matches!(self.reply(ticket), Reply::Spawned(_)));
@@ -144,6 +145,19 @@ impl Stage {
         let targets = runs.iter().map(|run| target(*run)).collect();
         self.ask(Command::Wait(Wait { targets, until, quantifier, since: None, timeout_ms: timeout }))
     }
+}
+
+/// A spawn as the daemon brings it: what a process starts has a warrant, here one that the project's rules allow.
+pub(super) fn order(caller: Caller, spawn: Spawn) -> Command {
+    let is_plain = spawn.kind == proto::Kind::Agent && spawn.argv.len() == 1;
+    let needs_warrant = matches!(caller, Caller::Process(_)) && !is_plain;
+    let warrant = needs_warrant.then(|| warrant("feed", Rule::Allow));
+    Command::Spawn(Box::new(SpawnOrder { warrant, ..spawn.into() }))
+}
+
+pub(super) fn warrant(digest: &str, rule: Rule) -> Warrant {
+    let (digest, command) = (digest.to_owned(), "\"run\"".to_owned());
+    Warrant { digest, command, preset: None, project: Project::default(), rule }
 }
 
 pub(super) fn target(run: RunKey) -> Target {
@@ -184,4 +198,28 @@ pub(super) fn name(text: &str) -> Name {
 
 pub(super) fn next(run: RunKey) -> RunKey {
     RunKey::new(run.process, RunNumber(run.run.0 + 1))
+}
+
+impl Stage {
+    /// A later daemon with what this one's effects left in the database. Its tickets go on counting.
+    pub(super) fn reborn(&self) -> Self {
+        let config = Config { max_processes: 50, seed: 99, ..Config::default() };
+        let engine = Engine::restore(config, Box::new(OneTask), super::agents::scene::saved(&self.effects));
+        Self { engine, now: self.now, next_ticket: self.next_ticket, effects: Vec::new() }
+    }
+
+    /// A process asks for something to be started under this warrant.
+    pub(super) fn order_as(&mut self, caller: RunKey, spawn: Spawn, warrant: Warrant) -> Ticket {
+        let order = SpawnOrder { warrant: Some(warrant), ..spawn.into() };
+        self.ask_as(Caller::Process(caller), Command::Spawn(Box::new(order)))
+    }
+
+    /// The audit rows so far: caller, verb, target, decision and detail.
+    pub(super) fn audited(&self) -> Vec<AuditNote> {
+        let notes = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Audit(note) => Some(note.clone()),
+            _ => None,
+        });
+        notes.collect()
+    }
 }

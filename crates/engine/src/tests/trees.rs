@@ -3,7 +3,7 @@
 use proto::request::Spawn;
 use proto::{ErrorCode, Status};
 
-use super::stage::{Stage, close, command, shutdown, target};
+use super::stage::{Stage, close, command, order, shutdown, target};
 use crate::{Caller, Command, Effect, Fact, RunKey, Verb};
 
 fn family(stage: &mut Stage) -> [RunKey; 4] {
@@ -30,7 +30,7 @@ fn parent_death_takes_its_descendants_at_any_depth() {
 fn a_child_being_spawned_while_its_parent_dies_does_not_escape() {
     let mut stage = Stage::new();
     let root = stage.spawn(command("root"));
-    stage.ask_as(Caller::Process(root), Command::Spawn(Box::new(command("child").into())));
+    stage.ask_as(Caller::Process(root), order(Caller::Process(root), command("child")));
     let child = stage.starts().last().expect("starting").run;
     stage.exit(root, 0);
     stage.effects.clear();
@@ -45,8 +45,8 @@ fn a_dead_process_spawns_nothing() {
     let mut stage = Stage::new();
     let root = stage.spawn(command("root"));
     stage.exit(root, 0);
-    let ticket = stage.ask_as(Caller::Process(root), Command::Spawn(Box::new(command("late").into())));
-    assert_eq!(stage.failure(ticket).code, ErrorCode::Denied);
+    let ticket = stage.ask_as(Caller::Process(root), order(Caller::Process(root), command("late")));
+    assert_eq!(stage.failure(ticket).code, ErrorCode::Unauthorized);
 }
 
 #[test]
@@ -56,10 +56,10 @@ fn nesting_has_a_limit_that_is_named() {
     for depth in 1..4 {
         run = stage.spawn_as(Caller::Process(run), command(&format!("p{depth}")));
     }
-    let ticket = stage.ask_as(Caller::Process(run), Command::Spawn(Box::new(command("p4").into())));
+    let ticket = stage.ask_as(Caller::Process(run), order(Caller::Process(run), command("p4")));
     let failure = stage.failure(ticket);
-    assert_eq!(failure.code, ErrorCode::Limit);
-    assert!(failure.message.contains('4'), "{failure}");
+    assert_eq!(failure.code, ErrorCode::BudgetExceeded);
+    assert_eq!(failure.message, "budget_exceeded: depth 4 of 4 used, the budget of p0");
 }
 
 #[test]
@@ -102,5 +102,5 @@ fn an_older_run_has_no_power() {
     stage.die(root);
     stage.fact(super::stage::next(root), Fact::Started { pid: 2 });
     let ticket = stage.ask_as(Caller::Process(root), close(root));
-    assert_eq!(stage.failure(ticket).code, ErrorCode::Denied);
+    assert_eq!(stage.failure(ticket).code, ErrorCode::Unauthorized);
 }

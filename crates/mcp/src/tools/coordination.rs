@@ -10,11 +10,11 @@ use proto::agent::{MailId, Receipt, Turn};
 use proto::request::{AskReceipt, AskResult, Tell};
 use serde_json::{Map, Value, json};
 
-use super::output::MAX_ANSWER;
 use super::{Bench, Effect, Outcome, Tool};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
-use crate::link::Manner;
+use crate::link::{Manner, fresh_key};
+use crate::pages;
 use crate::views::put;
 
 /// Longest message.
@@ -25,8 +25,6 @@ const DEFAULT_WAIT_MS: u64 = 5_000;
 const MAX_WAIT: f64 = 40.0;
 /// How many sent messages are remembered.
 const MAX_SENT: usize = 64;
-/// Most text of a result in one answer.
-const RESULT: usize = 12_000;
 const TELL_FIELDS: &[(&str, &str)] = &[("target", "target"), ("text", "message"), ("key", "key")];
 
 pub(super) const TOOLS: &[Tool] = &[
@@ -62,11 +60,7 @@ pub(super) const TOOLS: &[Tool] = &[
         title: "Result of a turn",
         says: "What an agent said at the end of a turn; without turn, of the newest that is over. end is running, \
                done, interrupted, failed or exited.",
-        fields: &[
-            PROCESS,
-            may("turn", Shape::Integer(1, i64::MAX), ""),
-            may("since", Shape::Integer(0, i64::MAX), "Byte of the text to continue from."),
-        ],
+        fields: &[PROCESS, may("turn", Shape::Integer(1, i64::MAX), ""), pages::SINCE_BYTE],
         gives: "id: string, turn: integer, end: string, text: string, source?: string, offset?: integer, \
                 truncated?: boolean, message_id?: integer",
         effect: Effect::Reads,
@@ -89,18 +83,10 @@ async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
         expires_ms: None,
     };
     // Its key makes a message safe to send again, so a daemon that goes away in the middle is no matter.
-    let manner = Manner::QUESTION.lasting(std::time::Duration::from_millis(wait_ms));
+    let manner = Manner::KEYED.lasting(std::time::Duration::from_millis(wait_ms));
     let receipt = bench.ask(manner, TELL_FIELDS, move |connection| connection.tell(tell.clone())).await?;
     remember(bench, receipt.mail);
     Ok(told(&receipt)?.into())
-}
-
-/// A key nobody else uses. Without entropy there is none, and a message without a key could be sent twice.
-fn fresh_key() -> Result<String, ToolFailure> {
-    let mut random = [0; 16];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-        .map_err(|errno| ToolFailure::new("internal", format!("no random numbers: {errno}")))?;
-    Ok(format!("mcp-{:032x}", u128::from_le_bytes(random)))
 }
 
 fn remember(bench: &Bench, mail: MailId) {
@@ -152,42 +138,17 @@ async fn result(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
     let wish = AskResult { target: arguments.required("process").into(), turn: arguments.count("turn") };
     let fields = &[("target", "process"), ("turn", "turn")];
     let turn = bench.ask(Manner::QUESTION, fields, move |connection| connection.result(wish.clone())).await?;
-    let since = arguments.count("since").and_then(|since| usize::try_from(since).ok()).unwrap_or(0);
-    if since > turn.text.len() || !turn.text.is_char_boundary(since) {
-        return Err(ToolFailure::invalid("since", format!("the text has {} bytes", turn.text.len()))
-            .hint("use the offset of the answer before"));
-    }
+    let since = pages::start(arguments.count("since"), &turn.text)?;
     Ok(Value::Object(turn_told(&turn, since)).into())
 }
 
 /// A turn with as much of its text, from this byte on, as fits an answer.
 pub(crate) fn turn_told(turn: &Turn, since: usize) -> Map<String, Value> {
-    let rest = turn.text.get(since..).unwrap_or_default();
-    let mut most = RESULT;
-    loop {
-        let piece = beginning(rest, most);
-        let is_cut = piece.len() < rest.len();
-        let mut answer = Map::new();
-        put(&mut answer, "id", json!(turn.id));
-        put(&mut answer, "turn", json!(turn.turn));
-        put(&mut answer, "end", json!(turn.end));
-        answer.insert("text".to_owned(), json!(piece));
-        put(&mut answer, "source", json!(turn.from));
-        put(&mut answer, "message_id", json!(turn.mail));
-        if is_cut {
-            put(&mut answer, "truncated", json!(true));
-            put(&mut answer, "offset", json!(since + piece.len()));
-        }
-        let size = Value::Object(answer.clone()).to_string().len();
-        if size <= MAX_ANSWER - 400 || most < 64 {
-            return answer;
-        }
-        most /= 2;
-    }
-}
-
-/// The longest beginning of at most this many bytes that ends between characters.
-fn beginning(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    let mut base = Map::new();
+    put(&mut base, "id", json!(turn.id));
+    put(&mut base, "turn", json!(turn.turn));
+    put(&mut base, "end", json!(turn.end));
+    put(&mut base, "source", json!(turn.from));
+    put(&mut base, "message_id", json!(turn.mail));
+    pages::piece(&base, "text", &turn.text, since)
 }

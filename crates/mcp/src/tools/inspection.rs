@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use client::{ClientError, Connection};
 use proto::agent::{AgentOffer, InboxItem, ItemKind};
-use proto::request::Explain;
+use proto::crew::{PortView, PresetView};
+use proto::request::{Explain, Ports, Presets};
 use proto::{Kind, ProcessId, ProcessView};
 use serde_json::{Map, Value, json};
 
@@ -15,12 +16,13 @@ use super::{Bench, Effect, Outcome, TARGET, Tool};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may};
 use crate::link::Manner;
+use crate::pages;
 use crate::views::{self, put};
 
-/// Most bytes of rows in one answer: fifty ordinary processes fit, and a longer list is given in parts.
-const PAGE: usize = 16_000;
 /// Most entries of anything else in an answer.
 const MAX_TOLD: usize = 40;
+/// Most ports in an answer.
+const MAX_PORTS: usize = 100;
 
 pub(super) const TOOLS: &[Tool] = &[
     Tool {
@@ -30,7 +32,7 @@ pub(super) const TOOLS: &[Tool] = &[
         fields: &[
             may("kind", Shape::OneOf(&["agent", "command", "terminal"]), ""),
             may("tree", Shape::Flag, "Order by who spawned whom, with a depth."),
-            may("cursor", Shape::Text(64), "next_cursor of the part before."),
+            pages::CURSOR,
         ],
         gives: "processes: [object], next_cursor?: string",
         effect: Effect::Reads,
@@ -44,7 +46,7 @@ pub(super) const TOOLS: &[Tool] = &[
                turn, and the dialog it waits on with the choices answer_prompt takes.",
         fields: &[PROCESS],
         gives: "id: string, name: string, kind: string, status: string, state?: string, exit?: string, \
-                agent?: object, dialog?: object",
+                ready?: boolean, agent?: object, dialog?: object",
         effect: Effect::Reads,
         is_core: true,
         run: |bench, arguments| Box::pin(status(bench, arguments)),
@@ -52,13 +54,23 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "get_project_status",
         title: "Project status",
-        says: "The crew at a glance: counts, who needs an answer, and which agents can be spawned here.",
+        says: "The crew at a glance: counts, who needs an answer, and which agents and presets can be spawned here.",
         fields: &[],
-        gives: "processes: integer, statuses: object, states: object, needs_answer: [object], agents: [object], \
-                working_dir: string, warnings?: [string]",
+        gives: "project?: string, processes: integer, statuses: object, states: object, needs_answer: [object], \
+                agents: [object], presets: [object], working_dir: string, warnings?: [string]",
         effect: Effect::Reads,
         is_core: false,
         run: |bench, _| Box::pin(project(bench)),
+    },
+    Tool {
+        name: "get_process_ports",
+        title: "Ports",
+        says: "The ports that a process and what it started listen on.",
+        fields: &[PROCESS],
+        gives: "ports: [object], truncated?: boolean",
+        effect: Effect::Reads,
+        is_core: false,
+        run: |bench, arguments| Box::pin(ports(bench, arguments)),
     },
     Tool {
         name: "explain_state",
@@ -81,28 +93,13 @@ async fn list(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
     } else {
         all.into_iter().map(|view| (view, None)).collect()
     };
-    let mut rows = ordered.into_iter().filter(|(view, _)| kind.is_none_or(|kind| view.kind == kind));
-    if let Some(cursor) = arguments.text("cursor") {
-        let found = rows.by_ref().any(|(view, _)| view.id.to_string() == cursor);
-        if !found {
-            return Err(ToolFailure::invalid("cursor", "no such place in the list; begin again without it"));
-        }
-    }
-    let (mut told, mut size, mut next) = (Vec::new(), 0, None);
-    for (view, depth) in rows {
+    let rows = ordered.into_iter().filter(|(view, _)| kind.is_none_or(|kind| view.kind == kind));
+    let rows = rows.map(|(view, depth)| {
         let mut row = views::row(&view);
         put(&mut row, "depth", json!(depth));
-        let row = Value::Object(row);
-        size += row.to_string().len() + 1;
-        if size > PAGE {
-            next = told.last().and_then(|last: &Value| last["id"].as_str().map(str::to_owned));
-            break;
-        }
-        told.push(row);
-    }
-    let mut answer = Map::from_iter([("processes".to_owned(), json!(told))]);
-    put(&mut answer, "next_cursor", json!(next));
-    Ok(Value::Object(answer).into())
+        (view.id.to_string(), row)
+    });
+    Ok(Value::Object(pages::list("processes", rows, arguments.text("cursor"))?).into())
 }
 
 /// Depth first from those whose parent is not in the list; a parent's children keep their order.
@@ -139,12 +136,15 @@ async fn status(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
 }
 
 async fn project(bench: &Bench) -> Result<Outcome, ToolFailure> {
-    let work = |connection: &mut Connection| {
+    let directory = bench.directory().await?;
+    let work = move |connection: &mut Connection| {
         let inbox = tolerated(connection.inbox())?.unwrap_or_default();
         let offers = tolerated(connection.agents())?.unwrap_or_default();
-        Ok((connection.status()?, connection.list()?, inbox, offers))
+        let presets =
+            tolerated(connection.presets(Presets { project: directory.clone() }))?.unwrap_or_default();
+        Ok((connection.status()?, connection.list()?, inbox, offers, presets))
     };
-    let (daemon, all, inbox, offers) = bench.ask(Manner::QUESTION, &[], work).await?;
+    let (daemon, all, inbox, offers, presets) = bench.ask(Manner::QUESTION, &[], work).await?;
     let (mut statuses, mut states) = (BTreeMap::new(), BTreeMap::new());
     for view in &all {
         *statuses.entry(view.status.to_string()).or_insert(0) += 1;
@@ -153,18 +153,35 @@ async fn project(bench: &Bench) -> Result<Outcome, ToolFailure> {
         }
     }
     let mut answer = Map::new();
+    put(&mut answer, "project", json!(views::shortened(&presets.project.path, 400)));
     put(&mut answer, "processes", json!(all.len()));
     put(&mut answer, "statuses", json!(statuses));
     put(&mut answer, "states", json!(states));
     put(&mut answer, "needs_answer", json!(inbox.iter().take(MAX_TOLD).map(needed).collect::<Vec<_>>()));
     put(&mut answer, "agents", json!(offers.iter().take(MAX_TOLD).map(offered).collect::<Vec<_>>()));
+    put(&mut answer, "presets", json!(presets.presets.iter().take(MAX_TOLD).map(preset).collect::<Vec<_>>()));
     put(&mut answer, "working_dir", json!(views::shortened(&bench.here.to_string_lossy(), 400)));
-    if !daemon.warnings.is_empty() {
-        let warnings: Vec<String> =
-            daemon.warnings.iter().take(MAX_TOLD).map(|text| views::shortened(text, 200)).collect();
+    let warnings: Vec<String> = daemon
+        .warnings
+        .iter()
+        .chain(&presets.faults)
+        .take(MAX_TOLD)
+        .map(|text| views::shortened(text, 200))
+        .collect();
+    if !warnings.is_empty() {
         put(&mut answer, "warnings", json!(warnings));
     }
     Ok(Value::Object(answer).into())
+}
+
+/// A stored command: what it runs, and whether a person has to be asked.
+fn preset(view: &PresetView) -> Value {
+    let mut told = Map::new();
+    put(&mut told, "preset", json!(views::shortened(&view.name, 64)));
+    put(&mut told, "command", json!(views::shortened(&view.argv.join(" "), 80)));
+    put(&mut told, "is_trusted", json!(view.trusted));
+    put(&mut told, "has_ready", json!(view.ready.as_ref().map(|_| true)));
+    Value::Object(told)
 }
 
 fn needed(item: &InboxItem) -> Value {
@@ -177,6 +194,25 @@ fn offered(offer: &AgentOffer) -> Value {
     put(&mut told, "is_installed", json!(offer.program.is_some()));
     put(&mut told, "version", json!(offer.version.as_deref().map(|version| views::shortened(version, 40))));
     Value::Object(told)
+}
+
+async fn ports(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let wish = Ports { target: arguments.required("process").into() };
+    let found = bench.ask(Manner::QUESTION, TARGET, move |connection| connection.ports(wish.clone())).await?;
+    let told = |port: &PortView| {
+        json!({
+            "port": port.port,
+            "address": views::shortened(&port.address, 64),
+            "pid": port.pid,
+            "program": views::shortened(&port.program, 64),
+        })
+    };
+    let ports: Vec<Value> = found.iter().take(MAX_PORTS).map(told).collect();
+    let mut answer = Map::from_iter([("ports".to_owned(), json!(ports))]);
+    if found.len() > MAX_PORTS {
+        put(&mut answer, "truncated", json!(true));
+    }
+    Ok(Value::Object(answer).into())
 }
 
 async fn explain(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {

@@ -2,18 +2,17 @@
 //!
 //! Owns the arguments of each and the directory a process starts in. Refuses rights and trust: the daemon judges both.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use proto::reply::{Ended, Spawned};
-use proto::request::{AgentWish, Close, Kill, Rename, Restart, Resume, Spawn, Target, Until, Wait};
+use proto::request::{AgentWish, Close, Kill, Rename, Restart, Resume, Select, Spawn, Target, Until, Wait};
 use proto::{Kind, Name, ProcessView};
 use serde_json::{Map, Value, json};
 
 use super::{Bench, Effect, Outcome, TARGET, Tool};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Field, PROCESS, Shape, may, must};
-use crate::link::Manner;
+use crate::link::{Manner, fresh_key};
 use crate::views::{self, put};
 use crate::waiting::{Then, Waiting};
 
@@ -25,7 +24,9 @@ const WORD: usize = 128 << 10; // 128 KiB
 /// What a spawn gives back.
 const SPAWNED: &str = "id: string, name: string, kind: string, status: string, run: integer, pid?: integer";
 const SPAWN_FIELDS: &[(&str, &str)] =
-    &[("argv", "argv"), ("name", "name"), ("cwd", "working_dir"), ("env", "env"), ("task", "task")];
+    &[("argv", "argv"), ("name", "name"), ("cwd", "working_dir"), ("env", "env"), ("preset", "preset")];
+const PRESET_FIELDS: &[(&str, &str)] =
+    &[("preset", "preset"), ("name", "name"), ("cwd", "working_dir"), ("env", "env"), ("kind", "kind")];
 const AGENT_FIELDS: &[(&str, &str)] = &[
     ("argv", "agent"),
     ("name", "name"),
@@ -72,10 +73,12 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "spawn_process",
         title: "Spawn a command or terminal",
-        says: "Start a command (its entry stays after it exits) or a terminal (its entry goes). Give argv, or shell \
-               for a line of shell.",
+        says: "Start a command (its entry stays after it exits) or a terminal (its entry goes): a preset of the \
+               project, argv, or a line of shell. needs_trust means that a person was asked: call again when you \
+               are told of the answer.",
         fields: &[
             must("kind", Shape::OneOf(&["command", "terminal"]), ""),
+            may("preset", Shape::Text(64), "From get_project_status."),
             may("argv", Shape::Texts(WORD), "Program and arguments; no shell."),
             may("shell", Shape::Text(WORD), "A line for sh -c."),
             NAME,
@@ -137,6 +140,16 @@ pub(super) const TOOLS: &[Tool] = &[
         is_core: false,
         run: |bench, arguments| Box::pin(rename(bench, arguments)),
     },
+    Tool {
+        name: "select_process",
+        title: "Show to the person",
+        says: "Show a process on the person's screen.",
+        fields: &[PROCESS],
+        gives: "id: string, selected: boolean",
+        effect: Effect::Adds,
+        is_core: false,
+        run: |bench, arguments| Box::pin(select(bench, arguments)),
+    },
 ];
 
 async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
@@ -148,10 +161,11 @@ async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, To
         cwd: Some(working_dir(bench, arguments)),
         task: arguments.text("task").map(str::to_owned),
         agent: AgentWish { prompt: prompt.clone(), ..AgentWish::default() },
+        key: Some(fresh_key()?),
         ..Spawn::default()
     };
     let spawned =
-        bench.ask(Manner::DEED, AGENT_FIELDS, move |connection| connection.spawn(wish.clone())).await?;
+        bench.ask(Manner::KEYED, AGENT_FIELDS, move |connection| connection.spawn(wish.clone())).await?;
     let base = told(&spawned);
     if prompt.is_none() {
         return Ok(Value::Object(base).into());
@@ -176,25 +190,45 @@ async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, To
 
 async fn spawn_process(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let kind = if arguments.required("kind") == "terminal" { Kind::Terminal } else { Kind::Command };
-    let argv = match (arguments.texts("argv"), arguments.text("shell")) {
-        (Some(_), Some(_)) => return Err(ToolFailure::invalid("shell", "give argv or shell, not both")),
-        (Some(argv), None) => argv,
-        (None, Some(line)) => ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
-        (None, None) if kind == Kind::Terminal => Vec::new(),
-        (None, None) => return Err(ToolFailure::invalid("argv", "missing: a command needs argv or shell")),
-    };
-    let env: BTreeMap<String, String> = arguments.pairs("env").unwrap_or_default().into_iter().collect();
+    let preset = arguments.text("preset").map(str::to_owned);
     let wish = Spawn {
         kind,
         name: name(arguments)?,
-        argv,
-        cwd: Some(working_dir(bench, arguments)),
-        env,
+        argv: argv(arguments, kind)?,
+        cwd: directory(bench, arguments).await?,
+        env: arguments.pairs("env").unwrap_or_default().into_iter().collect(),
+        key: Some(fresh_key()?),
+        preset: preset.clone(),
         ..Spawn::default()
     };
-    let spawned =
-        bench.ask(Manner::DEED, SPAWN_FIELDS, move |connection| connection.spawn(wish.clone())).await?;
+    let fields = if preset.is_some() { PRESET_FIELDS } else { SPAWN_FIELDS };
+    let spawned = bench.ask(Manner::KEYED, fields, move |connection| connection.spawn(wish.clone())).await?;
     Ok(Value::Object(told(&spawned)).into())
+}
+
+/// What it runs: one of preset, argv and shell says it.
+fn argv(arguments: &Arguments, kind: Kind) -> Result<Vec<String>, ToolFailure> {
+    let (argv, shell) = (arguments.texts("argv"), arguments.text("shell"));
+    match (arguments.has("preset"), argv, shell) {
+        (true, Some(_), _) => Err(ToolFailure::invalid("argv", "a preset says what it runs")),
+        (true, _, Some(_)) => Err(ToolFailure::invalid("shell", "a preset says what it runs")),
+        (false, Some(_), Some(_)) => Err(ToolFailure::invalid("shell", "give argv or shell, not both")),
+        (false, Some(argv), None) => Ok(argv),
+        (false, None, Some(line)) => Ok(["/bin/sh", "-c", line].map(str::to_owned).to_vec()),
+        (true, None, None) => Ok(Vec::new()),
+        (false, None, None) if kind == Kind::Terminal => Ok(Vec::new()),
+        (false, None, None) => {
+            Err(ToolFailure::invalid("argv", "missing: a command needs preset, argv or shell"))
+        }
+    }
+}
+
+/// Where it starts. A preset says that itself, and a process may not say otherwise.
+async fn directory(bench: &Bench, arguments: &Arguments) -> Result<Option<String>, ToolFailure> {
+    if arguments.has("preset") && !arguments.has("working_dir") {
+        return bench.directory().await;
+    }
+    Ok(Some(working_dir(bench, arguments)))
 }
 
 async fn start(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
@@ -256,6 +290,14 @@ async fn rename(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
     let fields = &[("target", "process"), ("name", "name")];
     bench.ask(Manner::QUESTION, fields, work).await?;
     Ok(json!({"id": id, "name": name}).into())
+}
+
+async fn select(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let id = find(bench, arguments.required("process")).await?.id;
+    let wish = Select { target: Target(id.to_string()) };
+    // Shown twice is shown.
+    bench.ask(Manner::QUESTION, TARGET, move |connection| connection.select(wish.clone())).await?;
+    Ok(json!({"id": id, "selected": true}).into())
 }
 
 /// The process of this id or name, as far as the caller may see it.

@@ -2,8 +2,9 @@
 //!
 //! Owns the help texts. Refuses needing the daemon for them: help is open to everybody, always.
 
-use client::Connection;
-use proto::ProcessView;
+use client::{ClientError, Connection};
+use proto::crew::{BudgetUse, GrantView, Identity, Right};
+use proto::{ErrorCode, ProcessView};
 use serde_json::{Map, Value, json};
 
 use super::{Bench, Effect, Outcome, Tool};
@@ -48,10 +49,12 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "whoami",
         title: "Who am I",
-        says: "Who you are to Quarterdeck, your parent and children, and what you may do. Call it first.",
+        says: "Who you are to Quarterdeck, your parent and children, what you may do and use up, and how to tell a \
+               true message head from a forged one. Call it first.",
         fields: &[],
-        gives: "caller: human|process|nobody, version: string, may: string, working_dir: string, you?: object, \
-                parent?: object, children?: [object]",
+        gives: "caller: human|process|nobody, version: string, may: string, working_dir: string, project?: string, \
+                you?: object, parent?: object, children?: [object], nonce?: string, heads?: [string], \
+                budget?: object, grants?: [string]",
         effect: Effect::Reads,
         is_core: false,
         run: |bench, _| Box::pin(whoami(bench)),
@@ -70,33 +73,90 @@ pub(super) const TOOLS: &[Tool] = &[
 
 async fn whoami(bench: &Bench) -> Result<Outcome, ToolFailure> {
     let welcome = bench.link.welcome().await.map_err(|trouble| trouble.told(&[]))?;
-    let all = match welcome.caller.as_str() {
-        "nobody" => Vec::new(),
-        _ => bench.ask(Manner::QUESTION, &[], Connection::list).await?,
+    let mut answer = Map::new();
+    put(&mut answer, "version", json!(welcome.version));
+    put(&mut answer, "working_dir", json!(views::shortened(&bench.here.to_string_lossy(), 400)));
+    let known = match welcome.caller.as_str() {
+        "nobody" => None,
+        _ => identity(bench).await?,
     };
-    let own = all.iter().find(|view| view.id.to_string() == welcome.caller);
-    let (caller, may) = match (welcome.caller.as_str(), own) {
-        ("human", _) => ("human", "everything"),
-        ("nobody", _) => ("nobody", "help"),
-        _ => (
+    let (caller, may) = match &known {
+        None => ("nobody", "help"),
+        Some((known, _)) if known.process.is_none() => ("human", "everything"),
+        Some(_) => (
             "process",
-            "read and drive yourself and your descendants; message your parent; list your project",
+            "read and drive yourself and your descendants; message them, your parent and your siblings; list your \
+             project; use its scratchpads",
         ),
     };
-    let mut answer = Map::new();
     put(&mut answer, "caller", json!(caller));
-    put(&mut answer, "version", json!(welcome.version));
     put(&mut answer, "may", json!(may));
-    put(&mut answer, "working_dir", json!(views::shortened(&bench.here.to_string_lossy(), 400)));
-    if let Some(own) = own {
-        let parent = all.iter().find(|view| Some(view.id) == own.parent);
-        let children: Vec<Value> =
-            all.iter().filter(|view| view.parent == Some(own.id)).take(MAX_CHILDREN).map(named).collect();
-        put(&mut answer, "you", Value::Object(views::row(own)));
-        put(&mut answer, "parent", parent.map(named).unwrap_or_default());
-        put(&mut answer, "children", json!(children));
+    if let Some((known, all)) = &known {
+        put(&mut answer, "project", json!(views::shortened(&known.project.path, 400)));
+        relatives(&mut answer, known, all);
+        privileges(&mut answer, known);
     }
     Ok(Value::Object(answer).into())
+}
+
+/// What the daemon knows of the caller and whom it sees; nothing when it no longer knows it.
+async fn identity(bench: &Bench) -> Result<Option<(Identity, Vec<ProcessView>)>, ToolFailure> {
+    let work = |connection: &mut Connection| match connection.who_am_i() {
+        Ok(known) => Ok(Some((*known, connection.list()?))),
+        Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Unauthorized => Ok(None),
+        Err(error) => Err(error),
+    };
+    bench.ask(Manner::QUESTION, &[], work).await
+}
+
+fn relatives(answer: &mut Map<String, Value>, known: &Identity, all: &[ProcessView]) {
+    let Some(own) = known.process.as_deref() else { return };
+    let parent = all.iter().find(|view| Some(view.id) == own.parent);
+    let children: Vec<Value> =
+        all.iter().filter(|view| view.parent == Some(own.id)).take(MAX_CHILDREN).map(named).collect();
+    put(answer, "you", Value::Object(views::row(own)));
+    put(answer, "parent", parent.map(named).unwrap_or_default());
+    put(answer, "children", json!(children));
+}
+
+/// What only this run is told, and what it has beyond the tree.
+fn privileges(answer: &mut Map<String, Value>, known: &Identity) {
+    if let Some(nonce) = &known.nonce {
+        put(answer, "nonce", json!(nonce));
+        let head = |from: &str| format!("[{from} {nonce}]");
+        let heads = ["orchestrator NAME", "sub-agent:NAME", "peer:NAME", "timer:LABEL", "system"].map(head);
+        put(answer, "heads", json!(heads));
+    }
+    if let Some(budget) = &known.budget {
+        put(answer, "budget", Value::Object(budgeted(budget)));
+    }
+    if !known.grants.is_empty() {
+        let word = |right: Right| match right {
+            Right::Read => "read",
+            Right::Drive => "drive",
+            Right::Message => "message",
+        };
+        let told =
+            |grant: &GrantView| format!("{} may {} {}", grant.to_name, word(grant.right), grant.over_name);
+        put(answer, "grants", json!(known.grants.iter().take(MAX_CHILDREN).map(told).collect::<Vec<_>>()));
+    }
+}
+
+/// What is used of what there is.
+fn budgeted(budget: &BudgetUse) -> Map<String, Value> {
+    let mut told = Map::new();
+    let mut row = |name: &str, used: u64, limit: Option<u64>| {
+        let share = match limit {
+            Some(limit) => format!("{used} of {limit}"),
+            None => format!("{used}, no limit"),
+        };
+        put(&mut told, name, json!(share));
+    };
+    row("spawns", budget.spawns.into(), budget.limits.spawns.map(u64::from));
+    row("live", budget.live.into(), budget.limits.live.map(u64::from));
+    row("depth", budget.depth.into(), budget.limits.depth.map(u64::from));
+    row("minutes", budget.wall_ms / 60_000, budget.limits.wall_ms.map(|limit| limit / 60_000));
+    told
 }
 
 fn named(view: &ProcessView) -> Value {
@@ -142,8 +202,24 @@ mod tests {
             let words = text.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
             let tools = words.filter(|word| {
                 [
-                    "get_", "send_", "spawn_", "wait_", "list_", "stop_", "close_", "start_", "restart_",
-                    "explain_", "answer_", "search_", "rename_",
+                    "get_",
+                    "send_",
+                    "spawn_",
+                    "wait_",
+                    "list_",
+                    "stop_",
+                    "close_",
+                    "start_",
+                    "restart_",
+                    "explain_",
+                    "answer_",
+                    "search_",
+                    "rename_",
+                    "timer_",
+                    "scratchpad_",
+                    "ask_",
+                    "request_",
+                    "select_",
                 ]
                 .iter()
                 .any(|verb| word.starts_with(verb))

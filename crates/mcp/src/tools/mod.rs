@@ -3,18 +3,21 @@
 //! Owns what a tool is and finding one by name. Refuses knowing any of them: a new family is a new file and one line in
 //! [`FAMILIES`].
 
+pub(crate) mod asking;
 mod coordination;
 mod input;
 mod inspection;
 mod lifecycle;
 mod meta;
 mod output;
+mod scratchpads;
+pub(crate) mod timers;
 mod waits;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use client::{ClientError, Connection};
 use proto::agent::MailId;
@@ -27,6 +30,7 @@ use crate::link::{Link, Manner};
 use crate::outputs;
 use crate::vendors;
 use crate::waiting::Waiting;
+use asking::{Question, Questions};
 
 pub(crate) use coordination::turn_told;
 pub(crate) use meta::TOPICS;
@@ -66,6 +70,17 @@ pub(crate) enum Outcome {
     Done(Value),
     /// The answer comes when something has happened.
     Waiting(Box<Waiting>),
+    /// The answer is a person's. How they are asked depends on what the client can do.
+    Question(Question),
+}
+
+/// Whom the daemon takes this server for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    Human,
+    /// The process of this id.
+    Process(String),
+    Nobody,
 }
 
 impl From<Value> for Outcome {
@@ -82,11 +97,37 @@ pub(crate) struct Bench {
     pub(crate) here: PathBuf,
     /// Messages sent through this server, newest last.
     pub(crate) sent: Mutex<VecDeque<MailId>>,
+    /// Questions that a person has not answered yet.
+    pub(crate) questions: Questions,
+    /// Known from the first answer on: it follows from where this server runs, and that does not change.
+    caller: OnceLock<Caller>,
 }
 
 impl Bench {
     pub(crate) fn new(link: Link, here: PathBuf) -> Arc<Self> {
-        Arc::new(Self { link, here, sent: Mutex::default() })
+        let (questions, caller) = (Questions::default(), OnceLock::new());
+        Arc::new(Self { link, here, sent: Mutex::default(), questions, caller })
+    }
+
+    /// Who this server is to the daemon.
+    pub(crate) async fn caller(&self) -> Result<Caller, ToolFailure> {
+        if let Some(known) = self.caller.get() {
+            return Ok(known.clone());
+        }
+        let welcome = self.link.welcome().await.map_err(|trouble| trouble.told(&[]))?;
+        let caller = match welcome.caller.as_str() {
+            "human" => Caller::Human,
+            // A token may yet be found, so this is not kept.
+            "nobody" => return Ok(Caller::Nobody),
+            id => Caller::Process(id.to_owned()),
+        };
+        Ok(self.caller.get_or_init(|| caller).clone())
+    }
+
+    /// The directory that names the project: a person's own. A process has one project and names none.
+    pub(crate) async fn directory(&self) -> Result<Option<String>, ToolFailure> {
+        let here = || self.here.to_string_lossy().into_owned();
+        Ok((self.caller().await? == Caller::Human).then(here))
     }
 
     /// Asks the daemon; `fields` pairs the door's names of fields with the tool's, the first one first to blame.
@@ -115,6 +156,9 @@ const FAMILIES: &[&[Tool]] = &[
     waits::TOOLS,
     input::TOOLS,
     coordination::TOOLS,
+    asking::TOOLS,
+    timers::TOOLS,
+    scratchpads::TOOLS,
     meta::TOOLS,
 ];
 

@@ -14,10 +14,9 @@ use super::{Bench, Effect, Outcome, TARGET, Tool};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
 use crate::link::Manner;
+use crate::pages::MAX_ANSWER;
 use crate::views::{put, shortened};
 
-/// Longest answer, as JSON. Clients put longer ones aside and give the model a reference instead.
-pub(crate) const MAX_ANSWER: usize = 19_000;
 /// Text asked for when nobody says how much.
 const DEFAULT_LIMIT: i64 = 12_000;
 /// Most text that may be asked for.

@@ -25,9 +25,11 @@ fn every_family_is_in_the_table() {
         "stop_process",
         "close_process",
         "rename_process",
+        "select_process",
         "list_processes",
         "get_process_status",
         "get_project_status",
+        "get_process_ports",
         "explain_state",
         "get_process_output",
         "get_process_raw_output",
@@ -39,6 +41,23 @@ fn every_family_is_in_the_table() {
         "send_message",
         "get_messages",
         "get_result",
+        "request_human_attention",
+        "ask_human",
+        "timer_set",
+        "timer_fire_when_idle_any",
+        "timer_fire_when_idle_all",
+        "timer_wait",
+        "timer_cancel",
+        "timer_pause",
+        "timer_resume",
+        "timer_list",
+        "scratchpad_list",
+        "scratchpad_read",
+        "scratchpad_write",
+        "scratchpad_append",
+        "scratchpad_delete",
+        "scratchpad_rename",
+        "scratchpad_history",
         "whoami",
         "help",
     ];
@@ -74,7 +93,8 @@ fn only_reading_tools_say_that_they_read() {
         let listed = serde_json::to_value(tool.listed()).expect("a tool is JSON");
         let is_reading = ["get_", "list_", "search_", "wait_", "explain_", "whoami", "help"]
             .iter()
-            .any(|start| tool.name.starts_with(start));
+            .any(|start| tool.name.starts_with(start))
+            || ["_list", "_read", "_history", "timer_wait"].iter().any(|end| tool.name.ends_with(end));
         assert_eq!(listed["annotations"]["readOnlyHint"] == true, is_reading, "{}", tool.name);
     }
 }
@@ -84,5 +104,34 @@ fn the_state_words_of_the_schema_are_the_protocols() {
     let tool = find("wait_for_state").expect("it exists");
     let states = tool.fields.iter().find(|field| field.name == "states").expect("it takes states");
     let Shape::SomeOf(words) = states.shape else { panic!("{:?}", states.shape) };
-    assert_eq!(words, proto::AgentState::ALL.map(proto::AgentState::word));
+    let (own, states) = words.split_last().expect("there are some");
+    assert_eq!((*own, states), ("ready", &proto::AgentState::ALL.map(proto::AgentState::word)[..]));
+}
+
+#[test]
+fn f8_a_timer_with_a_bad_time_is_refused_by_name_before_anybody_is_asked() {
+    let bad = ["-1", "-0.001", "1e308", "604801", "\"5\"", "\"NaN\"", "null", "true", "[1]", "{}"];
+    for (name, field) in [
+        ("timer_set", "seconds"),
+        ("timer_fire_when_idle_any", "max_wait"),
+        ("timer_fire_when_idle_all", "max_wait"),
+        ("timer_wait", "timeout_seconds"),
+    ] {
+        let tool = find(name).expect("it exists");
+        for value in bad {
+            let mut given = serde_json::Map::new();
+            for other in tool.fields.iter().filter(|other| other.is_required && other.name != field) {
+                let value = match other.shape {
+                    Shape::Texts(_) => serde_json::json!(["a"]),
+                    Shape::Integer(..) => serde_json::json!(1),
+                    _ => serde_json::json!("x"),
+                };
+                given.insert(other.name.to_owned(), value);
+            }
+            given.insert(field.to_owned(), serde_json::from_str(value).expect("JSON"));
+            let failure = Arguments::check(tool.fields, given).expect_err("refused").to_json();
+            assert_eq!(failure["error"]["code"], "invalid_args", "{name} {value}");
+            assert_eq!(failure["error"]["field"], field, "{name} {value}");
+        }
+    }
 }

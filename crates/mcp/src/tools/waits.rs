@@ -16,11 +16,19 @@ use crate::fields::{Arguments, Field, MAX_SECONDS, PROCESS, Shape, may, must};
 use crate::link::Manner;
 use crate::waiting::{Then, Waiting};
 
-const TIMEOUT: Field = may("timeout_seconds", Shape::Seconds(MAX_SECONDS), "Then the error timeout.");
-/// The states, in the order of an agent's life.
-const STATES: &[&str] = &["starting", "working", "thinking", "blocked", "waiting", "idle", "error", "exited"];
-const STATE_FIELDS: &[(&str, &str)] =
-    &[("targets", "processes"), ("target", "processes"), ("state", "states")];
+pub(super) const TIMEOUT: Field =
+    may("timeout_seconds", Shape::Seconds(MAX_SECONDS), "Then the error timeout.");
+/// The states, in the order of an agent's life, and what a command may say of itself.
+const STATES: &[&str] =
+    &["starting", "working", "thinking", "blocked", "waiting", "idle", "error", "exited", READY];
+const READY: &str = "ready";
+const STATE_FIELDS: &[(&str, &str)] = &[
+    ("targets", "processes"),
+    ("target", "processes"),
+    ("state", "states"),
+    ("ready", "states"),
+    ("until", "states"),
+];
 const PATTERN_FIELDS: &[(&str, &str)] =
     &[("target", "process"), ("targets", "process"), ("pattern", "pattern"), ("since", "since")];
 
@@ -29,7 +37,8 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "wait_for_state",
         title: "Wait for a state",
         says: "Wait until agents are in one of the states (idle: takes a prompt; blocked: needs an answer), or with \
-               states [exited] until processes of any kind are over. Becomes an MCP task where the client has them; \
+               states [exited] until processes of any kind are over, with [ready] until commands say that they are \
+               ready. Becomes an MCP task where the client has them; \
                else it answers still_running within 50 s: then call it again.",
         fields: &[
             must("processes", Shape::Texts(64), "Ids or names."),
@@ -64,7 +73,14 @@ pub(super) const TOOLS: &[Tool] = &[
 async fn state(_bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let words = arguments.texts("states").unwrap_or_default();
     let states: Vec<AgentState> = words.iter().filter_map(|word| word.parse().ok()).collect();
-    let until = if states == [AgentState::Exited] { Until::Exit(Nothing {}) } else { Until::State(states) };
+    let until = match words.as_slice() {
+        [word] if word == READY => Until::Ready(Nothing {}),
+        _ if words.iter().any(|word| word == READY) => {
+            return Err(ToolFailure::invalid("states", "ready stands alone"));
+        }
+        _ if states == [AgentState::Exited] => Until::Exit(Nothing {}),
+        _ => Until::State(states),
+    };
     let processes = arguments.texts("processes").unwrap_or_default();
     let told = format!("waiting for {} to be {}", processes.join(", "), words.join(" or "));
     let wait = Wait {

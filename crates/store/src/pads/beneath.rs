@@ -38,9 +38,18 @@ impl Folder {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(StoreError::io(&path, error.into())),
         }
-        let directory = rustix::fs::openat(&self.directory, name, DIRECTORY, Mode::empty())
-            .map_err(|error| StoreError::io(&path, error.into()))?;
-        Ok(Self { path, directory })
+        let found = self.existing(name)?;
+        found.ok_or_else(|| StoreError::io(&path, std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// A directory in this one, if it is there.
+    pub(super) fn existing(&self, name: &str) -> Result<Option<Self>, StoreError> {
+        let path = self.path.join(name);
+        match rustix::fs::openat(&self.directory, name, DIRECTORY, Mode::empty()) {
+            Ok(directory) => Ok(Some(Self { path, directory })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(StoreError::io(&path, error.into())),
+        }
     }
 
     /// Everything in it whose name a pad may have.
@@ -139,11 +148,13 @@ impl Folder {
         }
     }
 
-    /// When a file was last changed, in milliseconds since the epoch.
-    pub(super) fn changed_at(&self, name: &str) -> Option<u64> {
+    /// When a file was last changed, in milliseconds since the epoch, and how long it is.
+    pub(super) fn changed_at(&self, name: &str) -> Option<(u64, u64)> {
         let found = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let seconds = u64::try_from(found.st_mtime).ok()?;
-        Some(seconds.saturating_mul(1000).saturating_add(u64::from(found.st_mtime_nsec as u32) / 1_000_000))
+        let at =
+            seconds.saturating_mul(1000).saturating_add(u64::from(found.st_mtime_nsec as u32) / 1_000_000);
+        Some((at, u64::try_from(found.st_size).ok()?))
     }
 
     fn sync(&self) -> Result<(), StoreError> {

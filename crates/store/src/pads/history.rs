@@ -22,6 +22,8 @@ pub struct Revision {
     pub author: String,
     /// When, in milliseconds since the epoch.
     pub at: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
     /// The pad was removed at this revision.
     pub is_removal: bool,
 }
@@ -32,8 +34,15 @@ pub(super) struct History {
 }
 
 impl History {
+    /// The history of a pad, begun when there is none.
     pub(super) fn open(folder: &Folder, name: &PadName) -> Result<Self, StoreError> {
         Ok(Self { folder: folder.inner(".history")?.inner(name.as_str())? })
+    }
+
+    /// The history of a pad, if it has one.
+    pub(super) fn existing(folder: &Folder, name: &PadName) -> Result<Option<Self>, StoreError> {
+        let Some(all) = folder.existing(".history")? else { return Ok(None) };
+        Ok(all.existing(name.as_str())?.map(|folder| Self { folder }))
     }
 
     /// Every revision, oldest first.
@@ -44,8 +53,13 @@ impl History {
         Ok(found)
     }
 
-    pub(super) fn find(&self, number: u64) -> Result<Option<Revision>, StoreError> {
+    fn find(&self, number: u64) -> Result<Option<Revision>, StoreError> {
         Ok(self.revisions()?.into_iter().find(|revision| revision.number == number))
+    }
+
+    /// Whether its newest revision is a text.
+    pub(super) fn is_alive(&self) -> Result<bool, StoreError> {
+        Ok(self.revisions()?.last().is_some_and(|newest| !newest.is_removal))
     }
 
     /// The newest revision with its content; none after a removal.
@@ -62,26 +76,34 @@ impl History {
         Ok(bytes.map(|bytes| (revision, bytes)))
     }
 
-    /// Adds a revision; its number.
-    pub(super) fn keep(&self, bytes: &[u8], author: &str) -> Result<u64, StoreError> {
+    /// Adds a revision.
+    pub(super) fn keep(&self, bytes: &[u8], author: &str) -> Result<Revision, StoreError> {
         self.add(bytes, author, false)
     }
 
-    /// Notes that the pad was removed; that revision's number.
-    pub(super) fn bury(&self, author: &str) -> Result<u64, StoreError> {
+    /// Notes that the pad was removed.
+    pub(super) fn bury(&self, author: &str) -> Result<Revision, StoreError> {
         self.add(&[], author, true)
     }
 
-    fn add(&self, bytes: &[u8], author: &str, is_removal: bool) -> Result<u64, StoreError> {
+    /// Takes a revision back that led to nothing.
+    pub(super) fn forget(&self, revision: &Revision) {
+        // It stays as a revision too many, which the next look makes right.
+        let _kept = self.folder.remove_entry(&entry(revision));
+    }
+
+    fn add(&self, bytes: &[u8], author: &str, is_removal: bool) -> Result<Revision, StoreError> {
         let revisions = self.revisions()?;
         let number = revisions.last().map_or(1, |newest| newest.number + 1);
-        let new = Revision { number, author: plain(author), at: 0, is_removal };
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let mut new = Revision { number, author: plain(author), at: 0, bytes: length, is_removal };
         self.folder.replace_entry(&entry(&new), bytes)?;
+        new.at = self.folder.changed_at(&entry(&new)).map_or(0, |(at, _)| at);
         let surplus = (revisions.len() + 1).saturating_sub(MAX_REVISIONS);
         for old in revisions.iter().take(surplus) {
             self.folder.remove_entry(&entry(old))?;
         }
-        Ok(number)
+        Ok(new)
     }
 
     fn revision(&self, entry: &str) -> Option<Revision> {
@@ -91,8 +113,8 @@ impl History {
         };
         let (number, author) = rest.split_once('-')?;
         let number = (number.len() == 10).then(|| number.parse().ok()).flatten()?;
-        let at = self.folder.changed_at(entry).unwrap_or(0);
-        Some(Revision { number, author: author.to_owned(), at, is_removal })
+        let (at, bytes) = self.folder.changed_at(entry).unwrap_or_default();
+        Some(Revision { number, author: author.to_owned(), at, bytes, is_removal })
     }
 }
 

@@ -37,12 +37,31 @@ pub struct Pad {
     pub author: String,
 }
 
+/// A pad was changed, by whomever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PadChange {
+    /// The key of its project.
+    pub project: String,
+    /// Which.
+    pub name: PadName,
+    /// Its revision now; 0 when it is gone.
+    pub revision: u64,
+    /// Who changed it.
+    pub author: String,
+}
+
+/// Hears of changes, one at a time and in their order.
+type Tell = Box<dyn Fn(PadChange) + Send + Sync>;
+
 /// Why a pad was not changed or read.
 #[derive(Debug, thiserror::Error)]
 pub enum PadError {
     /// There is none of this name.
     #[error("there is no scratchpad {0}")]
     NotFound(PadName),
+    /// It has no such revision, or no longer.
+    #[error("the scratchpad {0} has no revision {1}, or no longer")]
+    NoRevision(PadName, u64),
     /// It is not what the caller has seen.
     #[error("the scratchpad is at revision {current} now: read it again")]
     Conflict {
@@ -68,13 +87,46 @@ pub struct Pads {
     root: PathBuf,
     /// One change at a time: a revision number is read and then taken.
     changing: Mutex<()>,
+    tell: Option<Tell>,
 }
 
 impl Pads {
     /// The pads below this directory, which is made private when the first one is written.
     #[must_use]
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_path_buf(), changing: Mutex::new(()) }
+        Self { root: root.to_path_buf(), changing: Mutex::new(()), tell: None }
+    }
+
+    /// The same pads, each change of which is told, also an editor's once it is seen. Whoever is told must not come back
+    /// for the pads before returning.
+    #[must_use]
+    pub fn telling(mut self, tell: impl Fn(PadChange) + Send + Sync + 'static) -> Self {
+        self.tell = Some(Box::new(tell));
+        self
+    }
+
+    /// Looks at a pad, so that an editor's change becomes a revision; whether there is such a pad.
+    pub fn look(&self, project: &str, name: &PadName) -> Result<bool, PadError> {
+        let _one_at_a_time = self.lock();
+        let Some(folder) = self.folder(project, false)? else { return Ok(false) };
+        Ok(self.seen(project, &folder, name)?.is_some())
+    }
+
+    /// Looks at every pad of a project, also at those whose files are gone.
+    pub fn look_at_all(&self, project: &str) -> Result<(), PadError> {
+        let _one_at_a_time = self.lock();
+        let Some(folder) = self.folder(project, false)? else { return Ok(()) };
+        let mut names = folder.names()?;
+        if let Some(histories) = folder.existing(".history")? {
+            names.extend(histories.names()?);
+        }
+        names.sort();
+        names.dedup();
+        for name in names {
+            // What is not a pad of ours is nobody's change.
+            drop(self.seen(project, &folder, &name));
+        }
+        Ok(())
     }
 
     /// The pads of a project and their revisions, by name.
@@ -84,7 +136,7 @@ impl Pads {
         let mut found = Vec::new();
         for name in folder.names()? {
             // What is not a pad of ours (a link, a pipe, a file with two names) is not listed either.
-            if let Ok(Some((revision, _))) = self.seen(&folder, &name) {
+            if let Ok(Some((revision, _))) = self.seen(project, &folder, &name) {
                 found.push((name, revision));
             }
         }
@@ -96,7 +148,8 @@ impl Pads {
     pub fn read(&self, project: &str, name: &PadName) -> Result<Pad, PadError> {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
-        let (revision, bytes) = self.seen(&folder, name)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        let (revision, bytes) =
+            self.seen(project, &folder, name)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
         let content = String::from_utf8(bytes).map_err(|_| PadError::NotText(name.clone()))?;
         Ok(Pad { content, revision: revision.number, author: revision.author })
     }
@@ -132,34 +185,38 @@ impl Pads {
     ) -> Result<u64, PadError> {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
-        let (seen, _) = self.seen(&folder, name)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        let (seen, _) = self.seen(project, &folder, name)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
         refuse_other(expected, seen.number)?;
-        let number = History::open(&folder, name)?.bury(author)?;
-        folder.remove(name)?;
-        Ok(number)
+        let history = History::open(&folder, name)?;
+        let removal = history.bury(author)?;
+        folder.remove(name).inspect_err(|_| history.forget(&removal))?;
+        self.told(project, name, &removal);
+        Ok(removal.number)
     }
 
     /// Gives a pad another name; its history begins anew there.
     pub fn rename(&self, project: &str, from: &PadName, to: &PadName, author: &str) -> Result<u64, PadError> {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(from.clone()))?;
-        let (_, bytes) = self.seen(&folder, from)?.ok_or_else(|| PadError::NotFound(from.clone()))?;
-        if self.seen(&folder, to)?.is_some() {
+        let (_, bytes) =
+            self.seen(project, &folder, from)?.ok_or_else(|| PadError::NotFound(from.clone()))?;
+        if self.seen(project, &folder, to)?.is_some() {
             return Err(PadError::Taken(to.clone()));
         }
-        let number = History::open(&folder, to)?.keep(&bytes, author)?;
-        folder.replace(to, &bytes)?;
-        History::open(&folder, from)?.bury(author)?;
+        let made = self.put(project, &folder, to, &bytes, author)?;
+        let removal = History::open(&folder, from)?.bury(author)?;
         folder.remove(from)?;
-        Ok(number)
+        self.told(project, from, &removal);
+        Ok(made.number)
     }
 
     /// Every revision that is kept, oldest first.
     pub fn history(&self, project: &str, name: &PadName) -> Result<Vec<Revision>, PadError> {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
-        self.seen(&folder, name)?;
-        let revisions = History::open(&folder, name)?.revisions()?;
+        self.seen(project, &folder, name)?;
+        let history = History::existing(&folder, name)?;
+        let revisions = history.map_or_else(|| Ok(Vec::new()), |history| history.revisions())?;
         if revisions.is_empty() { Err(PadError::NotFound(name.clone())) } else { Ok(revisions) }
     }
 
@@ -168,7 +225,10 @@ impl Pads {
         let _one_at_a_time = self.lock();
         let missing = || PadError::NotFound(name.clone());
         let folder = self.folder(project, false)?.ok_or_else(missing)?;
-        let (revision, bytes) = History::open(&folder, name)?.content(number)?.ok_or_else(missing)?;
+        self.seen(project, &folder, name)?;
+        let history = History::existing(&folder, name)?.ok_or_else(missing)?;
+        let kept = history.content(number)?.filter(|(revision, _)| !revision.is_removal);
+        let (revision, bytes) = kept.ok_or_else(|| PadError::NoRevision(name.clone(), number))?;
         let content = String::from_utf8(bytes).map_err(|_| PadError::NotText(name.clone()))?;
         Ok(Pad { content, revision: revision.number, author: revision.author })
     }
@@ -183,29 +243,62 @@ impl Pads {
     ) -> Result<u64, PadError> {
         let _one_at_a_time = self.lock();
         let Some(folder) = self.folder(project, true)? else { return Err(PadError::NotFound(name.clone())) };
-        let seen = self.seen(&folder, name)?;
+        let seen = self.seen(project, &folder, name)?;
         refuse_other(expected, seen.as_ref().map_or(0, |(revision, _)| revision.number))?;
         let new = make(seen.map(|(_, bytes)| bytes))?;
         if new.len() > PAD_LIMIT {
             return Err(PadError::TooLarge);
         }
+        Ok(self.put(project, &folder, name, &new, author)?.number)
+    }
+
+    /// Makes this the text of a pad.
+    fn put(
+        &self,
+        project: &str,
+        folder: &Folder,
+        name: &PadName,
+        bytes: &[u8],
+        author: &str,
+    ) -> Result<Revision, PadError> {
         // The history first: a kill in between leaves a revision too many, never a change nobody can undo.
-        let number = History::open(&folder, name)?.keep(&new, author)?;
-        folder.replace(name, &new)?;
-        Ok(number)
+        let history = History::open(folder, name)?;
+        let revision = history.keep(bytes, author)?;
+        folder.replace(name, bytes).inspect_err(|_| history.forget(&revision))?;
+        self.told(project, name, &revision);
+        Ok(revision)
+    }
+
+    fn told(&self, project: &str, name: &PadName, revision: &Revision) {
+        let Some(tell) = &self.tell else { return };
+        let number = if revision.is_removal { 0 } else { revision.number };
+        let author = revision.author.clone();
+        tell(PadChange { project: project.to_owned(), name: name.clone(), revision: number, author });
     }
 
     /// The file as it is, after making an editor's change a revision. None: there is no such file.
-    fn seen(&self, folder: &Folder, name: &PadName) -> Result<Option<(Revision, Vec<u8>)>, PadError> {
-        let Some(bytes) = folder.read(name, PAD_LIMIT)? else { return Ok(None) };
+    fn seen(
+        &self,
+        project: &str,
+        folder: &Folder,
+        name: &PadName,
+    ) -> Result<Option<(Revision, Vec<u8>)>, PadError> {
+        let Some(bytes) = folder.read(name, PAD_LIMIT)? else {
+            if let Some(history) = History::existing(folder, name)?
+                && history.is_alive()?
+            {
+                self.told(project, name, &history.bury(AUTHOR_EDITOR)?);
+            }
+            return Ok(None);
+        };
         let history = History::open(folder, name)?;
         if let Some((newest, kept)) = history.newest()?
             && kept == bytes
         {
             return Ok(Some((newest, bytes)));
         }
-        let number = history.keep(&bytes, AUTHOR_EDITOR)?;
-        let revision = history.find(number)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
+        let revision = history.keep(&bytes, AUTHOR_EDITOR)?;
+        self.told(project, name, &revision);
         Ok(Some((revision, bytes)))
     }
 

@@ -278,3 +278,52 @@ fn too_much_and_no_text_are_told_and_change_nothing() {
     std::fs::write(root.path().join("pads").join(PROJECT).join("plan"), [0xff, 0xfe]).unwrap();
     assert!(matches!(pads.read(PROJECT, &name("plan")), Err(PadError::NotText(_))));
 }
+
+#[test]
+fn every_change_is_told_once_and_in_order_also_an_editors() {
+    let root = tempfile::tempdir().unwrap();
+    let heard = std::sync::Arc::new(Mutex::new(Vec::new()));
+    let ear = std::sync::Arc::clone(&heard);
+    let pads = pads(root.path()).telling(move |change| ear.lock().unwrap().push(change));
+    let file = |name: &str| root.path().join("pads").join(PROJECT).join(name);
+    pads.write(PROJECT, &name("a"), "1", "fix", None).unwrap();
+    std::fs::write(file("a"), "by hand").unwrap();
+    pads.read(PROJECT, &name("a")).unwrap();
+    pads.look(PROJECT, &name("a")).unwrap();
+    pads.rename(PROJECT, &name("a"), &name("b"), "human").unwrap();
+    std::fs::write(file("new"), "x").unwrap();
+    std::fs::remove_file(file("b")).unwrap();
+    pads.look_at_all(PROJECT).unwrap();
+    pads.look_at_all(PROJECT).unwrap();
+    pads.delete(PROJECT, &name("new"), "fix", Some(1)).unwrap();
+    let told: Vec<(String, u64, String)> = heard
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|change| (change.name.to_string(), change.revision, change.author.clone()))
+        .collect();
+    let expected = [
+        ("a", 1, "fix"),
+        ("a", 2, "editor"),
+        ("b", 1, "human"),
+        ("a", 0, "human"),
+        ("b", 0, "editor"),
+        ("new", 1, "editor"),
+        ("new", 0, "fix"),
+    ];
+    assert_eq!(told, expected.map(|(name, number, author)| (name.to_owned(), number, author.to_owned())));
+}
+
+#[test]
+fn asking_for_what_is_not_there_leaves_nothing_behind() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("a"), "1", "fix", None).unwrap();
+    let before = census(root.path());
+    assert!(matches!(pads.read(PROJECT, &name("b")), Err(PadError::NotFound(_))));
+    assert!(matches!(pads.history(PROJECT, &name("b")), Err(PadError::NotFound(_))));
+    assert!(matches!(pads.read_revision(PROJECT, &name("a"), 9), Err(PadError::NoRevision(_, 9))));
+    assert_eq!(census(root.path()), before);
+    assert!(!root.path().join("pads").join(PROJECT).join(".history/b").exists());
+    assert_eq!(pads.history(PROJECT, &name("a")).unwrap()[0].bytes, 1);
+}

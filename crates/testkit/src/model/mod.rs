@@ -12,7 +12,9 @@
 //! | `@hang NOTE` | the answer begins and stays open until the client leaves or [`ModelServer::release`] |
 //! | `@gate NAME` | before the next line: waits for [`ModelServer::open`] |
 //! | `@slow SECONDS` | before the next line: waits so long |
+//! | `@when TEXT` | no answer: what follows is played when a later text without a script of its own holds TEXT |
 //!
+//! A message between agents is a script too: the mark that Quarterdeck puts before each of its lines is no part of them.
 //! A prompt should not end in a bare `@word`: some programs complete it to the name of a file or an agent when it is
 //! submitted. The step is the number of tool results since the last prompt with a script. Errands of a program (titles,
 //! the choice of a model) offer no tools and get a fixed answer.
@@ -171,9 +173,18 @@ impl ModelServer {
 
     /// The first request that matches, past ones included; fails when there is none in time.
     pub fn wait_request(&self, matches: impl Fn(&ModelRequest) -> bool, within: Duration) -> ModelRequest {
-        self.board
-            .find(within, matches)
+        self.find_request(matches, within)
             .unwrap_or_else(|| panic!("no such request within {within:?}, but:\n{}", self.told()))
+    }
+
+    /// The first request that matches, past ones included; nothing when there is none in time.
+    #[must_use]
+    pub fn find_request(
+        &self,
+        matches: impl Fn(&ModelRequest) -> bool,
+        within: Duration,
+    ) -> Option<ModelRequest> {
+        self.board.find(within, matches)
     }
 
     fn told(&self) -> String {

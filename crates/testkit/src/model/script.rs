@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+/// What Quarterdeck puts before each line of a message that no person wrote.
+const MARK: char = '│';
+
 /// What the user's side of a conversation consists of, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Said {
@@ -54,14 +57,17 @@ pub(super) struct Cue {
 pub(super) fn cue(said: &[Said]) -> Cue {
     let mut prompt = String::new();
     let mut script = Vec::new();
+    let mut scenes: Vec<Scene> = Vec::new();
     let mut position = 0;
     let mut last_result = None;
     for part in said {
         match part {
             Said::Text(text) => {
-                let directives = directives(text);
+                let (directives, later) = scenes_of(directives(text));
                 if !directives.is_empty() {
-                    (prompt, script, position) = (text.clone(), directives, 0);
+                    (prompt, script, scenes, position) = (text.clone(), directives, later, 0);
+                } else if let Some(scene) = scenes.iter().find(|scene| text.contains(&scene.when)) {
+                    (prompt, script, position) = (text.clone(), scene.script.clone(), 0);
                 } else if script.is_empty() {
                     prompt.clone_from(text);
                 }
@@ -79,9 +85,31 @@ pub(super) fn cue(said: &[Said]) -> Cue {
     Cue { prompt, position, pauses, step }
 }
 
+#[derive(Clone)]
 enum Directive {
     Pause(Pause),
     Step(Step),
+    When(String),
+}
+
+/// A part of a script that waits for a text.
+struct Scene {
+    when: String,
+    script: Vec<Directive>,
+}
+
+/// What is played at once, and what is played when something is said.
+fn scenes_of(all: Vec<Directive>) -> (Vec<Directive>, Vec<Scene>) {
+    let mut at_once = Vec::new();
+    let mut scenes: Vec<Scene> = Vec::new();
+    for directive in all {
+        match (directive, scenes.last_mut()) {
+            (Directive::When(when), _) => scenes.push(Scene { when, script: Vec::new() }),
+            (other, Some(scene)) => scene.script.push(other),
+            (other, None) => at_once.push(other),
+        }
+    }
+    (at_once, scenes)
 }
 
 /// The step at `position`, with the pauses written directly before it.
@@ -91,6 +119,7 @@ fn nth(script: Vec<Directive>, position: usize) -> Option<(Vec<Pause>, Step)> {
     for directive in script {
         match directive {
             Directive::Pause(pause) => pauses.push(pause),
+            Directive::When(_) => {}
             Directive::Step(step) if before == 0 => return Some((pauses, step)),
             Directive::Step(_) => {
                 before -= 1;
@@ -114,8 +143,9 @@ fn unquoted(text: &str) -> String {
 /// A line's directive. A line that begins like one but cannot be read is answered with its own fault: the test sees
 /// it on the screen.
 fn directive(line: &str) -> Option<Directive> {
-    let (word, rest) =
-        line.trim().strip_prefix('@').map(|rest| rest.split_once(' ').unwrap_or((rest, "")))?;
+    let line = line.trim();
+    let line = line.strip_prefix(MARK).map_or(line, str::trim_start);
+    let (word, rest) = line.strip_prefix('@').map(|rest| rest.split_once(' ').unwrap_or((rest, "")))?;
     let rest = rest.trim();
     let read = match word {
         "say" => Some(Directive::Step(Step::Say(rest.to_owned()))),
@@ -125,6 +155,7 @@ fn directive(line: &str) -> Option<Directive> {
         "hang" => Some(Directive::Step(Step::Hang)),
         "slow" => slow(rest),
         "gate" => Some(Directive::Pause(Pause::Gate(rest.to_owned()))),
+        "when" => (!rest.is_empty()).then(|| Directive::When(rest.to_owned())),
         _ => return None,
     };
     Some(read.unwrap_or_else(|| Directive::Step(Step::Say(format!("cannot read the directive `{line}`")))))
@@ -184,6 +215,25 @@ mod tests {
     }
 
     #[test]
+    fn a_later_text_without_a_script_finds_the_scene_that_waits_for_it() {
+        let script = text("@say at once\n@when bell\n@tool look {}\n@say after the bell\n@when horn\n@say after the horn");
+        let said = [script, text("nothing yet"), text("the horn"), text("the bell"), result("seen")];
+        assert_eq!(cue(&said[..2]).step, say("at once"));
+        assert_eq!(cue(&said[..3]).step, say("after the horn"));
+        let look = cue(&said[..4]);
+        assert_eq!((look.prompt.as_str(), look.position), ("the bell", 0));
+        assert_eq!(cue(&said).step, say("after the bell"));
+        assert_eq!(cue(&[said[0].clone(), text("@say new"), text("the bell")]).step, say("new"));
+    }
+
+    #[test]
+    fn a_message_between_agents_is_played_without_the_mark_before_its_lines() {
+        let message = cue(&[text("[orchestrator lead 0badcafe]\n│ please\n│ @say done")]);
+        assert_eq!(message.step, say("done"));
+        assert_eq!(cue(&[text("│ @nonsense")]).step, say("end of script; last result: "));
+    }
+
+    #[test]
     fn a_prompt_in_quotes_is_played_too() {
         let quoted = cue(&[text("\"@tool look {\\\"at\\\":1}\n@say done\"")]);
         assert_eq!(quoted.step, Step::Tool { name: "look".to_owned(), input: json!({"at": 1}) });
@@ -198,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_directive_that_cannot_be_read_is_told() {
-        for line in ["@tool look {", "@quota soon", "@slow -1"] {
+        for line in ["@tool look {", "@quota soon", "@slow -1", "@when"] {
             assert_eq!(cue(&[text(line)]).step, say(&format!("cannot read the directive `{line}`")));
         }
         assert_eq!(cue(&[text("@someone hello")]).step, say("end of script; last result: "));

@@ -38,15 +38,7 @@ impl Home {
     }
 
     fn bare(vendor: Vendor, server: &ModelServer) -> Self {
-        let homes = vendors_dir().join("homes");
-        std::fs::create_dir_all(&homes).expect("a directory can be made");
-        let root = tempfile::Builder::new()
-            .prefix(vendor.name())
-            .tempdir_in(homes)
-            .expect("a directory can be made");
-        for name in ["home", "work"] {
-            std::fs::create_dir(root.path().join(name)).expect("a directory can be made");
-        }
+        let root = ground(vendor.name());
         let env = seed::environment(vendor, &root.path().join("home"), &server.url());
         Self { vendor, root, env }
     }
@@ -125,9 +117,26 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        for pid in self.living().into_iter().filter_map(Pid::from_raw) {
-            // One that has just ended by itself is what was wanted.
-            let _gone = kill_process(pid, Signal::KILL);
-        }
+        clear(self.living());
+    }
+}
+
+/// A new directory with an empty home and an empty place to work.
+pub(super) fn ground(prefix: &str) -> TempDir {
+    let homes = vendors_dir().join("homes");
+    std::fs::create_dir_all(&homes).expect("a directory can be made");
+    let root =
+        tempfile::Builder::new().prefix(prefix).tempdir_in(homes).expect("a directory can be made");
+    for name in ["home", "work"] {
+        std::fs::create_dir(root.path().join(name)).expect("a directory can be made");
+    }
+    root
+}
+
+/// Ends whoever still lives in a home that is given up.
+pub(super) fn clear(living: Vec<i32>) {
+    for pid in living.into_iter().filter_map(Pid::from_raw) {
+        // One that has just ended by itself is what was wanted.
+        let _gone = kill_process(pid, Signal::KILL);
     }
 }

@@ -2,6 +2,7 @@
 //! and which versions they are; refuses to skip: a program that is missing fails the test.
 
 mod home;
+mod household;
 mod seed;
 mod tool;
 
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub use home::Home;
+pub use household::Household;
 pub use tool::Tool;
 
 /// The list `cargo xtask setup` installs from, so that both know the same versions.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Vendor;
 
 /// Secret enough for nobody, and in a form that no program's masking mistakes for other text.
-const KEY: &str = "sk-scripted-0001";
+pub(super) const KEY: &str = "sk-scripted-0001";
 /// A subscription's token: only with one does the program show the limits of a subscription.
 const TOKEN: &str = "sk-ant-oat01-scripted";
 
@@ -51,7 +51,7 @@ pub(super) fn settings(vendor: Vendor, home: &Path, url: &str) {
             let settings = json!({"permissions": {"disableAutoMode": "disable"}});
             write(&home.join(".claude/settings.json"), &settings.to_string());
         }
-        Vendor::Codex => write(&home.join(".codex/config.toml"), &codex_settings(url)),
+        Vendor::Codex => write(&home.join(".codex/config.toml"), &codex_settings(url, "SCRIPTED_MODEL_KEY")),
         Vendor::Opencode => {
             write(&home.join(".config/opencode/opencode.json"), &opencode_settings(url).to_string());
         }
@@ -63,6 +63,26 @@ pub(super) fn settings(vendor: Vendor, home: &Path, url: &str) {
             });
             write(&home.join(".gemini/settings.json"), &settings.to_string());
         }
+    }
+}
+
+/// The settings of a user whose agents lead others: all that a launch without variables of its own needs, and leave for
+/// Quarterdeck's tools.
+pub(super) fn leading(vendor: Vendor, home: &Path, url: &str) {
+    settings(vendor, home, url);
+    match vendor {
+        Vendor::Claude => {
+            let settings = json!({
+                "permissions": {"disableAutoMode": "disable", "allow": ["mcp__quarterdeck"]},
+                "env": {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "1"},
+            });
+            write(&home.join(".claude/settings.json"), &settings.to_string());
+        }
+        Vendor::Codex => {
+            let settings = codex_settings(url, "OPENAI_API_KEY");
+            write(&home.join(".codex/config.toml"), &format!("{settings}{CODEX_WITH_LEAVE}"));
+        }
+        Vendor::Opencode | Vendor::Gemini => {}
     }
 }
 
@@ -112,7 +132,10 @@ pub(super) fn trust(vendor: Vendor, home: &Path, directory: &Path) {
 /// Without this the program copies itself (440 MB) into its home and starts a daemon that outlives it.
 const CODEX_WITHOUT_DAEMON: &str = "[features]\ndaemon_auto_start = false\n";
 
-fn codex_settings(url: &str) -> String {
+/// Quarterdeck's server itself is in no file: a launch names it.
+const CODEX_WITH_LEAVE: &str = "\n[mcp_servers.quarterdeck]\ndefault_tools_approval_mode = \"approve\"\n";
+
+fn codex_settings(url: &str, key: &str) -> String {
     format!(
         r#"model = "gpt-5.2-codex"
 model_provider = "scripted"
@@ -121,7 +144,7 @@ check_for_update_on_startup = false
 [model_providers.scripted]
 name = "scripted"
 base_url = "{url}/v1"
-env_key = "SCRIPTED_MODEL_KEY"
+env_key = "{key}"
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0

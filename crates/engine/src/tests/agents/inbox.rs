@@ -163,7 +163,7 @@ fn only_people_and_what_is_above_it_answer_for_an_agent() {
     let give = || Command::Answer(GiveAnswer { item, choice: "1".to_owned() });
     for caller in [Caller::Process(child), Caller::Process(stranger)] {
         let ticket = scene.stage.ask_as(caller, give());
-        assert_eq!(scene.stage.failure(ticket).code, ErrorCode::Denied, "{caller:?}");
+        assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotRelated, "{caller:?}");
         let ticket = scene.stage.ask_as(caller, Command::Inbox);
         assert_eq!(scene.stage.reply(ticket), Reply::Inbox(vec![]));
     }

@@ -12,12 +12,12 @@ use crate::{
 };
 
 /// A stage with one agent on it.
-pub(super) struct Scene {
-    pub(super) stage: Stage,
-    pub(super) run: RunKey,
+pub(in crate::tests) struct Scene {
+    pub(in crate::tests) stage: Stage,
+    pub(in crate::tests) run: RunKey,
 }
 
-pub(super) fn agent(name: &str) -> Spawn {
+pub(in crate::tests) fn agent(name: &str) -> Spawn {
     Spawn {
         kind: proto::Kind::Agent,
         name: Some(name.to_owned()),
@@ -28,7 +28,7 @@ pub(super) fn agent(name: &str) -> Spawn {
 
 impl Scene {
     /// An agent that has started and been launched, with nothing seen of it yet.
-    pub(super) fn with(spawn: Spawn, launched: Launched) -> Self {
+    pub(in crate::tests) fn with(spawn: Spawn, launched: Launched) -> Self {
         let mut stage = Stage::new();
         let run = stage.spawn(spawn);
         stage.fact(run, Fact::Launched(launched));
@@ -36,76 +36,76 @@ impl Scene {
     }
 
     /// An agent that reports its state and confirms prompts, at rest with an empty composer.
-    pub(super) fn idle() -> Self {
+    pub(in crate::tests) fn idle() -> Self {
         let mut scene = Self::with(agent("a"), Launched { confirms_prompts: true, ..Launched::default() });
         scene.look(Composer::Empty);
         scene.report(AgentState::Idle);
         scene
     }
 
-    pub(super) fn id(&self) -> ProcessId {
+    pub(in crate::tests) fn id(&self) -> ProcessId {
         self.run.process
     }
 
-    pub(super) fn fact(&mut self, fact: Fact) -> Vec<Effect> {
+    pub(in crate::tests) fn fact(&mut self, fact: Fact) -> Vec<Effect> {
         self.stage.fact(self.run, fact)
     }
 
     /// The program reports its state.
-    pub(super) fn report(&mut self, state: AgentState) {
+    pub(in crate::tests) fn report(&mut self, state: AgentState) {
         self.say(Source::ProgramStatus, state);
     }
 
-    pub(super) fn say(&mut self, source: Source, state: AgentState) {
+    pub(in crate::tests) fn say(&mut self, source: Source, state: AgentState) {
         self.fact(Fact::Evidence(Box::new(Evidence::new(source, "rule", Some(state)))));
     }
 
     /// The screen shows this composer and nothing else worth telling.
-    pub(super) fn look(&mut self, composer: Composer) {
+    pub(in crate::tests) fn look(&mut self, composer: Composer) {
         self.fact(Fact::Looked(Box::new(Look { composer, ..Look::default() })));
     }
 
     /// The screen shows a dialog.
-    pub(super) fn show_dialog(&mut self, digest: &str) {
+    pub(in crate::tests) fn show_dialog(&mut self, digest: &str) {
         let look = Look { dialog: Some(dialog(digest)), ..Look::default() };
         self.fact(Fact::Looked(Box::new(look)));
     }
 
-    pub(super) fn hook(&mut self, state: Option<AgentState>, moment: HookMoment) -> Ticket {
+    pub(in crate::tests) fn hook(&mut self, state: Option<AgentState>, moment: HookMoment) -> Ticket {
         let evidence = state.map(|state| Evidence::new(Source::Hook, "event", Some(state)));
         let notice = HookNotice { evidence, moment };
         self.stage.ask_as(Caller::Process(self.run), Command::Hook(Box::new(notice)))
     }
 
-    pub(super) fn decision(&self, ticket: Ticket) -> Option<HookDecision> {
+    pub(in crate::tests) fn decision(&self, ticket: Ticket) -> Option<HookDecision> {
         match self.stage.answer(ticket)?.expect("a hook is answered") {
             Answer::Hook(decision) => Some(decision),
             other => panic!("not a hook's answer: {other:?}"),
         }
     }
 
-    pub(super) fn tell(&mut self, text: &str) -> MailId {
+    pub(in crate::tests) fn tell(&mut self, text: &str) -> MailId {
         let ticket = self.stage.ask(Command::Tell(tell(self.run, text)));
         let Reply::Receipt(receipt) = self.stage.reply(ticket) else { panic!("no receipt") };
         receipt.mail
     }
 
-    pub(super) fn delivery(&mut self, mail: MailId) -> Delivery {
+    pub(in crate::tests) fn delivery(&mut self, mail: MailId) -> Delivery {
         let ticket = self.stage.ask(Command::Receipt(mail));
         let Reply::Receipt(receipt) = self.stage.reply(ticket) else { panic!("no receipt") };
         receipt.delivery
     }
 
-    pub(super) fn state(&self) -> AgentState {
+    pub(in crate::tests) fn state(&self) -> AgentState {
         self.stage.view(self.run.process).and_then(|view| view.state).expect("an agent has a state")
     }
 
-    pub(super) fn view(&self) -> proto::AgentView {
+    pub(in crate::tests) fn view(&self) -> proto::AgentView {
         *self.stage.view(self.run.process).and_then(|view| view.agent).expect("an agent's view")
     }
 
     /// Every piece of typing that was ordered, oldest first.
-    pub(super) fn typing(&self) -> Vec<(JobId, Keystrokes, Guard)> {
+    pub(in crate::tests) fn typing(&self) -> Vec<(JobId, Keystrokes, Guard)> {
         let ordered = self.stage.effects.iter().filter_map(|effect| match effect {
             Effect::Type { run, job, what, guard } if *run == self.run => {
                 Some((*job, what.clone(), guard.clone()))
@@ -116,7 +116,7 @@ impl Scene {
     }
 
     /// What was ordered to be typed, in words.
-    pub(super) fn typed(&self) -> Vec<String> {
+    pub(in crate::tests) fn typed(&self) -> Vec<String> {
         let word = |(_, what, _): (JobId, Keystrokes, Guard)| match what {
             Keystrokes::Paste(text) => text,
             Keystrokes::Keys(keys) => keys.join(" "),
@@ -125,29 +125,29 @@ impl Scene {
     }
 
     /// The newest piece of typing came out like this.
-    pub(super) fn done(&mut self, outcome: Typing) {
+    pub(in crate::tests) fn done(&mut self, outcome: Typing) {
         let (job, ..) = *self.typing().last().expect("typing was ordered");
         self.fact(Fact::TypingDone { job, outcome });
     }
 
     /// The text is in the composer and Enter has been pressed; nothing shows yet that it was taken.
-    pub(super) fn type_through(&mut self) {
+    pub(in crate::tests) fn type_through(&mut self) {
         self.look(Composer::Draft);
         self.done(Typing::Done);
         self.done(Typing::Done);
     }
 
     /// The text left the composer and work began.
-    pub(super) fn take(&mut self) {
+    pub(in crate::tests) fn take(&mut self) {
         self.look(Composer::Empty);
         self.report(AgentState::Working);
     }
 
-    pub(super) fn pass(&mut self, ms: u64) {
+    pub(in crate::tests) fn pass(&mut self, ms: u64) {
         self.stage.pass(ms);
     }
 
-    pub(super) fn item(&mut self) -> Option<proto::agent::InboxItem> {
+    pub(in crate::tests) fn item(&mut self) -> Option<proto::agent::InboxItem> {
         let ticket = self.stage.ask(Command::Inbox);
         let Reply::Inbox(items) = self.stage.reply(ticket) else { panic!("no inbox") };
         assert!(items.len() < 2, "{items:?}");
@@ -155,15 +155,15 @@ impl Scene {
     }
 }
 
-pub(super) fn tell(run: RunKey, text: &str) -> Tell {
+pub(in crate::tests) fn tell(run: RunKey, text: &str) -> Tell {
     Tell { target: target(run), text: text.to_owned(), key: None, wait_ms: None, expires_ms: None }
 }
 
-pub(super) fn wish(prompt: Option<&str>, session: Option<&str>) -> AgentWish {
+pub(in crate::tests) fn wish(prompt: Option<&str>, session: Option<&str>) -> AgentWish {
     AgentWish { prompt: prompt.map(str::to_owned), session: session.map(str::to_owned), permissions: None }
 }
 
-pub(super) fn dialog(digest: &str) -> Evidence {
+pub(in crate::tests) fn dialog(digest: &str) -> Evidence {
     let option = |number: &str, name: &str, label: &str| DialogOption {
         names: vec![number.to_owned(), name.to_owned()],
         label: label.to_owned(),
@@ -176,7 +176,7 @@ pub(super) fn dialog(digest: &str) -> Evidence {
 }
 
 /// What the effects left in the database.
-pub(super) fn saved(effects: &[Effect]) -> Saved {
+pub(in crate::tests) fn saved(effects: &[Effect]) -> Saved {
     use std::collections::BTreeMap;
     let (mut processes, mut mail, mut turns) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut saved = Saved::default();

@@ -1,7 +1,7 @@
 //! The real programs of four vendors as clients of `qd mcp`: each is told of the server in its own way and says itself
 //! whether it is connected. No model is asked. A program that is not installed fails here; `cargo xtask setup` installs them.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 use testkit::vendor::{Home, Vendor};
@@ -24,7 +24,8 @@ impl Client {
         let daemon = TestDaemon::start(QD);
         let model = ModelServer::start();
         let home = Home::seeded(vendor, &model);
-        let mut arguments: Vec<String> = ["mcp", "add"].iter().chain(before).map(|&word| word.to_owned()).collect();
+        let mut arguments: Vec<String> =
+            ["mcp", "add"].iter().chain(before).map(|&word| word.to_owned()).collect();
         for (name, value) in daemon.variables() {
             arguments.extend([variable.to_owned(), format!("{name}={}", value.display())]);
         }
@@ -82,7 +83,10 @@ fn opencode_lists_the_server_as_connected() {
 #[test]
 fn codex_tells_its_editors_that_the_server_is_connected() {
     let client = Client::with_server(Vendor::Codex, &["qd"], "--env", &["--"]);
-    let mut editor = Proxy::run(client.home.command(&["app-server"]));
+    let mut command = client.home.command(&["app-server"]);
+    // It complains about what the system lacks for its sandbox, which nobody here uses.
+    command.stderr(Stdio::null());
+    let mut editor = Proxy::run(command);
     editor.request("initialize", json!({"clientInfo": {"name": "test", "version": "1"}}));
     editor.send(&json!({"jsonrpc": "2.0", "method": "initialized"}));
     let status = editor.request("mcpServerStatus/list", json!({}));

@@ -1,0 +1,72 @@
+//! `qd ask`: asks the person something from inside a run. Owns waiting for the answer; refuses answering, which
+//! `qd answer` does.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use client::{ClientError, Connection};
+use proto::ErrorCode;
+use proto::request::{Ask, Target, Until, Wait};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// From inside a process: ask the person something
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// The question; - reads it from stdin
+    question: String,
+
+    /// What may be answered, once for each; otherwise any text
+    #[arg(long = "option", value_name = "X")]
+    options: Vec<String>,
+
+    /// Wait this many seconds for the answer and print it, or exit with 5; the question stays open
+    #[arg(long, value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true)]
+    wait: Option<u64>,
+}
+
+impl AskArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let question = if self.question == "-" { super::send::from_stdin()? } else { self.question };
+        let mut connection = context.connect()?;
+        let ask = Ask { question, options: self.options };
+        let Some(timeout_ms) = self.wait else {
+            let asked = connection.ask(ask)?;
+            context.print(&asked, |asked, out| out.line(&format!("item {} is in the inbox", asked.item)))?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        // Who waits must be known before anything is asked: a question nobody waits for would stay behind.
+        let own = own(&mut connection)?;
+        let item = connection.ask(ask)?.item;
+        let answer = answer(&mut connection, own, item, timeout_ms)?;
+        context.print(&json!({"item": item, "answer": answer}), |_, out| out.text(&answer))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The process that this command runs in.
+fn own(connection: &mut Connection) -> Result<Target, CliError> {
+    let process = connection.who_am_i()?.process;
+    let process = process.ok_or_else(|| CliError::usage("qd ask is for processes: run it inside of one"))?;
+    Ok(Target(process.id.to_string()))
+}
+
+fn answer(connection: &mut Connection, own: Target, item: u64, timeout_ms: u64) -> Result<String, CliError> {
+    let wait = Wait {
+        targets: vec![own],
+        until: Until::Item(item),
+        quantifier: Default::default(),
+        since: None,
+        timeout_ms: Some(timeout_ms),
+    };
+    match connection.wait(wait) {
+        Ok(waited) => Ok(waited.satisfied.into_iter().find_map(|one| one.text).unwrap_or_default()),
+        Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Timeout => {
+            let hint = format!("item {item} stays open; `qd wait NAME --item {item}` waits on");
+            Err(CliError::from(ClientError::Failed(failure)).hinted(hint))
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,62 @@
+//! `qd grant`: gives a process a right that the tree does not give. Owns the names of rights; refuses judging them.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use proto::crew::{GrantView, Right};
+use proto::request::{Grant, Target};
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Give a process a right over another
+#[derive(Debug, Args)]
+pub(crate) struct GrantArgs {
+    /// Who may, by name or id
+    who: String,
+
+    /// What it may
+    #[arg(value_enum)]
+    right: RightWord,
+
+    /// To whom, by name or id
+    whom: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RightWord {
+    /// Read screens and logs, and wait
+    Read,
+    /// Type, resize, signal, end, restart and rename; and read
+    Drive,
+    /// Give it messages
+    Message,
+}
+
+impl GrantArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let right = match self.right {
+            RightWord::Read => Right::Read,
+            RightWord::Drive => Right::Drive,
+            RightWord::Message => Right::Message,
+        };
+        let request = Grant { to: Target(self.who), right, over: Target(self.whom) };
+        let grant = context.connect()?.grant(request)?;
+        context.print(&grant, |grant, out| out.line(&format!("grant {}: {}", grant.grant, words(grant))))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A grant in words.
+pub(crate) fn words(grant: &GrantView) -> String {
+    format!("{} may {} {}", grant.to_name, word(grant.right), grant.over_name)
+}
+
+/// A right's word.
+pub(crate) fn word(right: Right) -> &'static str {
+    match right {
+        Right::Read => "read",
+        Right::Drive => "drive",
+        Right::Message => "message",
+    }
+}

@@ -1,0 +1,266 @@
+//! `qd pads`: a project's scratchpads. Owns reading their text from the command line or stdin and drawing them; refuses
+//! touching their files: the daemon is the only writer beside a person's own editor.
+
+mod edit;
+#[cfg(test)]
+mod tests;
+
+use std::io::{IsTerminal, Read};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use client::Connection;
+use proto::Printable;
+use proto::crew::{PadEntry, PadOutcome};
+use proto::request::{Nothing, Pad, PadAct, Presets};
+use serde_json::json;
+
+use crate::commands::project::ProjectArgs;
+use crate::context::Context;
+use crate::errors::CliError;
+use crate::output::{Output, Style, Table, now_ms, span};
+
+/// Largest scratchpad.
+const MAX_PAD: u64 = 1 << 20; // 1 MiB
+/// Where to look when there is none of that name.
+const HINT: &str = "`qd pads` lists the project's scratchpads";
+
+/// List, read and write the project's scratchpads
+#[derive(Debug, Args)]
+pub(crate) struct PadsArgs {
+    #[command(subcommand)]
+    verb: Option<PadsVerb>,
+
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum PadsVerb {
+    /// List them, which is the default
+    List,
+    /// Print one
+    Show {
+        /// Its name
+        name: String,
+        /// As it was at this revision; otherwise as it is
+        #[arg(long, value_name = "N")]
+        revision: Option<u64>,
+    },
+    /// Replace one, or make it
+    Write {
+        /// Its name
+        name: String,
+        /// Its whole text; - or nothing reads it from stdin
+        text: Option<String>,
+        /// Only if this is its revision; 0: only if there is none
+        #[arg(long, value_name = "N")]
+        expect: Option<u64>,
+    },
+    /// Add a line to the end of one, or make it
+    Append {
+        /// Its name
+        name: String,
+        /// The line; - reads it from stdin and adds it as it is
+        text: String,
+    },
+    /// Take one away; its history stays
+    Rm {
+        /// Its name
+        name: String,
+        /// Only if this is its revision
+        #[arg(long, value_name = "N")]
+        expect: Option<u64>,
+    },
+    /// Give one another name
+    Mv {
+        /// Its name
+        name: String,
+        /// Its new name
+        to: String,
+    },
+    /// List every revision that is kept, and who wrote it
+    History {
+        /// Its name
+        name: String,
+    },
+    /// Open one in $VISUAL or $EDITOR and write it back unless somebody else did meanwhile
+    Edit {
+        /// Its name
+        name: String,
+    },
+    /// Print where its file is
+    Path {
+        /// Its name
+        name: String,
+    },
+}
+
+/// What was asked for, once everything that it needs has been read.
+#[derive(Debug, PartialEq, Eq)]
+enum Deed {
+    Act(PadAct),
+    Edit(String),
+    Path(String),
+}
+
+impl PadsArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let deed = self.verb.unwrap_or(PadsVerb::List).deed()?;
+        let mut connection = context.connect()?;
+        let project = self.project.directory(&mut connection)?;
+        match deed {
+            Deed::Act(act) => {
+                let outcome = ask(&mut connection, project, act)?;
+                show(context, outcome)?;
+            }
+            Deed::Edit(name) => edit::edit(context, connection, project, &name)?,
+            Deed::Path(name) => print_path(context, connection, project, &name)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl PadsVerb {
+    fn deed(self) -> Result<Deed, CliError> {
+        let act = match self {
+            Self::List => PadAct::List(Nothing {}),
+            Self::Show { name, revision } => PadAct::Read { name, revision },
+            Self::Write { name, text, expect } => {
+                PadAct::Write { name, content: whole(text)?, expected_revision: expect }
+            }
+            Self::Append { name, text } => PadAct::Append { name, text: line(text)? },
+            Self::Rm { name, expect } => PadAct::Delete { name, expected_revision: expect },
+            Self::Mv { name, to } => PadAct::Rename { name, to },
+            Self::History { name } => PadAct::History { name },
+            Self::Edit { name } => return plain(name).map(Deed::Edit),
+            Self::Path { name } => return plain(name).map(Deed::Path),
+        };
+        Ok(Deed::Act(act))
+    }
+}
+
+/// A whole text: as given, or all of stdin.
+fn whole(text: Option<String>) -> Result<String, CliError> {
+    match text {
+        Some(text) if text != "-" => Ok(text),
+        None if std::io::stdin().is_terminal() => {
+            Err(CliError::usage("write what? give the text, or - to type it and end with Ctrl-D"))
+        }
+        _ => from_stdin(),
+    }
+}
+
+/// A line: ended by a line feed, so that the next one does not run into it. What comes from stdin has its own.
+fn line(text: String) -> Result<String, CliError> {
+    match text.as_str() {
+        "-" => from_stdin(),
+        ended if ended.ends_with('\n') => Ok(text),
+        open => Ok(format!("{open}\n")),
+    }
+}
+
+/// All of stdin, to the byte: a scratchpad read and written again stays the same.
+fn from_stdin() -> Result<String, CliError> {
+    let mut text = String::new();
+    let stdin = std::io::stdin().lock();
+    let read = stdin.take(MAX_PAD + 1).read_to_string(&mut text);
+    read.map_err(CliError::io("stdin cannot be read as text"))?;
+    if text.len() as u64 > MAX_PAD {
+        return Err(CliError::usage("stdin: a scratchpad has at most 1 MiB"));
+    }
+    Ok(text)
+}
+
+/// A name that becomes part of a path here must be no path itself.
+fn plain(name: String) -> Result<String, CliError> {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if begins && name.len() <= 64 && name.bytes().all(is_inner) {
+        return Ok(name);
+    }
+    let shown = Printable(&name).to_string();
+    Err(CliError::usage(format!("NAME: {shown} is no scratchpad's name: a-z 0-9 . _ -, at most 64 of them")))
+}
+
+fn ask(connection: &mut Connection, project: Option<String>, act: PadAct) -> Result<PadOutcome, CliError> {
+    connection.pad(Pad { project, act }).map_err(CliError::missing(HINT))
+}
+
+fn show(context: &mut Context, outcome: PadOutcome) -> Result<(), CliError> {
+    match outcome {
+        PadOutcome::Listed(entries) => context.print(&entries, |entries, out| match entries.is_empty() {
+            true => out.line("there is no scratchpad yet"),
+            false => out.table(&list(entries, now_ms())),
+        }),
+        PadOutcome::History(entries) => {
+            context.print(&entries, |entries, out| out.table(&history(entries, now_ms())))
+        }
+        PadOutcome::Text { name, content, revision, author } => {
+            let value = json!({"name": name, "content": content, "revision": revision, "author": author});
+            context.print(&value, |_, out| text(&content, out))
+        }
+        PadOutcome::Changed { name, revision } => {
+            let value = json!({"name": name, "revision": revision});
+            context.print(&value, |_, out| out.line(&changed(&name, revision)))
+        }
+    }
+}
+
+/// What became of a scratchpad; one that was taken away has no revision.
+fn changed(name: &str, revision: u64) -> String {
+    match revision {
+        0 => format!("{} is removed; its history stays", Printable(name)),
+        _ => format!("{} is at revision {revision}", Printable(name)),
+    }
+}
+
+/// A scratchpad's text: to the byte for programs, made safe for a terminal.
+fn text(content: &str, out: &mut Output) -> Result<(), CliError> {
+    if out.is_terminal() { out.text(content) } else { out.bytes(content.as_bytes()) }
+}
+
+fn list(entries: &[PadEntry], now: u64) -> Table {
+    let mut table = Table::new(&["NAME", "REVISION", "BYTES", "AGE", "AUTHOR"]);
+    for entry in entries {
+        table.row(vec![
+            (entry.name.clone(), Style::Bold),
+            (entry.revision.to_string(), Style::Plain),
+            (entry.bytes.to_string(), Style::Plain),
+            (age(entry.at, now), Style::Plain),
+            (entry.author.clone(), Style::Plain),
+        ]);
+    }
+    table
+}
+
+fn history(entries: &[PadEntry], now: u64) -> Table {
+    let mut table = Table::new(&["REVISION", "BYTES", "AGE", "AUTHOR"]);
+    for entry in entries {
+        table.row(vec![
+            (entry.revision.to_string(), Style::Bold),
+            (entry.bytes.to_string(), Style::Plain),
+            (age(entry.at, now), Style::Plain),
+            (entry.author.clone(), Style::Plain),
+        ]);
+    }
+    table
+}
+
+fn age(at: u64, now: u64) -> String {
+    span(now.saturating_sub(at) / 1000)
+}
+
+/// The file, once the daemon has said that there is one; the project's key is the daemon's to know.
+fn print_path(
+    context: &mut Context,
+    mut connection: Connection,
+    project: Option<String>,
+    name: &str,
+) -> Result<(), CliError> {
+    ask(&mut connection, project.clone(), PadAct::Read { name: name.to_owned(), revision: None })?;
+    let key = connection.presets(Presets { project })?.project.key;
+    let path = context.door()?.places().data.join("pads").join(key).join(name);
+    let path = path.to_string_lossy().into_owned();
+    context.print(&json!({ "path": path }), |_, out| out.line(&path))
+}

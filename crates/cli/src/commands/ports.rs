@@ -1,0 +1,59 @@
+//! `qd ports`: which ports a process listens on. Owns the columns; refuses looking itself.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::Printable;
+use proto::crew::PortView;
+use proto::request::{Ports, Target};
+
+use crate::context::Context;
+use crate::errors::CliError;
+use crate::output::{Style, Table};
+
+/// List the ports that a process and everything it started listen on
+#[derive(Debug, Args)]
+pub(crate) struct PortsArgs {
+    /// Its name or id
+    name: String,
+}
+
+impl PortsArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let ports = context.connect()?.ports(Ports { target: Target(self.name.clone()) })?;
+        context.print(&ports, |ports, out| match ports.is_empty() {
+            true => out.line(&format!("{} listens on no port", Printable(&self.name))),
+            false => out.table(&table(ports)),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(ports: &[PortView]) -> Table {
+    let mut table = Table::new(&["PORT", "ADDRESS", "PID", "PROGRAM"]);
+    for port in ports {
+        let plain = |text: String| (text, Style::Plain);
+        table.row(vec![
+            (port.port.to_string(), Style::Bold),
+            plain(port.address.clone()),
+            plain(port.pid.to_string()),
+            plain(port.program.clone()),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::memory::Memory;
+
+    #[test]
+    fn a_program_cannot_draw_on_the_list() {
+        let port = PortView { port: 80, address: "::".into(), pid: 7, program: "x\u{1b}[2J".into() };
+        let memory = Memory::default();
+        memory.output().table(&table(&[port])).unwrap();
+        let expected = "PORT  ADDRESS  PID  PROGRAM\n80    ::       7    x\\u{1b}[2J\n";
+        assert_eq!(memory.text(), expected);
+    }
+}

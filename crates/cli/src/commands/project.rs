@@ -1,0 +1,69 @@
+//! Which project a verb means. Owns reading `--project` and what stands in for it; refuses finding a project's root,
+//! which the daemon does.
+
+use clap::Args;
+use client::Connection;
+use proto::Printable;
+
+use crate::errors::CliError;
+
+/// Every run has this in its environment.
+const RUN_MARK: &str = "QD_RUN_TOKEN";
+
+/// The flag of every verb that is about a project.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ProjectArgs {
+    /// A directory of the project; otherwise this one, and inside a process the one that process works in
+    #[arg(long, global = true, value_name = "DIR")]
+    project: Option<String>,
+}
+
+impl ProjectArgs {
+    /// Whether one was named.
+    pub(crate) fn is_named(&self) -> bool {
+        self.project.is_some()
+    }
+
+    /// The directory to send; none: the daemon takes the calling process's own.
+    pub(crate) fn directory(&self, connection: &mut Connection) -> Result<Option<String>, CliError> {
+        match &self.project {
+            None if is_inside(connection)? => Ok(None),
+            named => absolute(named.clone(), "--project").map(Some),
+        }
+    }
+}
+
+/// Whether the daemon takes this command for one of its processes. It is asked only where that can be.
+fn is_inside(connection: &mut Connection) -> Result<bool, CliError> {
+    Ok(std::env::var_os(RUN_MARK).is_some() && connection.who_am_i()?.process.is_some())
+}
+
+/// The daemon lives in another directory: a relative path, or none, means this one.
+pub(crate) fn absolute(wanted: Option<String>, flag: &str) -> Result<String, CliError> {
+    let here = || std::env::current_dir().map_err(CliError::io("the current directory is gone"));
+    let path = match wanted {
+        Some(wanted) if wanted.is_empty() => {
+            return Err(CliError::usage(format!("{flag}: name a directory")));
+        }
+        Some(wanted) if wanted.starts_with('/') => return Ok(wanted),
+        Some(wanted) => here()?.join(wanted),
+        None => here()?,
+    };
+    path.into_os_string().into_string().map_err(|path| {
+        CliError::usage(format!("{} is not UTF-8: choose another {flag}", Printable(&path.to_string_lossy())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_directory_means_this_one_and_an_empty_one_means_nothing() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(absolute(Some("/a".into()), "--cwd").unwrap(), "/a");
+        assert_eq!(absolute(Some("b".into()), "--cwd").unwrap(), here.join("b").to_str().unwrap());
+        assert_eq!(absolute(None, "--cwd").unwrap(), here.to_str().unwrap());
+        assert!(absolute(Some(String::new()), "--cwd").unwrap_err().to_string().starts_with("--cwd"));
+    }
+}

@@ -1,0 +1,158 @@
+//! `qd trust`: what agents may start without asking. Owns showing a person what exactly that is; refuses deciding it.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use client::Connection;
+use proto::Printable;
+use proto::crew::TrustView;
+use proto::request::{Distrust, Nothing, Presets, Trust, TrustWhat};
+use serde_json::json;
+
+use crate::commands::project::ProjectArgs;
+use crate::context::Context;
+use crate::errors::CliError;
+use crate::output::{Output, Style, Table, now_ms, span};
+
+/// How much of a digest is shown: enough to name it.
+const SHOWN: usize = 12;
+
+/// List and change what agents may start without asking
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    #[command(subcommand)]
+    verb: Option<TrustVerb>,
+
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TrustVerb {
+    /// List it, which is the default: of every project, or of the one named
+    List,
+    /// Trust one of the project's presets as it is now; any change asks again
+    Preset {
+        /// Its name
+        name: String,
+    },
+    /// Trust the project's own list of commands that need no question, as it is now
+    Policy,
+    /// Trust something no longer
+    Rm {
+        /// The digest `qd trust` shows, or the beginning of it
+        digest: String,
+    },
+}
+
+impl TrustArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let mut connection = context.connect()?;
+        match self.verb.unwrap_or(TrustVerb::List) {
+            TrustVerb::List => {
+                let trusted = listed(&mut connection, &self.project)?;
+                context.print(&trusted, |trusted, out| match trusted.is_empty() {
+                    true => out.line("nothing is trusted: agents ask before they start anything"),
+                    false => out.table(&table(trusted, now_ms())),
+                })?;
+            }
+            TrustVerb::Preset { name } => {
+                trust(context, connection, &self.project, TrustWhat::Preset(name))?;
+            }
+            TrustVerb::Policy => trust(context, connection, &self.project, TrustWhat::Policy(Nothing {}))?,
+            TrustVerb::Rm { digest } => {
+                let gone = connection.distrust(Distrust { digest: digest.clone() });
+                gone.map_err(CliError::missing("`qd trust` lists what is trusted"))?;
+                context.print(&json!({ "digest": digest }), |_, out| {
+                    out.line(&format!("{} is trusted no longer", Printable(&digest)))
+                })?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn listed(connection: &mut Connection, project: &ProjectArgs) -> Result<Vec<TrustView>, CliError> {
+    let mut trusted = connection.trusted()?;
+    if project.is_named() {
+        let project = project.directory(connection)?;
+        let key = connection.presets(Presets { project })?.project.key;
+        trusted.retain(|view| view.project.key == key);
+    }
+    Ok(trusted)
+}
+
+fn trust(
+    context: &mut Context,
+    mut connection: Connection,
+    project: &ProjectArgs,
+    what: TrustWhat,
+) -> Result<(), CliError> {
+    let project = project.directory(&mut connection)?;
+    let trusted = connection.trust(Trust { project, what });
+    let view = trusted.map_err(CliError::missing("`qd presets` lists the project's presets"))?;
+    context.print(&view, tell)
+}
+
+/// What was trusted, whole: a person who sees something else than they meant takes it back.
+fn tell(view: &TrustView, out: &mut Output) -> Result<(), CliError> {
+    let what = view.preset.as_ref().map_or_else(|| "the policy".to_owned(), |name| format!("preset {name}"));
+    let path = Printable(&view.project.path).to_string();
+    out.line(&format!("{} of {path} is trusted as {}:", Printable(&what), digest(view)))?;
+    command_lines(&view.command).iter().try_for_each(|line| out.line(&format!("  {line}")))
+}
+
+/// A command line by line, with whatever would drive a terminal made visible.
+pub(crate) fn command_lines(command: &str) -> Vec<String> {
+    command.split('\n').map(|line| Printable(line).to_string()).collect()
+}
+
+fn digest(view: &TrustView) -> String {
+    view.digest.chars().take(SHOWN).collect()
+}
+
+fn table(trusted: &[TrustView], now: u64) -> Table {
+    let mut table = Table::new(&["DIGEST", "PROJECT", "PRESET", "AGE", "COMMAND"]);
+    for view in trusted {
+        let plain = |text: String| (text, Style::Plain);
+        table.row(vec![
+            (digest(view), Style::Bold),
+            plain(view.project.path.clone()),
+            plain(view.preset.clone().unwrap_or_else(|| "-".to_owned())),
+            plain(span(now.saturating_sub(view.at) / 1000)),
+            plain(view.command.lines().next().unwrap_or_default().to_owned()),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::memory::Memory;
+
+    fn view() -> TrustView {
+        serde_json::from_value(
+            serde_json::json!({"digest": "0123456789abcdef", "project": {"key": "00", "path": "/p"},
+            "preset": "dev", "command": "npm run dev\u{1b}[2J\nin /p", "at": 1000}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn b7_what_is_trusted_is_shown_whole_with_its_control_characters_visible() {
+        let memory = Memory::default();
+        tell(&view(), &mut memory.output()).unwrap();
+        let expected = "preset dev of /p is trusted as 0123456789ab:\n  npm run dev\\u{1b}[2J\n  in /p\n";
+        assert_eq!(memory.text(), expected);
+    }
+
+    #[test]
+    fn a_list_has_one_row_for_each_with_what_it_runs() {
+        let memory = Memory::default();
+        memory.output().table(&table(&[view()], 3000)).unwrap();
+        let expected = "DIGEST        PROJECT  PRESET  AGE  COMMAND\n\
+                        0123456789ab  /p       dev     2s   npm run dev\\u{1b}[2J\n";
+        assert_eq!(memory.text(), expected);
+    }
+}

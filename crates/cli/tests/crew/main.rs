@@ -1,0 +1,49 @@
+//! What agents may start and what they share, end to end: over the real socket, asked for by real `qd` inside of real
+//! runs. Each test is named after the row of the guarantee or hazard it proves.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+
+mod inside;
+mod pads;
+mod presets;
+mod trust;
+
+use std::path::PathBuf;
+
+use proto::request::{GiveAnswer, Nothing};
+use proto::{Failure, Reply, Request};
+use testkit::Stage;
+
+const QD: &str = env!("CARGO_BIN_EXE_qd");
+
+/// A daemon, and beside it a project with these presets.
+fn project(text: &str) -> (Stage, PathBuf) {
+    let stage = Stage::start(QD);
+    let app = stage.root().canonicalize().unwrap().join("app");
+    std::fs::create_dir_all(app.join("web")).unwrap();
+    std::fs::write(app.join(".quarterdeck.toml"), text).unwrap();
+    (stage, app)
+}
+
+/// Asks for something as a person.
+fn ask(stage: &Stage, request: Request) -> Result<Reply, Failure> {
+    let told = format!("{request:?}");
+    match stage.client().call(request) {
+        Ok(reply) => Ok(reply),
+        Err(client::ClientError::Failed(failure)) => Err(failure),
+        Err(error) => stage.fail(&format!("{told}: {error}")),
+    }
+}
+
+/// Answers an item as a person.
+fn answer(stage: &Stage, item: u64, choice: &str) {
+    ask(stage, Request::Answer(GiveAnswer { item, choice: choice.to_owned() })).unwrap();
+}
+
+/// The items that wait for a person.
+fn items(stage: &Stage) -> Vec<proto::agent::InboxItem> {
+    match ask(stage, Request::Inbox(Nothing {})).unwrap() {
+        Reply::Inbox(items) => items,
+        other => stage.fail(&format!("inbox was answered with {other:?}")),
+    }
+}

@@ -1,0 +1,181 @@
+//! Callers that live inside a process: a shell there that runs what the test types, and a client there that may say
+//! anything. Owns both; refuses pretending: whoever calls is a real descendant of a real holder.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use proto::agent::ItemKind;
+use proto::request::{GiveAnswer, Nothing, Spawn};
+use proto::{Kind, Places, Reply, Request};
+use serde_json::{Value, json};
+use testkit::{Stage, TestDaemon, child};
+
+use crate::QD;
+
+/// Each line typed is a command; its output and its code are left in files, the code last.
+const SHELL: &str = "stty -echo; cd \"$1\"; n=0; echo ready; while IFS= read -r line; do \
+    sh -c \"$line\" > $n.out 2>&1; echo $? > $n.code; echo \"done $n\"; n=$((n+1)); done";
+
+/// Sends the lines of a file one by one and keeps the line that comes back for each.
+const RAW: &str = r#"use Socket;
+my ($path, $in, $out) = @ARGV;
+socket(S, AF_UNIX, SOCK_STREAM, 0) or die "no socket";
+connect(S, sockaddr_un($path)) or die "no connection";
+open(I, "<", $in) or die "nothing to say";
+my @asked = <I>;
+open(O, ">", "$out.new") or die "nowhere to write";
+for my $line (@asked) {
+    syswrite(S, $line) == length($line) or die "not taken";
+    my $answer = <S>;
+    defined $answer or die "the daemon closed the connection";
+    print O $answer;
+}
+close(O);
+rename("$out.new", $out);
+"#;
+
+/// A process in which commands of the test are run as a shell would run them there.
+pub(crate) struct Inside<'a> {
+    daemon: &'a TestDaemon,
+    pub(crate) directory: PathBuf,
+    next: u32,
+}
+
+/// Waits until a process has asked for leave to start something, and gives it once.
+pub(crate) fn allow(daemon: &TestDaemon) {
+    let item = testkit::census::eventually("somebody to ask for leave", || {
+        let Ok(Reply::Inbox(items)) = daemon.client().call(Request::Inbox(Nothing {})) else { return None };
+        items.into_iter().find(|item| item.kind == ItemKind::Trust)
+    });
+    let choice = "allow_once".to_owned();
+    daemon.client().call(Request::Answer(GiveAnswer { item: item.item, choice })).unwrap();
+}
+
+/// A daemon, not started yet, that knows an agent called `shell`: its program is a shell that does what it is told.
+pub(crate) fn with_shell_agents() -> Stage {
+    let daemon = TestDaemon::without_start(QD);
+    let agents = daemon.places().config.join("agents");
+    DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
+    std::fs::write(
+        agents.join("shell.toml"),
+        format!("argv = [\"sh\", \"-c\", {}, \"shell\"]\n", json!(SHELL)),
+    )
+    .unwrap();
+    Stage::around(daemon)
+}
+
+impl<'a> Inside<'a> {
+    /// A command, with the variables that lead a `qd` to this daemon.
+    pub(crate) fn command(stage: &'a Stage, name: &str) -> Self {
+        let exports: String = stage
+            .variables()
+            .iter()
+            .map(|(name, value)| format!("export {name}='{}'; ", value.display()))
+            .collect();
+        Self::begin(stage, name, |directory| {
+            let mut argv = child::shell(&format!("{exports}{SHELL}"));
+            argv.extend(["sh".to_owned(), directory]);
+            stage.spec(name, argv)
+        })
+    }
+
+    /// An agent of a daemon [`with_shell_agents`].
+    pub(crate) fn agent(stage: &'a Stage, name: &str) -> Self {
+        Self::begin(stage, name, |directory| {
+            let spec = stage.spec(name, vec!["shell".to_owned(), directory]);
+            Spawn { kind: Kind::Agent, ..spec }
+        })
+    }
+
+    fn begin(stage: &'a Stage, name: &str, spec: impl FnOnce(String) -> Spawn) -> Self {
+        let directory = stage.root().join(name);
+        std::fs::create_dir(&directory).unwrap();
+        stage.spawn_as(spec(directory.display().to_string()));
+        stage.wait_pattern(name, "ready");
+        Self { daemon: stage, directory, next: 0 }
+    }
+
+    /// Its process's name.
+    pub(crate) fn name(&self) -> &str {
+        self.directory.file_name().unwrap().to_str().unwrap()
+    }
+
+    /// Its program was started again: the files are written anew.
+    pub(crate) fn restarted(&mut self) {
+        self.next = 0;
+        self.daemon.wait_pattern(self.name(), "ready");
+    }
+
+    /// Runs a command there; its exit code and what it said.
+    pub(crate) fn run(&mut self, command: &str) -> (i32, String) {
+        let n = self.next;
+        self.next += 1;
+        let name = self.name().to_owned();
+        assert!(self.daemon.qd(&["send", &name, command]).status.success());
+        self.daemon.wait_pattern(&name, &format!("done {n}\\b"));
+        let read = |end: &str| std::fs::read_to_string(self.directory.join(format!("{n}.{end}"))).unwrap();
+        (read("code").trim().parse().unwrap(), read("out"))
+    }
+
+    /// Runs `qd --json` there, which must succeed.
+    pub(crate) fn json(&mut self, arguments: &str) -> Value {
+        let (code, out) = self.run(&format!("'{QD}' --json {arguments}"));
+        assert_eq!(code, 0, "{out}");
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+    }
+
+    /// Leaves a job behind that runs this once there is a file `go`. It has left the terminal's session by then: the end of
+    /// the program hangs up on it no more.
+    pub(crate) fn stay_behind(&mut self, command: &str) {
+        let job = format!("touch begun; until [ -e go ]; do sleep 0.01; done; {command}");
+        let (code, out) = self.run(&format!(
+            "setsid sh -c \"{job}\" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"
+        ));
+        assert_eq!(code, 0, "{out}");
+    }
+
+    /// Has something started from there, which a person allows.
+    pub(crate) fn spawn(&mut self, arguments: &str) -> Value {
+        let (code, out) = self.run(&format!("'{QD}' spawn {arguments}"));
+        assert_ne!(code, 0, "nobody allowed it yet: {out}");
+        allow(self.daemon);
+        self.json(&format!("spawn {arguments}"))
+    }
+
+    /// Says these things on one connection from there; the answers in order.
+    pub(crate) fn say(&mut self, lines: &[Value]) -> Vec<Value> {
+        let command = self.saying(lines);
+        let (code, out) = self.run(&command);
+        assert_eq!(code, 0, "{out}");
+        self.answers()
+    }
+
+    /// A command that says these things and leaves the answers in a file.
+    pub(crate) fn saying(&self, lines: &[Value]) -> String {
+        let (script, asked) = (self.directory.join("raw.pl"), self.directory.join("asked"));
+        std::fs::write(&script, RAW).unwrap();
+        std::fs::write(&asked, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        let socket = Places::below(self.daemon.root()).socket();
+        let words = [&script, &socket, &asked, &self.directory.join("answers")]
+            .map(|path| format!(" '{}'", path.display()));
+        format!("perl{}", words.concat())
+    }
+
+    /// What such a command has left.
+    pub(crate) fn answers(&self) -> Vec<Value> {
+        let path = self.directory.join("answers");
+        let text = testkit::census::eventually("the answers", || std::fs::read_to_string(&path).ok());
+        std::fs::remove_file(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The file with its token and the token itself.
+    pub(crate) fn token(&self) -> (PathBuf, String) {
+        let process = self.daemon.process(self.name());
+        let launches = self.daemon.places().runtime.join("launch");
+        let path = launches.join(format!("{}.{}", process.id, process.run)).join("token");
+        let token = std::fs::read_to_string(&path).unwrap();
+        (path, token)
+    }
+}

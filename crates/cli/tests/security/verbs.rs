@@ -1,0 +1,142 @@
+//! Every verb of the door, for tests of who may none of them. Owns the list; refuses being incomplete.
+
+use proto::agent::MailId;
+use proto::crew::Right;
+use proto::request::{
+    Ask, AskReceipt, AskResult, Attach, Attention, Audit, ChangeTimer, CheckManifest, Close, Distrust,
+    Explain, Follow, GiveAnswer, Grant, Hook, Input, Kill, Nothing, Pad, PadAct, Ports, Presets, Read,
+    Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, Select, SetTimer, Shutdown, SizeWish,
+    Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, Until, View, Wait, Write,
+};
+use serde_json::json;
+use testkit::child;
+
+/// Every verb of the door once, about a process called `sibling`. A verb that is added does not compile until it is here.
+pub(crate) fn every_verb() -> Vec<Request> {
+    std::iter::successors(Some(Request::Status(Nothing {})), following).collect()
+}
+
+/// The verb after this one.
+fn following(request: &Request) -> Option<Request> {
+    let target = || Target::from("sibling");
+    Some(match request {
+        Request::Status(_) => {
+            Request::Spawn(Box::new(Spawn { argv: child::run_for_ever(), ..Spawn::default() }))
+        }
+        Request::Spawn(_) => Request::List(Nothing {}),
+        Request::List(_) => Request::Read(Read {
+            target: target(),
+            mode: Default::default(),
+            since: None,
+            limit: None,
+            join: false,
+        }),
+        Request::Read(_) => {
+            Request::Search(Search { target: target(), pattern: "x".to_owned(), limit: None })
+        }
+        Request::Search(_) => Request::Wait(wait(target())),
+        Request::Wait(_) => Request::Write(Write {
+            target: target(),
+            input: Input::Text("x".to_owned()),
+            submit: false,
+            timeout_ms: None,
+        }),
+        Request::Write(_) => Request::Resize(Resize { target: target(), size: SizeWish::default() }),
+        Request::Resize(_) => Request::Kill(Kill { target: target(), signal: None, grace_ms: None }),
+        Request::Kill(_) => Request::Close(Close { target: target(), keep_background: false }),
+        Request::Close(_) => Request::Restart(Restart { target: target() }),
+        Request::Restart(_) => Request::Rename(Rename { target: target(), name: "mine".to_owned() }),
+        Request::Rename(_) => Request::Attach(Attach {
+            target: target(),
+            size: SizeWish::default(),
+            read_only: true,
+            policy: None,
+            take_over: false,
+        }),
+        Request::Attach(_) => Request::View(View::Repaint(Nothing {})),
+        Request::View(_) => Request::Follow(Follow { target: target(), from: None, live: false }),
+        Request::Follow(_) => Request::Subscribe(Nothing {}),
+        Request::Subscribe(_) => Request::Tell(Tell {
+            target: target(),
+            text: "x".to_owned(),
+            key: None,
+            wait_ms: None,
+            expires_ms: None,
+        }),
+        Request::Tell(_) => Request::Receipt(AskReceipt { mail: MailId(1) }),
+        Request::Receipt(_) => Request::Result(AskResult { target: target(), turn: None }),
+        Request::Result(_) => Request::Explain(Explain { target: target() }),
+        Request::Explain(_) => Request::Inbox(Nothing {}),
+        Request::Inbox(_) => Request::Answer(GiveAnswer { item: 1, choice: "1".to_owned() }),
+        Request::Answer(_) => Request::Resume(Resume { target: target(), session: None }),
+        Request::Resume(_) => Request::Hook(Hook { payload: json!({}), event: None }),
+        Request::Hook(_) => Request::Agents(Nothing {}),
+        Request::Agents(_) => {
+            Request::CheckManifest(CheckManifest { text: String::new(), name: "x".to_owned() })
+        }
+        Request::CheckManifest(_) => Request::Sample(Sample { target: target(), state: None }),
+        Request::Sample(_) => Request::WhoAmI(Nothing {}),
+        Request::WhoAmI(_)
+        | Request::SetTimer(_)
+        | Request::Timers(_)
+        | Request::ChangeTimer(_)
+        | Request::Pad(_)
+        | Request::Ask(_)
+        | Request::Attention(_)
+        | Request::Select(_)
+        | Request::Ports(_)
+        | Request::Grant(_)
+        | Request::Revoke(_)
+        | Request::Grants(_)
+        | Request::Presets(_)
+        | Request::Trust(_)
+        | Request::Distrust(_)
+        | Request::Trusted(_)
+        | Request::Audit(_)
+        | Request::Shutdown(_)
+        | Request::Hello(_) => return following_in_crew(request),
+    })
+}
+
+fn wait(target: Target) -> Wait {
+    Wait {
+        targets: vec![target],
+        until: Until::Exit(Nothing {}),
+        quantifier: Default::default(),
+        since: None,
+        timeout_ms: Some(1),
+    }
+}
+
+/// The same for the verbs by which agents lead agents.
+fn following_in_crew(request: &Request) -> Option<Request> {
+    let target = || Target::from("sibling");
+    Some(match request {
+        Request::WhoAmI(_) => Request::SetTimer(SetTimer {
+            owner: None,
+            when: TimerWhen::After(1),
+            body: String::new(),
+            label: None,
+            key: None,
+        }),
+        Request::SetTimer(_) => Request::Timers(Nothing {}),
+        Request::Timers(_) => Request::ChangeTimer(ChangeTimer { timer: 1, change: TimerChange::Cancel }),
+        Request::ChangeTimer(_) => Request::Pad(Pad { project: None, act: PadAct::List(Nothing {}) }),
+        Request::Pad(_) => Request::Ask(Ask { question: "x".to_owned(), options: Vec::new() }),
+        Request::Ask(_) => Request::Attention(Attention { reason: "x".to_owned() }),
+        Request::Attention(_) => Request::Select(Select { target: target() }),
+        Request::Select(_) => Request::Ports(Ports { target: target() }),
+        Request::Ports(_) => Request::Grant(Grant { to: target(), right: Right::Read, over: target() }),
+        Request::Grant(_) => Request::Revoke(Revoke { grant: 1 }),
+        Request::Revoke(_) => Request::Grants(Nothing {}),
+        Request::Grants(_) => Request::Presets(Presets::default()),
+        Request::Presets(_) => {
+            Request::Trust(Trust { project: None, what: TrustWhat::Preset("x".to_owned()) })
+        }
+        Request::Trust(_) => Request::Distrust(Distrust { digest: "x".to_owned() }),
+        Request::Distrust(_) => Request::Trusted(Nothing {}),
+        Request::Trusted(_) => Request::Audit(Audit::default()),
+        Request::Audit(_) => Request::Shutdown(Shutdown { kill: true }),
+        _ => return None,
+    })
+}

@@ -1,0 +1,199 @@
+//! Real programs that lead real programs: each calls our tools by its own model's word, is woken by what its crew does,
+//! and takes its crew with it when it goes. What a leader learns is read where its model reads it: in the next request.
+
+use proto::AgentState;
+use proto::request::Until;
+use serde_json::{Value, json};
+use testkit::model::{Api, ModelRequest};
+use testkit::vendor::Vendor;
+
+use crate::leading_stage::{LEAD, Leading, call};
+
+/// A turn's first request, whose prompt begins like this.
+fn begins<'a>(api: Api, head: &'a str) -> impl Fn(&ModelRequest) -> bool + 'a {
+    move |request| request.api == api && request.position == 0 && request.prompt.starts_with(head)
+}
+
+/// A turn that a finished MCP task with this result began.
+fn is_told_by_task<'a>(result: &'a str) -> impl Fn(&ModelRequest) -> bool + 'a {
+    move |request| {
+        let last = request.texts.last().map_or("", String::as_str);
+        request.api == Api::Messages && last.contains("<task-notification>") && last.contains(result)
+    }
+}
+
+/// What the leader is told at the end of its first turn: who it is, by its nonce.
+fn nonce(results: &[String]) -> String {
+    let told = results.iter().find_map(|result| result.split_once("\"nonce\":\"")).unwrap().1;
+    told.split('"').next().unwrap().to_owned()
+}
+
+/// The head, the body with its marks, and who rests: what a timer that fired looks like.
+fn is_woken_once(stage: &Leading, api: Api, nonce: &str, rests: &str) {
+    let head = format!("[timer:1 {nonce}]\n│ @tool ");
+    let woken = stage.request("for a timer", begins(api, &head));
+    if !woken.prompt.contains(&format!("\n│ {rests}: idle")) {
+        stage.fail(&format!("the timer says {:?}", woken.prompt));
+    }
+    let times = stage.server.submissions("[timer:");
+    if times != 1 {
+        stage.fail(&format!("the timer woke the leader {times} times"));
+    }
+}
+
+fn lines(lines: &[String]) -> String {
+    lines.join("\n")
+}
+
+#[test]
+fn claude_leads_codex_and_opencode_and_is_woken_by_tasks_and_a_timer() {
+    let own = |tool: &str, arguments: Value| call(Vendor::Claude, tool, arguments);
+    let when_woken = lines(&[
+        own("get_result", json!({"process": "cod"})),
+        own("get_result", json!({"process": "open"})),
+        own("scratchpad_write", json!({"pad": "findings", "content": "both have answered\n"})),
+        own("close_process", json!({"process": "cod"})),
+        own("close_process", json!({"process": "open"})),
+        "@say all-closed".to_owned(),
+    ]);
+    let work = |gate: &str, answer: &str| format!("@gate {gate}\n@say {answer}");
+    let script = lines(&[
+        own("whoami", json!({})),
+        own("spawn_agent", json!({"agent": "codex", "name": "cod"})),
+        own(
+            "spawn_agent",
+            json!({"agent": "opencode", "name": "open", "instructions": work("one", "first-opencode")}),
+        ),
+        "@say away".to_owned(),
+        "@when <task-notification>".to_owned(),
+        own("send_message", json!({"target": "cod", "message": work("two", "first-codex"), "wait": 40})),
+        own(
+            "timer_fire_when_idle_any",
+            json!({"processes": ["cod", "open"], "max_wait": 600, "body": when_woken}),
+        ),
+        "@say sent".to_owned(),
+    ]);
+
+    let stage = Leading::by(Vendor::Claude);
+    let turn = stage.tell(&script);
+    stage.wait(LEAD, Until::Turn(turn));
+    assert_eq!(stage.names(), ["cod", LEAD, "open"]);
+    assert_eq!((stage.parent("cod").as_deref(), stage.parent("open").as_deref()), (Some(LEAD), Some(LEAD)));
+    stage.request("opencode's instructions", begins(Api::Chat, "[orchestrator lead "));
+
+    // Nobody types: the leader's own program begins a turn with the task's result.
+    stage.server.open("one");
+    stage.answered("about opencode's answer", is_told_by_task("\"text\":\"first-opencode\""));
+    let sent = stage.answered("about the timer", |request| {
+        is_told_by_task("first-opencode")(request) && request.position == 2
+    });
+    assert!(sent.results[1].contains("\"name\":\"cod\""), "{:?}", sent.results);
+    assert!(sent.results[2].contains("server-side task"), "{:?}", sent.results);
+    assert!(sent.results[3].contains("\"status\":\"submitted\""), "{:?}", sent.results);
+    assert!(sent.results[4].contains("\"kind\":\"idle_any\""), "{:?}", sent.results);
+    stage.request("codex's message", begins(Api::Responses, "[orchestrator lead "));
+
+    stage.wait(LEAD, Until::State(vec![AgentState::Idle]));
+    stage.server.open("two");
+    let last = stage.answered("after all was closed", |request| {
+        request.prompt.starts_with("[timer:") && request.position == 5
+    });
+    is_woken_once(&stage, Api::Messages, &nonce(&last.results), "cod");
+    let told = &last.results[5..];
+    for (result, expected) in told.iter().zip([
+        "\"text\":\"first-codex\"",
+        "\"text\":\"first-opencode\"",
+        "\"revision\":1",
+        "\"closed\":true",
+        "\"closed\":true",
+    ]) {
+        assert!(result.contains(expected), "{expected} is not in {told:#?}");
+    }
+    assert_eq!(stage.names(), [LEAD]);
+    assert_eq!(stage.pad("findings"), ("both have answered\n".to_owned(), LEAD.to_owned()));
+    stage.close();
+}
+
+#[test]
+fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
+    let own = |tool: &str, arguments: Value| call(Vendor::Codex, tool, arguments);
+    let work = |gate: &str, answer: &str| format!("@gate {gate}\n@say {answer}");
+    let when_woken = lines(&[
+        own("get_result", json!({"process": "cla"})),
+        own("get_result", json!({"process": "gem"})),
+        own("send_message", json!({"target": "cla", "message": work("three", "second-claude"), "wait": 40})),
+        own("wait_for_state", json!({"processes": ["cla"], "states": ["idle", "error"]})),
+        own("get_result", json!({"process": "cla"})),
+        own("scratchpad_append", json!({"pad": "findings", "text": "both have answered\n"})),
+        own("close_process", json!({"process": "cla"})),
+        own("close_process", json!({"process": "gem"})),
+        "@say all-closed".to_owned(),
+    ]);
+    let script = lines(&[
+        own("whoami", json!({})),
+        own("spawn_agent", json!({"agent": "claude", "name": "cla", "instructions": work("one", "first-claude")})),
+        own("spawn_agent", json!({"agent": "gemini", "name": "gem", "instructions": work("two", "first-gemini")})),
+        own(
+            "timer_fire_when_idle_all",
+            json!({"processes": ["cla", "gem"], "max_wait": 600, "body": when_woken}),
+        ),
+        "@say away".to_owned(),
+    ]);
+
+    let stage = Leading::by(Vendor::Codex);
+    let turn = stage.tell(&script);
+    stage.wait(LEAD, Until::Turn(turn));
+    assert_eq!(stage.names(), ["cla", "gem", LEAD]);
+    stage.request("claude's instructions", begins(Api::Messages, "[orchestrator lead "));
+    stage.server.open("one");
+    stage.request("gemini's instructions", begins(Api::Generate, "[orchestrator lead "));
+    stage.server.open("two");
+
+    // A client without tasks waits within its call.
+    let waits = |request: &ModelRequest| request.prompt.starts_with("[timer:") && request.position == 3;
+    stage.answered("with a wait", waits);
+    stage.server.open("three");
+    let last = stage.answered("after all was closed", |request| {
+        request.prompt.starts_with("[timer:") && request.position == 8
+    });
+    is_woken_once(&stage, Api::Responses, &nonce(&last.results), "cla");
+    let told = &last.results[4..];
+    for (result, expected) in told.iter().zip([
+        "\"text\":\"first-claude\"",
+        "first-gemini",
+        "\"status\":\"submitted\"",
+        "\"status\":\"satisfied\"",
+        "\"text\":\"second-claude\"",
+        "\"revision\":1",
+        "\"closed\":true",
+        "\"closed\":true",
+    ]) {
+        assert!(result.contains(expected), "{expected} is not in {told:#?}");
+    }
+    assert_eq!(stage.names(), [LEAD]);
+    assert_eq!(stage.pad("findings"), ("both have answered\n".to_owned(), LEAD.to_owned()));
+    stage.close();
+}
+
+#[test]
+fn an_agent_that_is_led_leads_another_and_all_go_with_the_first() {
+    let leaf = lines(&[
+        call(Vendor::Claude, "send_message", json!({"target": "mid", "message": "@say heard-leaf"})),
+        "@say first-leaf".to_owned(),
+    ]);
+    let mid = lines(&[
+        call(Vendor::Codex, "spawn_agent", json!({"agent": "claude", "name": "leaf", "instructions": leaf})),
+        "@say first-mid".to_owned(),
+    ]);
+    let script = lines(&[
+        call(Vendor::Claude, "spawn_agent", json!({"agent": "codex", "name": "mid", "instructions": mid})),
+        "@say away".to_owned(),
+    ]);
+    let stage = Leading::by(Vendor::Claude);
+    stage.tell(&script);
+    let heard = stage.answered("about the last one's message", begins(Api::Responses, "[sub-agent:leaf "));
+    assert!(heard.prompt.ends_with("]\n│ @say heard-leaf"), "{:?}", heard.prompt);
+    assert_eq!(stage.parent("leaf").as_deref(), Some("mid"));
+    assert_eq!(stage.parent("mid").as_deref(), Some(LEAD));
+    stage.close();
+}

@@ -1,0 +1,141 @@
+//! The verbs by which agents lead agents and people keep the leash, through the real program: what it asks for, against
+//! a daemon that the test speaks for, and what comes of it, against a real one.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+
+mod asking;
+mod editing;
+mod pads;
+mod rights;
+mod spoken;
+mod starting;
+mod timers;
+mod trust;
+
+use std::cell::Cell;
+use std::process::Output;
+
+use proto::Kind;
+use proto::request::Spawn;
+use serde_json::Value;
+use testkit::{Crew, Stage};
+
+const QD: &str = env!("CARGO_BIN_EXE_qd");
+const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
+
+/// An agent that is a shell: it asks for what the test types, and takes no messages.
+const SHELLED: &str = r"
+argv = ['/bin/sh']
+version_argv = ['/bin/true']
+
+[composer]
+region = 'bottom(3)'
+prompt = '^never> (?<text>.*)$'
+
+[[rule]]
+id = 'ready'
+region = 'bottom(3)'
+pattern = '.'
+verdict = 'idle'
+";
+
+fn crew() -> Crew {
+    Crew::start(QD, AGENT)
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// What `qd` printed, after it succeeded.
+fn told(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// A shell in a process of the daemon: what it runs, a process asks for.
+struct Inside<'a> {
+    stage: &'a Stage,
+    name: &'static str,
+    count: Cell<u32>,
+}
+
+/// What became of a command in there.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    /// Its output as JSON; it must have succeeded.
+    fn json(&self) -> Value {
+        assert_eq!(self.code, 0, "{}", self.err);
+        serde_json::from_str(&self.out).unwrap()
+    }
+
+    /// The error it printed as JSON, with its exit code.
+    fn error(&self) -> (i32, Value) {
+        let all: Value = serde_json::from_str(&self.err).unwrap_or_else(|_| panic!("{}", self.err));
+        (self.code, all["error"].clone())
+    }
+}
+
+impl<'a> Inside<'a> {
+    /// In a command.
+    fn start(stage: &'a Stage, name: &'static str) -> Self {
+        Self::start_as(stage, name, |script| {
+            stage.run(name, testkit::child::shell(script));
+        })
+    }
+
+    /// In an agent, whose program is the shell.
+    fn start_agent(crew: &'a Crew, name: &'static str) -> Self {
+        let manifest = crew.places().config.join("agents").join("shelled.toml");
+        std::fs::write(manifest, SHELLED).unwrap();
+        Self::start_as(crew, name, |script| {
+            let argv = ["shelled", "-c", script].map(str::to_owned).to_vec();
+            crew.spawn_as(Spawn { kind: Kind::Agent, ..crew.spec(name, argv) });
+        })
+    }
+
+    /// In whatever `launch` makes of the script, in the test's own directory.
+    fn start_as(stage: &'a Stage, name: &'static str, launch: impl FnOnce(&str)) -> Self {
+        let exports: String = stage
+            .variables()
+            .iter()
+            .map(|(name, value)| format!("export {name}='{}'; ", value.display()))
+            .collect();
+        let script = format!("{exports}stty -echo; echo inside; exec sh");
+        launch(&script);
+        stage.wait_pattern(name, "inside");
+        Self { stage, name, count: Cell::new(0) }
+    }
+
+    /// Begins `qd` with these words, as a shell reads them.
+    fn begin(&self, words: &str) -> u32 {
+        self.count.set(self.count.get() + 1);
+        let number = self.count.get();
+        let file = format!("{}.{number}", self.name);
+        let line = format!("'{QD}' {words} > {file}.out 2> {file}.err; echo over-$(({number}+0)):$?\n");
+        self.stage.type_text(self.name, &line);
+        number
+    }
+
+    /// What became of it.
+    fn end(&self, number: u32) -> Ran {
+        let waited = self.stage.wait_pattern(self.name, &format!("over-{number}:[0-9]+"));
+        let line = waited.satisfied.first().and_then(|one| one.text.clone()).unwrap();
+        let code = line.rsplit(':').next().unwrap().trim().parse().unwrap();
+        let read = |ending: &str| {
+            std::fs::read_to_string(self.stage.root().join(format!("{}.{number}.{ending}", self.name)))
+                .unwrap()
+        };
+        Ran { code, out: read("out"), err: read("err") }
+    }
+
+    /// Runs `qd` with these words to its end.
+    fn qd(&self, words: &str) -> Ran {
+        self.end(self.begin(words))
+    }
+}

@@ -1,0 +1,119 @@
+//! The audit log at the door: who reads it, and what of the door's own doings goes into it.
+//!
+//! Owns the rows that no decision of the engine brings: calls of nobody, bytes that were typed. Refuses texts: rows say how
+//! much, never what.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::{Answer, AuditNote, Caller, Command, Located, RunKey, Verb};
+use proto::request::Audit;
+use proto::{ErrorCode, Failure, Reply};
+
+use super::connection::Client;
+use super::dispatch::unexpected;
+
+/// What the log says; people only.
+pub(super) async fn audit(client: &Client, wish: Audit) -> Result<Reply, Failure> {
+    permit(client, Verb::Administer).await?;
+    Ok(Reply::Audit(client.door.records.audit_page(wish).await?))
+}
+
+/// Whether the caller may do something without a target that the engine itself does not do.
+pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
+    match client.door.desk.ask(client.caller, Command::Permit(verb)).await? {
+        Answer::Reply(_) => Ok(()),
+        Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("permit")),
+    }
+}
+
+/// Nobody may nothing: what such a caller is told, once it is written down.
+pub(super) async fn turn_away(client: &Client, verb: &'static str) -> Failure {
+    refused(client, verb, ErrorCode::Unauthorized, "nobody may nothing").await;
+    Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
+        .hint("call from a shell of the user who runs Quarterdeck")
+}
+
+/// Writes down what the door itself has refused.
+pub(super) async fn refused(client: &Client, verb: &'static str, code: ErrorCode, why: &str) {
+    client.door.records.note(refusal(client.caller, verb, None, code, why)).await;
+}
+
+/// The same about somebody.
+pub(super) async fn refused_to(client: &Client, verb: &'static str, run: RunKey, code: ErrorCode, why: &str) {
+    client.door.records.note(refusal(client.caller, verb, Some(run), code, why)).await;
+}
+
+fn refusal(caller: Caller, verb: &'static str, run: Option<RunKey>, code: ErrorCode, why: &str) -> AuditNote {
+    let word = serde_json::to_value(code).ok().and_then(|word| word.as_str().map(str::to_owned));
+    let (target, decision) = (run.map(|run| run.process.to_string()), word.unwrap_or_default());
+    AuditNote { caller: Some(caller), verb, target, decision, detail: why.to_owned() }
+}
+
+/// A program that attaches may type from then on. People's own keys are their own business.
+pub(super) async fn attached(client: &Client, located: &Located, is_read_only: bool) {
+    if client.caller == Caller::Human {
+        return;
+    }
+    let detail = if is_read_only { "watching" } else { "typing" };
+    client.door.records.note(deed(client.caller, "attach", located.run, detail.to_owned())).await;
+}
+
+fn deed(caller: Caller, verb: &'static str, run: RunKey, detail: String) -> AuditNote {
+    let (target, decision) = (Some(run.process.to_string()), "allowed".to_owned());
+    AuditNote { caller: Some(caller), verb, target, decision, detail }
+}
+
+/// How much one call has typed. Whatever becomes of the call, it is written down: when it settles, or when it is given up
+/// because its client went.
+pub(super) struct Typed<'a> {
+    client: &'a Client,
+    run: RunKey,
+    /// Reached the terminal.
+    written: AtomicU64,
+    /// On its way; it may yet reach the terminal.
+    under_way: AtomicU64,
+}
+
+impl<'a> Typed<'a> {
+    pub(super) fn begin(client: &'a Client, run: RunKey) -> Self {
+        Self { client, run, written: AtomicU64::new(0), under_way: AtomicU64::new(0) }
+    }
+
+    /// So many bytes are handed over.
+    pub(super) fn hand_over(&self, bytes: u64) {
+        self.under_way.store(bytes, Ordering::Relaxed);
+    }
+
+    /// So many of them reached the terminal.
+    pub(super) fn arrived(&self, bytes: u64) {
+        self.under_way.store(0, Ordering::Relaxed);
+        self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Writes it down, if there is anything.
+    pub(super) async fn settle(&self) {
+        if let Some(note) = self.note() {
+            self.client.door.records.note(note).await;
+        }
+    }
+
+    /// What there is to be written down, once.
+    fn note(&self) -> Option<AuditNote> {
+        let (written, under_way) =
+            (self.written.swap(0, Ordering::Relaxed), self.under_way.swap(0, Ordering::Relaxed));
+        let detail = match (written, under_way) {
+            (0, 0) => return None,
+            (written, 0) => format!("{written} bytes"),
+            (written, more) => format!("{written} bytes and up to {more} more"),
+        };
+        Some(deed(self.client.caller, "write", self.run, detail))
+    }
+}
+
+impl Drop for Typed<'_> {
+    fn drop(&mut self) {
+        if let Some(note) = self.note() {
+            self.client.door.records.note_soon(note);
+        }
+    }
+}

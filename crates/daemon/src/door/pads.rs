@@ -1,0 +1,123 @@
+//! `pad`: scratchpads of a project.
+//!
+//! Owns the words for what went wrong with one. Refuses names that could lead elsewhere before a file is touched, and a
+//! process any project but its own.
+
+use proto::crew::{PadEntry, PadOutcome};
+use proto::request::{Pad, PadAct};
+use proto::{ErrorCode, Failure, Reply};
+use store::{PadError, PadName, Pads, Revision, StoreError};
+
+use super::connection::Client;
+use super::trust::{blocking, standing};
+
+/// Who a process may not be taken for.
+const TAKEN: [&str; 2] = ["human", "editor"];
+
+/// Reads or changes scratchpads.
+pub(super) async fn pad(client: &Client, wish: Pad) -> Result<Reply, Failure> {
+    let standing = standing(client, "pad", wish.project).await?;
+    let is_taken = client.caller != engine::Caller::Human && TAKEN.contains(&standing.name.as_str());
+    let author = if is_taken { format!("process-{}", standing.name) } else { standing.name };
+    let (pads, project) = (client.door.pads.clone(), standing.site.project.key);
+    blocking(move || act(&pads, &project, &author, wish.act).map(Reply::Pad)).await
+}
+
+fn act(pads: &Pads, project: &str, author: &str, act: PadAct) -> Result<PadOutcome, Failure> {
+    let changed = |name: PadName, revision| PadOutcome::Changed { name: name.to_string(), revision };
+    match act {
+        PadAct::List(_) => {
+            let all = pads.list(project).map_err(|error| failure("name", error))?;
+            Ok(PadOutcome::Listed(all.into_iter().map(|(name, revision)| entry(&name, revision)).collect()))
+        }
+        PadAct::Read { name, revision } => {
+            let name = parse("name", &name)?;
+            let read = match revision {
+                Some(revision) => pads.read_revision(project, &name, revision),
+                None => pads.read(project, &name),
+            };
+            let pad = read.map_err(|error| failure("name", error))?;
+            let (name, revision) = (name.to_string(), pad.revision);
+            Ok(PadOutcome::Text { name, content: pad.content, revision, author: pad.author })
+        }
+        PadAct::Write { name, content, expected_revision } => {
+            let name = parse("name", &name)?;
+            let written = pads.write(project, &name, &content, author, expected_revision);
+            Ok(changed(name, written.map_err(|error| failure("content", error))?))
+        }
+        PadAct::Append { name, text } => {
+            let name = parse("name", &name)?;
+            let written = pads.append(project, &name, &text, author);
+            Ok(changed(name, written.map_err(|error| failure("text", error))?))
+        }
+        PadAct::Delete { name, expected_revision } => {
+            let name = parse("name", &name)?;
+            pads.delete(project, &name, author, expected_revision).map_err(|error| failure("name", error))?;
+            Ok(changed(name, 0))
+        }
+        PadAct::Rename { name, to } => {
+            let (name, to) = (parse("name", &name)?, parse("to", &to)?);
+            let revision = pads.rename(project, &name, &to, author).map_err(|error| failure("to", error))?;
+            Ok(changed(to, revision))
+        }
+        PadAct::History { name } => {
+            let name = parse("name", &name)?;
+            let all = pads.history(project, &name).map_err(|error| failure("name", error))?;
+            Ok(PadOutcome::History(all.into_iter().map(|revision| entry(&name, revision)).collect()))
+        }
+    }
+}
+
+fn entry(name: &PadName, revision: Revision) -> PadEntry {
+    let Revision { number, author, at, bytes, .. } = revision;
+    PadEntry { name: name.to_string(), revision: number, author, at, bytes }
+}
+
+fn parse(field: &str, name: &str) -> Result<PadName, Failure> {
+    name.parse().map_err(|why: store::BadPadName| Failure::invalid(field, why))
+}
+
+/// What a caller is told; `field` is the one that a refusal of its content is about.
+fn failure(field: &str, error: PadError) -> Failure {
+    let message = error.to_string();
+    match error {
+        PadError::NotFound(_) => Failure::new(ErrorCode::NotFound, message).hint("list them first"),
+        PadError::NoRevision(..) => {
+            Failure::new(ErrorCode::NotFound, message).hint("its history lists the revisions that are kept")
+        }
+        PadError::Conflict { current } => Failure::new(ErrorCode::Conflict, message)
+            .hint("read it, put the changes together and write with that revision")
+            .revision(current),
+        PadError::Taken(_) => Failure::new(ErrorCode::Conflict, message).hint("choose another name"),
+        PadError::TooLarge => Failure::invalid(field, message).hint("keep it in a file of the project"),
+        PadError::NotText(_) => {
+            Failure::invalid("name", message).hint("somebody else wrote it; move it away")
+        }
+        PadError::Store(StoreError::NoSpace { .. }) => {
+            Failure::new(ErrorCode::NoSpace, "no space left on the disk; the scratchpad is as it was")
+                .hint("free some and write again")
+        }
+        PadError::Store(StoreError::Refused { .. }) => Failure::invalid("name", message),
+        PadError::Store(_) => Failure::new(ErrorCode::Internal, message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f3_a_full_disk_is_told_by_its_own_code() {
+        let full = PadError::Store(StoreError::NoSpace { path: "/x".into() });
+        assert_eq!(failure("content", full).code, ErrorCode::NoSpace);
+    }
+
+    #[test]
+    fn a_bad_name_names_the_field_it_came_in() {
+        let root = tempfile::tempdir().unwrap();
+        let pads = Pads::new(&root.path().join("pads"));
+        let rename = PadAct::Rename { name: "ok".to_owned(), to: "../x".to_owned() };
+        let refused = act(&pads, "0123456789abcdef", "human", rename).unwrap_err();
+        assert!(refused.code == ErrorCode::InvalidArgs && refused.message.starts_with("to: "), "{refused:?}");
+    }
+}

@@ -1,0 +1,171 @@
+//! A project with presets, a list of commands, scripts and a search path, all of which a case may change.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use engine::Rule;
+use proto::request::Spawn;
+use proto::{Failure, Kind};
+
+use super::super::{Judged, judged};
+use crate::presets::Shelf;
+use crate::project::Site;
+
+/// What the project says.
+const FILE: &str = "\
+# What runs the tests.
+[preset.test]
+argv = [\"./run.sh\", \"--fast\"] # the quick ones
+working_dir = \"web\"
+ready = { pattern = \"ok\" }
+
+[preset.test.env]
+MODE = \"1\"
+
+# Something else.
+[preset.other]
+argv = [\"tool\", \"other\"]
+
+[preset.wrapped]
+argv = [\"sh\", \"run.sh\"]
+working_dir = \"web\"
+
+[preset.linked]
+argv = [\"tool\"]
+working_dir = \"here\"
+
+[policy]
+free = \"allow\"
+allow = [[\"tool\", \"check\"], [\"tool\", \"build\", \"*\"], [\"wrap\", \"*\"], [\"local\", \"go\"]]
+";
+
+/// Programs that run what they are given; here all of them are one.
+const WRAPPERS: [&str; 12] =
+    ["env", "sh", "bash", "git", "npx", "find", "xargs", "timeout", "nice", "nohup", "sudo", "wrap"];
+
+/// What becomes of a wish.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Without a question.
+    Allowed,
+    /// No warrant is needed at all.
+    Free,
+    /// A person is asked.
+    Asked,
+    /// It is refused for what it is.
+    Refused,
+    /// The rules forbid it.
+    Denied,
+}
+
+pub(super) struct Yard {
+    root: tempfile::TempDir,
+    pub(super) app: PathBuf,
+    pub(super) config: PathBuf,
+    pub(super) bin: PathBuf,
+}
+
+impl Yard {
+    pub(super) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let top = root.path().canonicalize().unwrap();
+        let yard = Self { app: top.join("app"), config: top.join("config"), bin: top.join("bin"), root };
+        for dir in ["app/web", "app/docs", "config/presets", "bin", "early", "elsewhere"] {
+            std::fs::create_dir_all(top.join(dir)).unwrap();
+        }
+        yard.write(".quarterdeck.toml", FILE);
+        yard.program(&yard.app.join("web/run.sh"), "#!/bin/sh\necho tests\n");
+        // No script: its content is nobody's business, only where it lies.
+        yard.program(&yard.bin.join("real-tool"), "\x7fELF tool");
+        yard.program(&yard.bin.join("other-tool"), "\x7fELF other");
+        symlink("real-tool", yard.bin.join("tool")).unwrap();
+        for name in WRAPPERS {
+            yard.program(&yard.bin.join(name), "\x7fELF wrapper");
+        }
+        yard.program(&yard.bin.join("local"), "\x7fELF local");
+        yard.link("docs", "here");
+        yard
+    }
+
+    pub(super) fn top(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap()
+    }
+
+    /// Writes a file of the project.
+    pub(super) fn write(&self, file: &str, text: &str) {
+        std::fs::write(self.app.join(file), text).unwrap();
+    }
+
+    /// Changes the project's file in one place, which must be there.
+    pub(super) fn edit(&self, from: &str, to: &str) {
+        let path = self.app.join(".quarterdeck.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{from}");
+        std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+    }
+
+    pub(super) fn program(&self, path: &Path, text: &str) {
+        drop(std::fs::remove_file(path));
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    /// Makes a link of the project lead here.
+    pub(super) fn link(&self, to: &str, name: &str) {
+        relink(Path::new(to), &self.app.join(name));
+    }
+
+    pub(super) fn preset(&self, name: &str) -> Spawn {
+        let cwd = Some(self.app.display().to_string());
+        Spawn { preset: Some(name.to_owned()), cwd, ..Spawn::default() }
+    }
+
+    pub(super) fn free(&self, argv: &[&str]) -> Spawn {
+        let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        Spawn { argv, cwd: Some(self.app.display().to_string()), ..Spawn::default() }
+    }
+
+    pub(super) fn agent(&self, argv: &[&str]) -> Spawn {
+        Spawn { kind: Kind::Agent, ..self.free(argv) }
+    }
+
+    /// The search path of what is started: a place that is empty at first, and the programs.
+    fn path(&self) -> String {
+        format!("{}:{}", self.top().join("early").display(), self.bin.display())
+    }
+
+    pub(super) fn judged(&self, spawn: Spawn) -> Result<Judged, Failure> {
+        judged(spawn, &self.config, Some(&self.path()))
+    }
+
+    /// A person trusts exactly this; and nothing else.
+    pub(super) fn trusted(&self, spawn: &Spawn) -> Vec<String> {
+        let order = self.judged(spawn.clone()).unwrap().order;
+        vec![order.warrant.expect("what is trusted has a warrant").digest]
+    }
+
+    /// A person trusts the project's list as it is.
+    pub(super) fn trusted_list(&self) -> Vec<String> {
+        let site = Site::of(&self.app).unwrap();
+        let policy = Shelf::read(&site, &self.config).policy;
+        vec![policy.digest(&site, Some(&self.path()))]
+    }
+
+    /// What becomes of a wish when these digests are trusted.
+    pub(super) fn verdict(&self, spawn: Spawn, trusted: &[String]) -> Verdict {
+        let Ok(Judged { order, listed }) = self.judged(spawn) else { return Verdict::Refused };
+        let Some(warrant) = order.warrant else { return Verdict::Free };
+        let is_known = |digest: &String| trusted.contains(digest);
+        match warrant.rule {
+            Rule::Deny => Verdict::Denied,
+            _ if is_known(&warrant.digest) || listed.as_ref().is_some_and(is_known) => Verdict::Allowed,
+            Rule::Ask | Rule::Allow => Verdict::Asked,
+        }
+    }
+}
+
+/// Makes a link lead elsewhere.
+pub(super) fn relink(to: &Path, link: &Path) {
+    drop(std::fs::remove_file(link));
+    symlink(to, link).unwrap();
+}

@@ -1,0 +1,195 @@
+//! `presets` and `trust`: what a project keeps, and what of it agents may start.
+//!
+//! Owns finding the project a caller means. Refuses trusting by name: what is trusted is what the files say at that
+//! moment, by its digest; and refuses a process another project than its own.
+
+use std::path::{Path, PathBuf};
+
+use engine::{Answer, Caller, Command, Rule, Warrant};
+use proto::crew::{PresetList, TrustView};
+use proto::request::{Presets, Trust, TrustWhat};
+use proto::{ErrorCode, Failure, Kind, Reply};
+
+use super::audit;
+use super::connection::Client;
+use super::dispatch::unexpected;
+use crate::presets::{Preset, Shelf};
+use crate::project::{self, Site};
+use crate::warrant::{self, Deed};
+
+/// Where a caller stands.
+pub(super) struct Standing {
+    pub(super) site: Site,
+    /// What it is called.
+    pub(super) name: String,
+}
+
+/// The project a caller means. A process has one of its own and no other.
+pub(super) async fn standing(
+    client: &Client,
+    verb: &'static str,
+    dir: Option<String>,
+) -> Result<Standing, Failure> {
+    match client.caller {
+        Caller::Nobody => Err(audit::turn_away(client, verb).await),
+        Caller::Human => {
+            let dir = dir.unwrap_or_else(own_home);
+            let site = blocking(move || site_of("project", &dir)).await?;
+            Ok(Standing { site, name: "human".to_owned() })
+        }
+        Caller::Process(_) => {
+            let own = own_standing(client, verb).await?;
+            if let Some(dir) = dir
+                && blocking(move || site_of("project", &dir)).await?.project.key != own.site.project.key
+            {
+                audit::refused(client, verb, ErrorCode::NotRelated, "another project").await;
+                let message = format!("{verb}: a process has its own project only");
+                return Err(Failure::new(ErrorCode::NotRelated, message).hint("leave project out"));
+            }
+            Ok(own)
+        }
+    }
+}
+
+/// What a process is called and which project it works in.
+pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<Standing, Failure> {
+    let identity = match client.door.desk.ask(client.caller, Command::WhoAmI).await? {
+        Answer::Reply(Reply::Identity(identity)) => *identity,
+        Answer::Reply(_) | Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => {
+            return Err(unexpected(verb));
+        }
+    };
+    let view = identity.process.ok_or_else(|| unexpected(verb))?;
+    let name = view.name.to_string();
+    if identity.project.key.is_empty() {
+        // Its record is from before projects were known.
+        let site = blocking(move || site_of("project", &view.cwd)).await?;
+        return Ok(Standing { site, name });
+    }
+    Ok(Standing { site: Site::recorded(identity.project), name })
+}
+
+/// The project of a directory that somebody named.
+pub(super) fn site_of(field: &str, dir: &str) -> Result<Site, Failure> {
+    if !dir.starts_with('/') || dir.contains('\0') {
+        return Err(Failure::invalid(field, "a directory is an absolute path"));
+    }
+    Site::of(Path::new(dir)).map_err(|error| project::gone(dir, &error))
+}
+
+/// Where the daemon's user is at home.
+pub(super) fn own_home() -> String {
+    std::env::var("HOME").ok().filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned())
+}
+
+/// The search path of everything that a process starts without declaring another.
+pub(super) fn own_path() -> Option<String> {
+    std::env::var("PATH").ok()
+}
+
+/// Runs what reads the disk where waiting harms nobody.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Failure::new(ErrorCode::Internal, format!("it was not done: {error}")))?
+}
+
+/// Everything that people trust.
+pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
+    match client.door.desk.ask(Caller::Human, Command::Trusted).await? {
+        Answer::Reply(Reply::Trusted(all)) => Ok(all),
+        Answer::Reply(_) | Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => {
+            Err(unexpected("trusted"))
+        }
+    }
+}
+
+/// Which presets there are.
+pub(super) async fn presets(client: &Client, wish: Presets) -> Result<Reply, Failure> {
+    let site = standing(client, "presets", wish.project).await?.site;
+    let trusted = ledger(client).await?;
+    let config = client.door.places.config.clone();
+    blocking(move || Ok(Reply::Presets(list(&site, &config, &trusted)))).await
+}
+
+fn list(site: &Site, config: &Path, trusted: &[TrustView]) -> PresetList {
+    let mut shelf = Shelf::read(site, config);
+    let mut presets = Vec::new();
+    for preset in shelf.presets.values() {
+        let drawn = draw(preset, site);
+        let is_known = |digest: &str| trusted.iter().any(|trust| trust.digest == digest);
+        let is_trusted = drawn.as_ref().is_ok_and(|(_, warrant)| is_known(&warrant.digest));
+        let cwd = match drawn {
+            Ok((cwd, _)) => cwd,
+            Err(failure) => {
+                // It is listed all the same: it may be started once what is missing is there.
+                shelf.faults.push(format!("preset {}: {}", preset.name, failure.message));
+                let dir = site.dir.join(preset.working_dir.as_deref().unwrap_or("."));
+                dir.display().to_string()
+            }
+        };
+        presets.push(preset.view(cwd, is_trusted));
+    }
+    PresetList { project: site.project.clone(), presets, faults: shelf.faults }
+}
+
+/// Where a preset runs, and its warrant.
+pub(super) fn draw(preset: &Preset, site: &Site) -> Result<(String, Warrant), Failure> {
+    let cwd = preset.directory(site)?;
+    let deed = Deed {
+        site,
+        kind: Kind::Command,
+        argv: &preset.argv,
+        cwd: &cwd,
+        env: &preset.env,
+        preset: Some(preset),
+        auto_restart: preset.auto_restart,
+        grants_leave: false,
+    };
+    let (warrant, _) = warrant::draw(&deed, own_path().as_deref())?;
+    Ok((cwd, warrant))
+}
+
+/// Trusts a preset, or the project's list of commands, as it is now. Only people do.
+pub(super) async fn trust(client: &Client, wish: Trust) -> Result<Reply, Failure> {
+    let warrant = match client.caller {
+        Caller::Human => {
+            let config = client.door.places.config.clone();
+            blocking(move || meant(wish, config)).await?
+        }
+        // The engine refuses it and writes that down; there is nothing in it to be trusted.
+        Caller::Process(_) | Caller::Nobody => Warrant {
+            digest: String::new(),
+            command: String::new(),
+            preset: None,
+            project: proto::crew::Project::default(),
+            rule: Rule::Deny,
+        },
+    };
+    match client.door.desk.ask(client.caller, Command::Trust(Box::new(warrant))).await? {
+        Answer::Reply(reply) => Ok(reply),
+        Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("trust")),
+    }
+}
+
+fn meant(wish: Trust, config: PathBuf) -> Result<Warrant, Failure> {
+    let site = site_of("project", &wish.project.unwrap_or_else(own_home))?;
+    let shelf = Shelf::read(&site, &config);
+    match wish.what {
+        TrustWhat::Preset(name) => Ok(draw(shelf.find(&name)?, &site)?.1),
+        TrustWhat::Policy(_) => {
+            if shelf.policy.is_empty() {
+                let failure =
+                    Failure::new(ErrorCode::NotFound, "the project lists no commands to be trusted");
+                return Err(match shelf.faults.first() {
+                    Some(fault) => failure.hint(format!("something does not read: {fault}")),
+                    None => failure.hint("[policy] free = \"allow\", allow = [[\"cargo\", \"test\"]]"),
+                });
+            }
+            let digest = shelf.policy.digest(&site, own_path().as_deref());
+            let (command, project) = (shelf.policy.command(), site.project);
+            Ok(Warrant { digest, command, preset: None, project, rule: Rule::Ask })
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Scratchpads as the daemon has them: the store's files, and an eye on who else changes them.
+//!
+//! Owns the one way to them and the thread that hears editors. Refuses deciding who may: the door asks the engine.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::Input;
+use proto::{Event, Places};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+use store::{PadChange, PadName, Pads, ensure_private_dir};
+use tokio::sync::mpsc;
+
+/// Where the pads are.
+fn root(places: &Places) -> PathBuf {
+    places.data.join("pads")
+}
+
+/// The pads of this daemon's user; each change is announced. Every call blocks: for the blocking pool.
+pub(crate) fn open(places: &Places, facts: &mpsc::Sender<Input>) -> Arc<Pads> {
+    let facts = facts.clone();
+    let pads = Pads::new(&root(places)).telling(move |change| {
+        // The daemon is ending when nobody listens.
+        drop(facts.blocking_send(Input::Announce(Box::new(announcement(change)))));
+    });
+    let pads = Arc::new(pads);
+    if let Err(error) = watch(&root(places), Arc::clone(&pads)) {
+        tracing::warn!(%error, "changes of scratchpads by editors are seen late: they cannot be watched");
+    }
+    pads
+}
+
+fn announcement(change: PadChange) -> Event {
+    let PadChange { project, name, revision, author } = change;
+    Event::PadChanged { project, name: name.to_string(), revision, author }
+}
+
+/// Starts the thread that hears editors. It ends with the process.
+fn watch(root: &Path, pads: Arc<Pads>) -> io::Result<()> {
+    ensure_private_dir(root).map_err(io::Error::other)?;
+    let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+    let mut eye = Eye { inotify, root: root.to_owned(), top: -1, projects: BTreeMap::new(), pads };
+    std::thread::Builder::new().name("pads-watch".to_owned()).spawn(move || {
+        if let Err(error) = eye.work() {
+            tracing::warn!(%error, "changes of scratchpads by editors are no longer heard");
+        }
+    })?;
+    Ok(())
+}
+
+/// What is watched: the directory of all projects, and each project's.
+struct Eye {
+    inotify: OwnedFd,
+    root: PathBuf,
+    top: i32,
+    /// Projects by the number of their directory's watch.
+    projects: BTreeMap<i32, String>,
+    pads: Arc<Pads>,
+}
+
+struct Sight {
+    watch: i32,
+    name: Option<String>,
+    flags: ReadFlags,
+}
+
+impl Eye {
+    fn work(&mut self) -> io::Result<()> {
+        self.begin()?;
+        loop {
+            match poll(&mut [PollFd::new(&self.inotify, PollFlags::IN)], None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for sight in self.sights()? {
+                self.see(&sight)?;
+            }
+        }
+    }
+
+    /// Watches everything there is and looks at it: an editor may have been at work while no daemon was.
+    fn begin(&mut self) -> io::Result<()> {
+        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
+        self.top = inotify::add_watch(&self.inotify, &self.root, flags)?;
+        let entries = std::fs::read_dir(&self.root)?.flatten();
+        for project in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
+            self.take(project);
+        }
+        Ok(())
+    }
+
+    /// Watches a project's directory first and looks at it then, so that nothing falls between.
+    fn take(&mut self, project: String) {
+        let flags = WatchFlags::CLOSE_WRITE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::DELETE
+            | WatchFlags::ONLYDIR
+            | WatchFlags::DONT_FOLLOW;
+        match inotify::add_watch(&self.inotify, self.root.join(&project), flags) {
+            Ok(watch) => {
+                if let Err(error) = self.pads.look_at_all(&project) {
+                    tracing::debug!(%error, project, "a directory among the scratchpads is none of ours");
+                }
+                self.projects.insert(watch, project);
+            }
+            Err(error) => tracing::debug!(%error, project, "a project's scratchpads cannot be watched"),
+        }
+    }
+
+    fn see(&mut self, sight: &Sight) -> io::Result<()> {
+        if sight.flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+            // Nobody knows what was missed.
+            return self.begin();
+        }
+        if sight.flags.contains(ReadFlags::IGNORED) {
+            self.projects.remove(&sight.watch);
+            return Ok(());
+        }
+        let Some(name) = &sight.name else { return Ok(()) };
+        if sight.watch == self.top {
+            self.take(name.clone());
+        } else if let (Some(project), Ok(name)) = (self.projects.get(&sight.watch), name.parse::<PadName>())
+            && let Err(error) = self.pads.look(project, &name)
+        {
+            tracing::debug!(%error, project, "a file among the scratchpads is none");
+        }
+        Ok(())
+    }
+
+    fn sights(&self) -> io::Result<Vec<Sight>> {
+        let mut space = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.inotify, &mut space);
+        let mut sights = Vec::new();
+        loop {
+            match reader.next() {
+                Ok(event) => sights.push(Sight {
+                    watch: event.wd(),
+                    name: event.file_name().and_then(|name| name.to_str().ok()).map(str::to_owned),
+                    flags: event.events(),
+                }),
+                Err(Errno::AGAIN) => return Ok(sights),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROJECT: &str = "0123456789abcdef";
+
+    /// Pads with their eye open, and what is announced of them.
+    fn pads(root: &Path) -> (Arc<Pads>, mpsc::Receiver<Input>, PathBuf) {
+        let (facts, heard) = mpsc::channel(64);
+        let places = Places::below(root);
+        std::fs::create_dir_all(&places.data).unwrap();
+        std::fs::set_permissions(&places.data, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        (open(&places, &facts), heard, places.data.join("pads").join(PROJECT))
+    }
+
+    /// The next announcement, within a deadline.
+    fn next(heard: &mut mpsc::Receiver<Input>) -> (String, u64, String) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let input = runtime
+            .block_on(async { tokio::time::timeout(std::time::Duration::from_secs(10), heard.recv()).await });
+        match input {
+            Ok(Some(Input::Announce(event))) => match *event {
+                Event::PadChanged { project, name, revision, author } => {
+                    assert_eq!(project, PROJECT);
+                    (name, revision, author)
+                }
+                other => panic!("{other:?}"),
+            },
+            other => panic!("nothing was announced but {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_editors_change_is_announced_however_it_saves() {
+        let root = tempfile::tempdir().unwrap();
+        let (pads, mut heard, folder) = pads(root.path());
+        pads.write(PROJECT, &"plan".parse().unwrap(), "ours", "fix", None).unwrap();
+        assert_eq!(next(&mut heard), ("plan".to_owned(), 1, "fix".to_owned()));
+        std::fs::write(folder.join("plan"), "in place").unwrap();
+        // An editor that truncates first may be caught in between; the last word is what it saved.
+        let mut seen = next(&mut heard);
+        while pads.read(PROJECT, &"plan".parse().unwrap()).unwrap().revision != seen.1 {
+            seen = next(&mut heard);
+        }
+        assert_eq!((seen.0.as_str(), seen.2.as_str()), ("plan", "editor"));
+        assert_eq!(pads.read(PROJECT, &"plan".parse().unwrap()).unwrap().content, "in place");
+        std::fs::write(folder.join(".swap"), "moved over").unwrap();
+        std::fs::rename(folder.join(".swap"), folder.join("plan")).unwrap();
+        assert_eq!(next(&mut heard), ("plan".to_owned(), seen.1 + 1, "editor".to_owned()));
+        std::fs::remove_file(folder.join("plan")).unwrap();
+        assert_eq!(next(&mut heard), ("plan".to_owned(), 0, "editor".to_owned()));
+    }
+
+    #[test]
+    fn what_an_editor_did_while_no_daemon_was_there_is_announced_by_the_next() {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places::below(root.path());
+        std::fs::create_dir_all(&places.data).unwrap();
+        let before = Pads::new(&self::root(&places));
+        before.write(PROJECT, &"plan".parse().unwrap(), "ours", "fix", None).unwrap();
+        before.write(PROJECT, &"gone".parse().unwrap(), "ours", "fix", None).unwrap();
+        let folder = self::root(&places).join(PROJECT);
+        std::fs::write(folder.join("plan"), "edited").unwrap();
+        std::fs::remove_file(folder.join("gone")).unwrap();
+        let (_pads, mut heard, _) = self::pads(root.path());
+        assert_eq!(next(&mut heard), ("gone".to_owned(), 0, "editor".to_owned()));
+        assert_eq!(next(&mut heard), ("plan".to_owned(), 2, "editor".to_owned()));
+    }
+}

@@ -1,0 +1,272 @@
+//! A project's rules about commands that agents bring themselves: the table `[policy]` of its file.
+//!
+//! Owns what the rules cover. Refuses being more than a person agreed to: the list of allowed commands counts only while
+//! a person trusts it as it stands, with the programs it leads to; and refuses prefixes for programs that run whatever
+//! they are given.
+
+use std::path::Path;
+
+use proto::Kind;
+use serde::Deserialize;
+
+use crate::project::Site;
+use crate::warrant::{Deed, Fields, Program, shown};
+
+/// The word that stands for any further words, at the end of a rule.
+const REST: &str = "*";
+
+/// Programs that run what their words say, so that a prefix of their words says nothing.
+const INTERPRETERS: &[&str] = &[
+    "ash",
+    "awk",
+    "bash",
+    "bun",
+    "bunx",
+    "busybox",
+    "chroot",
+    "chrt",
+    "cmake",
+    "csh",
+    "dash",
+    "deno",
+    "doas",
+    "docker",
+    "ed",
+    "elvish",
+    "emacs",
+    "env",
+    "eval",
+    "ex",
+    "exec",
+    "expect",
+    "find",
+    "fish",
+    "flock",
+    "gawk",
+    "gdb",
+    "git",
+    "go",
+    "gradle",
+    "guile",
+    "ionice",
+    "java",
+    "jq",
+    "just",
+    "ksh",
+    "ld",
+    "lua",
+    "luajit",
+    "m4",
+    "make",
+    "mawk",
+    "mksh",
+    "mvn",
+    "nawk",
+    "nice",
+    "ninja",
+    "node",
+    "nodejs",
+    "nohup",
+    "npm",
+    "npx",
+    "nsenter",
+    "nu",
+    "nvim",
+    "osascript",
+    "parallel",
+    "perl",
+    "php",
+    "pip",
+    "pipx",
+    "pnpm",
+    "podman",
+    "poetry",
+    "pwsh",
+    "pypy",
+    "python",
+    "rake",
+    "rlwrap",
+    "rsync",
+    "ruby",
+    "rust-script",
+    "rustup",
+    "scp",
+    "screen",
+    "script",
+    "sed",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "sh",
+    "socat",
+    "ssh",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "tar",
+    "task",
+    "taskset",
+    "tclsh",
+    "tcsh",
+    "time",
+    "timeout",
+    "tmux",
+    "toybox",
+    "ts-node",
+    "tsx",
+    "unshare",
+    "uv",
+    "uvx",
+    "vi",
+    "vim",
+    "watch",
+    "xargs",
+    "yarn",
+    "zsh",
+];
+
+/// What happens to commands that agents bring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Free {
+    /// A person is asked.
+    #[default]
+    Ask,
+    /// What is on the list needs no question; about the rest a person is asked.
+    Allow,
+    /// None is started.
+    Deny,
+}
+
+/// The table as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wording {
+    #[serde(default)]
+    free: Free,
+    #[serde(default)]
+    allow: Vec<Vec<String>>,
+}
+
+/// A project's rules.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Policy {
+    pub(crate) free: Free,
+    rules: Vec<Vec<String>>,
+    /// The part of the file they stand in.
+    text: Vec<u8>,
+}
+
+impl Policy {
+    /// The rules, and what is wrong with those that are left out.
+    pub(crate) fn new(wording: Wording, text: Vec<u8>) -> (Self, Vec<String>) {
+        let mut faults = Vec::new();
+        let mut rules = wording.allow;
+        rules.retain(|rule| match fault(rule) {
+            Some(why) => {
+                faults.push(format!("policy.allow {}: {why}", shown(rule)));
+                false
+            }
+            None => true,
+        });
+        (Self { free: wording.free, rules, text }, faults)
+    }
+
+    /// Whether the list covers a command. Only plain commands of the project itself are: with variables, in a terminal or
+    /// as an agent the same words mean something else, and a program in the project is whatever an agent made it.
+    pub(crate) fn covers(&self, deed: &Deed<'_>, program: &Program) -> bool {
+        let is_plain = deed.kind == Kind::Command && deed.env.is_empty() && deed.preset.is_none();
+        let is_here = Path::new(deed.cwd).starts_with(&deed.site.dir);
+        let is_safe = is_plain && is_here && !program.is_inside(deed.site);
+        let name = |path: &Path| path.file_name().is_some_and(|name| is_interpreter(&name.to_string_lossy()));
+        let runs_anything = name(&program.found) || name(&program.real);
+        let matches = |rule: &Vec<String>| match rule.split_last() {
+            Some((last, head)) if last == REST => !runs_anything && deed.argv.starts_with(head),
+            _ => rule.as_slice() == deed.argv,
+        };
+        self.free == Free::Allow && is_safe && self.rules.iter().any(matches)
+    }
+
+    /// Whether it lists nothing that a person could trust.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free != Free::Allow || self.rules.is_empty()
+    }
+
+    /// What a person trusts when they trust the list: its text, and which programs its words lead to.
+    pub(crate) fn digest(&self, site: &Site, path: Option<&str>) -> String {
+        let mut fields = Fields::new("quarterdeck policy 1");
+        fields.put("project", site.project.key.as_bytes());
+        fields.put("text", &self.text);
+        fields.put("free", format!("{:?}", self.free).as_bytes());
+        for rule in &self.rules {
+            fields.list("rule", rule.iter().map(String::as_bytes));
+            let program = rule.first().and_then(|word| Program::find(word, path, &site.dir));
+            let real = program.map(|program| program.real.into_os_string().into_encoded_bytes());
+            fields.put("program", &real.unwrap_or_default());
+        }
+        fields.hex()
+    }
+
+    /// The list as a person reads it.
+    pub(crate) fn command(&self) -> String {
+        let lines = self.rules.iter().map(|rule| format!("allow {}", shown(rule)));
+        std::iter::once(format!("policy of the project: {:?}", self.free).to_lowercase())
+            .chain(lines)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+/// Why a rule is not taken.
+fn fault(rule: &[String]) -> Option<&'static str> {
+    let program = rule.first().map_or("", String::as_str);
+    let is_prefix = rule.len() > 1 && rule.last().is_some_and(|word| word == REST);
+    let words = if is_prefix { &rule[..rule.len() - 1] } else { rule };
+    let base = program.rsplit('/').next().unwrap_or_default();
+    if program.is_empty() || program == REST {
+        Some("it names no program")
+    } else if words.iter().any(|word| word == REST) {
+        Some("* stands for further words at the end only")
+    } else if is_prefix && is_interpreter(base) {
+        Some("this program runs whatever it is given: name all of its words")
+    } else {
+        None
+    }
+}
+
+/// Whether a program of this name runs what its words say; a version at the end of the name does not matter.
+pub(crate) fn is_interpreter(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
+    INTERPRETERS.contains(&name.as_str()) || INTERPRETERS.contains(&plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b7_a_prefix_of_a_program_that_runs_anything_is_a_fault() {
+        for rule in [
+            &["bash", "*"][..],
+            &["/usr/bin/python3.12", "x.py", "*"],
+            &["env", "A=b", "*"],
+            &["git", "*"],
+            &["Perl5.36", "*"],
+            &["*"],
+            &[],
+            &["cargo", "*", "test"],
+        ] {
+            let rule: Vec<String> = rule.iter().map(|word| (*word).to_owned()).collect();
+            let (policy, faults) = Policy::new(Wording { free: Free::Allow, allow: vec![rule] }, Vec::new());
+            assert_eq!((policy.rules.len(), faults.len()), (0, 1), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn the_names_are_sorted_and_said_once() {
+        assert!(INTERPRETERS.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

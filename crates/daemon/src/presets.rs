@@ -1,0 +1,364 @@
+//! Presets: commands that a project or its user keeps under a name.
+//!
+//! Owns where they stand, what each says and the very text it says it with. Refuses what does not read, naming file and
+//! line, and refuses a project's preset that would run outside of its project. The project's preset of a name comes
+//! before the user's, within that project.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `.quarterdeck.toml` of the project | `[preset.NAME]` and `[policy]` |
+//! | `presets.toml` in the user's configuration | `[preset.NAME]` |
+//! | `presets/NAME.toml` there | one preset |
+
+mod section;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use proto::crew::{PresetView, Ready};
+use proto::{ErrorCode, Failure, Name, Printable};
+use rustix::fs::{FileType, Mode, OFlags};
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use crate::pattern;
+use crate::policy::{self, Policy};
+use crate::project::{self, Site};
+use section::Sections;
+
+/// Largest file.
+const MAX_FILE: u64 = 256 * 1024;
+/// Most files of the user's directory.
+const MAX_FILES: usize = 200;
+
+/// Whose preset it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Project,
+    User,
+}
+
+impl Origin {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+}
+
+/// One preset.
+#[derive(Clone, Debug)]
+pub(crate) struct Preset {
+    pub(crate) name: Name,
+    pub(crate) origin: Origin,
+    pub(crate) file: PathBuf,
+    /// The text it is written in, comments included.
+    pub(crate) text: Vec<u8>,
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) working_dir: Option<String>,
+    pub(crate) auto_restart: bool,
+    pub(crate) restore: bool,
+    pub(crate) ready: Option<Ready>,
+}
+
+impl Preset {
+    /// The real directory it runs in.
+    pub(crate) fn directory(&self, site: &Site) -> Result<String, Failure> {
+        let dir = site.dir.join(self.working_dir.as_deref().unwrap_or("."));
+        let real = project::real("working_dir", &dir)?;
+        if self.origin == Origin::Project && !Path::new(&real).starts_with(&site.dir) {
+            let message =
+                format!("preset {} runs outside of its project, in {}", self.name, Printable(&real));
+            return Err(Failure::invalid("working_dir", message)
+                .hint("a project's preset stays in the project; the user's own presets need not"));
+        }
+        Ok(real)
+    }
+
+    pub(crate) fn view(&self, cwd: String, trusted: bool) -> PresetView {
+        PresetView {
+            name: self.name.to_string(),
+            origin: self.file.display().to_string(),
+            argv: self.argv.clone(),
+            cwd,
+            env: self.env.clone(),
+            auto_restart: self.auto_restart,
+            restore: self.restore,
+            ready: self.ready.clone(),
+            trusted,
+        }
+    }
+}
+
+/// A preset as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wording {
+    argv: Option<Vec<String>>,
+    shell: Option<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    working_dir: Option<String>,
+    #[serde(default)]
+    auto_restart: bool,
+    #[serde(default)]
+    restore: bool,
+    ready: Option<Ready>,
+}
+
+/// Everything that is stored for one project.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shelf {
+    pub(crate) presets: BTreeMap<String, Preset>,
+    pub(crate) policy: Policy,
+    /// What does not read, one sentence each.
+    pub(crate) faults: Vec<String>,
+}
+
+impl Shelf {
+    /// Reads the user's presets and the project's over them. For a thread that may wait.
+    pub(crate) fn read(site: &Site, config: &Path) -> Self {
+        let mut shelf = Self::default();
+        for file in own_files(&config.join("presets")) {
+            shelf.read_file(&file, Origin::User, Shape::One);
+        }
+        shelf.read_file(&config.join("presets.toml"), Origin::User, Shape::Many);
+        shelf.read_file(&site.dir.join(project::FILE), Origin::Project, Shape::Many);
+        shelf
+    }
+
+    /// The preset of this name.
+    pub(crate) fn find(&self, name: &str) -> Result<&Preset, Failure> {
+        self.presets.get(name).ok_or_else(|| {
+            let failure = Failure::new(ErrorCode::NotFound, format!("no preset \"{}\"", Printable(name)));
+            match self.faults.first() {
+                Some(fault) => failure.hint(format!("something does not read: {fault}")),
+                None => failure.hint("qd presets lists them"),
+            }
+        })
+    }
+
+    fn read_file(&mut self, path: &Path, origin: Origin, shape: Shape) {
+        let mut page = Page { path, origin, text: String::new(), faults: Vec::new() };
+        match read_text(path) {
+            Ok(Some(text)) => page.text = text,
+            Ok(None) => return,
+            Err(why) => {
+                page.faults.push((0, why));
+                return self.faults.extend(page.told());
+            }
+        }
+        let text = page.text.clone();
+        let (parsed, errors) = DeTable::parse_recoverable(&text);
+        if !errors.is_empty() {
+            errors.iter().for_each(|error| page.fault(error.span(), error.message()));
+            return self.faults.extend(page.told());
+        }
+        match shape {
+            Shape::One => self.take_one(&mut page, parsed),
+            Shape::Many => self.take_many(&mut page, parsed.get_ref()),
+        }
+        self.faults.extend(page.told());
+    }
+
+    fn take_one(&mut self, page: &mut Page<'_>, parsed: Spanned<DeTable<'_>>) {
+        let name = page.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let bytes = page.text.clone().into_bytes();
+        self.presets.extend(page.preset(&name, None, parsed, bytes));
+    }
+
+    fn take_many(&mut self, page: &mut Page<'_>, parsed: &DeTable<'_>) {
+        let text = page.text.clone();
+        let sections = Sections::new(&text, parsed);
+        for (key, value) in parsed {
+            let (word, span) = (key.get_ref().as_ref(), key.span());
+            match (word, value.get_ref()) {
+                ("preset", DeValue::Table(presets)) => {
+                    for (name, value) in presets {
+                        let bytes = sections.text_of(name.span(), value);
+                        let DeValue::Table(table) = value.get_ref() else {
+                            page.fault(Some(name.span()), "a preset is a table: [preset.NAME]");
+                            continue;
+                        };
+                        let table = Spanned::new(value.span(), table.clone());
+                        let preset = page.preset(name.get_ref(), Some(name.span()), table, bytes);
+                        self.presets.extend(preset);
+                    }
+                }
+                ("policy", DeValue::Table(table)) if page.origin == Origin::Project => {
+                    let bytes = sections.text_of(span.clone(), value);
+                    match read_table::<policy::Wording>(Spanned::new(value.span(), table.clone())) {
+                        Ok(wording) => {
+                            let (policy, faults) = Policy::new(wording, bytes);
+                            self.policy = policy;
+                            faults.iter().for_each(|why| page.fault(Some(span.clone()), why));
+                        }
+                        Err(error) => page.fault(error.span().or(Some(span)), error.message()),
+                    }
+                }
+                ("preset" | "policy", _) if page.origin == Origin::Project || word == "preset" => {
+                    page.fault(Some(span), &format!("{word} is a table"));
+                }
+                _ => page.fault(Some(span), &format!("unknown field `{}`", Printable(word))),
+            }
+        }
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, Copy)]
+enum Shape {
+    One,
+    Many,
+}
+
+/// A file that is being read.
+struct Page<'a> {
+    path: &'a Path,
+    origin: Origin,
+    text: String,
+    /// Faults with their lines.
+    faults: Vec<(usize, String)>,
+}
+
+impl Page<'_> {
+    fn fault(&mut self, span: Option<Range<usize>>, why: &str) {
+        let before = span.and_then(|span| self.text.get(..span.start)).unwrap_or_default();
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        self.faults.push((line, why.trim().to_owned()));
+    }
+
+    /// Every fault as a sentence that names file and line.
+    fn told(mut self) -> Vec<String> {
+        self.faults.sort();
+        let path = self.path.display().to_string();
+        let sentence = |(line, why): &(usize, String)| match line {
+            0 => format!("{}: {}", Printable(&path), Printable(why)),
+            line => format!("{}, line {line}: {}", Printable(&path), Printable(why)),
+        };
+        self.faults.iter().map(sentence).collect()
+    }
+
+    /// A preset, or faults.
+    fn preset(
+        &mut self,
+        name: &str,
+        at: Option<Range<usize>>,
+        table: Spanned<DeTable<'_>>,
+        text: Vec<u8>,
+    ) -> Option<(String, Preset)> {
+        let spans: BTreeMap<String, Range<usize>> =
+            table.get_ref().iter().map(|(key, _)| (key.get_ref().to_string(), key.span())).collect();
+        let wording: Wording = match read_table(table) {
+            Ok(wording) => wording,
+            Err(error) => {
+                self.fault(error.span().or(at), error.message());
+                return None;
+            }
+        };
+        match make(name, wording, (self.origin, self.path.to_owned(), text)) {
+            Ok(preset) => Some((name.to_owned(), preset)),
+            Err((field, why)) => {
+                self.fault(spans.get(field).cloned().or(at), &format!("{field}: {why}"));
+                None
+            }
+        }
+    }
+}
+
+fn read_table<T: for<'de> Deserialize<'de>>(table: Spanned<DeTable<'_>>) -> Result<T, toml::de::Error> {
+    T::deserialize(Deserializer::from(table))
+}
+
+/// A preset, or which field of it is wrong and why.
+fn make(
+    name: &str,
+    wording: Wording,
+    (origin, file, text): (Origin, PathBuf, Vec<u8>),
+) -> Result<Preset, (&'static str, String)> {
+    let name: Name = name.parse().map_err(|why: proto::name::BadName| ("name", why.to_string()))?;
+    let argv = match (wording.argv, wording.shell) {
+        (Some(argv), None) if argv.first().is_some_and(|program| !program.is_empty()) => argv,
+        (Some(_), None) => return Err(("argv", "it names no program".to_owned())),
+        (None, Some(line)) if !line.trim().is_empty() => vec!["/bin/sh".to_owned(), "-c".to_owned(), line],
+        (None, Some(_)) => return Err(("shell", "it is empty".to_owned())),
+        (None, None) => return Err(("argv", "missing: say argv or shell".to_owned())),
+        (Some(_), Some(_)) => return Err(("shell", "say argv or shell, not both".to_owned())),
+    };
+    if argv.iter().any(|word| word.contains('\0')) {
+        return Err(("argv", "a word may not contain a NUL".to_owned()));
+    }
+    let is_odd = |name: &&String| name.is_empty() || name.contains(['=', '\0']) || name.starts_with("QD_");
+    if let Some(odd) = wording.env.keys().find(is_odd) {
+        return Err(("env", format!("\"{}\" cannot be declared", Printable(odd))));
+    }
+    if wording.env.values().any(|value| value.contains('\0')) {
+        return Err(("env", "a value may not contain a NUL".to_owned()));
+    }
+    if wording.working_dir.as_deref().is_some_and(|dir| dir.is_empty() || dir.contains('\0')) {
+        return Err(("working_dir", "it names no directory".to_owned()));
+    }
+    match &wording.ready {
+        Some(Ready::Pattern(text)) => {
+            pattern::compile(text).map_err(|failure| ("ready", failure.message))?;
+        }
+        Some(Ready::Port(0)) => return Err(("ready", "a port is between 1 and 65535".to_owned())),
+        Some(Ready::Port(_)) | None => {}
+    }
+    Ok(Preset {
+        name,
+        origin,
+        file,
+        text,
+        argv,
+        env: wording.env,
+        working_dir: wording.working_dir,
+        auto_restart: wording.auto_restart,
+        restore: wording.restore,
+        ready: wording.ready,
+    })
+}
+
+/// The user's files of one preset each, in order.
+fn own_files(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    files.sort();
+    files.truncate(MAX_FILES);
+    files
+}
+
+/// A file's text; none when there is none. Only plain files of the user's own or of root count: what somebody else left
+/// in a shared directory says nothing about what this user runs.
+fn read_text(path: &Path) -> Result<Option<String>, String> {
+    let told = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(opened) => opened,
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
+        Err(error) => return Err(told(&error)),
+    };
+    let found = rustix::fs::fstat(&opened).map_err(|error| told(&error))?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err("it is not a plain file".to_owned());
+    }
+    if found.st_uid != rustix::process::geteuid().as_raw() && found.st_uid != 0 {
+        return Err("it belongs to another user, so it is not used".to_owned());
+    }
+    let mut text = String::new();
+    File::from(opened).take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| told(&error))?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(format!("it has more than {} KiB", MAX_FILE / 1024));
+    }
+    Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Which project a directory belongs to.
+//!
+//! Owns the rule: the nearest directory upwards, by its real path, that has a project's file or a repository; else the
+//! directory itself. Refuses names: a project is known by where it really lies, so a link to it is the same project and
+//! a moved one is another.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use proto::crew::Project;
+use proto::{ErrorCode, Failure, Printable};
+use sha2::{Digest, Sha256};
+
+/// The file in which a project says what it runs.
+pub(crate) const FILE: &str = ".quarterdeck.toml";
+/// What marks the top of a project, nearest first.
+const MARKS: [&str; 2] = [FILE, ".git"];
+/// Digits of a key.
+const KEY: usize = 16;
+
+/// A project that was found on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// Its real path.
+    pub(crate) dir: PathBuf,
+    /// The same as clients see it.
+    pub(crate) project: Project,
+}
+
+impl Site {
+    /// The project of a directory that is there. Reads the disk: for a thread that may wait.
+    pub(crate) fn of(dir: &Path) -> io::Result<Self> {
+        let real = dir.canonicalize()?;
+        let has_mark =
+            |dir: &&Path| MARKS.iter().any(|mark| std::fs::symlink_metadata(dir.join(mark)).is_ok());
+        let top = real.ancestors().find(has_mark).unwrap_or(&real);
+        Ok(Self::at(top))
+    }
+
+    /// The project whose real path this is.
+    pub(crate) fn at(dir: &Path) -> Self {
+        let project = Project { key: key(dir), path: dir.to_string_lossy().into_owned() };
+        Self { dir: dir.to_owned(), project }
+    }
+
+    /// A project as it was recorded; it may have gone since.
+    pub(crate) fn recorded(project: Project) -> Self {
+        Self { dir: PathBuf::from(&project.path), project }
+    }
+}
+
+/// The key of a project at this real path.
+fn key(real: &Path) -> String {
+    let mut hex = hex(&Sha256::digest(real.as_os_str().as_bytes()));
+    hex.truncate(KEY);
+    hex
+}
+
+/// Bytes as hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where a directory really is, as text.
+pub(crate) fn real(field: &str, dir: &Path) -> Result<String, Failure> {
+    let shown = dir.display().to_string();
+    let real = dir.canonicalize().map_err(|error| gone(&shown, &error))?;
+    if !real.is_dir() {
+        return Err(Failure::invalid(field, format!("{} is not a directory", Printable(&shown))));
+    }
+    let not_text = |_| Failure::invalid(field, format!("{} is not UTF-8", Printable(&shown)));
+    real.into_os_string().into_string().map_err(not_text)
+}
+
+/// A directory that cannot be looked at.
+pub(crate) fn gone(dir: &str, error: &io::Error) -> Failure {
+    Failure::new(ErrorCode::WorkdirGone, format!("no directory {}: {error}", Printable(dir)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_project_is_the_nearest_marked_directory_by_its_real_path() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let inner = root.join("outer/inner/deep");
+        std::fs::create_dir_all(&inner).unwrap();
+        assert_eq!(Site::of(&inner).unwrap().dir, inner, "without a mark it is the directory itself");
+        std::fs::write(root.join("outer/.git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(Site::of(&inner).unwrap().dir, root.join("outer"), "a worktree's file marks as well");
+        std::fs::write(root.join("outer/inner").join(FILE), "").unwrap();
+        let site = Site::of(&inner).unwrap();
+        assert_eq!(site.dir, root.join("outer/inner"), "the nearest wins");
+        symlink(root.join("outer/inner"), root.join("link")).unwrap();
+        assert_eq!(Site::of(&root.join("link/deep")).unwrap(), site, "a link leads to the same project");
+        assert!(Site::of(&root.join("nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_key_is_the_beginning_of_the_paths_sha_256() {
+        // printf /srv/app | sha256sum
+        let site = Site::at(Path::new("/srv/app"));
+        let all = hex(&Sha256::digest(b"/srv/app"));
+        assert_eq!((site.project.key.as_str(), site.project.key.len()), (&all[..16], 16));
+        assert_ne!(Site::at(Path::new("/srv/app2")).project.key, site.project.key);
+    }
+}

@@ -1,0 +1,297 @@
+//! What a person is asked to allow: one command, known by everything that makes it what it is.
+//!
+//! Owns the digest and the words a person reads. Refuses names as proof: whatever changes (a word, a variable, the
+//! directory behind a link, the program behind a name, the text of a script or of a preset) makes another warrant.
+//! Refuses commands too long for a person to judge.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use engine::{Rule, Warrant};
+use proto::error::Cause;
+use proto::{ErrorCode, Failure, Kind, Printable};
+use rustix::fs::{Access, FileType, Mode, OFlags};
+use sha2::{Digest, Sha256};
+
+use crate::policy::is_interpreter;
+use crate::presets::Preset;
+use crate::project::{Site, hex};
+
+/// Where programs are when nobody says so, as the system's own search has it.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+/// Longest text a person is shown.
+const MAX_SHOWN: usize = 16 * 1024;
+/// Largest program whose content is part of a warrant.
+const MAX_PROGRAM: u64 = 1 << 30; // 1 GiB
+/// How a script begins.
+const SCRIPT: &[u8] = b"#!";
+
+/// What is to be started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deed<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) kind: Kind,
+    /// For agents, the first word is a manifest.
+    pub(crate) argv: &'a [String],
+    /// The real directory.
+    pub(crate) cwd: &'a str,
+    /// The declared variables.
+    pub(crate) env: &'a BTreeMap<String, String>,
+    pub(crate) preset: Option<&'a Preset>,
+    /// It is started again when it fails.
+    pub(crate) auto_restart: bool,
+    /// For agents: requests for leave are granted when nobody answers.
+    pub(crate) grants_leave: bool,
+}
+
+/// A program as its search path finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) found: PathBuf,
+    pub(crate) real: PathBuf,
+}
+
+impl Program {
+    /// Looks for a program as the system would: an empty part of the search path is the working directory.
+    pub(crate) fn find(word: &str, path: Option<&str>, cwd: &Path) -> Option<Self> {
+        let is_program = |path: &PathBuf| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
+        if word.is_empty() {
+            return None;
+        }
+        let found = if word.contains('/') {
+            Some(cwd.join(word)).filter(is_program)
+        } else {
+            let mut dirs = path.unwrap_or(DEFAULT_PATH).split(':').map(|dir| cwd.join(dir).join(word));
+            dirs.find(is_program)
+        }?;
+        let real = found.canonicalize().ok()?;
+        Some(Self { found, real })
+    }
+
+    /// Whether it, or the link to it, lies in the project.
+    pub(crate) fn is_inside(&self, site: &Site) -> bool {
+        self.found.starts_with(&site.dir) || self.real.starts_with(&site.dir)
+    }
+}
+
+/// Fields of a digest, each with its length before it, so that no two lists of fields look alike.
+pub(crate) struct Fields(Sha256);
+
+impl Fields {
+    pub(crate) fn new(format: &str) -> Self {
+        let mut fields = Self(Sha256::new());
+        fields.put("format", format.as_bytes());
+        fields
+    }
+
+    pub(crate) fn put(&mut self, tag: &str, value: &[u8]) {
+        for part in [tag.as_bytes(), value] {
+            self.0.update((part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+    }
+
+    pub(crate) fn list<'a>(&mut self, tag: &str, values: impl ExactSizeIterator<Item = &'a [u8]>) {
+        self.put(tag, &(values.len() as u64).to_le_bytes());
+        values.for_each(|value| self.put("-", value));
+    }
+
+    pub(crate) fn hex(self) -> String {
+        hex(&self.0.finalize())
+    }
+}
+
+/// A warrant, and the program that was found for it; agents' programs are their manifests' business.
+pub(crate) fn draw(deed: &Deed<'_>, own_path: Option<&str>) -> Result<(Warrant, Option<Program>), Failure> {
+    let path = deed.env.get("PATH").map(String::as_str).or(own_path);
+    let word = deed.argv.first().map_or("", String::as_str);
+    let program = match deed.kind {
+        Kind::Agent => None,
+        Kind::Command | Kind::Terminal => {
+            Some(Program::find(word, path, Path::new(deed.cwd)).ok_or_else(|| missing(word))?)
+        }
+    };
+    let mut fields = Fields::new("quarterdeck warrant 1");
+    fields.put("project", deed.site.project.key.as_bytes());
+    put_preset(&mut fields, deed.preset);
+    fields.put("kind", deed.kind.to_string().as_bytes());
+    fields.list("argv", deed.argv.iter().map(String::as_bytes));
+    fields.put("cwd", deed.cwd.as_bytes());
+    for (name, value) in deed.env {
+        fields.put("env", name.as_bytes());
+        fields.put("=", value.as_bytes());
+    }
+    fields.put("auto_restart", &[u8::from(deed.auto_restart)]);
+    fields.put("grants_leave", &[u8::from(deed.grants_leave)]);
+    if let Some(program) = &program {
+        put_program(&mut fields, deed, program)?;
+    }
+    let command = command(deed, program.as_ref());
+    if command.len() > MAX_SHOWN {
+        let why = format!("a command that a person has to judge has at most {} KiB", MAX_SHOWN / 1024);
+        return Err(Failure::invalid("argv", why).hint("put it into a file of the project and start that"));
+    }
+    let preset = deed.preset.map(|preset| preset.name.to_string());
+    let project = deed.site.project.clone();
+    Ok((Warrant { digest: fields.hex(), command, preset, project, rule: Rule::Ask }, program))
+}
+
+fn put_preset(fields: &mut Fields, preset: Option<&Preset>) {
+    let Some(preset) = preset else { return fields.put("preset", b"") };
+    fields.put("preset", preset.name.as_str().as_bytes());
+    fields.put("origin", preset.origin.word().as_bytes());
+    fields.put("text", &preset.text);
+}
+
+/// The program, its content where an agent may write it or where it is a script, and the content of files that are given
+/// to a program which runs them.
+fn put_program(fields: &mut Fields, deed: &Deed<'_>, program: &Program) -> Result<(), Failure> {
+    let unread = |path: &Path, error: &io::Error| {
+        let path = path.display().to_string();
+        Failure::new(ErrorCode::SpawnFailed, format!("{} cannot be read: {error}", Printable(&path)))
+            .cause(Cause::Permission)
+    };
+    fields.put("program", program.real.as_os_str().as_encoded_bytes());
+    let content = content(&program.real, program.is_inside(deed.site))
+        .map_err(|error| unread(&program.real, &error))?;
+    fields.put("content", content.unwrap_or_default().as_bytes());
+    let name = |path: &Path| path.file_name().map(OsStr::to_string_lossy).is_some_and(|n| is_interpreter(&n));
+    if !name(&program.found) && !name(&program.real) {
+        return Ok(());
+    }
+    for word in deed.argv.iter().skip(1) {
+        let file = Path::new(deed.cwd).join(word);
+        if !word.is_empty() && file.is_file() {
+            let content = self::content(&file, true).map_err(|error| unread(&file, &error))?;
+            fields.put("file", file.canonicalize().unwrap_or(file).as_os_str().as_encoded_bytes());
+            fields.put("content", content.unwrap_or_default().as_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// SHA-256 over a file, if all files are wanted or it is a script. A program that may be run but not read is no script.
+fn content(path: &Path, is_wanted: bool) -> io::Result<Option<String>> {
+    // Non-blocking, so that a pipe exchanged for the file does not wait for its writer.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened: OwnedFd = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(opened) => opened,
+        Err(rustix::io::Errno::ACCESS) if !is_wanted => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let found = rustix::fs::fstat(&opened)?;
+    let is_plain = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    let size = u64::try_from(found.st_size).unwrap_or(u64::MAX);
+    if !is_plain || size > MAX_PROGRAM {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no plain file of at most 1 GiB"));
+    }
+    let mut file = File::from(opened);
+    let mut first = Vec::new();
+    Read::by_ref(&mut file).take(SCRIPT.len() as u64).read_to_end(&mut first)?;
+    if !is_wanted && first != SCRIPT {
+        return Ok(None);
+    }
+    let mut hash = Sha256::new_with_prefix(&first);
+    let mut buffer = vec![0; 64 * 1024];
+    let mut rest = file.take(MAX_PROGRAM);
+    loop {
+        match rest.read(&mut buffer)? {
+            0 => return Ok(Some(hex(&hash.finalize()))),
+            count => hash.update(buffer.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
+fn missing(word: &str) -> Failure {
+    let message = format!("program not found: {}; check the name and PATH", Printable(word));
+    Failure::new(ErrorCode::SpawnFailed, message)
+        .cause(Cause::NotFound)
+        .hint("give the program's full path, or declare PATH")
+}
+
+/// The whole command for a person, a line each for what else matters.
+fn command(deed: &Deed<'_>, program: Option<&Program>) -> String {
+    let mut lines = vec![shown(deed.argv)];
+    if let Some(preset) = deed.preset {
+        let file = preset.file.display().to_string();
+        lines.push(format!("preset: {} of {}", preset.name, visible(&file)));
+    }
+    lines.push(format!("kind: {}", deed.kind));
+    lines.push(format!("in: {}", visible(deed.cwd)));
+    if let Some(program) = program {
+        lines.push(format!("program: {}", visible(&program.real.display().to_string())));
+    }
+    lines.extend(deed.env.iter().map(|(name, value)| format!("with: {}={}", visible(name), visible(value))));
+    if deed.auto_restart {
+        lines.push("started again when it fails".to_owned());
+    }
+    if deed.grants_leave {
+        lines.push("its requests for leave are granted when nobody answers".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// Words as a person reads them, each one's ends and each odd character visible.
+pub(crate) fn shown(words: &[String]) -> String {
+    words.iter().map(|word| visible(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A text with nothing hidden in it: in quotes, with every character beyond plain ASCII as its number, unless it is made
+/// of harmless characters only.
+fn visible(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("\"{}\"", text.escape_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c7_a_person_sees_every_character_of_a_command() {
+        let words = ["ls", "", "a b", "\u{1b}[2J", "l\u{455}", "it's", "\\u{1b}", "-x=1"].map(str::to_owned);
+        let shown = shown(&words);
+        assert_eq!(shown, r#"ls "" "a b" "\u{1b}[2J" "l\u{455}" "it\'s" "\\u{1b}" -x=1"#);
+        assert!(shown.bytes().all(|byte| (0x20..0x7f).contains(&byte)));
+    }
+
+    #[test]
+    fn fields_do_not_run_together() {
+        let digest = |values: &[&str]| {
+            let mut fields = Fields::new("test");
+            fields.list("argv", values.iter().map(|value| value.as_bytes()));
+            fields.hex()
+        };
+        let all =
+            [&["ab", "c"][..], &["a", "bc"], &["abc"], &["abc", ""], &["", "abc"], &["a", "b", "c"], &[]];
+        let digests: std::collections::BTreeSet<String> = all.iter().map(|values| digest(values)).collect();
+        assert_eq!(digests.len(), all.len());
+    }
+
+    #[test]
+    fn a_program_is_found_as_the_system_finds_it() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().canonicalize().unwrap();
+        std::fs::create_dir(dir.join("sh")).unwrap();
+        std::fs::write(dir.join("data"), "x").unwrap();
+        let path = format!("{}:/nowhere:/bin", dir.display());
+        assert_eq!(
+            Program::find("sh", Some(&path), &dir).unwrap().found,
+            Path::new("/bin/sh"),
+            "no directory"
+        );
+        assert_eq!(Program::find("data", Some(&path), &dir), None, "nothing that cannot be run");
+        std::os::unix::fs::symlink("/bin/sh", dir.join("mine")).unwrap();
+        let here = Program::find("mine", Some(":/bin"), &dir).unwrap();
+        assert_eq!((here.found, here.real), (dir.join("mine"), Path::new("/bin/sh").canonicalize().unwrap()));
+        assert_eq!(Program::find("", Some(&path), &dir), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! An answer on its way from a choice to the keys that make it.
+//!
+//! Owns the typing of an answer, again where a dialog did not hear it, and what its caller is told. Refuses claiming that
+//! it worked before its dialog is gone.
+
+use proto::agent::{DialogOption, Source};
+use proto::reply::Done;
+use proto::{ErrorCode, Failure, ProcessId, Reply};
+
+use super::no_longer_open;
+use crate::Engine;
+use crate::effect::{Answer, Effect, Guard, Keystrokes};
+use crate::input::{JobId, Ticket, Typing};
+
+/// How long a dialog may stay on the screen after it was answered, each time.
+const ANSWERED_MS: u64 = 1_500;
+/// How often the keys of an answer are typed while the same dialog stays open.
+const TRIES: u8 = 3;
+/// How long the keys of an answer may take to be typed.
+pub(crate) const TYPED_MS: u64 = 10_000;
+/// A report that still says blocked this soon after the answer speaks of the answered dialog.
+const HUSH_MS: u64 = 1_000;
+
+/// An answer on its way to the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answering {
+    pub(crate) item: u64,
+    pub(crate) job: JobId,
+    pub(crate) ticket: Ticket,
+    pub(crate) digest: String,
+    /// Which option: its first name, and how it was guarded.
+    pub(crate) option: String,
+    pub(crate) guard: Guard,
+    /// How often the keys were typed: a dialog that has just been drawn may not hear the first ones.
+    pub(crate) tries: u8,
+    /// The keys are typed: the dialog is to go.
+    pub(crate) is_typed: bool,
+    pub(crate) until: u64,
+}
+
+impl Engine {
+    /// What became of the keys of an answer; whether they were one's.
+    pub(crate) fn answer_typed(&mut self, id: ProcessId, job: JobId, outcome: Typing) -> bool {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent_mut(id) else { return false };
+        let Some(answering) = agent.live.answering.as_mut().filter(|answering| answering.job == job) else {
+            return false;
+        };
+        let failure = match outcome {
+            Typing::Done => {
+                answering.is_typed = true;
+                answering.until = now + ANSWERED_MS;
+                self.finish_answering(id);
+                return true;
+            }
+            Typing::Stale | Typing::Dialog | Typing::Draft => no_longer_open(),
+            Typing::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
+            Typing::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
+            Typing::Partial => {
+                Failure::new(ErrorCode::Partial, "only part of the answer reached the terminal")
+            }
+            Typing::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
+        };
+        let answering = agent.live.answering.take();
+        if let Some(answering) = answering {
+            self.reply(answering.ticket, Err(failure));
+        }
+        true
+    }
+
+    /// An answer has worked when its dialog is gone.
+    pub(super) fn finish_answering(&mut self, id: ProcessId) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent_mut(id) else { return };
+        let open = agent.live.table.get(Source::Dialog).and_then(|slot| slot.digest());
+        let digest = agent.blocking_digest();
+        let is_gone = |answering: &Answering| {
+            open != Some(answering.digest.as_str()) && digest.as_ref() != Some(&answering.digest)
+        };
+        if !agent.live.answering.as_ref().is_some_and(|answering| answering.is_typed && is_gone(answering)) {
+            return;
+        }
+        if let Some(answering) = agent.live.answering.take() {
+            agent.live.answered_until = Some(now + HUSH_MS);
+            self.close_item(answering.item);
+            self.reply(answering.ticket, Ok(Answer::Reply(Reply::Done(Done {}))));
+        }
+    }
+
+    /// An answer that did not work in time: its keys once more while the same dialog is open, then the truth.
+    pub(crate) fn give_up_answering(&mut self, id: ProcessId, now: u64) {
+        if self.answer_again(id, now) {
+            return;
+        }
+        let Some(agent) = self.agent_mut(id) else { return };
+        if let Some(answering) = agent.live.answering.take_if(|answering| answering.until <= now) {
+            let failure = Failure::new(ErrorCode::NotDelivered, "the dialog is still open after the answer");
+            self.reply(
+                answering.ticket,
+                Err(failure.hint("qd read shows its screen; qd inbox what is open")),
+            );
+        }
+    }
+
+    /// Types the keys of an answer anew, as the dialog stands now; whether there is something to try.
+    fn answer_again(&mut self, id: ProcessId, now: u64) -> bool {
+        let Some(agent) = self.agent(id) else { return false };
+        let is_due =
+            |answering: &&Answering| answering.until <= now && answering.is_typed && answering.tries < TRIES;
+        let Some(answering) = agent.live.answering.as_ref().filter(is_due) else { return false };
+        let open = agent.live.table.get(Source::Dialog).and_then(|slot| slot.evidence.dialog.as_ref());
+        let same = open.filter(|dialog| dialog.digest == answering.digest);
+        let names_it = |option: &&DialogOption| option.names.first() == Some(&answering.option);
+        let keys =
+            same.and_then(|dialog| dialog.options.iter().find(names_it)).map(|option| option.keys.clone());
+        let Some(keys) = keys.filter(|keys| !keys.is_empty()) else { return false };
+        let guard = answering.guard.clone();
+        let job = self.next_job();
+        let Some(process) = self.processes.get_mut(&id) else { return false };
+        let run = process.key();
+        let answering = process.agent.as_deref_mut().and_then(|agent| agent.live.answering.as_mut());
+        let Some(answering) = answering else { return false };
+        (answering.job, answering.is_typed, answering.until) = (job, false, now + TYPED_MS);
+        answering.tries += 1;
+        self.effects.push(Effect::Type { run, job, what: Keystrokes::Keys(keys), guard });
+        true
+    }
+
+    /// The run of an answer is over.
+    pub(crate) fn abandon_answering(&mut self, id: ProcessId) {
+        let answering = self.agent_mut(id).and_then(|agent| agent.live.answering.take());
+        if let Some(answering) = answering {
+            let failure = Failure::new(ErrorCode::NotRunning, "the agent ended before the answer reached it");
+            self.reply(answering.ticket, Err(failure));
+        }
+    }
+}

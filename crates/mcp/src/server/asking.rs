@@ -1,0 +1,209 @@
+//! Asking the person: through a form of the client where it has one, else through the inbox.
+//!
+//! Owns the form, and reading what the client made of it. Refuses more than questions: leave and trust are a person's to
+//! give through their own connection, never through a client that the asking program may be.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolResponse, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationSchema, EnumSchema, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+    PrimitiveSchemaDefinition, ProtocolVersion, ServerRequest, StringSchema,
+};
+use rmcp::service::{PeerRequestOptions, RequestContext};
+use serde_json::{Value, json};
+
+use super::{PROGRESS, Server, cancelled, progress, told};
+use crate::failure::ToolFailure;
+use crate::tools::asking::{self, MAX_WORDS, Question};
+use crate::views;
+use crate::waiting::Waiting;
+
+/// The form's only field, and the name under which a client gives its form back.
+const ANSWER: &str = "answer";
+
+/// How long a form may be open; the rest of the time that one answer may take is for the inbox.
+const FORM: Duration = Duration::from_secs(40);
+/// A form that was put away sooner leaves time to wait for the inbox in the same call.
+const PROMPTLY: Duration = Duration::from_secs(4);
+
+/// How the client asks its person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The newer era: the form is our answer, and the client calls again with what was said.
+    Returned,
+    /// The older era: we ask while the call is open.
+    Requested,
+    /// Not at all.
+    None,
+}
+
+impl Server {
+    /// Asks, by form or through the inbox; the answer, or the wait for it.
+    pub(super) async fn ask(
+        &self,
+        question: Question,
+        said: Option<&InputResponses>,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        match asking::resumed(&self.bench, &question).await {
+            Ok(Some(waiting)) => return self.wait(waiting, context).await,
+            Ok(None) => {}
+            Err(failure) => return told(Err(failure)).into(),
+        }
+        let began = Instant::now();
+        let answer = match (self.form(context), said) {
+            (Form::None, _) => Ok(None),
+            (Form::Returned, None) => match returned(&question) {
+                Some(form) => return form.into(),
+                None => Ok(None),
+            },
+            (Form::Returned, Some(said)) => Ok(said.get(ANSWER).and_then(|said| read(&question, said))),
+            (Form::Requested, _) => self.request(&question, context).await,
+        };
+        match answer {
+            Ok(Some(answer)) => told(Ok(json!({"status": "answered", "answer": answer}))).into(),
+            Err(failure) => told(Err(failure)).into(),
+            // Nobody is there, or nobody wants to say it now: the question waits in the inbox.
+            Ok(None) => match self.open(question).await {
+                Ok(waiting) if began.elapsed() > PROMPTLY => told(Ok(waiting.still_running())).into(),
+                Ok(waiting) => self.wait(waiting, context).await,
+                Err(failure) => told(Err(failure)).into(),
+            },
+        }
+    }
+
+    /// Puts the question into the inbox. Not given up when the call is: the item would stay, and nobody would know of it.
+    async fn open(&self, question: Question) -> Result<Waiting, ToolFailure> {
+        let bench = Arc::clone(&self.bench);
+        let opening = tokio::spawn(async move { asking::opened(&bench, question).await });
+        opening.await.unwrap_or_else(|error| Err(ToolFailure::new("internal", error.to_string())))
+    }
+
+    fn form(&self, context: &RequestContext<RoleServer>) -> Form {
+        let declared = context.client_capabilities().and_then(|client| client.elicitation);
+        // A client that declares neither kind has forms: there was no other kind when it was written.
+        let has_forms = declared.is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none());
+        let is_newer =
+            context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        match (has_forms, is_newer) {
+            (true, true) => Form::Returned,
+            (true, false) if self.hears_replies => Form::Requested,
+            _ => Form::None,
+        }
+    }
+
+    /// Asks a client of the older era, which has the form open for no longer than one answer may take.
+    async fn request(
+        &self,
+        question: &Question,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<String>, ToolFailure> {
+        let Some(form) = form(question) else { return Ok(None) };
+        let asked = requested(form, context);
+        tokio::pin!(asked);
+        let mut ticks = tokio::time::interval(PROGRESS);
+        ticks.tick().await;
+        let mut beats = 0;
+        loop {
+            tokio::select! {
+                said = &mut asked => return Ok(said.and_then(|said| read(question, &said))),
+                () = context.ct.cancelled() => return Err(cancelled()),
+                () = self.is_gone() => return Err(cancelled()),
+                _ = ticks.tick() => {
+                    beats += 1;
+                    progress(context, f64::from(beats), "waiting for a person to answer").await;
+                }
+            }
+        }
+    }
+}
+
+/// What the client made of our form; nothing when it could not or did not in time. The form is taken back then.
+async fn requested(form: ElicitRequestParams, context: &RequestContext<RoleServer>) -> Option<Value> {
+    let patience = PeerRequestOptions::with_timeout(FORM);
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+    let handle = context.peer.send_request_with_option(request, patience).await.ok()?;
+    match handle.await_response().await.ok()? {
+        ClientResult::ElicitResult(result) => serde_json::to_value(result).ok(),
+        _ => None,
+    }
+}
+
+fn returned(question: &Question) -> Option<InputRequiredResult> {
+    let request = InputRequest::Elicitation(ElicitRequest::new(form(question)?));
+    Some(InputRequiredResult::from_input_requests(InputRequests::from([(ANSWER.to_owned(), request)])))
+}
+
+/// The form: one field, with the options where there are some.
+fn form(question: &Question) -> Option<ElicitRequestParams> {
+    let field = if question.options.is_empty() {
+        let most = u32::try_from(MAX_WORDS).unwrap_or(u32::MAX);
+        PrimitiveSchemaDefinition::String(StringSchema::new().min_length(1).max_length(most))
+    } else {
+        PrimitiveSchemaDefinition::Enum(EnumSchema::builder(question.options.clone()).build())
+    };
+    let requested_schema = ElicitationSchema::builder().required_property(ANSWER, field).build().ok()?;
+    let message = views::shortened(&question.question, usize::MAX);
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+/// What was said, if the form was filled in and says something that was asked for.
+fn read(question: &Question, said: &Value) -> Option<String> {
+    let result: ElicitResult = serde_json::from_value(said.clone()).ok()?;
+    let answer = result.content.as_ref()?.get(ANSWER)?.as_str()?;
+    let is_one = question.options.is_empty() || question.options.iter().any(|option| option == answer);
+    let is_accepted = result.action == ElicitationAction::Accept;
+    let fits = !answer.is_empty() && answer.len() <= MAX_WORDS;
+    (is_accepted && is_one && fits).then(|| views::shortened(answer, usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(options: &[&str]) -> Question {
+        Question {
+            question: "Which?".to_owned(),
+            options: options.iter().map(|text| (*text).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_form_has_one_field_with_the_options() {
+        let form = serde_json::to_value(form(&question(&["a", "b"])).expect("a form")).expect("JSON");
+        assert_eq!((&form["mode"], &form["message"]), (&json!("form"), &json!("Which?")));
+        let schema = &form["requestedSchema"];
+        assert_eq!(schema["required"], json!(["answer"]));
+        assert_eq!(schema["properties"]["answer"]["enum"], json!(["a", "b"]), "{schema}");
+        let free = serde_json::to_value(super::form(&question(&[])).expect("a form")).expect("JSON");
+        assert_eq!(free["requestedSchema"]["properties"]["answer"]["type"], json!("string"));
+    }
+
+    #[test]
+    fn only_a_filled_in_form_is_an_answer() {
+        let accepted = |answer: Value| json!({"action": "accept", "content": {"answer": answer}});
+        let which = question(&["a", "b"]);
+        assert_eq!(read(&which, &accepted(json!("a"))).as_deref(), Some("a"));
+        assert_eq!(read(&question(&[]), &accepted(json!("whatever"))).as_deref(), Some("whatever"));
+        for wrong in [
+            accepted(json!("c")),
+            accepted(json!("")),
+            accepted(json!(3)),
+            accepted(json!(null)),
+            json!({"action": "accept"}),
+            json!({"action": "decline", "content": {"answer": "a"}}),
+            json!({"action": "cancel"}),
+            json!({"action": "shrug", "content": {"answer": "a"}}),
+            json!("a"),
+            json!(null),
+            json!([]),
+        ] {
+            assert_eq!(read(&which, &wrong), None, "{wrong}");
+        }
+        let long = "x".repeat(MAX_WORDS + 1);
+        assert_eq!(read(&question(&[]), &accepted(json!(long))), None);
+    }
+}

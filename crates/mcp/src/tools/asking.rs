@@ -1,0 +1,201 @@
+//! Turning to the person: a question that is waited for, or a call to look.
+//!
+//! Owns what may be asked and the memory of what was: asking the same again goes on waiting instead of asking twice.
+//! Refuses answers: they come from a person, through the inbox or a form of the client.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use client::Connection;
+use proto::request::{Ask, Attention, Quantifier, Target, Until, Wait};
+use serde_json::{Map, json};
+use tokio::sync::Semaphore;
+
+use super::{Bench, Caller, Effect, Outcome, Tool};
+use crate::failure::ToolFailure;
+use crate::fields::{Arguments, Shape, may, must};
+use crate::link::Manner;
+use crate::waiting::{Then, Waiting};
+
+/// Longest question, reason or answer.
+pub(crate) const MAX_WORDS: usize = 4 << 10; // 4 KiB
+/// Most answers to choose from; more is a form nobody reads.
+const MAX_OPTIONS: usize = 20;
+/// How many open questions are remembered; the daemon allows no more.
+const MAX_OPEN: usize = 20;
+const ASK_FIELDS: &[(&str, &str)] = &[("question", "question"), ("options", "options")];
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "request_human_attention",
+        title: "Ask a person to look",
+        says: "Put a note into the person's inbox and go on.",
+        fields: &[must("reason", Shape::Text(MAX_WORDS), "What they should know or do.")],
+        gives: "item: integer",
+        effect: Effect::Adds,
+        is_core: false,
+        run: |bench, arguments| Box::pin(attention(bench, arguments)),
+    },
+    Tool {
+        name: "ask_human",
+        title: "Ask a person",
+        says: "Ask the person something and wait for the answer. After still_running call it again with the same \
+               words to wait on, or go on: the answer then comes as a message.",
+        fields: &[
+            must("question", Shape::Text(MAX_WORDS), ""),
+            may("options", Shape::Texts(200), "Answers to choose from; default: any text."),
+        ],
+        gives: "status: answered|by_message|still_running, answer?: string, item?: integer, hint?: string",
+        effect: Effect::Adds,
+        is_core: false,
+        run: |_, arguments| Box::pin(std::future::ready(question(arguments))),
+    },
+];
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) question: String,
+    /// What may be answered; empty: any text.
+    pub(crate) options: Vec<String>,
+}
+
+/// The questions that wait in the inbox, with their items.
+#[derive(Clone, Debug)]
+pub(crate) struct Questions {
+    open: Arc<Mutex<VecDeque<(Question, u64)>>>,
+    /// Held while one is asked: the same question meanwhile waits until its item is known.
+    turn: Arc<Semaphore>,
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        Self { open: Arc::default(), turn: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+impl Questions {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Question, u64)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn item(&self, question: &Question) -> Option<u64> {
+        self.lock().iter().find(|(known, _)| known == question).map(|(_, item)| *item)
+    }
+
+    fn remember(&self, question: Question, item: u64) {
+        let mut open = self.lock();
+        if open.len() >= MAX_OPEN {
+            open.pop_front();
+        }
+        open.push_back((question, item));
+    }
+
+    /// An item that is answered or void.
+    pub(crate) fn forget(&self, item: u64) {
+        self.lock().retain(|(_, known)| *known != item);
+    }
+}
+
+fn question(arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let options = arguments.texts("options").unwrap_or_default();
+    if options.len() > MAX_OPTIONS {
+        return Err(ToolFailure::invalid("options", format!("at most {MAX_OPTIONS}")));
+    }
+    let is_twice = |place: usize, option: &String| options.iter().take(place).any(|before| before == option);
+    if let Some((_, twice)) = options.iter().enumerate().find(|(place, option)| is_twice(*place, option)) {
+        return Err(ToolFailure::invalid("options", format!("{twice} is there twice")));
+    }
+    Ok(Outcome::Question(Question { question: arguments.required("question").to_owned(), options }))
+}
+
+/// The wait for a question that is in the inbox already.
+pub(crate) async fn resumed(bench: &Bench, question: &Question) -> Result<Option<Waiting>, ToolFailure> {
+    match bench.questions.item(question) {
+        Some(item) => waiting(bench, item).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Puts a question into the inbox; the wait for its answer.
+pub(crate) async fn opened(bench: &Bench, question: Question) -> Result<Waiting, ToolFailure> {
+    // Known beforehand: nothing may come between asking and waiting for long.
+    bench.caller().await?;
+    // Never closed, so a failure to get it would only mean that nobody else asks.
+    let _turn = bench.questions.turn.acquire().await.ok();
+    if let Some(item) = bench.questions.item(&question) {
+        return waiting(bench, item).await;
+    }
+    let wish = Ask { question: question.question.clone(), options: question.options.clone() };
+    let asked =
+        bench.ask(Manner::DEED, ASK_FIELDS, move |connection: &mut Connection| connection.ask(wish.clone()));
+    let item = asked.await?.item;
+    bench.questions.remember(question, item);
+    waiting(bench, item).await
+}
+
+async fn waiting(bench: &Bench, item: u64) -> Result<Waiting, ToolFailure> {
+    let Caller::Process(asker) = bench.caller().await? else {
+        return Err(ToolFailure::new("wrong_kind", "only a process can ask a person"));
+    };
+    let wait = Wait {
+        targets: vec![Target(asker)],
+        until: Until::Item(item),
+        quantifier: Quantifier::All,
+        since: None,
+        timeout_ms: None,
+    };
+    let base = Map::from_iter([("item".to_owned(), json!(item))]);
+    Ok(Waiting {
+        wait,
+        timeout: None,
+        told: format!("waiting for a person to answer item {item}"),
+        fields: ASK_FIELDS,
+        meanwhile: None,
+        then: Then::GiveAnswer { item, base, open: bench.questions.clone() },
+    })
+}
+
+async fn attention(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let wish = Attention { reason: arguments.required("reason").to_owned() };
+    let work = move |connection: &mut Connection| connection.attention(wish.clone());
+    let asked = bench.ask(Manner::DEED, &[("reason", "reason")], work).await?;
+    Ok(json!({"item": asked.item}).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(options: &[&str]) -> Result<Outcome, ToolFailure> {
+        let given = json!({"question": "Which?", "options": options});
+        let tool = TOOLS.iter().find(|tool| tool.name == "ask_human").expect("it exists");
+        let given = given.as_object().cloned().expect("an object");
+        question(&Arguments::check(tool.fields, given)?)
+    }
+
+    #[test]
+    fn options_are_few_and_each_is_there_once() {
+        assert!(asked(&["a", "b"]).is_ok());
+        let many: Vec<String> = (0..21).map(|number| number.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        for wrong in [&["a", "b", "a"][..], &many, &[], &[""]] {
+            let failure = asked(wrong).err().expect("refused").to_json();
+            assert_eq!(failure["error"]["field"], json!("options"), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_question_is_remembered_until_it_is_answered() {
+        let open = Questions::default();
+        let ask = |text: &str| Question { question: text.to_owned(), options: Vec::new() };
+        open.remember(ask("Go on?"), 3);
+        assert_eq!((open.item(&ask("Go on?")), open.item(&ask("Stop?"))), (Some(3), None));
+        open.forget(3);
+        assert_eq!(open.item(&ask("Go on?")), None);
+        for item in 0..50 {
+            open.remember(ask(&item.to_string()), item);
+        }
+        assert_eq!(open.lock().len(), MAX_OPEN);
+    }
+}
