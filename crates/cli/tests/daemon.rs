@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -69,6 +70,29 @@ fn b3_many_starters_at_once_find_one_daemon() {
     }
     let pids: BTreeSet<i32> = (0..3).map(|_| daemon.pid()).collect();
     assert_eq!(pids.len(), 1);
+}
+
+#[test]
+fn b3_a_starter_takes_the_place_of_a_daemon_that_died_before_it_answered() {
+    let daemon = TestDaemon::without_start(QD);
+    let path = daemon.places().lock();
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap()).unwrap();
+    let held = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path).unwrap();
+    held.lock().unwrap();
+    let starter = daemon.command(&["ps", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    testkit::census::eventually("the starter waits for the lock", || has_open(&path).then_some(()));
+    drop(held);
+    let output = starter.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"[]\n"[..]));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), daemon.pid().to_string());
+}
+
+/// Whether another process has this file open.
+fn has_open(path: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let others = processes.filter(|process| !process.ends_with(std::process::id().to_string()));
+    let open = others.filter_map(|process| std::fs::read_dir(process.join("fd")).ok()).flatten().flatten();
+    open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|target| target == path))
 }
 
 #[test]

@@ -70,11 +70,11 @@ fn prepare(options: &Options) -> Result<Role, DaemonError> {
     }
     let mut lock =
         open_private(&places.lock()).map_err(DaemonError::system("cannot open the daemon's lock"))?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return find_winner(places, &mut lock).map(Role::Loser);
+    if let Some(winner) = find_winner(places, &mut lock)? {
+        return Ok(Role::Loser(winner));
     }
     let pid = std::process::id().to_string();
-    let written = lock.set_len(0).and_then(|()| lock.write_all(pid.as_bytes()));
+    let written = lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| lock.write_all(pid.as_bytes()));
     written.map_err(DaemonError::system("cannot write the daemon's lock"))?;
     Ok(Role::Winner { lock, umask })
 }
@@ -90,14 +90,18 @@ fn open_private(path: &std::path::Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// The daemon that won, once it answers.
-fn find_winner(places: &Places, lock: &mut File) -> Result<String, DaemonError> {
+/// The daemon that won, once it answers; none: the lock is ours. It is tried for again at each look, because whoever
+/// had it may have died before it answered.
+fn find_winner(places: &Places, lock: &mut File) -> Result<Option<String>, DaemonError> {
     let deadline = std::time::Instant::now() + LOSER_PATIENCE;
     loop {
+        if flock(&*lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Ok(None);
+        }
         let mut pid = String::new();
         let _read = lock.rewind().and_then(|()| lock.read_to_string(&mut pid));
         if std::os::unix::net::UnixStream::connect(places.socket()).is_ok() {
-            return Ok(pid);
+            return Ok(Some(pid));
         }
         if std::time::Instant::now() >= deadline {
             return Err(DaemonError::Held { lock: places.lock(), pid });
