@@ -277,14 +277,13 @@ impl Keeper {
     fn audit_page(&self, wish: Audit) -> Result<AuditPage, StoreError> {
         let since = i64::try_from(wish.since).unwrap_or(i64::MAX);
         let limit = wish.limit.unwrap_or(*ROWS.start()).min(*ROWS.end());
-        // The store gives the oldest first and people want the newest.
-        let rows = self.store.audit_rows(since, usize::MAX)?;
+        let rows = self.store.audit_rows(since, limit as usize)?;
         let mut room = MAX_PAGE;
         let fits = |entry: &AuditEntry| {
             let length = serde_json::to_string(entry).map_or(0, |text| text.len());
             room.checked_sub(length).map(|left| room = left).is_some()
         };
-        let newest = rows.into_iter().rev().take(limit as usize).map(entry);
+        let newest = rows.into_iter().rev().map(entry);
         let mut rows: Vec<AuditEntry> = newest.take_while(fits).collect();
         rows.reverse();
         let verified = wish.verify.then(|| self.store.verify_audit().map(verdict)).transpose()?;

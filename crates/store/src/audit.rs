@@ -70,15 +70,17 @@ pub(crate) fn append_in(transaction: &Transaction<'_>, row: &AuditRow) -> rusqli
         .map(drop)
 }
 
-/// Rows from a moment on, oldest first.
+/// The newest rows from a moment on, oldest first.
 pub(crate) fn rows(connection: &Connection, since: i64, limit: usize) -> rusqlite::Result<Vec<AuditRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, at_ms, caller, verb, target, decision, detail, hash FROM audit
-         WHERE at_ms >= ?1 ORDER BY id LIMIT ?2",
+         WHERE at_ms >= ?1 ORDER BY id DESC LIMIT ?2",
     )?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let found = statement.query_map(params![since, limit], |row| read(row).map(|(_, row)| row))?;
-    found.collect()
+    let mut newest = found.collect::<rusqlite::Result<Vec<AuditRow>>>()?;
+    newest.reverse();
+    Ok(newest)
 }
 
 /// Walks the chain from its beginning.

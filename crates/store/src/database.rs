@@ -87,7 +87,7 @@ impl Store {
         audit::append(&mut self.connection, row).map_err(|error| StoreError::sqlite(&self.path, error))
     }
 
-    /// Audit rows not older than `since` (milliseconds since 1970), oldest first.
+    /// The newest audit rows not older than `since` (milliseconds since 1970), oldest first.
     pub fn audit_rows(&self, since: i64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
         audit::rows(&self.connection, since, limit).map_err(|error| StoreError::sqlite(&self.path, error))
     }

@@ -27,7 +27,7 @@ const PAST: u64 = 4 << 20; // 4 MiB
 /// Largest state file.
 const MAX_STATE: u64 = 256 * 1024;
 /// How long the text of a turn may come later than its end.
-const TEXT: Duration = Duration::from_millis(1_500);
+const TEXT: Duration = Duration::from_millis(3_000);
 /// Longest text of a turn that is taken from a screen.
 const MAX_SCREEN_TEXT: usize = 64 * 1024;
 

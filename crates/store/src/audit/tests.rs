@@ -37,14 +37,15 @@ fn broken_row(edit: &str) -> u64 {
 }
 
 #[test]
-fn f11_rows_come_back_in_order_from_a_moment_on() {
+fn f11_the_newest_rows_come_back_in_order_from_a_moment_on() {
     let mut store = Store::in_memory().unwrap();
     for number in 1..=10 {
         store.audit(&row(number)).unwrap();
     }
     let rows = store.audit_rows(4, 3).unwrap();
-    assert_eq!(rows.iter().map(|row| row.at_ms).collect::<Vec<_>>(), [4, 5, 6]);
-    assert_eq!(rows[0].target.as_deref(), Some("p_4"));
+    assert_eq!(rows.iter().map(|row| row.at_ms).collect::<Vec<_>>(), [8, 9, 10]);
+    assert_eq!(rows[0].target.as_deref(), Some("p_8"));
+    assert_eq!(store.audit_rows(9, 5).unwrap().len(), 2);
     let AuditCheck::Intact { rows: 10, head } = store.verify_audit().unwrap() else {
         panic!("the chain is whole");
     };
