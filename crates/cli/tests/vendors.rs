@@ -12,6 +12,8 @@ mod crew;
 mod first_meeting;
 #[path = "vendors/leading.rs"]
 mod leading;
+#[path = "vendors/leading_leave.rs"]
+mod leading_leave;
 #[path = "vendors/leading_stage.rs"]
 mod leading_stage;
 #[path = "vendors/life.rs"]

@@ -1,6 +1,7 @@
 //! Starting a run: from the engine's description to a hosted holder, or to a failure a person understands.
 //!
-//! Owns the translation. Refuses blocking the async tasks: it runs on the blocking pool.
+//! Owns the translation. Refuses blocking the async tasks: it runs on the blocking pool; and refuses starting anything else
+//! than what was allowed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use proto::{ErrorCode, Failure, Places, Printable};
 
 use crate::agents::Agents;
 use crate::screens::{NewRun, Screens};
+use crate::warrant;
 
 /// Where a run's holder listens for later daemons.
 pub(crate) fn socket_path(places: &Places, run: RunKey) -> PathBuf {
@@ -29,6 +31,11 @@ pub(crate) fn start(
 ) -> Option<Fact> {
     let run = start.run;
     let token = start.record.run_token.clone();
+    match warrant::changed(&start) {
+        Ok(None) => {}
+        Ok(Some(now)) => return Some(Fact::Untrusted(Box::new(now))),
+        Err(failure) => return Some(Fact::StartFailed(failure)),
+    }
     let is_resumed = start.agent.as_ref().is_some_and(|agent| agent.resume.is_some());
     let charge = match agents.prepare(&mut start) {
         Ok(charge) => charge,

@@ -11,15 +11,16 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use engine::{Rule, Warrant};
+use engine::{StartRun, Warrant};
 use proto::error::Cause;
+use proto::request::OnTimeout;
 use proto::{ErrorCode, Failure, Kind, Printable};
 use rustix::fs::{Access, FileType, Mode, OFlags};
 use sha2::{Digest, Sha256};
 
 use crate::policy::is_interpreter;
 use crate::presets::Preset;
-use crate::project::{Site, hex};
+use crate::project::{self, Site, hex};
 
 /// Where programs are when nobody says so, as the system's own search has it.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
@@ -108,14 +109,77 @@ impl Fields {
 /// A warrant, and the program that was found for it; agents' programs are their manifests' business.
 pub(crate) fn draw(deed: &Deed<'_>, own_path: Option<&str>) -> Result<(Warrant, Option<Program>), Failure> {
     let path = deed.env.get("PATH").map(String::as_str).or(own_path);
-    let word = deed.argv.first().map_or("", String::as_str);
-    let program = match deed.kind {
-        Kind::Agent => None,
-        Kind::Command | Kind::Terminal => {
-            Some(Program::find(word, path, Path::new(deed.cwd)).ok_or_else(|| missing(word))?)
-        }
+    let (content, program) = find(deed, path)?;
+    let command = lines(deed, program.as_ref()).join("\n");
+    if command.len() > MAX_SHOWN {
+        let why = format!("a command that a person has to judge has at most {} KiB", MAX_SHOWN / 1024);
+        return Err(Failure::invalid("argv", why).hint("put it into a file of the project and start that"));
+    }
+    let frame = frame(deed);
+    let warrant = Warrant {
+        digest: digest(&frame, &content),
+        frame,
+        content,
+        command,
+        preset: deed.preset.map(|preset| preset.name.to_string()),
+        project: deed.site.project.clone(),
+        ..Warrant::default()
     };
+    Ok((warrant, program))
+}
+
+/// Whether a run that is about to be started is what was allowed; if it is not, what it is now. It is a moment's look:
+/// whatever changes after it runs as it is then.
+pub(crate) fn changed(start: &StartRun) -> Result<Option<Warrant>, Failure> {
+    let (Some(allowed), record) = (&start.content, &start.record) else { return Ok(None) };
+    let site = Site::recorded(record.project.clone());
+    let is_own = |name: &str, value: &str| std::env::var(name).is_ok_and(|own| own == value);
+    // What was declared is not told apart from what everything is started with: what differs from that is shown.
+    let env: BTreeMap<String, String> =
+        record.env.clone().into_iter().filter(|(name, value)| !is_own(name, value)).collect();
+    let permissions = record.agent.as_ref().and_then(|agent| agent.permissions);
+    let deed = Deed {
+        site: &site,
+        kind: record.kind,
+        argv: &record.argv,
+        cwd: &record.cwd,
+        env: &env,
+        preset: None,
+        auto_restart: record.auto_restart,
+        grants_leave: permissions.is_some_and(|desk| desk.on_timeout == OnTimeout::Allow),
+    };
+    let path = start.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
+    let (content, program) = find(&deed, path)?;
+    if content == *allowed {
+        return Ok(None);
+    }
+    let known = record.leave.as_ref().map(|leave| leave.frame.clone()).filter(|frame| !frame.is_empty());
+    let frame = known.unwrap_or_else(|| frame(&Deed { env: &record.env, ..deed }));
+    let mut lines = lines(&deed, program.as_ref());
+    lines.extend(record.preset.as_ref().map(|preset| format!("preset: {}", visible(preset))));
+    lines.push("what it runs has changed since it was allowed".to_owned());
+    Ok(Some(Warrant {
+        digest: digest(&frame, &content),
+        frame,
+        content,
+        command: lines.join("\n"),
+        preset: record.preset.clone(),
+        project: record.project.clone(),
+        ..Warrant::default()
+    }))
+}
+
+/// What is trusted: both parts.
+fn digest(frame: &str, content: &str) -> String {
     let mut fields = Fields::new("quarterdeck warrant 1");
+    fields.put("frame", frame.as_bytes());
+    fields.put("content", content.as_bytes());
+    fields.hex()
+}
+
+/// The part of a warrant that the order says.
+fn frame(deed: &Deed<'_>) -> String {
+    let mut fields = Fields::new("quarterdeck frame 1");
     fields.put("project", deed.site.project.key.as_bytes());
     put_preset(&mut fields, deed.preset);
     fields.put("kind", deed.kind.to_string().as_bytes());
@@ -127,17 +191,7 @@ pub(crate) fn draw(deed: &Deed<'_>, own_path: Option<&str>) -> Result<(Warrant, 
     }
     fields.put("auto_restart", &[u8::from(deed.auto_restart)]);
     fields.put("grants_leave", &[u8::from(deed.grants_leave)]);
-    if let Some(program) = &program {
-        put_program(&mut fields, deed, program)?;
-    }
-    let command = command(deed, program.as_ref());
-    if command.len() > MAX_SHOWN {
-        let why = format!("a command that a person has to judge has at most {} KiB", MAX_SHOWN / 1024);
-        return Err(Failure::invalid("argv", why).hint("put it into a file of the project and start that"));
-    }
-    let preset = deed.preset.map(|preset| preset.name.to_string());
-    let project = deed.site.project.clone();
-    Ok((Warrant { digest: fields.hex(), command, preset, project, rule: Rule::Ask }, program))
+    fields.hex()
 }
 
 fn put_preset(fields: &mut Fields, preset: Option<&Preset>) {
@@ -145,6 +199,23 @@ fn put_preset(fields: &mut Fields, preset: Option<&Preset>) {
     fields.put("preset", preset.name.as_str().as_bytes());
     fields.put("origin", preset.origin.word().as_bytes());
     fields.put("text", &preset.text);
+}
+
+/// The part of a warrant that lies on the disk, and the program.
+fn find(deed: &Deed<'_>, path: Option<&str>) -> Result<(String, Option<Program>), Failure> {
+    let mut fields = Fields::new("quarterdeck content 1");
+    fields.put("cwd", project::real("cwd", Path::new(deed.cwd))?.as_bytes());
+    let word = deed.argv.first().map_or("", String::as_str);
+    let program = match deed.kind {
+        Kind::Agent => None,
+        Kind::Command | Kind::Terminal => {
+            Some(Program::find(word, path, Path::new(deed.cwd)).ok_or_else(|| missing(word))?)
+        }
+    };
+    if let Some(program) = &program {
+        put_program(&mut fields, deed, program)?;
+    }
+    Ok((fields.hex(), program))
 }
 
 /// The program, its content where an agent may write it or where it is a script, and the content of files that are given
@@ -214,7 +285,7 @@ fn missing(word: &str) -> Failure {
 }
 
 /// The whole command for a person, a line each for what else matters.
-fn command(deed: &Deed<'_>, program: Option<&Program>) -> String {
+fn lines(deed: &Deed<'_>, program: Option<&Program>) -> Vec<String> {
     let mut lines = vec![shown(deed.argv)];
     if let Some(preset) = deed.preset {
         let file = preset.file.display().to_string();
@@ -232,7 +303,7 @@ fn command(deed: &Deed<'_>, program: Option<&Program>) -> String {
     if deed.grants_leave {
         lines.push("its requests for leave are granted when nobody answers".to_owned());
     }
-    lines.join("\n")
+    lines
 }
 
 /// Words as a person reads them, each one's ends and each odd character visible.
@@ -252,46 +323,4 @@ fn visible(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn c7_a_person_sees_every_character_of_a_command() {
-        let words = ["ls", "", "a b", "\u{1b}[2J", "l\u{455}", "it's", "\\u{1b}", "-x=1"].map(str::to_owned);
-        let shown = shown(&words);
-        assert_eq!(shown, r#"ls "" "a b" "\u{1b}[2J" "l\u{455}" "it\'s" "\\u{1b}" -x=1"#);
-        assert!(shown.bytes().all(|byte| (0x20..0x7f).contains(&byte)));
-    }
-
-    #[test]
-    fn fields_do_not_run_together() {
-        let digest = |values: &[&str]| {
-            let mut fields = Fields::new("test");
-            fields.list("argv", values.iter().map(|value| value.as_bytes()));
-            fields.hex()
-        };
-        let all =
-            [&["ab", "c"][..], &["a", "bc"], &["abc"], &["abc", ""], &["", "abc"], &["a", "b", "c"], &[]];
-        let digests: std::collections::BTreeSet<String> = all.iter().map(|values| digest(values)).collect();
-        assert_eq!(digests.len(), all.len());
-    }
-
-    #[test]
-    fn a_program_is_found_as_the_system_finds_it() {
-        let root = tempfile::tempdir().unwrap();
-        let dir = root.path().canonicalize().unwrap();
-        std::fs::create_dir(dir.join("sh")).unwrap();
-        std::fs::write(dir.join("data"), "x").unwrap();
-        let path = format!("{}:/nowhere:/bin", dir.display());
-        assert_eq!(
-            Program::find("sh", Some(&path), &dir).unwrap().found,
-            Path::new("/bin/sh"),
-            "no directory"
-        );
-        assert_eq!(Program::find("data", Some(&path), &dir), None, "nothing that cannot be run");
-        std::os::unix::fs::symlink("/bin/sh", dir.join("mine")).unwrap();
-        let here = Program::find("mine", Some(":/bin"), &dir).unwrap();
-        assert_eq!((here.found, here.real), (dir.join("mine"), Path::new("/bin/sh").canonicalize().unwrap()));
-        assert_eq!(Program::find("", Some(&path), &dir), None);
-    }
-}
+mod tests;

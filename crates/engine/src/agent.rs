@@ -112,17 +112,22 @@ impl Agent {
         Self { record, live, ..Self::default() }
     }
 
-    /// A new run: everything that was known belonged to the old one. What it is started with.
-    pub(crate) fn start(&mut self, nonce: String, now: Moment) -> AgentStart {
+    /// A new run: everything that was known belonged to the old one.
+    pub(crate) fn start(&mut self, nonce: String, now: Moment) {
         let resume = self.resume_next.take();
         if let Some(session) = self.record.session.take() {
             self.record.past_session = Some(session);
         }
         self.record.session.clone_from(&resume);
-        self.record.resumed.clone_from(&resume);
+        self.record.resumed = resume;
         self.record.nonce = nonce;
         self.live = Live { began: now.uptime_ms, since: now.wall_ms, ..Live::default() };
-        AgentStart { resume, parks_permissions: self.record.permissions.is_some() }
+    }
+
+    /// What the current run is started with.
+    pub(crate) fn order(&self) -> AgentStart {
+        let parks_permissions = self.record.permissions.is_some();
+        AgentStart { resume: self.record.resumed.clone(), parks_permissions }
     }
 
     /// What it is believed to do.

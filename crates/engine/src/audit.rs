@@ -80,10 +80,16 @@ impl Engine {
         self.audit(caller, verb, Some(target), ALLOWED, detail);
     }
 
-    /// Writes down that Quarterdeck itself did not do what it would have done.
-    pub(crate) fn audit_omission(&mut self, verb: &'static str, target: String, failure: &Failure) {
+    /// Writes down that something was not done after all: what a caller had asked for, or Quarterdeck itself would have done.
+    pub(crate) fn audit_omission(
+        &mut self,
+        caller: Option<Caller>,
+        verb: &'static str,
+        target: String,
+        failure: &Failure,
+    ) {
         if let Some(decision) = refusal(failure.code) {
-            self.audit(None, verb, Some(target), decision, failure.message.clone());
+            self.audit(caller, verb, Some(target), decision, failure.message.clone());
         }
     }
 
@@ -233,6 +239,9 @@ fn word(command: &Command) -> &'static str {
         Command::Resume(_) => "resume",
         Command::Hook(_) => "hook",
         Command::WhoAmI => "who_am_i",
+        Command::Standing(verb) => verb,
+        // It is asked on behalf of a subscription.
+        Command::Knows(_) => "subscribe",
         Command::SetTimer(_) => "set_timer",
         Command::Timers => "timers",
         Command::ChangeTimer(_) => "change_timer",

@@ -2,7 +2,7 @@
 //!
 //! Owns the order they are looked at in. Refuses a clock: the moment came with the input.
 
-use proto::{ErrorCode, ExitReason, Failure, ProcessId, Status};
+use proto::{ErrorCode, ExitReason, Failure, ProcessId};
 
 use crate::Engine;
 use crate::effect::Effect;
@@ -59,16 +59,14 @@ impl Engine {
         let refusal = untrusted.or_else(|| process.parent.and_then(|parent| self.check_time(parent).err()));
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.restart_at = None;
+        process.starter = None;
         let target = run.process.to_string();
         let Some(failure) = refusal else {
             self.audit_deed(None, "restart", target, "it had failed".to_owned());
             self.release(run, true, "restarted");
             return self.next_run(run.process, Vec::new());
         };
-        process.status = Status::Parked;
-        process.failure = Some(failure.message.clone());
-        self.touch(run.process);
-        self.notice_parked(run.process);
-        self.audit_omission("restart", target, &failure);
+        self.audit_omission(None, "restart", target, &failure);
+        self.give_up(run, &failure);
     }
 }

@@ -12,7 +12,7 @@ use crate::record::{ProcessRecord, Record};
 /// Something to be done.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// Start a holder with this child; answer with `Started` or `StartFailed`.
+    /// Start a holder with this child; answer with `Started`, `StartFailed` or `Untrusted`.
     Start(Box<StartRun>),
     /// Set the terminal's size.
     Resize {
@@ -250,6 +250,9 @@ pub struct StartRun {
     pub record: ProcessRecord,
     /// For agents: what else it is started with.
     pub agent: Option<AgentStart>,
+    /// What was allowed of it on the disk: it is not started when anything else is found there. None: whoever has it
+    /// started needs nobody's leave.
+    pub content: Option<String>,
 }
 
 /// Shorthand used all over the engine.

@@ -142,6 +142,10 @@ pub enum Command {
     Hook(Box<HookNotice>),
     /// Whom the caller is taken for, and what it may.
     WhoAmI,
+    /// The same, for a verb that the daemon goes on with: a refusal is one of that verb.
+    Standing(&'static str),
+    /// Whether the caller may be told of this.
+    Knows(Box<Event>),
     /// Wake a process later.
     SetTimer(Box<SetTimer>),
     /// Which timers there are.
@@ -190,10 +194,15 @@ impl From<Spawn> for SpawnOrder {
 }
 
 /// What is to be started, as a person judges it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warrant {
     /// SHA-256 over everything that makes it what it is, in hex: any change is another warrant.
     pub digest: String,
+    /// The part of it that the order says: words, variables, directory, preset.
+    pub frame: String,
+    /// The part of it that lies on the disk: which program it is, and what stands in the files that are run. Empty: nobody
+    /// has looked.
+    pub content: String,
     /// The whole command, for a person, with nothing hidden in it.
     pub command: String,
     /// The preset, if it is one.
@@ -202,6 +211,8 @@ pub struct Warrant {
     pub project: Project,
     /// What the project's rules say about it.
     pub rule: Rule,
+    /// The digest of the project's list of commands, if that covers it: it counts while a person trusts the list.
+    pub listed: Option<String>,
 }
 
 /// What a project's rules say about a command that an agent brings.
@@ -210,8 +221,6 @@ pub enum Rule {
     /// A person is asked, unless they have allowed this very thing before.
     #[default]
     Ask,
-    /// It is on the list that a person has trusted.
-    Allow,
     /// Never.
     Deny,
 }
@@ -277,6 +286,8 @@ pub enum Fact {
     },
     /// It could not be started.
     StartFailed(Failure),
+    /// It was not started, because it is not what was allowed: this is what it is now.
+    Untrusted(Box<Warrant>),
     /// The child is over and its last byte is logged.
     Exited {
         /// How.

@@ -7,12 +7,14 @@ use proto::reply::Ended;
 use proto::{ErrorCode, Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
 
 use crate::Engine;
+use crate::agent::Agent;
 use crate::backoff::Verdict;
 use crate::effect::{Answer, Effect, StartRun};
 use crate::environment;
 use crate::input::{ChildExit, Fact, RunKey, Ticket};
 use crate::process::{Ending, Process, Then};
 use crate::record::Record;
+use crate::trust::content_needed;
 
 /// Longest grace: an end is bounded by three seconds, whatever was asked for.
 const MAX_GRACE_MS: u32 = 2_000;
@@ -30,6 +32,7 @@ impl Engine {
         match fact {
             Fact::Started { pid } => self.started(run, pid),
             Fact::StartFailed(failure) => self.start_failed(run, failure),
+            Fact::Untrusted(warrant) => self.start_untrusted(run, &warrant),
             Fact::Exited { exit, final_offset } => self.exited(run, Some(exit), final_offset),
             Fact::TreeGone => self.tree_gone(run),
             Fact::Lost { final_offset } => self.lost(run, final_offset),
@@ -90,7 +93,15 @@ impl Engine {
         process.last_activity = now.uptime_ms;
         process.last_output = now.uptime_ms;
         process.backoff.started(now.uptime_ms);
-        let agent = process.agent.as_deref_mut().map(|agent| agent.start(nonce, now));
+        if let Some(agent) = process.agent.as_deref_mut() {
+            agent.start(nonce, now);
+        }
+        self.order_start(id);
+    }
+
+    /// Has the current run's child started, if it is what was allowed.
+    pub(crate) fn order_start(&mut self, id: ProcessId) {
+        let Some(process) = self.processes.get(&id) else { return };
         let start = StartRun {
             run: process.key(),
             argv: process.argv.clone(),
@@ -98,7 +109,8 @@ impl Engine {
             env: environment::compose(process, process.session.as_deref()),
             size: process.size,
             record: process.record(),
-            agent,
+            agent: process.agent.as_deref().map(Agent::order),
+            content: content_needed(process),
         };
         self.effects.push(Effect::Start(Box::new(start)));
     }
@@ -133,7 +145,7 @@ impl Engine {
     }
 
     /// A first run that cannot start leaves nothing behind; a later one leaves its entry as `failed`.
-    fn start_failed(&mut self, run: RunKey, failure: Failure) {
+    pub(crate) fn start_failed(&mut self, run: RunKey, failure: Failure) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.has_holder = false;
         process.status = Status::Failed;

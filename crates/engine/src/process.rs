@@ -12,7 +12,7 @@ use proto::{Exit, ExitReason, Kind, Name, Owner, ProcessId, ProcessView, RunNumb
 
 use crate::agent::Agent;
 use crate::backoff::Backoff;
-use crate::input::{RunKey, Ticket, ViewerId, WaitId};
+use crate::input::{Caller, RunKey, Ticket, ViewerId, WaitId};
 use crate::record::{Leave, ProcessRecord};
 
 /// What follows once a run and its tree are over.
@@ -117,6 +117,8 @@ pub struct Process {
     pub(crate) budget: Option<Budget>,
     pub(crate) spawns: u32,
     pub(crate) leave: Option<Leave>,
+    /// Who has the current run started, or the next one that is under way; none: Quarterdeck itself.
+    pub(crate) starter: Option<Caller>,
     /// When it was spawned, or last started by a person, on the uptime clock: its budget's time counts from here.
     pub(crate) born_ms: u64,
     /// An earlier daemon started its holder, and whether that is still there is not known yet.
@@ -180,6 +182,7 @@ impl Process {
             budget: record.budget,
             spawns: record.spawned,
             leave: record.leave,
+            starter: None,
             born_ms: record.born_ms,
             awaits: record.has_holder.then_some(Awaits { restores }),
         }

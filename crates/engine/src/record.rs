@@ -207,4 +207,13 @@ pub struct Leave {
     pub digest: String,
     /// For this process only; otherwise for as long as it is trusted.
     pub once: bool,
+    /// The part of the digest that the order says.
+    #[serde(default)]
+    pub frame: String,
+    /// The part that lay on the disk. Empty: nobody knows, so it is asked about again.
+    #[serde(default)]
+    pub content: String,
+    /// The project's list that covered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed: Option<String>,
 }

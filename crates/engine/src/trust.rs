@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto::agent::{DialogOption, ItemKind};
 use proto::crew::TrustView;
-use proto::{ErrorCode, Failure, Kind, Printable, ProcessId};
+use proto::{ErrorCode, Failure, Kind, Printable, ProcessId, Status};
 
 use crate::Engine;
 use crate::audit::digest_words;
@@ -89,8 +89,8 @@ impl Engine {
                 let digest = unread(parts.into_iter().chain(spawn.argv.iter().cloned()).chain(env))?;
                 let (command, project) = (shown(&spawn.argv), order.project.clone());
                 let preset = spawn.preset.clone();
-                self.ask_leave(asker, &Warrant { digest, command, preset, project, rule: Rule::Ask })
-                    .map(Some)
+                let warrant = Warrant { digest, command, preset, project, ..Warrant::default() };
+                self.ask_leave(asker, &warrant).map(Some)
             }
         }
     }
@@ -103,16 +103,18 @@ impl Engine {
         if self.is_trusted_still(process) {
             return Ok(());
         }
-        let digest = match &process.leave {
-            Some(leave) => leave.digest.clone(),
+        let (digest, frame, content) = match process.leave.clone() {
+            Some(leave) => (leave.digest, leave.frame, leave.content),
             None => {
                 let env = process.env.iter().map(|(name, value)| format!("{name}={value}"));
-                unread(std::iter::once(process.cwd.clone()).chain(process.argv.iter().cloned()).chain(env))?
+                let parts = std::iter::once(process.cwd.clone()).chain(process.argv.iter().cloned());
+                (unread(parts.chain(env))?, String::new(), String::new())
             }
         };
         let (command, project, preset) =
             (shown(&process.argv), process.project.clone(), process.preset.clone());
-        let leave = self.ask_leave(asker, &Warrant { digest, command, preset, project, rule: Rule::Ask })?;
+        let warrant = Warrant { digest, frame, content, command, preset, project, ..Warrant::default() };
+        let leave = self.ask_leave(asker, &warrant)?;
         if let Some(process) = self.processes.get_mut(&id) {
             process.leave = Some(leave);
             self.touch(id);
@@ -123,7 +125,10 @@ impl Engine {
     /// Whether the word on which an entry was started still holds.
     pub(crate) fn is_trusted_still(&self, process: &Process) -> bool {
         match &process.leave {
-            Some(leave) => leave.once || self.trust.trusted.contains_key(&leave.digest),
+            Some(leave) => {
+                let is_trusted = |digest: &String| self.trust.trusted.contains_key(digest);
+                leave.once || is_trusted(&leave.digest) || leave.listed.as_ref().is_some_and(is_trusted)
+            }
             // Nobody's leave: a person started it, or it is an agent as its manifest has it.
             None => process.parent.is_none() || (process.kind == Kind::Agent && process.argv.len() == 1),
         }
@@ -139,11 +144,19 @@ impl Engine {
             )
             .hint("only the rules in the project's file can change that, and a person changes them"));
         }
-        if self.trust.trusted.contains_key(&digest) {
-            return Ok(Leave { digest, once: false });
+        let is_trusted = |digest: &String| self.trust.trusted.contains_key(digest);
+        let leave = Leave {
+            digest: digest.clone(),
+            once: false,
+            frame: warrant.frame.clone(),
+            content: warrant.content.clone(),
+            listed: warrant.listed.clone().filter(is_trusted),
+        };
+        if leave.listed.is_some() || is_trusted(&digest) {
+            return Ok(leave);
         }
-        if warrant.rule == Rule::Allow || self.trust.once.remove(&once) {
-            return Ok(Leave { digest, once: true });
+        if self.trust.once.remove(&once) {
+            return Ok(Leave { once: true, ..leave });
         }
         if self.trust.refused.contains(&(asker, digest.clone())) {
             return Err(denied(Caller::Process(asker), "a person refused to start this")
@@ -156,6 +169,51 @@ impl Engine {
         Err(Failure::new(ErrorCode::NeedsTrust, format!("a person must allow this first: item {item}"))
             .hint("ask again when the item is answered")
             .item(item))
+    }
+
+    /// What was to be started is not what was allowed; the warrant says what it is now. Whoever has it started needs leave
+    /// for that; with nobody there to ask for it, it stays where it is.
+    pub(crate) fn start_untrusted(&mut self, run: RunKey, warrant: &Warrant) {
+        let is_starting = |process: &&Process| process.status == Status::Starting;
+        let Some(process) = self.processes.get(&run.process).filter(is_starting) else { return };
+        let (is_wanted, target) = (process.ending.is_none(), run.process.to_string());
+        let verb = if process.run.0 <= 1 { "spawn" } else { "restart" };
+        let asker = process.starter.filter(|asker| is_wanted && self.admit(*asker).is_ok());
+        let Some(Caller::Process(asker)) = asker else {
+            let failure = Failure::new(
+                ErrorCode::Denied,
+                "it is not started again: what it runs has changed since it was allowed",
+            )
+            .hint("qd restart by a person starts it as it is now");
+            self.audit_omission(None, verb, target, &failure);
+            self.start_failed(run, failure.clone());
+            return self.give_up(run, &failure);
+        };
+        match self.ask_leave(asker, warrant) {
+            Ok(leave) => {
+                if let Some(process) = self.processes.get_mut(&run.process) {
+                    process.leave = Some(leave);
+                }
+                self.touch(run.process);
+                self.order_start(run.process);
+            }
+            Err(failure) => {
+                self.audit_omission(Some(Caller::Process(asker)), verb, target, &failure);
+                self.start_failed(run, failure);
+            }
+        }
+    }
+
+    /// A run that would have been started by itself is not: whoever leads it is told, and a person who may be looking
+    /// elsewhere.
+    pub(crate) fn give_up(&mut self, run: RunKey, failure: &Failure) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        process.status = Status::Parked;
+        process.failure = Some(failure.message.clone());
+        let title = format!("{}: not started again", process.name);
+        self.touch(run.process);
+        self.notice_parked(run.process);
+        self.effects.push(Effect::Notify { run, title, body: failure.message.clone() });
     }
 
     fn asked_item(&self, asker: RunKey, digest: &str) -> Option<u64> {
@@ -175,8 +233,7 @@ impl Engine {
             let message = format!("{MAX_ASKED} questions about starting something wait for a person already");
             return Err(Failure::new(ErrorCode::Busy, message).hint("wait until some are answered"));
         }
-        let what = warrant.preset.as_deref().unwrap_or(&warrant.command);
-        let words = (format!("start {}", one_line(what)), warrant.command.clone());
+        let words = (format!("start {}", title(warrant)), warrant.command.clone());
         let options = CHOICES.iter().zip(1..).map(|((_, name, label), number)| DialogOption {
             names: vec![number.to_string(), (*name).to_owned()],
             label: (*label).to_owned(),
@@ -241,8 +298,7 @@ impl Engine {
         let is_awaited = self.waits_see_answer(item, words);
         self.close_item(item);
         if !is_awaited && self.agent(asker.process).is_some() {
-            let what = warrant.preset.as_deref().unwrap_or(&warrant.command);
-            let text = format!("a person answered item {item}, start {}: {words}", one_line(what));
+            let text = format!("a person answered item {item}, start {}: {words}", title(&warrant));
             self.say(asker, "system", text, format!("trust {item}"));
         }
     }
@@ -290,12 +346,22 @@ fn shown(argv: &[String]) -> String {
     words.join(" ")
 }
 
-/// The beginning of a text, in one line.
-fn one_line(text: &str) -> String {
-    const MAX: usize = 80;
-    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX).collect();
-    if line.chars().count() == MAX {
+/// What is started, in one line: the preset's name, or how the command begins. The rest of a command is told below it.
+fn title(warrant: &Warrant) -> String {
+    const MAX: usize = 60;
+    let what = warrant.preset.as_deref().or_else(|| warrant.command.lines().next()).unwrap_or_default();
+    let mut line: String = what.chars().take(MAX).collect();
+    if line.len() < what.len() {
         line.push('…');
     }
     Printable(&line).to_string()
+}
+
+/// What must be found on the disk for an entry to be started: what was allowed, unless a person has it started or nobody's
+/// leave was needed.
+pub(crate) fn content_needed(process: &Process) -> Option<String> {
+    let leave = process.leave.as_ref().filter(|_| process.starter != Some(Caller::Human))?;
+    // The question about a first run was about its words, where nobody has looked at more.
+    let is_unread = process.run.0 <= 1 && leave.content.is_empty();
+    (!is_unread).then(|| leave.content.clone())
 }

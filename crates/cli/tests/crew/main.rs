@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
+mod content;
+mod hearing;
 mod inside;
 mod pads;
 mod presets;
+mod script;
 mod trust;
 
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Trust: what an agent starts is what a person allowed, exactly that, and nobody but a person allows it.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use proto::agent::ItemKind;
@@ -9,6 +9,7 @@ use proto::{Reply, Request};
 use testkit::Stage;
 
 use crate::inside::Inside;
+use crate::script::{script, trust_preset};
 use crate::{QD, answer, ask, items, project};
 
 const FILE: &str = "[preset.job]\nargv = [\"./job.sh\"] # the job\nworking_dir = \"web\"\n\
@@ -25,24 +26,11 @@ fn workshop() -> (Stage, std::path::PathBuf) {
     (stage, app)
 }
 
-fn script(path: &Path, text: &str) {
-    drop(std::fs::remove_file(path));
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-}
-
 fn edit(app: &Path, from: &str, to: &str) {
     let path = app.join(".quarterdeck.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "{from}");
     std::fs::write(path, text.replacen(from, to, 1)).unwrap();
-}
-
-fn trust_preset(stage: &Stage, app: &Path, name: &str) {
-    let project = Some(app.display().to_string());
-    let wish = Trust { project, what: TrustWhat::Preset(name.to_owned()) };
-    let granted = ask(stage, Request::Trust(wish)).unwrap();
-    assert!(matches!(granted, Reply::Trust(_)), "{granted:?}");
 }
 
 /// The item of a refusal that waits for a person.
@@ -80,6 +68,7 @@ fn a_persons_answer_decides_once_always_or_never() {
     inside.json("spawn --preset job --name third");
     assert_eq!(items(&stage), []);
     let item = asked(&mut inside, "spawn -- sleep 999999");
+    assert_eq!(items(&stage)[0].title, "start sleep 999999", "the rest stands in its body");
     answer(&stage, item, "deny");
     assert_eq!(inside.refused("spawn -- sleep 999999").0, "denied");
     assert_eq!(items(&stage), [], "a refused thing is not asked for again");

@@ -14,7 +14,10 @@ use crate::{AGENT, QD};
 /// A crew whose agents begin what the file in `LEAD_SETUP` says before they become the fake program.
 pub(crate) fn crew() -> Crew {
     let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lead-agent-{}", unique()));
-    let script = format!("#!/bin/sh\n[ -z \"$LEAD_SETUP\" ] || . \"$LEAD_SETUP\"\nexec '{AGENT}' \"$@\"\n");
+    // Asked for its version it is no run, and a second proxy would take the first one's lines.
+    let script = format!(
+        "#!/bin/sh\n[ -z \"$LEAD_SETUP\" ] || [ \"$1\" = --version ] || . \"$LEAD_SETUP\"\nexec '{AGENT}' \"$@\"\n"
+    );
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     Crew::start(QD, program)

@@ -59,19 +59,24 @@ fn claude_leads_codex_and_opencode_and_is_woken_by_tasks_and_a_timer() {
     let work = |gate: &str, answer: &str| format!("@gate {gate}\n@say {answer}");
     let script = lines(&[
         own("whoami", json!({})),
-        own("spawn_agent", json!({"agent": "codex", "name": "cod"})),
         own(
             "spawn_agent",
-            json!({"agent": "opencode", "name": "open", "instructions": work("one", "first-opencode")}),
+            json!({"agent": "codex", "name": "cod", "instructions": work("one", "first-codex")}),
+        ),
+        own(
+            "spawn_agent",
+            json!({"agent": "opencode", "name": "open", "instructions": work("two", "first-opencode")}),
         ),
         "@say away".to_owned(),
-        "@when <task-notification>".to_owned(),
-        own("send_message", json!({"target": "cod", "message": work("two", "first-codex"), "wait": 40})),
+        "@when \"text\":\"first-codex\"".to_owned(),
+        own("send_message", json!({"target": "cod", "message": work("three", "second-codex"), "wait": 40})),
         own(
             "timer_fire_when_idle_any",
             json!({"processes": ["cod", "open"], "max_wait": 600, "body": when_woken}),
         ),
         "@say sent".to_owned(),
+        "@when \"text\":\"first-opencode\"".to_owned(),
+        "@say noted".to_owned(),
     ]);
 
     let stage = Leading::by(Vendor::Claude);
@@ -79,29 +84,29 @@ fn claude_leads_codex_and_opencode_and_is_woken_by_tasks_and_a_timer() {
     stage.wait(LEAD, Until::Turn(turn));
     assert_eq!(stage.names(), ["cod", LEAD, "open"]);
     assert_eq!((stage.parent("cod").as_deref(), stage.parent("open").as_deref()), (Some(LEAD), Some(LEAD)));
+    stage.request("codex's instructions", begins(Api::Responses, "[orchestrator lead "));
     stage.request("opencode's instructions", begins(Api::Chat, "[orchestrator lead "));
 
     // Nobody types: the leader's own program begins a turn with the task's result.
+    stage.server.open("two");
+    let noted = stage.answered("about opencode's answer", is_told_by_task("\"text\":\"first-opencode\""));
+    assert_eq!(noted.results.len(), 3, "whoami and two tasks in the background: {:?}", noted.results);
     stage.server.open("one");
-    stage.answered("about opencode's answer", is_told_by_task("\"text\":\"first-opencode\""));
     let sent = stage.answered("about the timer", |request| {
-        is_told_by_task("first-opencode")(request) && request.position == 2
+        is_told_by_task("\"text\":\"first-codex\"")(request) && request.position == 2
     });
-    assert!(sent.results[1].contains("\"name\":\"cod\""), "{:?}", sent.results);
-    assert!(sent.results[2].contains("server-side task"), "{:?}", sent.results);
     assert!(sent.results[3].contains("\"status\":\"submitted\""), "{:?}", sent.results);
     assert!(sent.results[4].contains("\"kind\":\"idle_any\""), "{:?}", sent.results);
-    stage.request("codex's message", begins(Api::Responses, "[orchestrator lead "));
 
     stage.wait(LEAD, Until::State(vec![AgentState::Idle]));
-    stage.server.open("two");
+    stage.server.open("three");
     let last = stage.answered("after all was closed", |request| {
         request.prompt.starts_with("[timer:") && request.position == 5
     });
     is_woken_once(&stage, Api::Messages, &nonce(&last.results), "cod");
     let told = &last.results[5..];
     for (result, expected) in told.iter().zip([
-        "\"text\":\"first-codex\"",
+        "\"text\":\"second-codex\"",
         "\"text\":\"first-opencode\"",
         "\"revision\":1",
         "\"closed\":true",
@@ -119,7 +124,6 @@ fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
     let own = |tool: &str, arguments: Value| call(Vendor::Codex, tool, arguments);
     let work = |gate: &str, answer: &str| format!("@gate {gate}\n@say {answer}");
     let when_woken = lines(&[
-        own("get_result", json!({"process": "cla"})),
         own("get_result", json!({"process": "gem"})),
         own("send_message", json!({"target": "cla", "message": work("three", "second-claude"), "wait": 40})),
         own("wait_for_state", json!({"processes": ["cla"], "states": ["idle", "error"]})),
@@ -131,8 +135,16 @@ fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
     ]);
     let script = lines(&[
         own("whoami", json!({})),
-        own("spawn_agent", json!({"agent": "claude", "name": "cla", "instructions": work("one", "first-claude")})),
-        own("spawn_agent", json!({"agent": "gemini", "name": "gem", "instructions": work("two", "first-gemini")})),
+        own(
+            "spawn_agent",
+            json!({"agent": "claude", "name": "cla", "instructions": work("one", "first-claude")}),
+        ),
+        own("wait_for_state", json!({"processes": ["cla"], "states": ["idle", "error"]})),
+        own("get_result", json!({"process": "cla"})),
+        own(
+            "spawn_agent",
+            json!({"agent": "gemini", "name": "gem", "instructions": work("two", "first-gemini")}),
+        ),
         own(
             "timer_fire_when_idle_all",
             json!({"processes": ["cla", "gem"], "max_wait": 600, "body": when_woken}),
@@ -142,24 +154,26 @@ fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
 
     let stage = Leading::by(Vendor::Codex);
     let turn = stage.tell(&script);
-    stage.wait(LEAD, Until::Turn(turn));
-    assert_eq!(stage.names(), ["cla", "gem", LEAD]);
+    // A client without tasks waits within its call, also for an agent whose instructions are still on their way.
     stage.request("claude's instructions", begins(Api::Messages, "[orchestrator lead "));
     stage.server.open("one");
+    stage.wait(LEAD, Until::Turn(turn));
+    assert_eq!(stage.names(), ["cla", "gem", LEAD]);
     stage.request("gemini's instructions", begins(Api::Generate, "[orchestrator lead "));
     stage.server.open("two");
-
-    // A client without tasks waits within its call.
-    let waits = |request: &ModelRequest| request.prompt.starts_with("[timer:") && request.position == 3;
+    let waits = |request: &ModelRequest| request.prompt.starts_with("[timer:") && request.position == 2;
     stage.answered("with a wait", waits);
     stage.server.open("three");
     let last = stage.answered("after all was closed", |request| {
-        request.prompt.starts_with("[timer:") && request.position == 8
+        request.prompt.starts_with("[timer:") && request.position == 7
     });
     is_woken_once(&stage, Api::Responses, &nonce(&last.results), "cla");
-    let told = &last.results[4..];
+    let told = &last.results[2..];
     for (result, expected) in told.iter().zip([
+        "\"status\":\"satisfied\"",
         "\"text\":\"first-claude\"",
+        "\"name\":\"gem\"",
+        "\"kind\":\"idle_all\"",
         "first-gemini",
         "\"status\":\"submitted\"",
         "\"status\":\"satisfied\"",
@@ -191,6 +205,7 @@ fn an_agent_that_is_led_leads_another_and_all_go_with_the_first() {
     ]);
     let stage = Leading::by(Vendor::Claude);
     stage.tell(&script);
+    stage.answered("about the one in the middle", is_told_by_task("\"text\":\"first-mid\""));
     let heard = stage.answered("about the last one's message", begins(Api::Responses, "[sub-agent:leaf "));
     assert!(heard.prompt.ends_with("]\n│ @say heard-leaf"), "{:?}", heard.prompt);
     assert_eq!(stage.parent("leaf").as_deref(), Some("mid"));

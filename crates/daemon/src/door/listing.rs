@@ -1,12 +1,14 @@
 //! `list` and `subscribe`: the engine's truth with the data plane's live numbers.
 //!
-//! Owns joining the two. Refuses caching either.
+//! Owns joining the two, and what of all that happens a process hears. Refuses caching either.
+
+use std::collections::{BTreeSet, VecDeque};
 
 use engine::{Answer, Caller, Command, RunKey};
 use proto::event::{Announcement, Event};
 use proto::process::LogSpan;
 use proto::reply::{ServerLine, Subscribed};
-use proto::{Failure, ProcessView, Reply};
+use proto::{ErrorCode, Failure, ProcessId, ProcessView, Reply};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::connection::Client;
@@ -44,6 +46,10 @@ pub(super) async fn subscribe(client: Client, id: u64) {
     let mut events = client.door.desk.events();
     let first = processes(&client, client.caller, Command::Subscribe).await;
     let mut revision = first.as_ref().map_or(0, |(_, revision)| *revision);
+    let mut ear = match (&first, client.caller) {
+        (Ok((processes, _)), Caller::Process(run)) => Some(Ear::new(run, processes)),
+        _ => None,
+    };
     let is_accepted = first.is_ok();
     let reply = first.map(|(processes, revision)| Reply::Subscribed(Subscribed { revision, processes }));
     if !client.answer(id, reply).await || !is_accepted {
@@ -59,8 +65,102 @@ pub(super) async fn subscribe(client: Client, id: u64) {
             Err(RecvError::Closed) => return,
         };
         revision = announcement.revision;
-        if !client.say(&ServerLine::Event(announcement)).await {
+        let is_last = match &mut ear {
+            None => false,
+            Some(ear) => match ear.hears(&client, &announcement.what).await {
+                Ok(true) => ear.is_end(&announcement.what),
+                Ok(false) => continue,
+                Err(_) => true,
+            },
+        };
+        let announcement = match is_last {
+            // Whoever asks again is told that the run is over.
+            true => Announcement { revision, what: Event::Resync {} },
+            false => announcement,
+        };
+        if !client.say(&ServerLine::Event(announcement)).await || is_last {
             return;
         }
+    }
+}
+
+/// What a process that has subscribed may hear of: what it could ask for as well. People hear of everything.
+struct Ear {
+    run: RunKey,
+    workspace: String,
+    /// The processes it was told of.
+    known: BTreeSet<ProcessId>,
+    /// Those that are gone, oldest first.
+    gone: VecDeque<ProcessId>,
+    /// The items it was told of that are open.
+    items: BTreeSet<u64>,
+}
+
+/// How many processes that are gone an ear remembers: the last word about one follows its removal closely.
+const MAX_GONE: usize = 256;
+
+impl Ear {
+    fn new(run: RunKey, processes: &[ProcessView]) -> Self {
+        let own = processes.iter().find(|process| process.id == run.process);
+        Self {
+            run,
+            workspace: own.map(|own| own.workspace.clone()).unwrap_or_default(),
+            known: processes.iter().map(|process| process.id).collect(),
+            gone: VecDeque::new(),
+            items: BTreeSet::new(),
+        }
+    }
+
+    /// Whether it may hear of this; a failure means that nobody is there any more who could.
+    async fn hears(&mut self, client: &Client, event: &Event) -> Result<bool, Failure> {
+        let may = match event {
+            Event::Changed(view) => {
+                // Everybody sees what shares their scope; the engine need not be asked for each movement in it.
+                let may = view.workspace == self.workspace || ask(client, event).await?;
+                if may {
+                    self.known.insert(view.id)
+                } else {
+                    self.known.remove(&view.id)
+                };
+                may
+            }
+            Event::Exited { id, .. } | Event::TurnEnded { id, .. } | Event::Selected { id } => {
+                self.known.contains(id)
+            }
+            Event::Removed { id } => {
+                let may = self.known.remove(id);
+                if may {
+                    self.gone.push_back(*id);
+                    self.gone.drain(..self.gone.len().saturating_sub(MAX_GONE));
+                }
+                may
+            }
+            Event::Done { id } => self.known.contains(id) || self.gone.contains(id),
+            Event::ItemOpened(item) => {
+                let may = ask(client, event).await?;
+                if may {
+                    self.items.insert(item.item);
+                }
+                may
+            }
+            Event::ItemClosed { item } => self.items.remove(item),
+            Event::Mail(_) | Event::Timer(_) | Event::PadChanged { .. } => ask(client, event).await?,
+            Event::Resync {} => true,
+        };
+        Ok(may)
+    }
+
+    /// Whether this is the end of the run that listens: from here on nobody does.
+    fn is_end(&self, event: &Event) -> bool {
+        matches!(event, Event::Exited { id, run, .. } if RunKey::new(*id, *run) == self.run)
+    }
+}
+
+/// Asks the engine whether the caller may be told of something.
+async fn ask(client: &Client, event: &Event) -> Result<bool, Failure> {
+    match client.door.desk.ask(client.caller, Command::Knows(Box::new(event.clone()))).await {
+        Ok(_) => Ok(true),
+        Err(failure) if failure.code == ErrorCode::NotFound => Ok(false),
+        Err(failure) => Err(failure),
     }
 }

@@ -12,7 +12,7 @@ use proto::{Failure, Kind, Reply};
 
 use super::connection::Client;
 use super::dispatch::unexpected;
-use super::trust::{blocking, ledger, own_home, own_path, own_standing, site_of};
+use super::trust::{blocking, own_home, own_path, own_standing, site_of};
 use crate::policy::Free;
 use crate::presets::{Preset, Shelf};
 use crate::project::{self, Site};
@@ -75,24 +75,11 @@ async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result
         }
         spawn.cwd = Some(own.site.project.path);
     }
-    let Judged { mut order, listed } =
-        blocking(move || judged(spawn, &config, own_path().as_deref())).await?;
-    if let (Some(warrant), Some(digest)) = (&mut order.warrant, listed)
-        && ledger(client).await?.iter().any(|trust| trust.digest == digest)
-    {
-        warrant.rule = Rule::Allow;
-    }
-    Ok(order)
-}
-
-/// A process's order, and the digest of the project's list if that covers it.
-struct Judged {
-    order: SpawnOrder,
-    listed: Option<String>,
+    blocking(move || judged(spawn, &config, own_path().as_deref())).await
 }
 
 /// Judges what a process wants; `path` is the search path of what is started.
-fn judged(mut spawn: Spawn, config: &Path, path: Option<&str>) -> Result<Judged, Failure> {
+fn judged(mut spawn: Spawn, config: &Path, path: Option<&str>) -> Result<SpawnOrder, Failure> {
     spawn.base_env = None;
     let dir = spawn.cwd.clone().unwrap_or_default();
     let site = site_of("cwd", &dir)?;
@@ -116,12 +103,10 @@ fn judged(mut spawn: Spawn, config: &Path, path: Option<&str>) -> Result<Judged,
     let is_bare = spawn.argv.first().is_none_or(String::is_empty);
     if is_bare || is_plain_agent(&spawn) {
         // An order without a program is refused by the engine.
-        let order = SpawnOrder { spawn, project: site.project, warrant: None };
-        return Ok(Judged { order, listed: None });
+        return Ok(SpawnOrder { spawn, project: site.project, warrant: None });
     }
-    let (warrant, listed) = draw(&spawn, preset, (&site, &shelf), path)?;
-    let order = SpawnOrder { spawn, project: site.project, warrant: Some(warrant) };
-    Ok(Judged { order, listed })
+    let warrant = draw(&spawn, preset, (&site, &shelf), path)?;
+    Ok(SpawnOrder { spawn, project: site.project, warrant: Some(warrant) })
 }
 
 fn draw(
@@ -129,7 +114,7 @@ fn draw(
     preset: Option<&Preset>,
     (site, shelf): (&Site, &Shelf),
     path: Option<&str>,
-) -> Result<(Warrant, Option<String>), Failure> {
+) -> Result<Warrant, Failure> {
     let deed = Deed {
         site,
         kind: spawn.kind,
@@ -145,7 +130,9 @@ fn draw(
         warrant.rule = Rule::Deny;
     }
     let is_listed = program.is_some_and(|program| shelf.policy.covers(&deed, &program));
-    Ok((warrant, is_listed.then(|| shelf.policy.digest(site, path))))
+    // Whether a person trusts the list as it stands, the engine knows.
+    warrant.listed = is_listed.then(|| shelf.policy.digest(site, path));
+    Ok(warrant)
 }
 
 /// A preset that a process starts is started as it is: a person trusted exactly that.

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::{Answer, Caller, Command, Rule, Warrant};
+use engine::{Answer, Caller, Command, Warrant};
 use proto::crew::{PresetList, TrustView};
 use proto::request::{Presets, Trust, TrustWhat};
 use proto::{ErrorCode, Failure, Kind, Reply};
@@ -53,7 +53,7 @@ pub(super) async fn standing(
 
 /// What a process is called and which project it works in.
 pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<Standing, Failure> {
-    let identity = match client.door.desk.ask(client.caller, Command::WhoAmI).await? {
+    let identity = match client.door.desk.ask(client.caller, Command::Standing(verb)).await? {
         Answer::Reply(Reply::Identity(identity)) => *identity,
         Answer::Reply(_) | Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => {
             return Err(unexpected(verb));
@@ -159,13 +159,7 @@ pub(super) async fn trust(client: &Client, wish: Trust) -> Result<Reply, Failure
             blocking(move || meant(wish, config)).await?
         }
         // The engine refuses it and writes that down; there is nothing in it to be trusted.
-        Caller::Process(_) | Caller::Nobody => Warrant {
-            digest: String::new(),
-            command: String::new(),
-            preset: None,
-            project: proto::crew::Project::default(),
-            rule: Rule::Deny,
-        },
+        Caller::Process(_) | Caller::Nobody => Warrant::default(),
     };
     match client.door.desk.ask(client.caller, Command::Trust(Box::new(warrant))).await? {
         Answer::Reply(reply) => Ok(reply),
@@ -189,7 +183,7 @@ fn meant(wish: Trust, config: PathBuf) -> Result<Warrant, Failure> {
             }
             let digest = shelf.policy.digest(&site, own_path().as_deref());
             let (command, project) = (shelf.policy.command(), site.project);
-            Ok(Warrant { digest, command, preset: None, project, rule: Rule::Ask })
+            Ok(Warrant { digest, command, project, ..Warrant::default() })
         }
     }
 }

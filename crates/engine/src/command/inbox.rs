@@ -28,7 +28,7 @@ impl Engine {
         Ok(Some(Answer::Reply(Reply::Inbox(items))))
     }
 
-    fn may_answer(&self, caller: Caller, item: &Item) -> bool {
+    pub(super) fn may_answer(&self, caller: Caller, item: &Item) -> bool {
         let is_persons = item.asker().is_some();
         let process = self.processes.get(&item.view.id).filter(|_| !is_persons || caller == Caller::Human);
         process.is_some_and(|process| self.may_do(caller, Verb::Answer, process))

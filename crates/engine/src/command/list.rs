@@ -1,6 +1,8 @@
 //! `list` and `subscribe`: what there is, as far as the caller may know.
 
-use super::Verdict;
+use proto::{ErrorCode, Event, Failure, ProcessId};
+
+use super::{Verdict, done};
 use crate::Engine;
 use crate::effect::Answer;
 use crate::input::Caller;
@@ -16,5 +18,37 @@ impl Engine {
         let is_seen = |process: &&Process| !process.is_departed() && self.may_do(caller, Verb::List, process);
         let processes = self.processes.values().filter(is_seen).map(Process::view).collect();
         Ok(Some(Answer::Listed { revision: self.revision, processes }))
+    }
+
+    /// Whether the caller may be told of something that happened: what it could ask for as well.
+    pub(super) fn knows(&mut self, caller: Caller, event: &Event) -> Verdict {
+        let may = |id: &ProcessId, verb| {
+            self.processes.get(id).is_some_and(|process| self.may_do(caller, verb, process))
+        };
+        let is_known = caller == Caller::Human
+            || match event {
+                Event::Changed(view) => may(&view.id, Verb::List),
+                Event::Exited { id, .. }
+                | Event::Removed { id }
+                | Event::Done { id }
+                | Event::TurnEnded { id, .. }
+                | Event::Selected { id } => may(id, Verb::List),
+                Event::Mail(receipt) => self.may_follow(caller, receipt.mail),
+                Event::ItemOpened(view) => {
+                    self.items.get(&view.item).is_some_and(|item| self.may_answer(caller, item))
+                }
+                Event::Timer(view) => may(&view.owner, Verb::Read),
+                Event::PadChanged { project, .. } => {
+                    let own = match caller {
+                        Caller::Process(run) => self.processes.get(&run.process),
+                        Caller::Human | Caller::Nobody => None,
+                    };
+                    own.is_some_and(|own| own.project.key == *project)
+                }
+                // Which items a caller knows of, whoever told it of them knows.
+                Event::ItemClosed { .. } => false,
+                Event::Resync {} => true,
+            };
+        if is_known { done() } else { Err(Failure::new(ErrorCode::NotFound, "it is nothing to the caller")) }
     }
 }

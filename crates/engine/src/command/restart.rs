@@ -43,11 +43,17 @@ impl Engine {
         if let Caller::Process(run) = caller {
             self.check_time(run.process)?;
             self.check_time(id)?;
-            return self.check_trust_again(caller, id);
+            self.check_trust_again(caller, id)?;
         }
         let now = self.now.uptime_ms;
-        if let Some(process) = self.processes.get_mut(&id) {
+        let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
+        if caller == Caller::Human {
             process.born_ms = now;
+        }
+        // A person's word stands, whoever asks for the same before it is carried out.
+        let is_restarting = process.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
+        if !is_restarting || process.starter != Some(Caller::Human) {
+            process.starter = Some(caller);
         }
         Ok(())
     }

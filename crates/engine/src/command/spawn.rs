@@ -47,6 +47,7 @@ impl Engine {
             self.check_budget(run.process)?;
         }
         process.leave = self.check_trust(caller, &order)?;
+        process.starter = Some(caller);
         process.starters.push(ticket);
         let id = process.id;
         self.processes.insert(id, process);

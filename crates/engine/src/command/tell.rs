@@ -91,15 +91,19 @@ impl Engine {
 
     pub(super) fn receipt(&mut self, caller: Caller, id: MailId) -> Verdict {
         let Some(mail) = self.mail.get(id) else { return Err(no_mail(id)) };
-        let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
-        let drives = || {
-            let target = self.processes.get(&mail.to);
-            target.is_some_and(|target| self.may_do(caller, Verb::Drive, target))
-        };
-        if !is_own && !drives() {
+        let receipt = mail.receipt();
+        if !self.may_follow(caller, id) {
             return Err(not_related(caller, "the message is not yours"));
         }
-        Ok(Some(Answer::Reply(Reply::Receipt(mail.receipt()))))
+        Ok(Some(Answer::Reply(Reply::Receipt(receipt))))
+    }
+
+    /// Whether a caller may know what becomes of a message: whoever sent it, and whoever drives the one it is for.
+    pub(super) fn may_follow(&self, caller: Caller, id: MailId) -> bool {
+        let Some(mail) = self.mail.get(id) else { return false };
+        let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
+        let target = self.processes.get(&mail.to);
+        is_own || target.is_some_and(|target| self.may_do(caller, Verb::Drive, target))
     }
 
     /// The agent a caller means, if the caller may do that to it.

@@ -19,7 +19,7 @@ impl Engine {
         let known = &self.trust.trusted;
         if known.len() >= MAX_TRUSTED && !known.contains_key(&warrant.digest) {
             let message = format!("{MAX_TRUSTED} things are trusted already, the most that may be");
-            return Err(Failure::new(ErrorCode::Limit, message).hint("qd distrust takes one back"));
+            return Err(Failure::new(ErrorCode::Limit, message).hint("qd trust rm DIGEST takes one back"));
         }
         let trust = self.put_trust(warrant);
         Ok(Some(Answer::Reply(Reply::Trust(trust))))
@@ -35,7 +35,7 @@ impl Engine {
         match (first, second) {
             (Some(_), Some(_)) if !self.trust.trusted.contains_key(&wish.digest) => {
                 Err(Failure::new(ErrorCode::Conflict, "several things that are trusted begin like that")
-                    .hint("give more of the digest: qd trusted lists them"))
+                    .hint("give more of the digest: qd trust lists them"))
             }
             (Some(digest), _) => {
                 let exact = self.trust.trusted.contains_key(&wish.digest);
@@ -43,7 +43,7 @@ impl Engine {
                 done()
             }
             (None, _) => Err(Failure::new(ErrorCode::NotFound, "nothing that is trusted begins like that")
-                .hint("qd trusted lists them")),
+                .hint("qd trust lists them")),
         }
     }
 

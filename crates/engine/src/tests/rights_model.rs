@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
-const VARIANTS: usize = 34;
+const VARIANTS: usize = 36;
 const CASES: usize = 100_000;
 const RUN: RunNumber = RunNumber(3);
 
@@ -259,6 +259,9 @@ impl World {
             Command::Inbox,
             Command::Hook(Box::new(notice)),
             Command::WhoAmI,
+            Command::Standing("pad"),
+            Command::Knows(Box::new(proto::Event::Resync {})),
+            Command::Knows(Box::new(proto::Event::ItemClosed { item: self.trust })),
             delay(""),
             Command::Timers,
             Command::ChangeTimer(ChangeTimer { timer: self.timer, change: TimerChange::Resume }),
@@ -300,6 +303,8 @@ impl World {
             | Command::Subscribe
             | Command::Inbox
             | Command::WhoAmI
+            | Command::Standing(_)
+            | Command::Knows(_)
             | Command::Timers
             | Command::Grants
             | Command::Ask(_)

@@ -1,6 +1,6 @@
 //! The stage: an engine with a clock in hand and its effects laid out.
 
-use proto::crew::Project;
+use proto::crew::{Project, TrustView};
 use proto::request::{Close, Kill, Nothing, Quantifier, Restart, Shutdown, Spawn, Target, Until, Wait};
 use proto::{Failure, Name, ProcessId, ProcessView, Reply, RunNumber};
 
@@ -35,11 +35,13 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new() -> Self {
-        let engine = Engine::new(Config { max_processes: 50, ..Config::default() }, Box::new(OneTask));
+        let mut engine = Engine::new(Config { max_processes: 50, ..Config::default() }, Box::new(OneTask));
+        trust_list(&mut engine);
         Self { engine, now: 1_000, next_ticket: 1, effects: Vec::new() }
     }
 
-    pub(super) fn with(engine: Engine) -> Self {
+    pub(super) fn with(mut engine: Engine) -> Self {
+        trust_list(&mut engine);
         Self { engine, ..Self::new() }
     }
 
@@ -147,17 +149,29 @@ impl Stage {
     }
 }
 
-/// A spawn as the daemon brings it: what a process starts has a warrant, here one that the project's rules allow.
+/// The digest of the project's list of commands, which people trust here.
+pub(super) const LIST: &str = "1157";
+
+/// Lets people trust the project's list.
+pub(super) fn trust_list(engine: &mut Engine) {
+    let (digest, command) = (LIST.to_owned(), "allow \"run\"".to_owned());
+    let list = TrustView { digest, project: Project::default(), preset: None, command, at: 0 };
+    engine.trust.trusted.insert(LIST.to_owned(), list);
+}
+
+/// A spawn as the daemon brings it: what a process starts has a warrant, here one that the project's list covers.
 pub(super) fn order(caller: Caller, spawn: Spawn) -> Command {
     let is_plain = spawn.kind == proto::Kind::Agent && spawn.argv.len() == 1;
     let needs_warrant = matches!(caller, Caller::Process(_)) && !is_plain;
-    let warrant = needs_warrant.then(|| warrant("feed", Rule::Allow));
+    let listed = Warrant { listed: Some(LIST.to_owned()), ..warrant("feed", Rule::Ask) };
+    let warrant = needs_warrant.then_some(listed);
     Command::Spawn(Box::new(SpawnOrder { warrant, ..spawn.into() }))
 }
 
 pub(super) fn warrant(digest: &str, rule: Rule) -> Warrant {
+    let (frame, content) = (format!("frame of {digest}"), format!("content of {digest}"));
     let (digest, command) = (digest.to_owned(), "\"run\"".to_owned());
-    Warrant { digest, command, preset: None, project: Project::default(), rule }
+    Warrant { digest, frame, content, command, rule, ..Warrant::default() }
 }
 
 pub(super) fn target(run: RunKey) -> Target {
@@ -204,7 +218,9 @@ impl Stage {
     /// A later daemon with what this one's effects left in the database. Its tickets go on counting.
     pub(super) fn reborn(&self) -> Self {
         let config = Config { max_processes: 50, seed: 99, ..Config::default() };
-        let engine = Engine::restore(config, Box::new(OneTask), super::agents::scene::saved(&self.effects));
+        let saved = super::agents::scene::saved(&self.effects);
+        let mut engine = Engine::restore(config, Box::new(OneTask), saved);
+        trust_list(&mut engine);
         Self { engine, now: self.now, next_ticket: self.next_ticket, effects: Vec::new() }
     }
 

@@ -5,7 +5,7 @@ use proto::request::{Distrust, GiveAnswer};
 use proto::{ErrorCode, Reply, Status};
 
 use super::agents::scene::agent;
-use super::stage::{Stage, close, command, next, restart, warrant};
+use super::stage::{LIST, Stage, close, command, next, restart, warrant};
 use crate::{Caller, Command, Effect, Fact, Record, Rule, RunKey, SpawnOrder, Ticket, Warrant};
 
 /// A stage with one agent that leads.
@@ -13,6 +13,11 @@ fn lead() -> (Stage, RunKey) {
     let mut stage = Stage::new();
     let lead = stage.spawn(agent("lead"));
     (stage, lead)
+}
+
+/// What the project's list covers.
+fn listed(digest: &str) -> Warrant {
+    Warrant { listed: Some(LIST.to_owned()), ..warrant(digest, Rule::Ask) }
 }
 
 /// The lead asks for a command of this content.
@@ -198,7 +203,7 @@ fn the_projects_rules_come_before_and_instead_of_a_question() {
     assert!(matches!(stage.reply(trusted), Reply::Trust(_)));
     let ticket = stage.order_as(lead, command("no"), warrant("d1", Rule::Deny));
     assert_eq!(code(&stage, ticket), ErrorCode::Denied, "a rule beats what is trusted");
-    let ticket = stage.order_as(lead, command("yes"), warrant("d9", Rule::Allow));
+    let ticket = stage.order_as(lead, command("yes"), listed("d9"));
     assert!(is_started(&mut stage, ticket));
     assert!(items(&mut stage).is_empty());
 }
@@ -272,7 +277,9 @@ fn what_a_run_asked_for_is_void_when_it_ends() {
         let ticket = answer_as(&mut stage, Caller::Human, item, "always");
         assert_eq!(code(&stage, ticket), ErrorCode::Conflict);
         let ticket = stage.ask(Command::Trusted);
-        assert!(matches!(stage.reply(ticket), Reply::Trusted(all) if all.is_empty()));
+        assert!(
+            matches!(stage.reply(ticket), Reply::Trusted(all) if all.len() == 1 && all[0].digest == LIST)
+        );
     }
 }
 
@@ -336,7 +343,7 @@ fn distrust_takes_back_exactly_what_is_named() {
     assert_eq!(removed.collect::<Vec<_>>(), ["aa11"]);
     let ticket = stage.ask(Command::Trusted);
     let Reply::Trusted(left) = stage.reply(ticket) else { panic!("no list") };
-    assert_eq!(left.iter().map(|trust| trust.digest.as_str()).collect::<Vec<_>>(), ["aa22", "bb"]);
+    assert_eq!(left.iter().map(|trust| trust.digest.as_str()).collect::<Vec<_>>(), [LIST, "aa22", "bb"]);
 }
 
 /// A command below the lead that was started because its content is trusted.
@@ -418,14 +425,47 @@ fn a_leave_goes_with_the_process_it_was_given_to() {
 }
 
 #[test]
-fn a_title_says_what_is_started_in_one_line() {
+fn a_title_says_how_the_command_begins_and_the_body_all_of_it() {
     let (mut stage, lead) = lead();
-    let long =
-        Warrant { command: format!("\"sh\"\n\u{1b}[2J {}", "x".repeat(500)), ..warrant("d1", Rule::Ask) };
-    stage.order_as(lead, command("x"), long);
-    let preset = Warrant { preset: Some("dev".to_owned()), ..warrant("d2", Rule::Ask) };
+    let long = format!("sleep {}\nkind: command\nin: /srv", "x".repeat(500));
+    for (digest, command_text) in [("d1", "sleep 5\nkind: command\nin: /srv"), ("d2", &long)] {
+        let free = Warrant { command: command_text.to_owned(), ..warrant(digest, Rule::Ask) };
+        stage.order_as(lead, command("x"), free);
+    }
+    let odd = Warrant { command: "\u{1b}[2J ls\nin: /".to_owned(), ..warrant("d3", Rule::Ask) };
+    stage.order_as(lead, command("x"), odd);
+    let preset = Warrant { preset: Some("dev".to_owned()), ..warrant("d4", Rule::Ask) };
     stage.order_as(lead, command("x"), preset);
-    let titles: Vec<String> = items(&mut stage).into_iter().map(|item| item.title).collect();
-    assert!(!titles[0].contains(['\n', '\u{1b}']) && titles[0].len() < 120, "{titles:?}");
-    assert_eq!(titles[1], "start dev");
+    let items = items(&mut stage);
+    assert_eq!((items[0].title.as_str(), items[3].title.as_str()), ("start sleep 5", "start dev"));
+    assert_eq!(items[0].body, "sleep 5\nkind: command\nin: /srv");
+    let (short, odd) = (&items[1].title, &items[2].title);
+    assert!(short.ends_with('…') && short.chars().count() == "start ".len() + 61, "{short}");
+    assert!(!odd.contains(['\n', '\u{1b}']), "{odd}");
+}
+
+#[test]
+fn f10_what_a_list_allowed_is_asked_about_when_the_list_is_trusted_no_longer() {
+    let (mut stage, lead) = lead();
+    stage.order_as(lead, proto::request::Spawn { auto_restart: true, ..command("a") }, listed("d1"));
+    let child = stage.starts().last().unwrap().run;
+    stage.fact(child, Fact::Started { pid: 9 });
+    let ticket = stage.ask_as(Caller::Process(lead), restart(child));
+    stage.die(child);
+    assert!(is_started(&mut stage, ticket), "the list is trusted still");
+    let child = next(child);
+    distrust(&mut stage, LIST);
+    let refused = stage.ask_as(Caller::Process(lead), restart(child));
+    let failure = stage.failure(refused);
+    assert_eq!(failure.code, ErrorCode::NeedsTrust);
+    answer(&mut stage, failure.item.unwrap(), "always");
+    assert!(!stage.engine.trust.trusted.contains_key(LIST), "the answer was about the command, not the list");
+    assert!(stage.engine.trust.trusted.contains_key("d1"));
+    let ticket = stage.ask_as(Caller::Process(lead), restart(child));
+    stage.die(child);
+    assert!(is_started(&mut stage, ticket));
+    distrust(&mut stage, "d1");
+    stage.exit(next(child), 1);
+    stage.pass(60_000);
+    assert_eq!(stage.view(child.process).map(|view| view.status), Some(Status::Parked));
 }

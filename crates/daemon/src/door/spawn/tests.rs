@@ -77,7 +77,7 @@ fn b7_a_process_brings_no_environment_of_its_own() {
     let yard = Yard::new();
     let mut spawn = yard.agent(&["any"]);
     spawn.base_env = Some([("PATH".to_owned(), "/evil".to_owned())].into());
-    assert_eq!(yard.judged(spawn).unwrap().order.spawn.base_env, None);
+    assert_eq!(yard.judged(spawn).unwrap().spawn.base_env, None);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn b7_what_runs_is_what_was_judged_wherever_the_link_leads_by_then() {
     let mut spawn = yard.free(&["tool", "check"]);
     yard.link("web", "here");
     spawn.cwd = Some(yard.app.join("here").display().to_string());
-    let order = yard.judged(spawn).unwrap().order;
+    let order = yard.judged(spawn).unwrap();
     assert_eq!(order.spawn.cwd, Some(yard.app.join("web").display().to_string()));
 }
 

@@ -3,11 +3,11 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use engine::Rule;
+use engine::{Rule, SpawnOrder};
 use proto::request::Spawn;
 use proto::{Failure, Kind};
 
-use super::super::{Judged, judged};
+use super::super::judged;
 use crate::presets::Shelf;
 use crate::project::Site;
 
@@ -134,13 +134,13 @@ impl Yard {
         format!("{}:{}", self.top().join("early").display(), self.bin.display())
     }
 
-    pub(super) fn judged(&self, spawn: Spawn) -> Result<Judged, Failure> {
+    pub(super) fn judged(&self, spawn: Spawn) -> Result<SpawnOrder, Failure> {
         judged(spawn, &self.config, Some(&self.path()))
     }
 
     /// A person trusts exactly this; and nothing else.
     pub(super) fn trusted(&self, spawn: &Spawn) -> Vec<String> {
-        let order = self.judged(spawn.clone()).unwrap().order;
+        let order = self.judged(spawn.clone()).unwrap();
         vec![order.warrant.expect("what is trusted has a warrant").digest]
     }
 
@@ -153,13 +153,15 @@ impl Yard {
 
     /// What becomes of a wish when these digests are trusted.
     pub(super) fn verdict(&self, spawn: Spawn, trusted: &[String]) -> Verdict {
-        let Ok(Judged { order, listed }) = self.judged(spawn) else { return Verdict::Refused };
+        let Ok(order) = self.judged(spawn) else { return Verdict::Refused };
         let Some(warrant) = order.warrant else { return Verdict::Free };
         let is_known = |digest: &String| trusted.contains(digest);
         match warrant.rule {
             Rule::Deny => Verdict::Denied,
-            _ if is_known(&warrant.digest) || listed.as_ref().is_some_and(is_known) => Verdict::Allowed,
-            Rule::Ask | Rule::Allow => Verdict::Asked,
+            _ if is_known(&warrant.digest) || warrant.listed.as_ref().is_some_and(is_known) => {
+                Verdict::Allowed
+            }
+            Rule::Ask => Verdict::Asked,
         }
     }
 }
