@@ -84,8 +84,8 @@ pub(crate) enum Sound {
     },
     /// Wants none.
     Notification(Value),
-    /// Answers a question; we ask none.
-    Reply,
+    /// Answers a question of ours.
+    Reply(Value),
 }
 
 /// Cuts a stream of bytes into lines, never keeping more than one line's limit.
@@ -147,7 +147,7 @@ fn classify(mut object: Map<String, Value>) -> Result<Sound, Fault> {
     }
     let Some(method) = object.get("method") else {
         let is_reply = object.contains_key("result") || object.contains_key("error");
-        return if is_reply { Ok(Sound::Reply) } else { invalid("method: missing") };
+        return if is_reply { Ok(Sound::Reply(Value::Object(object))) } else { invalid("method: missing") };
     };
     if !method.is_string() {
         return invalid("method: must be a text");

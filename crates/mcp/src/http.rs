@@ -119,7 +119,7 @@ async fn serve(
 ) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (_present, gone) = watch::channel(false);
-    let server = Server::new(Bench::new(Link::new(setup.places, setup.exe), setup.here), gone);
+    let server = Server::new(Bench::new(Link::new(setup.places, setup.exe), setup.here, setup.settled), gone);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_origins(ORIGINS)
         .with_max_request_body_bytes(MAX_LINE);
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn an_address_of_the_network_is_refused() {
         let places = proto::Places::below(Path::new("/nowhere"));
-        let setup = Setup { places, exe: "/nowhere/qd".into(), here: "/".into() };
+        let setup = Setup { places, exe: "/nowhere/qd".into(), here: "/".into(), settled: || {} };
         let token = Token::new(&"a".repeat(32)).expect("long enough");
         let address = "0.0.0.0:0".parse().expect("an address");
         assert!(matches!(serve_http(setup, address, token, |_| {}), Err(HttpError::NotLoopback(_))));

@@ -123,12 +123,18 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
+/// No resource is called so.
+pub(crate) fn unknown(uri: &str) -> ErrorData {
+    let shown = views::shortened(uri, 100);
+    let data = Some(json!({ "uri": views::shortened(uri, 4096) }));
+    ErrorData::resource_not_found(format!("uri: no resource is called {shown}"), data)
+}
+
 /// The contents of one.
 pub(crate) async fn read(bench: &Bench, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let link = &bench.link;
     let Some(address) = Address::parse(uri) else {
-        let shown = views::shortened(uri, 100);
-        return Err(ErrorData::resource_not_found(format!("uri: no resource is called {shown}"), None));
+        return Err(unknown(uri));
     };
     let contents = match &address {
         Address::Processes => {

@@ -61,20 +61,17 @@ pub(crate) struct Server {
     subscriptions: Subscriptions,
     /// True once nobody reads answers any more: whatever still waits ends.
     gone: watch::Receiver<bool>,
-    /// Whether what the client says to a question of ours comes back to us.
-    hears_replies: bool,
 }
 
 impl Server {
-    /// A server for the client at the other end of a [`crate::wire::Wire`], which carries no replies.
     pub(crate) fn new(bench: Arc<Bench>, gone: watch::Receiver<bool>) -> Self {
         let (tasks, subscriptions) = (TaskManager::new(), Subscriptions::default());
-        Self { bench, tasks, subscriptions, gone, hears_replies: false }
+        Self { bench, tasks, subscriptions, gone }
     }
 
-    /// The same server for another client, whose subscriptions are its own and which replies over HTTP.
+    /// The same server for another client, whose subscriptions are its own.
     pub(crate) fn for_another(&self) -> Self {
-        Self { subscriptions: Subscriptions::default(), hears_replies: true, ..self.clone() }
+        Self { subscriptions: Subscriptions::default(), ..self.clone() }
     }
 
     async fn is_gone(&self) {
@@ -222,6 +219,7 @@ impl ServerHandler for Server {
             let shown = views::shortened(&request.name, 64);
             return Err(ErrorData::invalid_params(format!("name: no tool is called {shown}"), None));
         };
+        self.bench.settle();
         let called = tool.call(&self.bench, request.arguments.unwrap_or_default());
         let outcome = tokio::select! {
             outcome = called => outcome,
@@ -372,8 +370,5 @@ impl ServerHandler for Server {
 }
 
 fn address(uri: &str) -> Result<Address, ErrorData> {
-    Address::parse(uri).ok_or_else(|| {
-        let shown = views::shortened(uri, 100);
-        ErrorData::resource_not_found(format!("uri: no resource is called {shown}"), None)
-    })
+    Address::parse(uri).ok_or_else(|| resources::unknown(uri))
 }

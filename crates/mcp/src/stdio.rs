@@ -38,6 +38,8 @@ pub struct Setup {
     pub exe: PathBuf,
     /// Where relative directories begin.
     pub here: PathBuf,
+    /// Done once, when a client that was greeted calls its first tool: what only the start needed can go then.
+    pub settled: fn(),
 }
 
 /// Serves one client on standard input and output until it is gone.
@@ -67,7 +69,7 @@ async fn serve(setup: Setup) -> io::Result<()> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let (wire, client) = wire::begin(File::from(input), File::from(output))?;
     let link = Link::new(setup.places, setup.exe);
-    let server = Server::new(Bench::new(link, setup.here), client.gone.clone());
+    let server = Server::new(Bench::new(link, setup.here, setup.settled), client.gone.clone());
     let running = serve_directly(server, wire, None);
     let stop = running.cancellation_token();
     let mut gone = client.gone;

@@ -152,7 +152,9 @@ impl Wire {
                 }
                 Ok(serde_json::from_value(message).ok())
             }
-            Some(Sound::Reply) | None => Ok(None),
+            // A reply to nothing that was asked is dropped by the service.
+            Some(Sound::Reply(message)) => Ok(serde_json::from_value(message).ok()),
+            None => Ok(None),
         }
     }
 }

@@ -62,5 +62,7 @@ impl McpArgs {
 fn setup(context: &mut Context) -> Result<Setup, CliError> {
     let places = if context.is_ephemeral() { context.door()?.places().clone() } else { context::places()? };
     let here = std::env::current_dir().map_err(CliError::io("the working directory is gone"))?;
-    Ok(Setup { places, exe: context::own_executable()?, here })
+    // A proxy lives as long as its agent; the text that parsed, greeted and listed is not needed again.
+    let settled = || drop(holder::give_back_text());
+    Ok(Setup { places, exe: context::own_executable()?, here, settled })
 }

@@ -189,6 +189,26 @@ fn in_the_older_era_the_client_is_asked_while_its_call_is_open() {
 }
 
 #[test]
+fn in_the_older_era_the_question_and_its_answer_go_over_standard_input_and_output_too() {
+    let daemon = TestDaemon::without_start(QD);
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut proxy = Proxy::start(&daemon);
+        proxy.initialize_with(version, json!({"elicitation": {}}));
+        let id = proxy.begin("tools/call", json!({"name": "ask_human", "arguments": {"question": "Now?"}}));
+        let asked = proxy.note(|line| line["method"] == json!("elicitation/create"));
+        // What answers nothing that was asked changes nothing.
+        proxy.send(&json!({"jsonrpc": "2.0", "id": 4_000, "result": {}}));
+        proxy.send(&json!({"jsonrpc": "2.0", "id": "x", "error": {"code": 1, "message": "no"}}));
+        let result = json!({"action": "accept", "content": {"answer": "yes"}});
+        proxy.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
+        let answer = proxy.answer(id);
+        assert_eq!(answer["result"]["structuredContent"]["answer"], json!("yes"), "{version}: {answer}");
+        proxy.end();
+    }
+    assert!(!daemon.places().socket().exists(), "the client's person was there: nobody else is asked");
+}
+
+#[test]
 fn a_client_of_the_older_era_that_has_no_form_is_not_asked() {
     let crew = lead::crew();
     let mut agent = lead::enlist(&crew, "lead");

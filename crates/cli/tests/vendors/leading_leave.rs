@@ -26,9 +26,7 @@ fn asks_before_it_uses_our_tools(vendor: Vendor) {
     if !result.text.contains("after-leave") {
         crew.fail(&format!("the result is {result:?}"));
     }
-    let is_told = |request: &testkit::model::ModelRequest| {
-        request.results.iter().any(|text| text.contains("\"revision\":1"))
-    };
+    let is_told = |request: &ModelRequest| request.results.iter().any(|text| text.contains("\"revision\":1"));
     crew.server.wait_request(is_told, PATIENCE);
 }
 

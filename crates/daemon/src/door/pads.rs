@@ -88,7 +88,9 @@ fn failure(field: &str, error: PadError) -> Failure {
         PadError::Conflict { current } => Failure::new(ErrorCode::Conflict, message)
             .hint("read it, put the changes together and write with that revision")
             .revision(current),
-        PadError::Taken(_) => Failure::new(ErrorCode::Conflict, message).hint("choose another name"),
+        PadError::Taken(_) => {
+            Failure::new(ErrorCode::Conflict, format!("to: {message}")).hint("choose another name")
+        }
         PadError::TooLarge => Failure::invalid(field, message).hint("keep it in a file of the project"),
         PadError::NotText(_) => {
             Failure::invalid("name", message).hint("somebody else wrote it; move it away")

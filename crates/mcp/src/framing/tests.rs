@@ -72,7 +72,8 @@ fn e8_every_broken_line_is_answered_with_the_field_and_the_id_that_could_be_read
 #[test]
 fn blank_lines_replies_and_byte_order_marks_are_no_faults() {
     assert_eq!(examine(b"  \r"), Ok(None));
-    assert_eq!(examine(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(Some(Sound::Reply)));
+    let reply = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    assert_eq!(examine(reply.to_string().as_bytes()), Ok(Some(Sound::Reply(reply))));
     let marked = "\u{feff}{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\",\"params\":null}";
     let Ok(Some(Sound::Notification(message))) = examine(marked.as_bytes()) else { panic!("{marked}") };
     assert!(message.get("params").is_none());

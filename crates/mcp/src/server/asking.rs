@@ -54,7 +54,7 @@ impl Server {
             Err(failure) => return told(Err(failure)).into(),
         }
         let began = Instant::now();
-        let answer = match (self.form(context), said) {
+        let answer = match (form_of(context), said) {
             (Form::None, _) => Ok(None),
             (Form::Returned, None) => match returned(&question) {
                 Some(form) => return form.into(),
@@ -82,19 +82,6 @@ impl Server {
         opening.await.unwrap_or_else(|error| Err(ToolFailure::new("internal", error.to_string())))
     }
 
-    fn form(&self, context: &RequestContext<RoleServer>) -> Form {
-        let declared = context.client_capabilities().and_then(|client| client.elicitation);
-        // A client that declares neither kind has forms: there was no other kind when it was written.
-        let has_forms = declared.is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none());
-        let is_newer =
-            context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        match (has_forms, is_newer) {
-            (true, true) => Form::Returned,
-            (true, false) if self.hears_replies => Form::Requested,
-            _ => Form::None,
-        }
-    }
-
     /// Asks a client of the older era, which has the form open for no longer than one answer may take.
     async fn request(
         &self,
@@ -118,6 +105,18 @@ impl Server {
                 }
             }
         }
+    }
+}
+
+fn form_of(context: &RequestContext<RoleServer>) -> Form {
+    let declared = context.client_capabilities().and_then(|client| client.elicitation);
+    // A client that declares neither kind has forms: there was no other kind when it was written.
+    let has_forms = declared.is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none());
+    let is_newer = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+    match (has_forms, is_newer) {
+        (true, true) => Form::Returned,
+        (true, false) => Form::Requested,
+        (false, _) => Form::None,
     }
 }
 

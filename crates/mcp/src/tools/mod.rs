@@ -17,7 +17,7 @@ mod waits;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 
 use client::{ClientError, Connection};
 use proto::agent::MailId;
@@ -101,12 +101,21 @@ pub(crate) struct Bench {
     pub(crate) questions: Questions,
     /// Known from the first answer on: it follows from where this server runs, and that does not change.
     caller: OnceLock<Caller>,
+    /// What is done when a client calls its first tool, and whether it was.
+    settled: (Once, fn()),
 }
 
 impl Bench {
-    pub(crate) fn new(link: Link, here: PathBuf) -> Arc<Self> {
+    pub(crate) fn new(link: Link, here: PathBuf, settled: fn()) -> Arc<Self> {
         let (questions, caller) = (Questions::default(), OnceLock::new());
-        Arc::new(Self { link, here, sent: Mutex::default(), questions, caller })
+        let settled = (Once::new(), settled);
+        Arc::new(Self { link, here, sent: Mutex::default(), questions, caller, settled })
+    }
+
+    /// A client begins to work.
+    pub(crate) fn settle(&self) {
+        let (once, settled) = &self.settled;
+        once.call_once(settled);
     }
 
     /// Who this server is to the daemon.

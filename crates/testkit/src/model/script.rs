@@ -216,7 +216,9 @@ mod tests {
 
     #[test]
     fn a_later_text_without_a_script_finds_the_scene_that_waits_for_it() {
-        let script = text("@say at once\n@when bell\n@tool look {}\n@say after the bell\n@when horn\n@say after the horn");
+        let script = text(
+            "@say at once\n@when bell\n@tool look {}\n@say after the bell\n@when horn\n@say after the horn",
+        );
         let said = [script, text("nothing yet"), text("the horn"), text("the bell"), result("seen")];
         assert_eq!(cue(&said[..2]).step, say("at once"));
         assert_eq!(cue(&said[..3]).step, say("after the horn"));

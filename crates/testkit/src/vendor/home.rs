@@ -125,8 +125,7 @@ impl Drop for Home {
 pub(super) fn ground(prefix: &str) -> TempDir {
     let homes = vendors_dir().join("homes");
     std::fs::create_dir_all(&homes).expect("a directory can be made");
-    let root =
-        tempfile::Builder::new().prefix(prefix).tempdir_in(homes).expect("a directory can be made");
+    let root = tempfile::Builder::new().prefix(prefix).tempdir_in(homes).expect("a directory can be made");
     for name in ["home", "work"] {
         std::fs::create_dir(root.path().join(name)).expect("a directory can be made");
     }

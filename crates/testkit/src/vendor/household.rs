@@ -50,7 +50,8 @@ impl Household {
         let mut path: Vec<PathBuf> = Vendor::ALL.iter().map(|vendor| vendor.bin()).collect();
         path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
         let path = std::env::join_paths(path).expect("a search path has no colons");
-        let vendors = Vendor::ALL.into_iter().flat_map(|vendor| seed::environment(vendor, &self.home(), &self.url));
+        let vendors =
+            Vendor::ALL.into_iter().flat_map(|vendor| seed::environment(vendor, &self.home(), &self.url));
         let mut env: BTreeMap<String, OsString> =
             vendors.map(|(name, value)| (name.to_owned(), value)).collect();
         env.extend([
