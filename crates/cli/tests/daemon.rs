@@ -89,7 +89,7 @@ fn b3_a_starter_takes_the_place_of_a_daemon_that_died_before_it_answered() {
 
 /// Whether another process has this file open.
 fn has_open(path: &Path) -> bool {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let others = processes.filter(|process| !process.ends_with(std::process::id().to_string()));
     let open = others.filter_map(|process| std::fs::read_dir(process.join("fd")).ok()).flatten().flatten();
     open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|target| target == path))
