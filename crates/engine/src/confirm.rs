@@ -79,7 +79,9 @@ impl Engine {
         let (mail, delivery) = match phase {
             Phase::Continuing { mail, turn, .. } => (mail, Delivery::Delivered { turn }),
             Phase::HandingOver { mail, since, .. } | Phase::Unclear { mail, since, .. } => {
-                (mail, Delivery::Submitted { turn: self.claim_turn(id, mail, since) })
+                let turn = self.claim_turn(id, mail, since);
+                self.await_turn_from_channel(id);
+                (mail, Delivery::Submitted { turn })
             }
             Phase::Pressing { typed, since, .. } | Phase::Confirming { typed, since, .. } => {
                 (typed.mail, Delivery::Submitted { turn: self.claim_turn(id, typed.mail, since) })

@@ -131,6 +131,7 @@ impl Engine {
         self.judge(id);
         self.sync_inbox(id);
         self.deliver(id);
+        self.waits_see_state(id);
     }
 
     fn judge(&mut self, id: ProcessId) {
@@ -199,7 +200,6 @@ impl Engine {
             }
             AgentState::Starting | AgentState::Blocked | AgentState::Exited => {}
         }
-        self.waits_see_state(id);
     }
 
     /// How a turn ended that came to rest: a source whose rule is called `interrupted` says that somebody stopped it.

@@ -5,7 +5,7 @@
 
 mod rest;
 
-pub(crate) use rest::exit_words;
+pub(crate) use rest::{agent_rests, exit_words};
 
 use std::collections::BTreeMap;
 

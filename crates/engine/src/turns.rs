@@ -22,6 +22,8 @@ const MAX_TEXT: usize = 256 << 10;
 const COLLECT_MS: u64 = 5_000;
 /// A turn that nothing shows at work is taken for over after this long.
 const UNSEEN_MS: u64 = 2_000;
+/// The same for a prompt that the vendor's own channel took: it tells when the work begins, however long that takes.
+const UNSEEN_BY_CHANNEL_MS: u64 = 60_000;
 
 impl Engine {
     /// A turn begins; its number. One that still ran is over: the vendor began another.
@@ -66,11 +68,23 @@ impl Engine {
         record.turn
     }
 
-    /// The agent is seen at work: in the turn that runs, or in one that somebody else began.
+    /// The turn was begun through the vendor's own channel, which tells of it: its beginning may take long.
+    pub(crate) fn await_turn_from_channel(&mut self, id: ProcessId) {
+        let now = self.now.uptime_ms;
+        let Some(agent) = self.agent_mut(id) else { return };
+        agent.live.turn_unseen_until =
+            agent.live.turn_unseen_until.map(|_| now.saturating_add(UNSEEN_BY_CHANNEL_MS));
+    }
+
+    /// The agent is seen at work: in the turn that runs, or in one that somebody else began. Some programs show work
+    /// while they start: what waits to be an agent's first turn is not preceded by one.
     pub(crate) fn turn_is_under_way(&mut self, id: ProcessId) {
+        let has_first = self.mail.first_to(id).is_some();
         let Some(agent) = self.agent_mut(id) else { return };
         agent.live.turn_unseen_until = None;
-        if agent.running_turn().is_none() {
+        // Once Enter was pressed, work may be the message's doing or the agent's own: then it counts.
+        let is_early = has_first && agent.record.turn == 0 && agent.live.progress.confirmed_since().is_none();
+        if agent.running_turn().is_none() && !is_early {
             self.begin_turn(id, None);
         }
     }

@@ -196,7 +196,7 @@ impl Engine {
         let (run, found) = (process.key(), satisfied(process, None));
         let Some(wait) = self.waits.get_mut(&id).filter(|wait| wait.is_open_for(&run)) else { return };
         let is_so = match &wait.until {
-            Until::State(states) => states.contains(&agent.state()),
+            Until::State(states) => states.contains(&agent.state()) && is_settled(agent),
             Until::Turn(turn) => agent.is_turn_told(*turn),
             Until::Pattern(_)
             | Until::Exit(_)
@@ -299,4 +299,9 @@ pub(crate) fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
 /// Whether a turn is over but for its text.
 fn is_collected(process: &Process, turn: u64) -> bool {
     process.agent.as_deref().is_some_and(|agent| agent.collecting.contains_key(&turn))
+}
+
+/// Whether an agent that seems to rest does: a prompt that is on its way, or was just taken, shows in the state later.
+fn is_settled(agent: &Agent) -> bool {
+    !matches!(agent.state(), AgentState::Idle | AgentState::Waiting) || crate::timers::agent_rests(agent)
 }

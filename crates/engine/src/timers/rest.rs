@@ -67,7 +67,7 @@ fn quiet_at(process: &Process) -> u64 {
     process.last_output.saturating_add(QUIET_MS)
 }
 
-fn agent_rests(agent: &Agent) -> bool {
+pub(crate) fn agent_rests(agent: &Agent) -> bool {
     match agent.state() {
         // A prompt that is on its way, or was just taken, shows in the state a moment later.
         AgentState::Idle | AgentState::Waiting => {
