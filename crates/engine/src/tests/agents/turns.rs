@@ -1,13 +1,13 @@
 //! Turns: when they begin, when they end, what was said.
 
 use proto::agent::{Composer, Source, Turn, TurnEnd};
-use proto::request::{AskResult, Quantifier, Until};
+use proto::request::{AskResult, Quantifier, Spawn, Until, Wait};
 use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 
-use super::scene::Scene;
+use super::scene::{Scene, agent, wish};
 use crate::input::HookMoment;
 use crate::tests::stage::target;
-use crate::{Command, Effect, Fact};
+use crate::{Command, Effect, Fact, HandOver, Launched};
 
 fn collected(scene: &Scene) -> Vec<u64> {
     let turn = |effect: &Effect| match effect {
@@ -163,4 +163,63 @@ fn the_oldest_turns_are_forgotten_and_are_still_over() {
     assert_eq!(turn(&mut scene, 11).turn, 11);
     let wait = scene.stage.wait_on(&[scene.run], Until::Turn(1), Quantifier::All, None);
     assert!(matches!(scene.stage.reply(wait), Reply::Waited(_)));
+}
+
+/// An agent with instructions that are not delivered yet.
+fn instructed(launched: Launched) -> Scene {
+    let spawn = Spawn { agent: wish(Some("fix it"), None), ..agent("a") };
+    let mut scene = Scene::with(spawn, launched);
+    scene.look(Composer::Empty);
+    scene
+}
+
+fn confirming() -> Launched {
+    Launched { confirms_prompts: true, ..Launched::default() }
+}
+
+#[test]
+fn an_agent_whose_instructions_are_on_their_way_is_not_at_rest() {
+    let mut scene = instructed(confirming());
+    let wait = Wait {
+        targets: vec![target(scene.run)],
+        until: Until::State(vec![AgentState::Idle]),
+        quantifier: Quantifier::All,
+        since: None,
+        timeout_ms: None,
+    };
+    let idle = scene.stage.ask(Command::Wait(wait));
+    scene.report(AgentState::Idle);
+    assert!(scene.stage.answer(idle).is_none(), "it is being typed");
+    scene.type_through();
+    scene.take();
+    scene.report(AgentState::Idle);
+    assert!(scene.stage.answer(idle).is_some());
+}
+
+#[test]
+fn work_that_is_shown_before_the_first_prompt_is_no_turn() {
+    let mut scene = instructed(confirming());
+    for state in [AgentState::Idle, AgentState::Working, AgentState::Idle] {
+        scene.report(state);
+    }
+    assert_eq!((scene.view().turn, collected(&scene)), (0, vec![]));
+    scene.type_through();
+    scene.take();
+    assert_eq!(scene.view().turn, 1);
+}
+
+#[test]
+fn a_turn_that_a_vendors_channel_began_may_show_late() {
+    let mut scene = instructed(Launched { has_channel: true, ..confirming() });
+    scene.report(AgentState::Idle);
+    let mail = scene.stage.effects.iter().find_map(|effect| match effect {
+        Effect::HandOver { mail, .. } => Some(*mail),
+        _ => None,
+    });
+    scene.fact(Fact::HandedOver { mail: mail.unwrap(), outcome: HandOver::Submitted });
+    scene.pass(30_000);
+    assert_eq!((scene.view().turn, collected(&scene)), (1, vec![]));
+    scene.report(AgentState::Working);
+    scene.report(AgentState::Idle);
+    assert_eq!(collected(&scene), [1]);
 }
