@@ -53,8 +53,9 @@ impl Pace {
     }
 }
 
-/// A flood that has lasted this long is skimmed: viewers get drawings of the screen instead of every byte.
-const SKIM_AFTER: Duration = Duration::from_millis(60);
+/// A flood that has lasted this long is skimmed: viewers get drawings of the screen instead of every byte. It is some two
+/// megabytes by then; before that every byte is drawn, by the thread that has to read the flood.
+const SKIM_AFTER: Duration = Duration::from_millis(20);
 /// A flood is over after this long without one: a child that is not scheduled for a moment has not stopped.
 const CALM: Duration = Duration::from_millis(20);
 
@@ -98,7 +99,7 @@ mod tests {
         flood.look(true, at(0));
         flood.look(false, at(10));
         flood.look(true, at(15));
-        assert!(!flood.has_lasted(at(50)));
+        assert!(!flood.has_lasted(at(20)));
         flood.look(true, at(59));
         flood.look(false, at(70));
         assert!(flood.has_lasted(at(70)) && flood.is_on());
