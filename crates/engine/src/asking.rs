@@ -62,7 +62,7 @@ impl Engine {
         let kind = self.items.get(&item).map(|item| item.view.kind);
         let is_awaited = self.waits_see_answer(item, answer);
         if !is_awaited && kind != Some(ItemKind::Attention) {
-            let text = format!("the person answered item {item}: {answer}");
+            let text = format!("{}{answer}", before_answer(item));
             self.say_once(asker, "system", text, answer_key(item));
         }
         self.close_item(item);
@@ -80,4 +80,9 @@ impl Engine {
             }
         }
     }
+}
+
+/// What stands before an answer that comes as a message; a wait that takes the message back gives the answer alone.
+pub(crate) fn before_answer(item: u64) -> String {
+    format!("the person answered item {item}: ")
 }

@@ -141,7 +141,15 @@ impl Engine {
             {
                 wait.targets.retain(|target| *target != run);
             }
-            (_, _) => {
+            (
+                Until::Pattern(_)
+                | Until::State(_)
+                | Until::Turn(_)
+                | Until::Ready(_)
+                | Until::Timer(_)
+                | Until::Item(_),
+                _,
+            ) => {
                 let name = satisfied.name;
                 let message = format!("{name} ended before what was waited for");
                 self.fail_wait(

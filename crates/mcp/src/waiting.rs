@@ -131,10 +131,7 @@ impl Waiting {
             Then::GiveBody(base) => Ok(given(base, ("fired", "body"), text_of(&waited))),
             Then::GiveAnswer { item, base, open } => {
                 open.forget(*item);
-                // An answer that was taken back from the mail still has the message's words before it.
-                let said = text_of(&waited);
-                let said = said.strip_prefix(&format!("the person answered item {item}: ")).unwrap_or(said);
-                Ok(given(base, ("answered", "answer"), said))
+                Ok(given(base, ("answered", "answer"), text_of(&waited)))
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Messages reach an agent once, and never over a person's shoulder.
 
 use proto::AgentState;
-use proto::agent::{Delivery, ItemKind};
+use proto::agent::Delivery;
 use proto::request::Tell;
 use testkit::scaled;
 
-use crate::{attach, crew};
+use crate::{attach, crew, run_boss};
 
 fn queued(name: &str, text: &str) -> Tell {
     Tell { target: name.into(), text: text.to_owned(), key: None, wait_ms: Some(0), expires_ms: None }
@@ -105,24 +105,12 @@ fn c3_nothing_is_typed_into_a_password() {
 #[test]
 fn a_program_that_types_by_itself_meets_the_same_firewall() {
     let crew = crew();
-    // A shell asks for an agent with words of its own, starts it once it may, lets it open a dialog, and tries to type
-    // into that.
-    let script = format!(
-        "export QD_RUNTIME_DIR={run} QD_DATA_DIR={data} QD_CONFIG_DIR={config}; \
-         child() {{ {qd} spawn --kind agent --name child -- fake --log {root}/child.log; }}; \
-         child; echo asked; read answered; child; {qd} wait child --state idle; \
-         {qd} tell child 'ask Really?'; {qd} wait child --state blocked; \
-         {qd} key child 3; echo key=$?; {qd} send child no; echo send=$?; exec sleep 1000",
-        run = crew.places().runtime.display(),
-        data = crew.places().data.display(),
-        config = crew.places().config.display(),
-        root = crew.root().display(),
-        qd = env!("CARGO_BIN_EXE_qd"),
+    // A shell lets an agent that is its child open a dialog, and tries to type into that.
+    run_boss(
+        &crew,
+        "$qd wait child --state idle; $qd tell child 'ask Really?'; $qd wait child --state blocked; \
+         $qd key child 3; echo key=$?; $qd send child no; echo send=$?",
     );
-    crew.run("boss", testkit::child::shell(&script));
-    crew.wait_pattern("boss", "asked");
-    crew.answer(crew.item_of("boss", ItemKind::Trust).item, "allow_once").unwrap();
-    crew.type_text("boss", "yes\r");
     crew.wait_pattern("boss", "send=[0-9]+");
     let shown = crew.screen("boss");
     assert!(shown.contains("a dialog is open"), "{shown}");

@@ -12,6 +12,7 @@ mod spoofing;
 use std::ffi::OsStr;
 
 use proto::Size;
+use proto::agent::ItemKind;
 use testkit::{Crew, Pty};
 
 /// A daemon with fake agents.
@@ -28,4 +29,23 @@ fn attach(crew: &Crew, name: &str, shown: &[u8]) -> Pty {
     pty.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), &["attach", name], &variables);
     pty.expect(shown);
     pty
+}
+
+/// A shell named `boss` that asks for a fake agent `child` with words of its own, starts it once a person has allowed
+/// that, and goes on with `then`, where `$qd` is the program.
+fn run_boss(crew: &Crew, then: &str) {
+    let script = format!(
+        "export QD_RUNTIME_DIR={run} QD_DATA_DIR={data} QD_CONFIG_DIR={config}; qd={qd}; \
+         child() {{ $qd spawn --kind agent --name child -- fake --log {root}/child.log; }}; \
+         child; echo asked; read answered; child; {then}; exec sleep 1000",
+        run = crew.places().runtime.display(),
+        data = crew.places().data.display(),
+        config = crew.places().config.display(),
+        root = crew.root().display(),
+        qd = env!("CARGO_BIN_EXE_qd"),
+    );
+    crew.run("boss", testkit::child::shell(&script));
+    crew.wait_pattern("boss", "asked");
+    crew.answer(crew.item_of("boss", ItemKind::Trust).item, "allow_once").expect("a person may allow it");
+    crew.type_text("boss", "yes\r");
 }

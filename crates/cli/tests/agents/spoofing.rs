@@ -1,9 +1,8 @@
 //! Messages that try to pass for somebody else's: what the agent's program is given, as it saw it in its terminal.
 
-use proto::agent::ItemKind;
 use proto::request::Until;
 
-use crate::crew;
+use crate::{crew, run_boss};
 
 /// What separates lines somewhere, or moves the cursor as if it did.
 const BREAKS: &[&str] = &[
@@ -59,21 +58,10 @@ fn c2_a_forged_head_is_a_marked_line_and_each_message_is_submitted_once() {
         std::fs::write(folder.join(format!("{number:03}")), payload).unwrap();
     }
     let script = format!(
-        "export QD_RUNTIME_DIR={run} QD_DATA_DIR={data} QD_CONFIG_DIR={config}; \
-         child() {{ {qd} spawn --kind agent --name child -- fake --log {root}/child.log; }}; \
-         child; echo asked; read answered; child; \
-         for file in {root}/payloads/*; do {qd} tell child - < $file || echo refused $file; done; \
-         echo all told; exec sleep 1000",
-        run = crew.places().runtime.display(),
-        data = crew.places().data.display(),
-        config = crew.places().config.display(),
+        "for file in {root}/payloads/*; do $qd tell child - < $file || echo refused $file; done; echo all told",
         root = crew.root().display(),
-        qd = env!("CARGO_BIN_EXE_qd"),
     );
-    crew.run("boss", testkit::child::shell(&script));
-    crew.wait_pattern("boss", "asked");
-    crew.answer(crew.item_of("boss", ItemKind::Trust).item, "allow_once").unwrap();
-    crew.type_text("boss", "yes\r");
+    run_boss(&crew, &script);
     crew.wait_pattern("boss", "submitted, turn 1");
     for turn in 1..=payloads.len() as u64 {
         crew.wait_until("child", Until::Turn(turn));

@@ -105,17 +105,14 @@ fn claude_leads_codex_and_opencode_and_is_woken_by_tasks_and_a_timer() {
     });
     is_woken_once(&stage, Api::Messages, &nonce(&last.results), "cod");
     let told = &last.results[5..];
-    for (result, expected) in told.iter().zip([
+    let expected = [
         "\"text\":\"second-codex\"",
         "\"text\":\"first-opencode\"",
         "\"revision\":1",
         "\"closed\":true",
         "\"closed\":true",
-    ]) {
-        assert!(result.contains(expected), "{expected} is not in {told:#?}");
-    }
-    assert_eq!(stage.names(), [LEAD]);
-    assert_eq!(stage.pad("findings"), ("both have answered\n".to_owned(), LEAD.to_owned()));
+    ];
+    has_finished(&stage, told, &expected);
     stage.close();
 }
 
@@ -169,7 +166,7 @@ fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
     });
     is_woken_once(&stage, Api::Responses, &nonce(&last.results), "cla");
     let told = &last.results[2..];
-    for (result, expected) in told.iter().zip([
+    let expected = [
         "\"status\":\"satisfied\"",
         "\"text\":\"first-claude\"",
         "\"name\":\"gem\"",
@@ -181,11 +178,8 @@ fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
         "\"revision\":1",
         "\"closed\":true",
         "\"closed\":true",
-    ]) {
-        assert!(result.contains(expected), "{expected} is not in {told:#?}");
-    }
-    assert_eq!(stage.names(), [LEAD]);
-    assert_eq!(stage.pad("findings"), ("both have answered\n".to_owned(), LEAD.to_owned()));
+    ];
+    has_finished(&stage, told, &expected);
     stage.close();
 }
 
@@ -211,4 +205,13 @@ fn an_agent_that_is_led_leads_another_and_all_go_with_the_first() {
     assert_eq!(stage.parent("leaf").as_deref(), Some("mid"));
     assert_eq!(stage.parent("mid").as_deref(), Some(LEAD));
     stage.close();
+}
+
+/// The leader was told all this, in this order, wrote its pad and has closed everybody it led.
+fn has_finished(stage: &Leading, told: &[String], expected: &[&str]) {
+    for (result, expected) in told.iter().zip(expected) {
+        assert!(result.contains(expected), "{expected} is not in {told:#?}");
+    }
+    assert_eq!(stage.names(), [LEAD]);
+    assert_eq!(stage.pad("findings"), ("both have answered\n".to_owned(), LEAD.to_owned()));
 }

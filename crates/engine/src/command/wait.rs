@@ -68,7 +68,14 @@ impl Engine {
                 return Err(Failure::invalid("state", "it names no state"));
             }
             Until::Turn(0) => return Err(Failure::invalid("turn", "turns are counted from 1")),
-            _ => {}
+            Until::State(_)
+            | Until::Turn(_)
+            | Until::Pattern(_)
+            | Until::Silence(_)
+            | Until::Exit(_)
+            | Until::Ready(_)
+            | Until::Timer(_)
+            | Until::Item(_) => {}
         }
         let mut targets: Vec<RunKey> = Vec::new();
         for target in &wish.targets {

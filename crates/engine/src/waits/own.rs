@@ -9,6 +9,7 @@ use proto::{ErrorCode, Failure};
 
 use super::satisfied;
 use crate::Engine;
+use crate::asking::before_answer;
 use crate::input::{RunKey, WaitId};
 use crate::timers::TimerRecord;
 
@@ -65,7 +66,10 @@ impl Engine {
             Until::Timer(number) => self.note_timer(id, target, number),
             Until::Item(item) if !self.items.contains_key(&item) => {
                 match self.unsay(target, &answer_key(item), SAID_TO_WAIT) {
-                    Some(text) => self.satisfy_own(id, text),
+                    Some(text) => {
+                        let answer = text.strip_prefix(&before_answer(item)).unwrap_or(&text);
+                        self.satisfy_own(id, answer.to_owned());
+                    }
                     None => self.fail_wait(id, no_longer_asked(item)),
                 }
             }
