@@ -4,11 +4,20 @@
 use holder::wire::{FrameBuffer, FromHolder, HelloFields, ToHolder};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+/// Past the longest frame of all kinds but the greeting, which is a checkpoint of 16 MiB.
+const LONGEST: usize = (16 << 20) + 4096;
+/// Reads of a long stretch are at least this long: byte by byte the short ones are enough.
+const LONG_READ: usize = 4096;
+
+fuzz_target!(|data: &[u8]| fuzz::swiftly(|| one(data)));
+
+fn one(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let wire = fuzz::stretched(rest, fuzz::reach(data, LONGEST));
     let mut buffer = FrameBuffer::default();
     // The first byte says how the stream is cut into reads.
-    let step = data.first().map_or(1, |byte| usize::from(*byte) + 1);
-    for piece in data.chunks(step) {
+    let step = (usize::from(*first) + 1) * if wire.len() > 16 * LONG_READ { LONG_READ } else { 1 };
+    for piece in wire.chunks(step) {
         buffer.extend(piece);
         loop {
             match buffer.next_frame() {
@@ -18,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-});
+}
 
 fn check(kind: u8, body: &[u8]) {
     if let Ok(Some(message)) = ToHolder::decode(kind, body) {

@@ -4,9 +4,17 @@
 use libfuzzer_sys::fuzz_target;
 use term::{Depth, Limits, Screen, Size, View, Wraps};
 
+/// Past the longest string that a screen collects (64 KiB), with room for what ends it.
+const LONGEST: usize = 80 << 10;
+
+/// So many are done: hundreds of drawings are slow without being a finding.
+const OPERATIONS: usize = 256;
+
 /// Control bytes of the input: what to do with the bytes that follow.
 fn drive(screen: &mut Screen, limits: Limits, mut input: &[u8]) {
-    while let [operation, length, rest @ ..] = input {
+    let mut reach = fuzz::reach(input, LONGEST);
+    for _ in 0..OPERATIONS {
+        let [operation, length, rest @ ..] = input else { break };
         let (piece, after) = rest.split_at(rest.len().min(usize::from(*length)));
         input = after;
         match operation % 8 {
@@ -26,6 +34,11 @@ fn drive(screen: &mut Screen, limits: Limits, mut input: &[u8]) {
                 assert!(viewer.take_replies().is_empty(), "a repaint asked something");
                 drop(screen.repaint(View::Window(Size::clamped(u32::from(*length), 5))));
             }
+            4 => {
+                let long = fuzz::stretched(piece, reach);
+                reach -= long.len();
+                screen.feed(&long);
+            }
             _ => screen.feed(piece),
         }
     }
@@ -35,8 +48,10 @@ fn drive(screen: &mut Screen, limits: Limits, mut input: &[u8]) {
     drop(screen.take_facts());
 }
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(|input: &[u8]| fuzz::swiftly(|| one(input)));
+
+fn one(input: &[u8]) {
     let limits = Limits { history_lines: 50 };
     let mut screen = Screen::new(Size::clamped(20, 6), limits);
     drive(&mut screen, limits, input);
-});
+}

@@ -1,11 +1,15 @@
-//! `cargo xtask fuzz`: a short run of every fuzz target. Owns the compiler flags that give libFuzzer its coverage
-//! on a stable compiler, so the smoke run needs neither nightly nor cargo-fuzz; long hunts with sanitizers use
-//! `cargo +nightly fuzz run` on the same directory. Refuses to keep a corpus: that is for the long hunts.
+//! `cargo xtask fuzz`: every fuzz target, for a short while or for a number of inputs. Owns the compiler flags that give
+//! libFuzzer its coverage on a stable compiler, so that neither nightly nor cargo-fuzz is needed, and the limits of each
+//! target; long hunts with sanitizers use `cargo +nightly fuzz run` on the same directory. The committed seeds are only
+//! ever read: what a run learns stays in the build directory.
 
-use std::path::PathBuf;
+mod options;
+
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::step;
+use options::{Budget, Options};
 
 /// What `cargo fuzz --sanitizer none` passes: edge counters and comparison tracing through LLVM, which need no
 /// unstable compiler option. Debug assertions stay on so that overflow counts as a crash.
@@ -13,41 +17,60 @@ const COVERAGE_FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 -Cdebug-assertions";
 
-/// An input that takes longer than this, or a process that grows past the limit, is a finding.
-const HANG_SECONDS: u32 = 10;
-const MEMORY_LIMIT_MIB: u32 = 1024;
+/// A process that grows past this is a finding.
+const MEMORY_LIMIT_MIB: u32 = 512;
+/// An input that never ends is a finding. Which one is too slow is said by the targets themselves, in processor time: a
+/// machine that is busy elsewhere is no finding.
+const ENDLESS_SECONDS: u32 = 30;
+/// A target that is still there so long after its time is ended. libFuzzer's own alarm can stand still in itself.
+const GRACE_SECONDS: u32 = 60;
+/// Targets run at once; each is one thread.
+const AT_ONCE: usize = 2;
 
-/// Parses `[--seconds N] [TARGET]` and runs.
+/// Longest input per target. Inputs name long stretches in a few bytes (see `fuzz/src/lib.rs`), so this is where inputs
+/// of many pieces end, not where the parsers' limits are.
+const MAX_LENGTHS: &[(&str, u32)] = &[
+    ("frame", 64 << 10),
+    ("holder_wire", 64 << 10),
+    ("mcp_line", 64 << 10),
+    ("screen", 64 << 10),
+    ("terminal_filter", 96 << 10),
+    ("typed_keys", 16 << 10),
+];
+
+/// Parses `[--seconds N | --runs N] [TARGET]` and runs.
 pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
-    let mut seconds = 15;
-    let mut target = None;
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if argument == "--seconds" {
-            let value = rest.next().ok_or("--seconds needs a number")?;
-            seconds = value.parse().map_err(|_| format!("--seconds: `{value}` is not a number"))?;
-        } else {
-            target = Some(argument.as_str());
-        }
-    }
-    smoke(seconds, target)
+    run_all(&options::parse(arguments)?)
 }
 
-/// Builds all targets once, then runs each (or the one named) for `seconds`.
-pub(crate) fn smoke(seconds: u32, only: Option<&str>) -> Result<(), String> {
+/// A short run of every target.
+pub(crate) fn smoke(seconds: u32) -> Result<(), String> {
+    run_all(&Options { budget: Budget::Seconds(seconds), only: None })
+}
+
+/// Builds all targets once, then runs them, a few at a time.
+fn run_all(options: &Options) -> Result<(), String> {
     let manifest = std::fs::read_to_string(step::root().join("fuzz/Cargo.toml"))
         .map_err(|error| format!("cannot read fuzz/Cargo.toml: {error}"))?;
-    let targets: Vec<String> =
-        targets(&manifest).into_iter().filter(|name| only.is_none_or(|wanted| wanted == name)).collect();
+    let targets: Vec<String> = targets(&manifest)
+        .into_iter()
+        .filter(|name| options.only.as_ref().is_none_or(|wanted| wanted == name))
+        .collect();
     if targets.is_empty() {
-        return Err(format!("no fuzz target {}", only.unwrap_or("in fuzz/Cargo.toml")));
+        return Err(format!("no fuzz target {}", options.only.as_deref().unwrap_or("in fuzz/Cargo.toml")));
     }
     let triple = host_triple()?;
     build(&targets, &triple)?;
-    for name in &targets {
-        run(name, &triple, seconds)?;
+    for group in targets.chunks(AT_ONCE) {
+        std::thread::scope(|scope| {
+            let runs: Vec<_> =
+                group.iter().map(|name| scope.spawn(|| run(name, &triple, options.budget))).collect();
+            runs.into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err("a run of a fuzz target died".to_owned())))
+                .collect::<Result<Vec<()>, String>>()
+        })?;
     }
-    println!("fuzz: {} targets, {seconds} s each, no finding", targets.len());
+    println!("fuzz: {} targets, {} each, no finding", targets.len(), options.budget);
     Ok(())
 }
 
@@ -58,20 +81,18 @@ fn build(targets: &[String], triple: &str) -> Result<(), String> {
     step::run(command.env("RUSTFLAGS", COVERAGE_FLAGS).env("CARGO_TARGET_DIR", build_dir()))
 }
 
-fn run(name: &str, triple: &str, seconds: u32) -> Result<(), String> {
+/// One target until its budget is used up, from the committed seeds on.
+fn run(name: &str, triple: &str, budget: Budget) -> Result<(), String> {
     let artifacts = step::root().join("fuzz/artifacts").join(name);
     std::fs::create_dir_all(&artifacts).map_err(|error| format!("{}: {error}", artifacts.display()))?;
-    let mut command = step::command(build_dir().join(triple).join("release").join(name));
+    let mut command = within(budget, &build_dir().join(triple).join("release").join(name));
     command.arg(format!("-artifact_prefix={}/", artifacts.display()));
-    command.arg(format!("-max_total_time={seconds}"));
-    command.arg(format!("-timeout={HANG_SECONDS}"));
+    command.arg(budget.flag());
+    command.arg(format!("-max_len={}", max_length(name)?));
+    command.arg(format!("-timeout={ENDLESS_SECONDS}"));
     command.arg(format!("-rss_limit_mb={MEMORY_LIMIT_MIB}"));
     command.args(["-print_final_stats=1", "-verbosity=0"]);
-    // Seeds committed beside the targets, if there are any.
-    let seeds = step::root().join("fuzz/seeds").join(name);
-    if seeds.is_dir() {
-        command.arg(scratch_corpus(name)?).arg(seeds);
-    }
+    command.arg(scratch_corpus(name)?).arg(seeds(name)?);
     let start = Instant::now();
     let printed = command.output().map_err(|error| format!("cannot start fuzz target {name}: {error}"))?;
     let said = String::from_utf8_lossy(&printed.stderr).into_owned();
@@ -89,6 +110,27 @@ fn run(name: &str, triple: &str, seconds: u32) -> Result<(), String> {
     }
     println!("fuzz: {name}: {inputs} inputs in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The program, ended by force when it outlives a budget of time; a number of inputs takes as long as it takes.
+fn within(budget: Budget, program: &Path) -> std::process::Command {
+    let Budget::Seconds(seconds) = budget else { return step::command(program) };
+    let mut command = step::command("timeout");
+    command.arg("--signal=KILL").arg((seconds + GRACE_SECONDS).to_string()).arg(program);
+    command
+}
+
+fn max_length(name: &str) -> Result<u32, String> {
+    let known = MAX_LENGTHS.iter().find(|(target, _)| *target == name);
+    known
+        .map(|(_, length)| *length)
+        .ok_or_else(|| format!("xtask knows no longest input of fuzz target {name}"))
+}
+
+/// The committed beginning of every hunt.
+fn seeds(name: &str) -> Result<PathBuf, String> {
+    let directory = step::root().join("fuzz/seeds").join(name);
+    if directory.is_dir() { Ok(directory) } else { Err(format!("{} is missing", directory.display())) }
 }
 
 /// libFuzzer writes what it learns into the first corpus directory; the committed seeds stay as they are.
@@ -135,6 +177,21 @@ mod tests {
     fn targets_are_the_bin_names_and_not_the_package_name() {
         let manifest = "[package]\nname = \"fuzz\"\n[[bin]]\nname = \"frame\"\npath = \"a.rs\"\n[[bin]]\nname = \"screen\"\n";
         assert_eq!(targets(manifest), ["frame", "screen"]);
+    }
+
+    #[test]
+    fn every_target_has_seeds_and_a_longest_input_and_fits_it() {
+        let manifest = std::fs::read_to_string(step::root().join("fuzz/Cargo.toml")).unwrap();
+        let targets = targets(&manifest);
+        assert_eq!(targets.len(), MAX_LENGTHS.len());
+        for name in targets {
+            let longest = u64::from(max_length(&name).unwrap());
+            let sizes: Vec<u64> = std::fs::read_dir(seeds(&name).unwrap())
+                .unwrap()
+                .map(|entry| entry.unwrap().metadata().unwrap().len())
+                .collect();
+            assert!(!sizes.is_empty() && sizes.iter().all(|size| *size <= longest.min(8192)), "{name}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! the one command that checks everything (`test`), the fuzz smoke run and the benchmark. Refuses to link any
 //! crate of ours: it looks at the product from outside, as a user does, so nothing here can be shipped.
 
-#![expect(clippy::print_stdout, reason = "a terminal tool whose output is its purpose")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a terminal tool whose output is its purpose")]
 
 mod bench;
 mod fuzz;
@@ -19,9 +19,12 @@ usage: cargo xtask <command>
   tidy [--bless]                check the rules no compiler checks; --bless renews the protocol hash
   setup                         install what tests and the bench need (idempotent)
   test                          everything: setup, fmt, clippy, tidy, build, tests, docs, deny, fuzz smoke
-  fuzz [--seconds N] [TARGET]   run every fuzz target, or one, for a short while
-  bench [--quick] [--json] [--only ROW] [--contenders A,B]
-                                compare qd with a bare PTY and its peers, then judge each goal";
+  fuzz [--seconds N | --runs N] [TARGET]
+                                run every fuzz target, or one, for a while or for a number of inputs
+  bench [--quick] [--json] [--only ROW] [--contenders A,B] [--report-only]
+                                compare qd with a bare PTY and its peers, count instructions, then judge
+                                each goal; a goal that is not reached is a failure unless --report-only
+  bench --bless                 renew the committed instruction counts";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,7 +35,8 @@ fn main() -> ExitCode {
     match dispatch(command, rest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            println!("xtask {command}: {message}");
+            // Not among the figures, which a script may be reading.
+            eprintln!("xtask {command}: {message}");
             ExitCode::FAILURE
         }
     }

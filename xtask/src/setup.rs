@@ -13,6 +13,8 @@ use crate::step;
 const NEEDED: &[(&str, &str, &str)] = &[
     ("git", "git", "tidy"),
     ("python3", "python3", "fake children in tests"),
+    ("perl", "perl-base", "fake children in tests"),
+    ("bash", "bash", "shell tests"),
     ("zsh", "zsh", "shell tests"),
     ("fish", "fish", "shell tests"),
     ("tmux", "tmux", "bench and tests"),
@@ -22,8 +24,10 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("npm", "npm", "vendors' programs in tests"),
 ];
 
-/// Peers that only make the bench table longer; a distribution without them is no reason to fail.
-const WELCOME: &[(&str, &str)] = &[("dtach", "dtach"), ("abduco", "abduco"), ("screen", "screen")];
+/// What only makes the bench table longer: peers, and the counter of instructions. A distribution without them is no
+/// reason to fail.
+const WELCOME: &[(&str, &str)] =
+    &[("dtach", "dtach"), ("abduco", "abduco"), ("screen", "screen"), ("valgrind", "valgrind")];
 
 /// Pinned so that the same tree is judged by the same rules on every machine.
 const DENY_VERSION: &str = "0.20.2";

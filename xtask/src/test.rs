@@ -20,7 +20,7 @@ const STEPS: &[Step] = &[
     ("tests", || step::run(&mut step::cargo(&["test", "--workspace"]))),
     ("doc", doc),
     ("deny", deny),
-    ("fuzz smoke", || fuzz::smoke(FUZZ_SECONDS, None)),
+    ("fuzz smoke", || fuzz::smoke(FUZZ_SECONDS)),
 ];
 
 /// Runs all steps.

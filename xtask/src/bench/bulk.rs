@@ -10,7 +10,7 @@ use super::errand::{END, Errand};
 use super::pty::{Client, Size};
 use super::report::{Report, Unit};
 use super::stream::{self, Kind};
-use super::{Lab, quarterdeck};
+use super::{Lab, kept};
 
 /// No contender that works needs longer for one stream.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -27,8 +27,10 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     lab.renew(report);
     for kind in Kind::ALL {
         let file = stream::write(&lab.directory, kind, lab.sized(BYTES, QUICK_BYTES))?;
-        for _ in 0..lab.sized(7, 3) {
-            round(lab, report, kind, &file);
+        let lost: Vec<_> = (0..lab.sized(7, 3)).filter_map(|_| round(lab, report, kind, &file)).collect();
+        if !lost.is_empty() {
+            // Of all rounds together: a median would forgive what only one of them lost.
+            report.record("plain lost from the log", "qd", Unit::Bytes, lost.into_iter().sum());
         }
         // Streams are large; the next one takes their place.
         let _gone = std::fs::remove_file(&file);
@@ -36,20 +38,27 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// One round over all contenders, so that a noisy minute hits everybody.
-fn round(lab: &Lab, report: &mut Report, kind: Kind, file: &Path) {
+/// One round over all contenders, so that a noisy minute hits everybody; what the log lost, where that is asked.
+fn round(lab: &Lab, report: &mut Report, kind: Kind, file: &Path) -> Option<Result<f64, String>> {
+    let mut lost = None;
     let attached = format!("{} attached", kind.name());
     let detached = format!("{} detached", kind.name());
     let bare = bare(lab, file);
     report.record(&attached, "bare", Unit::Rate, bare.clone());
     report.record(&detached, "bare", Unit::Rate, bare);
     for contender in &lab.contenders {
-        report.record(&attached, contender.name(), Unit::Rate, watched(lab, contender, file));
-        if contender.name() == "qd" && kind == Kind::Plain {
-            report.record("plain lost from the log", "qd", Unit::Bytes, lost(contender, file));
+        let watched = Watched::run(lab, contender, file);
+        let rate = watched.as_ref().map(|watched| watched.rate).map_err(Clone::clone);
+        report.record(&attached, contender.name(), Unit::Rate, rate);
+        if let (Ok(watched), "qd", Kind::Plain) = (&watched, contender.name(), kind) {
+            lost = Some(kept::lost(contender, &watched.name, file));
+        }
+        if let Ok(watched) = watched {
+            watched.forget(contender);
         }
         report.record(&detached, contender.name(), Unit::Rate, unwatched(lab, contender, file));
     }
+    lost
 }
 
 fn bare(lab: &Lab, file: &Path) -> Result<f64, String> {
@@ -66,20 +75,30 @@ pub(crate) fn bare_command(lab: &Lab, errand: &Errand) -> std::process::Command 
     command
 }
 
-fn watched(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, String> {
-    let name = lab.fresh_name();
-    let errand = Errand::print(&lab.directory, &name, file)?;
-    contender.create(&name, Size::NORMAL, &errand.argv())?;
-    let client = contender.attach(&name, Size::NORMAL)?;
-    client.until_raw(PATIENCE)?;
-    client.settle(QUIET)?;
-    let rate = time_until_marker(&errand, &client, file);
-    // `lost` looks at the newest entry, so the attached run of qd is forgotten by the sweep at the end.
-    if contender.name() != "qd" {
-        drop(errand);
-        contender.forget(&name);
+/// A child that has printed everything to a viewer, and is still there.
+struct Watched {
+    name: String,
+    errand: Errand,
+    /// Bytes per second.
+    rate: f64,
+}
+
+impl Watched {
+    fn run(lab: &Lab, contender: &Contender, file: &Path) -> Result<Self, String> {
+        let name = lab.fresh_name();
+        let errand = Errand::print(&lab.directory, &name, file)?;
+        contender.create(&name, Size::NORMAL, &errand.argv())?;
+        let client = contender.attach(&name, Size::NORMAL)?;
+        client.until_raw(PATIENCE)?;
+        client.settle(QUIET)?;
+        let rate = time_until_marker(&errand, &client, file)?;
+        Ok(Self { name, errand, rate })
     }
-    rate
+
+    fn forget(self, contender: &Contender) {
+        drop(self.errand);
+        contender.forget(&self.name);
+    }
 }
 
 fn time_until_marker(errand: &Errand, client: &Client, file: &Path) -> Result<f64, String> {
@@ -100,18 +119,6 @@ fn unwatched(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, Strin
     drop(errand);
     contender.forget(&name);
     rate
-}
-
-/// Bytes that the child wrote and the log of the newest process does not have. The terminal driver writes each
-/// line feed as two bytes.
-fn lost(contender: &Contender, file: &Path) -> Result<f64, String> {
-    let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let produced = text.len() + text.iter().filter(|byte| **byte == b'\n').count();
-    let listed = quarterdeck::ps(&contender.place)?;
-    let newest = listed.iter().max_by_key(|row| row.name.trim_start_matches('s').parse::<u32>().unwrap_or(0));
-    let newest = newest.ok_or("qd ps shows no process")?;
-    contender.forget(&newest.name);
-    Ok(produced.saturating_sub(newest.log_end as usize) as f64)
 }
 
 fn rate(file: &Path, took: Duration) -> Result<f64, String> {

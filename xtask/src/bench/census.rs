@@ -26,6 +26,22 @@ pub(crate) fn pss(pids: &[u32]) -> u64 {
     pids.iter().map(of).sum()
 }
 
+/// Resident memory in bytes, with what is shared.
+pub(crate) fn resident(pid: u32) -> u64 {
+    number_after(&read(pid, "status"), "\nVmRSS:").unwrap_or(0) * 1024
+}
+
+/// Open descriptors.
+pub(crate) fn descriptors(pid: u32) -> usize {
+    numbers_in(&PathBuf::from(format!("/proc/{pid}/fd"))).len()
+}
+
+/// Who started it.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    let parent = number_after(&read(pid, "status"), "\nPPid:")?;
+    u32::try_from(parent).ok()
+}
+
 /// Effort of all threads of these processes.
 pub(crate) fn effort(pids: &[u32]) -> Effort {
     let mut total = Effort::default();
@@ -103,6 +119,18 @@ mod tests {
         let me = [std::process::id()];
         assert!(pss(&me) > 100_000);
         assert!(effort(&me).nanoseconds > 0);
+    }
+
+    #[test]
+    fn resident_memory_descriptors_and_the_parent_are_read() {
+        let me = std::process::id();
+        assert!(resident(me) > 1_000_000);
+        assert!(descriptors(me) >= 3);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert_eq!(parent(child.id()), Some(me));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((resident(u32::MAX), parent(u32::MAX)), (0, None));
     }
 
     #[test]

@@ -58,15 +58,27 @@ impl Place {
     /// any other use of the same program.
     pub(crate) fn new(root: PathBuf, program: &Path) -> Result<Self, String> {
         let told = |error: std::io::Error| format!("{}: {error}", root.display());
-        for name in ["bin", "home", "run", "data", "config"] {
-            let directory = root.join(name);
-            std::fs::create_dir_all(&directory).map_err(told)?;
-            private(&directory).map_err(told)?;
-        }
         let name = program.file_name().ok_or("a program has a name")?;
+        make_private(&root.join("bin")).map_err(told)?;
         let copy = root.join("bin").join(name);
         std::fs::copy(program, &copy).map_err(told)?;
-        Ok(Self { root, program: copy })
+        let place = Self { root, program: copy };
+        place.empty()?;
+        Ok(place)
+    }
+
+    /// Takes away whatever an earlier row has left, on disk as well: a server remembers its ended processes there, and
+    /// listing a thousand of them is not what the next row measures. Nobody may be running here.
+    pub(crate) fn empty(&self) -> Result<(), String> {
+        for name in ["home", "run", "data", "config"] {
+            let directory = self.root.join(name);
+            let told = |error: std::io::Error| format!("{}: {error}", directory.display());
+            match std::fs::remove_dir_all(&directory) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
+                _ => make_private(&directory).map_err(told)?,
+            }
+        }
+        Ok(())
     }
 
     /// The program with nothing in its environment but what is its own.
@@ -114,8 +126,9 @@ impl Place {
     }
 }
 
-fn private(directory: &Path) -> std::io::Result<()> {
+fn make_private(directory: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
+    std::fs::create_dir_all(directory)?;
     std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))
 }
 
@@ -145,9 +158,10 @@ impl Contender {
         self.dialect.forget(&self.place, session);
     }
 
-    /// Ends everything and begins anew with no process and no server.
+    /// Ends everything and begins anew with no process, no server and nothing remembered.
     pub(crate) fn renew(&self) -> Result<(), String> {
         self.stop();
+        self.place.empty()?;
         self.dialect.prepare(&self.place)?;
         self.dialect.keep_alive(&self.place)
     }

@@ -1,23 +1,49 @@
 //! Rows of key echo: how long a key takes from the viewer's terminal to the child and back. Owns the keys, chosen so
-//! that none of them ends an escape sequence, and both situations: nothing else to do, and a flood next door.
+//! that none of them ends an escape sequence, and the situations: nothing else to do, a flood next door, four children
+//! that print ten megabytes a second each.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::bulk::bare_command;
 use super::contender::Contender;
 use super::errand::Errand;
-use super::pty::{Client, Size};
+use super::pty::{Client, Size, pass};
 use super::report::{Report, Unit, percentile};
-use super::{Lab, stream};
+use super::{Lab, stalled, stream};
 
 const KEYS: &[u8] = b"#@%&=+";
 const PATIENCE: Duration = Duration::from_secs(5);
 const READY: Duration = Duration::from_secs(20);
+const WINDOW: Duration = Duration::from_secs(6);
 
-/// Idle echo of the bare terminal and of each contender, then echo during a flood.
+/// How many children are busy at once, and how many bytes a second each one prints.
+const BUSY: usize = 4;
+const BUSY_RATE: usize = 10_000_000;
+
+/// Idle echo of the bare terminal and of each contender, then echo during a flood and beside four that are busy.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     lab.renew(report);
     let (rounds, keys) = lab.sized((5, 100), (3, 50));
+    idle(lab, report, rounds, keys);
+    let file = stream::write(&lab.directory, stream::Kind::Plain, 20_000_000)?;
+    for contender in &lab.contenders {
+        let flooded = beside_a_flood(lab, contender, &file, rounds * keys / 2);
+        let times = noted(report, contender.name(), "key echo, flood", flooded);
+        tell(report, "key echo, flood", contender.name(), &times);
+    }
+    for contender in &lab.contenders {
+        let row = "key echo, four at 10 MB/s";
+        let (times, rate) = match beside_busy(lab, contender, &file, rounds * keys / 2) {
+            Ok((times, rate)) => (times, Ok(rate)),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        tell(report, row, contender.name(), &times);
+        report.record(&format!("{row}: reached by each"), contender.name(), Unit::Rate, rate);
+    }
+    Ok(())
+}
+
+fn idle(lab: &Lab, report: &mut Report, rounds: usize, keys: usize) {
     let mut bare_times = Vec::new();
     let mut times: Vec<Vec<f64>> = lab.contenders.iter().map(|_| Vec::new()).collect();
     for _ in 0..rounds {
@@ -30,13 +56,6 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     for (index, contender) in lab.contenders.iter().enumerate() {
         tell(report, "key echo", contender.name(), &times[index]);
     }
-    let file = stream::write(&lab.directory, stream::Kind::Plain, 20_000_000)?;
-    for contender in &lab.contenders {
-        let flooded = beside_a_flood(lab, contender, &file, rounds * keys / 2);
-        let times = noted(report, contender.name(), "key echo, flood", flooded);
-        tell(report, "key echo, flood", contender.name(), &times);
-    }
-    Ok(())
 }
 
 fn tell(report: &mut Report, row: &str, who: &'static str, times: &[f64]) {
@@ -87,6 +106,40 @@ fn beside_a_flood(
     drop(flood);
     contender.forget(&name);
     times
+}
+
+/// The times, and how many bytes a second each of the busy children got rid of: a contender that holds them back has an
+/// easier life.
+fn beside_busy(
+    lab: &Lab,
+    contender: &Contender,
+    file: &std::path::Path,
+    keys: usize,
+) -> Result<(Vec<f64>, f64), String> {
+    let mut busy = Vec::new();
+    for _ in 0..BUSY {
+        let name = lab.fresh_name();
+        let count = lab.directory.join(format!("{name}.count"));
+        let errand = Errand::paced(&lab.directory, &name, file, BUSY_RATE, &count)?;
+        contender.create(&name, Size::NORMAL, &errand.argv())?;
+        errand.start.open();
+        busy.push((name, errand, count));
+    }
+    // They are at their speed when each has printed for a second.
+    for (_, _, count) in &busy {
+        stalled::until_counted(count, 1.0, READY)?;
+    }
+    let seconds = || busy.iter().map(|(_, _, count)| stalled::rounds(count)).sum::<f64>();
+    let (before, start) = (seconds(), Instant::now());
+    let times = through(lab, contender, keys);
+    // Counts are of tenths of seconds, so the window is some seconds long even where keys come back at once.
+    pass(WINDOW.saturating_sub(start.elapsed()));
+    let rate = (seconds() - before) * BUSY_RATE as f64 / BUSY as f64 / start.elapsed().as_secs_f64();
+    for (name, errand, _) in busy {
+        drop(errand);
+        contender.forget(&name);
+    }
+    Ok((times?, rate))
 }
 
 fn type_keys(client: &Client, count: usize) -> Result<Vec<f64>, String> {

@@ -12,6 +12,8 @@ use super::pty::is_readable;
 /// What a child prints last. The text of the scripts does not hold it in one piece, so no title or command line
 /// can be mistaken for it; `~` occurs in no generated stream.
 pub(crate) const END: &[u8] = b"~QDEND~";
+/// All of what is printed last.
+pub(crate) const PRINTED_END: &[u8] = b"\x1b[0m\x1b[24;1H\n~QDEND~";
 const PRINT_END: &str = "printf '\\033[0m\\033[24;1H\\n~QD%s~' END";
 
 /// A named pipe that one side opens by writing a line.
@@ -78,6 +80,31 @@ impl Errand {
             file.display(),
             count.display()
         );
+        Self::new(directory, name, &work)
+    }
+
+    /// Prints the beginning of `file` over and over at this many bytes a second, a hundred pieces a second, and keeps
+    /// count, in `count`, of how many seconds' worth of bytes it wrote.
+    pub(crate) fn paced(
+        directory: &Path,
+        name: &str,
+        file: &Path,
+        rate: usize,
+        count: &Path,
+    ) -> Result<Self, String> {
+        let program = format!(
+            "import sys, time\npiece = open('{}', 'rb').read({})\nout = sys.stdout.buffer\nwritten, due = 0, time.monotonic()\n\
+             while True:\n    out.write(piece)\n    out.flush()\n    written, due = written + 1, due + 0.01\n    \
+             if written % 10 == 0:\n        open('{}', 'w').write(str(written / 100))\n    \
+             time.sleep(max(0, due - time.monotonic()))\n",
+            file.display(),
+            rate / 100,
+            count.display()
+        );
+        let script = directory.join(format!("{name}.py"));
+        std::fs::write(&script, program).map_err(|error| format!("{}: {error}", script.display()))?;
+        let work =
+            format!("(read _ <HOLD; kill -9 $$) &\nread _ <START\nexec python3 '{}'\n", script.display());
         Self::new(directory, name, &work)
     }
 

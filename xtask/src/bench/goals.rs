@@ -1,18 +1,18 @@
-//! The figures to reach, one line each: `goal=<n> value=<x> limit=<y> pass|fail`. Owns the list; a goal whose row was
-//! not measured is told as failed when its row was asked for, and left out when it was not.
+//! The figures to reach, one line each: `goal=<n> value=<x> limit=<y> pass|fail`. Owns the list; a goal whose family was
+//! run and whose figure is not there has failed, and one whose family was not run is left out.
 
 use serde_json::{Value, json};
 
-use super::report::{Report, show};
+use super::report::{Report, Unit, show};
 
 /// What is compared with the limit.
 #[derive(Clone, Copy)]
 enum Figure {
-    /// The value itself.
-    Plain,
-    /// The value over the same row of another contender.
+    /// The value itself, in this unit.
+    Plain(Unit),
+    /// The value over the same row of another contender; left out when that one was not in the run.
     Over(&'static str),
-    /// How many times smaller than the same row of another contender; only judged when that one was measured.
+    /// How many times smaller than the same row of another contender; left out when that one was not in the run.
     TimesBelow(&'static str),
     /// The value over another row of qd.
     OverRow(&'static str),
@@ -24,104 +24,132 @@ enum Limit {
     AtMost(f64),
 }
 
-struct Goal {
-    number: u8,
-    row: &'static str,
-    figure: Figure,
-    limit: Limit,
-}
-
-const fn goal(number: u8, row: &'static str, figure: Figure, limit: Limit) -> Goal {
-    Goal { number, row, figure, limit }
-}
+/// Its name (a number of the list of figures, or `h` and a number of the list of hazards), its row, what is judged.
+type Line = (&'static str, &'static str, Figure, Limit);
 
 use Figure::{Over, OverRow, Plain, TimesBelow};
 use Limit::{AtLeast, AtMost};
+use Unit::{Bytes, Count, Ratio, Share, Time};
 
-const GOALS: &[Goal] = &[
-    goal(1, "plain detached", Over("bare"), AtLeast(0.80)),
-    goal(2, "plain attached", Over("bare"), AtLeast(0.70)),
-    goal(2, "plain lost from the log", Plain, AtMost(0.0)),
-    goal(3, "colour detached", Over("bare"), AtLeast(0.80)),
-    goal(3, "colour attached", Over("bare"), AtLeast(0.70)),
-    goal(3, "repaint detached", Over("bare"), AtLeast(0.80)),
-    goal(3, "repaint attached", Over("bare"), AtLeast(0.70)),
-    goal(4, "four at once", Over("bare"), AtLeast(0.75)),
-    goal(5, "key echo median", Over("tmux"), AtMost(0.95)),
-    goal(5, "key echo median", TimesBelow("zellij"), AtLeast(20.0)),
-    goal(5, "key echo p99", OverRow("key echo median"), AtMost(2.5)),
-    goal(6, "key echo, flood p99", Plain, AtMost(0.030)),
-    goal(7, "attach to full paint", Plain, AtMost(0.010)),
-    goal(8, "create 100, one connection", Plain, AtMost(0.5)),
-    goal(8, "create 100", Plain, AtMost(1.0)),
-    goal(8, "create 100, p95 of one", Plain, AtMost(0.050)),
-    goal(9, "memory, 1 idle", Plain, AtMost(8.25e6)),
-    goal(9, "memory, 100 idle", Plain, AtMost(33e6)),
-    goal(9, "memory, 200 idle", Plain, AtMost(58e6)),
-    goal(10, "processor, 200 idle", Plain, AtMost(0.002)),
-    goal(10, "wake-ups per second, 200 idle", Plain, AtMost(1.0)),
-    goal(11, "20 stalled viewers, speed kept", Plain, AtLeast(0.9)),
-    goal(11, "20 stalled viewers, growth", Plain, AtMost(33_554_432.0)),
-    goal(12, "list, round trip", Plain, AtMost(0.006)),
-    goal(12, "read, round trip", Plain, AtMost(0.006)),
-    goal(13, "cold start", Plain, AtMost(0.060)),
-    goal(14, "adopt 100 after kill -9", Plain, AtMost(1.0)),
-    goal(15, "memory, one busy 200x50", Plain, AtMost(25_165_824.0)),
+/// Goals by the family that measures their rows.
+const GOALS: &[(&str, &[Line])] = &[
+    (
+        "bulk",
+        &[
+            ("1", "plain detached", Over("bare"), AtLeast(0.80)),
+            ("2", "plain attached", Over("bare"), AtLeast(0.70)),
+            ("2", "plain lost from the log", Plain(Bytes), AtMost(0.0)),
+            ("3", "colour detached", Over("bare"), AtLeast(0.80)),
+            ("3", "colour attached", Over("bare"), AtLeast(0.70)),
+            ("3", "repaint detached", Over("bare"), AtLeast(0.80)),
+            ("3", "repaint attached", Over("bare"), AtLeast(0.70)),
+        ],
+    ),
+    ("four", &[("4", "four at once", Over("bare"), AtLeast(0.75))]),
+    (
+        "echo",
+        &[
+            ("5", "key echo median", Over("tmux"), AtMost(0.95)),
+            ("5", "key echo median", TimesBelow("zellij"), AtLeast(20.0)),
+            ("5", "key echo p99", OverRow("key echo median"), AtMost(2.5)),
+            ("6", "key echo, flood p99", Plain(Time), AtMost(0.030)),
+            ("h31", "key echo, four at 10 MB/s p99", Plain(Time), AtMost(0.030)),
+        ],
+    ),
+    ("paint", &[("7", "attach to full paint", Plain(Time), AtMost(0.010))]),
+    (
+        "create",
+        &[
+            ("8", "create 100, one connection", Plain(Time), AtMost(0.5)),
+            ("8", "create 100", Plain(Time), AtMost(1.0)),
+            ("8", "create 100, p95 of one", Plain(Time), AtMost(0.050)),
+        ],
+    ),
+    (
+        "idle",
+        &[
+            ("9", "memory, 1 idle", Plain(Bytes), AtMost(8.25e6)),
+            ("9", "memory, 100 idle", Plain(Bytes), AtMost(33e6)),
+            ("9", "memory, 200 idle", Plain(Bytes), AtMost(58e6)),
+            ("10", "processor, 200 idle", Plain(Share), AtMost(0.002)),
+            ("10", "wake-ups per second, 200 idle", Plain(Count), AtMost(1.0)),
+        ],
+    ),
+    ("busy", &[("15", "memory, one busy 200x50", Plain(Bytes), AtMost(25_165_824.0))]),
+    (
+        "stalled",
+        &[
+            ("11", "20 stalled viewers, speed kept", Plain(Ratio), AtLeast(0.9)),
+            ("11", "20 stalled viewers, growth", Plain(Bytes), AtMost(33_554_432.0)),
+        ],
+    ),
+    (
+        "verbs",
+        &[
+            ("12", "list, round trip", Plain(Time), AtMost(0.006)),
+            ("12", "read, round trip", Plain(Time), AtMost(0.006)),
+        ],
+    ),
+    ("cold", &[("13", "cold start", Plain(Time), AtMost(0.060))]),
+    ("adopt", &[("14", "adopt 100 after kill -9", Plain(Time), AtMost(1.0))]),
+    (
+        "many",
+        &[
+            ("h1", "200 live, 20 busy: spawn p95", Plain(Time), AtMost(0.050)),
+            ("h1", "200 live, 20 busy: daemon resident", Plain(Bytes), AtMost(250e6)),
+            ("h1", "200 live, 20 busy: holder, mean", Plain(Bytes), AtMost(0.5e6)),
+            ("h1", "200 live, 20 busy: descriptors each", Plain(Count), AtMost(4.0)),
+        ],
+    ),
+    ("crowd", &[("h2", "200 viewers, 50 on one: first frame p95", Plain(Time), AtMost(0.100))]),
 ];
 
 /// One goal's outcome.
 pub(crate) struct Verdict {
-    number: u8,
-    row: String,
-    value: String,
-    limit: String,
-    is_met: bool,
+    pub(crate) name: &'static str,
+    pub(crate) row: String,
+    pub(crate) value: String,
+    pub(crate) limit: String,
+    pub(crate) is_met: bool,
 }
 
 impl Verdict {
     /// The one line for people and scripts.
     pub(crate) fn tell(&self) -> String {
         let outcome = if self.is_met { "pass" } else { "fail" };
-        format!("goal={} value={} limit={} {outcome}  {}", self.number, self.value, self.limit, self.row)
+        format!("goal={} value={} limit={} {outcome}  {}", self.name, self.value, self.limit, self.row)
     }
 
     pub(crate) fn json(&self) -> Value {
-        json!({"goal": self.number, "row": self.row, "value": self.value, "limit": self.limit, "pass": self.is_met})
+        json!({"goal": self.name, "row": self.row, "value": self.value, "limit": self.limit, "pass": self.is_met})
     }
 }
 
-/// All goals whose row is in the report.
-pub(crate) fn judge(report: &Report) -> Vec<Verdict> {
-    GOALS.iter().filter_map(|goal| verdict(report, goal)).collect()
+/// All goals of these families.
+pub(crate) fn judge(report: &Report, families: &[&str]) -> Vec<Verdict> {
+    let asked = GOALS.iter().filter(|(family, _)| families.contains(family));
+    asked.flat_map(|(_, lines)| lines.iter()).filter_map(|line| verdict(report, *line)).collect()
 }
 
-fn verdict(report: &Report, goal: &Goal) -> Option<Verdict> {
-    let unit = report.unit(goal.row)?;
-    let own = report.value(goal.row, "qd");
-    let (value, row) = match goal.figure {
-        Plain => (own, goal.row.to_owned()),
-        Over(peer) => (report.ratio(goal.row, "qd", peer), format!("{} / {peer}", goal.row)),
-        TimesBelow(peer) => {
-            let peer_value = report.value(goal.row, peer)?;
-            (divide(Some(peer_value), own), format!("{peer} / qd, {}", goal.row))
-        }
-        OverRow(other) => (divide(own, report.value(other, "qd")), format!("{} / {other}", goal.row)),
+fn verdict(report: &Report, (name, row, figure, limit): Line) -> Option<Verdict> {
+    let own = report.value(row, "qd");
+    let (value, told) = match figure {
+        Plain(_) => (own, row.to_owned()),
+        Over(peer) | TimesBelow(peer) if !report.has(peer) => return None,
+        Over(peer) => (report.ratio(row, "qd", peer), format!("{row} / {peer}")),
+        TimesBelow(peer) => (divide(report.value(row, peer), own), format!("{peer} / qd, {row}")),
+        OverRow(other) => (divide(own, report.value(other, "qd")), format!("{row} / {other}")),
     };
-    let shown = |figure: f64| match goal.figure {
-        Plain => show(figure, unit).replace(' ', ""),
-        Over(_) | TimesBelow(_) | OverRow(_) => format!("{figure:.2}"),
+    let shown = |value: f64| match figure {
+        Plain(unit) => show(value, unit).replace(' ', ""),
+        Over(_) | TimesBelow(_) | OverRow(_) => format!("{value:.2}"),
     };
-    let (limit, is_met) = match goal.limit {
+    let (limit, is_met) = match limit {
         AtLeast(limit) => (format!(">={}", shown(limit)), value.is_some_and(|value| value >= limit)),
         AtMost(limit) => (format!("<={}", shown(limit)), value.is_some_and(|value| value <= limit)),
     };
-    Some(Verdict {
-        number: goal.number,
-        row,
-        value: value.map_or_else(|| "none".to_owned(), shown),
-        limit,
-        is_met,
-    })
+    let value = value.map_or_else(|| "none".to_owned(), shown);
+    Some(Verdict { name, row: told, value, limit, is_met })
 }
 
 fn divide(above: Option<f64>, below: Option<f64>) -> Option<f64> {
@@ -130,38 +158,65 @@ fn divide(above: Option<f64>, below: Option<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Unit;
     use super::*;
 
-    fn told(samples: &[(&str, &'static str, Unit, f64)]) -> Vec<String> {
+    fn told(family: &str, samples: &[(&str, &'static str, Unit, f64)]) -> Vec<String> {
         let mut report = Report::new(vec!["qd", "tmux"]);
         for (row, who, unit, value) in samples {
             report.record(row, who, *unit, Ok(*value));
         }
-        judge(&report).iter().map(Verdict::tell).collect()
+        judge(&report, &[family]).iter().map(Verdict::tell).collect()
     }
 
     #[test]
     fn a_speed_is_judged_as_a_fraction_of_bare() {
-        let plain = |qd| {
-            told(&[("plain detached", "bare", Unit::Rate, 100.0), ("plain detached", "qd", Unit::Rate, qd)])
+        let four = |qd| {
+            let row = "four at once";
+            told("four", &[(row, "bare", Unit::Rate, 100.0), (row, "qd", Unit::Rate, qd)])
         };
-        assert_eq!(plain(80.0), ["goal=1 value=0.80 limit=>=0.80 pass  plain detached / bare"]);
-        assert_eq!(plain(79.0), ["goal=1 value=0.79 limit=>=0.80 fail  plain detached / bare"]);
+        assert_eq!(four(75.0), ["goal=4 value=0.75 limit=>=0.75 pass  four at once / bare"]);
+        assert_eq!(four(74.0), ["goal=4 value=0.74 limit=>=0.75 fail  four at once / bare"]);
     }
 
     #[test]
-    fn a_row_where_only_peers_have_figures_fails() {
-        let line = told(&[("cold start", "tmux", Unit::Time, 0.01)]);
+    fn a_family_that_was_run_and_has_no_figure_of_ours_fails() {
+        let line = told("cold", &[("cold start", "tmux", Unit::Time, 0.01)]);
         assert_eq!(line, ["goal=13 value=none limit=<=60.0ms fail  cold start"]);
+        assert_eq!(told("cold", &[]), line, "not even a peer's");
+    }
+
+    #[test]
+    fn a_family_that_was_not_run_is_left_out() {
+        assert!(
+            told("adopt", &[("cold start", "qd", Unit::Time, 1.0)]).iter().all(|line| !line.contains("cold"))
+        );
+        assert!(judge(&Report::new(vec!["qd"]), &[]).is_empty());
     }
 
     #[test]
     fn a_peer_that_is_not_there_is_not_compared_with() {
-        let line = told(&[
-            ("key echo median", "qd", Unit::Time, 1e-4),
-            ("key echo median", "tmux", Unit::Time, 2e-4),
-        ]);
-        assert_eq!(line, ["goal=5 value=0.50 limit=<=0.95 pass  key echo median / tmux"]);
+        let echo =
+            [("key echo median", "qd", Unit::Time, 1e-4), ("key echo median", "tmux", Unit::Time, 2e-4)];
+        let lines = told("echo", &echo);
+        assert!(lines.contains(&"goal=5 value=0.50 limit=<=0.95 pass  key echo median / tmux".to_owned()));
+        assert!(!lines.iter().any(|line| line.contains("zellij")), "{lines:?}");
+        let mut report = Report::new(vec!["qd", "zellij"]);
+        report.record("key echo median", "qd", Unit::Time, Ok(1e-4));
+        report.record("key echo median", "zellij", Unit::Time, Ok(1e-2));
+        let lines: Vec<String> = judge(&report, &["echo"]).iter().map(Verdict::tell).collect();
+        assert!(!lines.iter().any(|line| line.contains("tmux")), "{lines:?}");
+        assert!(
+            lines
+                .contains(&"goal=5 value=100.00 limit=>=20.00 pass  zellij / qd, key echo median".to_owned()),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn every_family_of_the_list_exists() {
+        for (family, lines) in GOALS {
+            assert!(super::super::FAMILIES.iter().any(|(name, _)| name == family), "{family}");
+            assert!(!lines.is_empty());
+        }
     }
 }

@@ -7,10 +7,15 @@ mod bulk;
 mod census;
 mod contender;
 mod create;
+mod crowd;
 mod echo;
 mod errand;
 mod goals;
 mod idle;
+mod instructions;
+mod kept;
+mod many;
+mod options;
 mod paint;
 mod peers;
 mod pty;
@@ -29,6 +34,8 @@ use std::time::Instant;
 
 use crate::step;
 use contender::{Contender, Dialect, Place};
+use goals::Verdict;
+use options::Options;
 use report::Report;
 
 /// Measures some rows; what fails for one contender is noted, not returned.
@@ -47,16 +54,12 @@ const FAMILIES: &[(&str, Family)] = &[
     ("verbs", verbs::run),
     ("cold", verbs::run_cold),
     ("adopt", adopt::run),
+    ("many", many::run),
+    ("crowd", crowd::run),
 ];
 
-/// What was asked for.
-#[derive(Default)]
-struct Options {
-    is_quick: bool,
-    as_json: bool,
-    only: Option<String>,
-    contenders: Option<Vec<String>>,
-}
+/// Not a family of the laboratory: it looks at the hot paths alone, without a terminal or a peer.
+const INSTRUCTIONS: &str = "instructions";
 
 /// Everything a row family needs.
 pub(crate) struct Lab {
@@ -70,68 +73,74 @@ pub(crate) struct Lab {
     counter: Cell<u32>,
 }
 
-/// Parses arguments, builds what is measured, measures, tells.
+/// Parses arguments, builds what is measured, measures, tells; a goal that is not reached is an error at the end.
 pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
-    let options = parse(arguments)?;
+    let families: Vec<&str> = FAMILIES.iter().map(|(name, _)| *name).chain([INSTRUCTIONS]).collect();
+    let options = options::parse(arguments, &families)?;
+    if options.is_bless {
+        return instructions::bless();
+    }
     if cfg!(debug_assertions) {
         return again_in_release(arguments);
     }
-    let binary = build_qd();
-    let lab = Lab::new(&options, binary.as_ref().ok())?;
-    let mut report = Report::new(lab.contenders.iter().map(Contender::name).collect());
-    if let Err(error) = &binary {
-        report.note("qd", "build", error);
-    }
-    for name in lab.absent(&options) {
-        report.note(name, "all", "not on PATH");
-    }
-    for (name, family) in
-        FAMILIES.iter().filter(|(name, _)| options.only.as_deref().is_none_or(|only| only == *name))
-    {
+    let chosen: Vec<&str> = families.into_iter().filter(|name| options.measures(name)).collect();
+    let mut report = Report::new(vec!["qd"]);
+    let mut verdicts =
+        if chosen == [INSTRUCTIONS] { Vec::new() } else { compare(&options, &chosen, &mut report)? };
+    // Counts are of qd's own code; a run of peers alone has nothing to judge.
+    if chosen.contains(&INSTRUCTIONS) && options.wants("qd") {
         let start = Instant::now();
-        if let Err(error) = family(&lab, &mut report) {
-            report.note("bench", name, &error);
-        }
-        progress(&options, &format!("{name}: {:.0} s", start.elapsed().as_secs_f64()));
+        verdicts.extend(instructions::run(&mut report));
+        progress(&options, &format!("{INSTRUCTIONS}: {:.0} s", start.elapsed().as_secs_f64()));
     }
-    drop(lab);
-    // A run of peers alone has nothing to judge; a qd that does not build fails its goals.
-    let verdicts = if options.wants("qd") { goals::judge(&report) } else { Vec::new() };
+    tell(&options, &report, &verdicts);
+    outcome(&options, &verdicts)
+}
+
+/// The table, then each goal.
+fn tell(options: &Options, report: &Report, verdicts: &[Verdict]) {
     if options.as_json {
-        println!("{}", report.json(&verdicts));
+        println!("{}", report.json(verdicts));
     } else {
         print!("{}", report.table());
         verdicts.iter().for_each(|verdict| println!("{}", verdict.tell()));
     }
-    Ok(())
+}
+
+fn outcome(options: &Options, verdicts: &[Verdict]) -> Result<(), String> {
+    let failed = verdicts.iter().filter(|verdict| !verdict.is_met).count();
+    if failed == 0 || options.is_report_only {
+        return Ok(());
+    }
+    Err(format!("{failed} of {} goals not reached", verdicts.len()))
+}
+
+/// `qd` beside the others, through their command lines.
+fn compare(options: &Options, chosen: &[&str], report: &mut Report) -> Result<Vec<Verdict>, String> {
+    let binary = build_qd();
+    let lab = Lab::new(options, binary.as_ref().ok())?;
+    *report = Report::new(lab.contenders.iter().map(Contender::name).collect());
+    if let Err(error) = &binary {
+        report.note("qd", "build", error);
+    }
+    for name in lab.absent(options) {
+        report.note(name, "all", "not on PATH");
+    }
+    for (name, family) in FAMILIES.iter().filter(|(name, _)| chosen.contains(name)) {
+        let start = Instant::now();
+        if let Err(error) = family(&lab, report) {
+            report.note("bench", name, &error);
+        }
+        progress(options, &format!("{name}: {:.0} s", start.elapsed().as_secs_f64()));
+    }
+    drop(lab);
+    // A run of peers alone has nothing to judge; a qd that does not build fails its goals.
+    Ok(if options.wants("qd") { goals::judge(report, chosen) } else { Vec::new() })
 }
 
 fn progress(options: &Options, line: &str) {
     if !options.as_json {
         println!("bench: {line}");
-    }
-}
-
-fn parse(arguments: &[String]) -> Result<Options, String> {
-    let mut options = Options::default();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--quick" => options.is_quick = true,
-            "--json" => options.as_json = true,
-            "--only" => options.only = Some(value()?),
-            "--contenders" => options.contenders = Some(value()?.split(',').map(str::to_owned).collect()),
-            other => return Err(format!("unknown argument `{other}`")),
-        }
-    }
-    let is_known = |only: &String| FAMILIES.iter().any(|(name, _)| name == only);
-    match &options.only {
-        Some(only) if !is_known(only) => {
-            let names: Vec<&str> = FAMILIES.iter().map(|(name, _)| *name).collect();
-            Err(format!("no row `{only}`: choose one of {}", names.join(", ")))
-        }
-        _ => Ok(options),
     }
 }
 
@@ -212,12 +221,6 @@ fn sweep_interrupted() {
             // What cannot be removed is somebody else's.
             let _left = std::fs::remove_dir_all(&path);
         }
-    }
-}
-
-impl Options {
-    fn wants(&self, name: &str) -> bool {
-        self.contenders.as_ref().is_none_or(|wanted| wanted.iter().any(|one| one == name))
     }
 }
 

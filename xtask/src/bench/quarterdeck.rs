@@ -14,7 +14,12 @@ pub(crate) struct Listed {
     pub(crate) name: String,
     pub(crate) status: String,
     pub(crate) pid: u64,
-    pub(crate) log_end: u64,
+}
+
+/// One piece of a log as `qd logs --json` shows it.
+pub(crate) struct Stretch {
+    pub(crate) offset: u64,
+    pub(crate) text: String,
 }
 
 impl Dialect for Quarterdeck {
@@ -77,7 +82,21 @@ pub(crate) fn ps(place: &Place) -> Result<Vec<Listed>, String> {
         name: text(row, "name"),
         status: text(row, "status"),
         pid: row.get("pid").and_then(Value::as_u64).unwrap_or(0),
-        log_end: row.pointer("/log/end").and_then(Value::as_u64).unwrap_or(0),
     };
     Ok(rows.iter().map(listed).collect())
+}
+
+/// What the log of a process shows, oldest first; gaps and sizes are left out.
+pub(crate) fn log(place: &Place, session: &str) -> Result<Vec<Stretch>, String> {
+    let said = place.run(verb(place, &["logs", session, "--raw", "--json"]))?;
+    let mut stretches = Vec::new();
+    for line in said.lines() {
+        let value: Value = serde_json::from_str(line).map_err(|error| format!("qd logs: {error}: {line}"))?;
+        if let (Some(offset), Some(text)) =
+            (value.get("offset").and_then(Value::as_u64), value.get("text").and_then(Value::as_str))
+        {
+            stretches.push(Stretch { offset, text: text.to_owned() });
+        }
+    }
+    Ok(stretches)
 }

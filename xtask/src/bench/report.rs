@@ -84,7 +84,12 @@ impl Report {
             .filter(|ratio| ratio.is_finite())
     }
 
-    pub(crate) fn unit(&self, row: &str) -> Option<Unit> {
+    /// Whether this contender was in the run.
+    pub(crate) fn has(&self, who: &str) -> bool {
+        self.columns.contains(&who)
+    }
+
+    fn unit(&self, row: &str) -> Option<Unit> {
         self.cells.iter().find(|cell| cell.row == row).map(|cell| cell.unit)
     }
 

@@ -74,7 +74,20 @@ fn rounds_per_second(count: &Path, window: Duration) -> f64 {
     (rounds(count) - begin) / start.elapsed().as_secs_f64()
 }
 
-fn rounds(count: &Path) -> f64 {
+/// Waits until a child has counted to `least`.
+pub(crate) fn until_counted(count: &Path, least: f64, patience: Duration) -> Result<(), String> {
+    let start = Instant::now();
+    while rounds(count) < least {
+        if start.elapsed() > patience {
+            return Err(format!("a child counted to {} in {patience:?}", rounds(count)));
+        }
+        pass(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// How far a child has counted.
+pub(crate) fn rounds(count: &Path) -> f64 {
     let text = std::fs::read_to_string(count).unwrap_or_default();
     text.trim().parse().unwrap_or(0.0)
 }

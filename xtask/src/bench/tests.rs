@@ -125,3 +125,50 @@ fn the_doors_lines_are_spoken_as_the_protocol_says() {
     drop(connection);
     assert_eq!(door.join().unwrap(), ["hello", "spawn", "spawn"]);
 }
+
+#[test]
+fn a_goal_that_is_not_reached_is_a_failure_unless_only_a_report_is_wanted() {
+    let options = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        super::options::parse(&words, &[]).unwrap()
+    };
+    let empty = super::report::Report::new(vec!["qd"]);
+    let failed = super::goals::judge(&empty, &["cold"]);
+    assert_eq!(super::outcome(&options(""), &failed), Err("1 of 1 goals not reached".to_owned()));
+    assert_eq!(super::outcome(&options("--report-only"), &failed), Ok(()));
+    assert_eq!(super::outcome(&options(""), &[]), Ok(()));
+}
+
+#[test]
+fn a_place_that_is_emptied_keeps_its_program_and_nothing_of_earlier_rows() {
+    let bench = Bench::new("place");
+    let shell = crate::step::find_program("sh").unwrap();
+    let place = super::contender::Place::new(bench.0.join("one"), &shell).unwrap();
+    std::fs::write(place.root.join("data/state"), "a thousand entries").unwrap();
+    std::fs::write(place.root.join("run/socket"), "").unwrap();
+    place.empty().unwrap();
+    for directory in ["home", "run", "data", "config"] {
+        assert_eq!(std::fs::read_dir(place.root.join(directory)).unwrap().count(), 0, "{directory}");
+    }
+    let mut command = place.command();
+    command.args(["-c", "exit 0"]);
+    place.run(command).unwrap();
+}
+
+#[test]
+fn a_paced_child_prints_at_its_speed_and_counts_its_seconds() {
+    let bench = Bench::new("paced");
+    let file = stream::write(&bench.0, stream::Kind::Plain, 20_000).unwrap();
+    let count = bench.0.join("one.count");
+    let errand = Errand::paced(&bench.0, "one", &file, 100_000, &count).unwrap();
+    let client = Client::start(&shell(&errand), Size::NORMAL).unwrap();
+    errand.start.open();
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        // Somebody has to read, or the terminal fills up and the child stands still.
+        scope.spawn(|| client.settle(PATIENCE));
+        super::stalled::until_counted(&count, 1.0, PATIENCE).unwrap();
+        errand.hold.open();
+    });
+    assert!(start.elapsed() > Duration::from_millis(900), "a second's worth came too soon");
+}

@@ -1,0 +1,98 @@
+//! Rows of many: two hundred processes of which twenty are busy. Owns what busy means here, how long a spawn takes among
+//! them, and, for `qd`, what the daemon and each holder cost then.
+
+use std::time::{Duration, Instant};
+
+use super::contender::Contender;
+use super::errand::Errand;
+use super::pty::{Size, pass};
+use super::quarterdeck::daemon_pid;
+use super::report::{Report, Unit, percentile};
+use super::{Lab, census, stalled, stream};
+
+const LIVE: usize = 200;
+const BUSY: usize = 20;
+/// Bytes a second of each busy one: a full-screen program that draws itself anew twenty times a second and more.
+const BUSY_RATE: usize = 100_000;
+const READY: Duration = Duration::from_secs(30);
+/// What starting has cost is given back after this.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Those that keep a screen and have one server for all.
+const CAPABLE: [&str; 2] = ["qd", "tmux"];
+
+pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
+    let file = stream::write(&lab.directory, stream::Kind::Repaint, 1_000_000)?;
+    for contender in lab.contenders.iter().filter(|contender| CAPABLE.contains(&contender.name())) {
+        if let Err(error) = crowd(lab, report, contender, &file) {
+            report.note(contender.name(), "200 live, 20 busy", &error);
+        }
+        contender.stop();
+    }
+    Ok(())
+}
+
+fn crowd(
+    lab: &Lab,
+    report: &mut Report,
+    contender: &Contender,
+    file: &std::path::Path,
+) -> Result<(), String> {
+    contender.renew()?;
+    contender.create(&lab.fresh_name(), Size::NORMAL, &["sh".to_owned()])?;
+    // One is there already, so what the server opens once is not counted for each.
+    let descriptors = daemon(contender)?.map(census::descriptors);
+    let mut busy = Vec::new();
+    for _ in 0..BUSY {
+        let name = lab.fresh_name();
+        let count = lab.directory.join(format!("{name}.count"));
+        let errand = Errand::paced(&lab.directory, &name, file, BUSY_RATE, &count)?;
+        contender.create(&name, Size::NORMAL, &errand.argv())?;
+        errand.start.open();
+        busy.push((errand, count));
+    }
+    for (_, count) in &busy {
+        stalled::until_counted(count, 1.0, READY)?;
+    }
+    let mut times = Vec::new();
+    for _ in BUSY + 1..LIVE {
+        let start = Instant::now();
+        contender.create(&lab.fresh_name(), Size::NORMAL, &["sh".to_owned()])?;
+        times.push(start.elapsed().as_secs_f64());
+    }
+    let who = contender.name();
+    report.record("200 live, 20 busy: spawn p95", who, Unit::Time, Ok(percentile(&times, 0.95)));
+    pass(SETTLED);
+    if let (Some(daemon), Some(before)) = (daemon(contender)?, descriptors) {
+        costs(report, contender, daemon, before);
+    }
+    Ok(())
+}
+
+fn daemon(contender: &Contender) -> Result<Option<u32>, String> {
+    (contender.name() == "qd").then(|| daemon_pid(&contender.place)).transpose()
+}
+
+/// Of `qd` alone: the others have no holders.
+fn costs(report: &mut Report, contender: &Contender, daemon: u32, descriptors_of_one: usize) {
+    let mut row = |name: &str, unit, value: Result<f64, String>| {
+        report.record(&format!("200 live, 20 busy: {name}"), "qd", unit, value);
+    };
+    row("daemon resident", Unit::Bytes, Ok(census::resident(daemon) as f64));
+    let servers = contender.place.servers();
+    // The nursery is the daemon's child, and the holders are the nursery's.
+    let is_holder =
+        |pid: &u32| census::parent(*pid).is_some_and(|parent| parent != daemon && servers.contains(&parent));
+    // One that has printed much shares its full log with the daemon, so the largest says little about the others.
+    let holders: Vec<f64> =
+        servers.iter().filter(|pid| is_holder(pid)).map(|pid| census::pss(&[*pid]) as f64).collect();
+    let mean = if holders.len() == LIVE {
+        Ok(holders.iter().sum::<f64>() / LIVE as f64)
+    } else {
+        Err(format!("{} holders for {LIVE} processes", holders.len()))
+    };
+    row("holder, mean", Unit::Bytes, mean);
+    row("holder, largest", Unit::Bytes, Ok(percentile(&holders, 1.0)));
+    let more = census::descriptors(daemon).saturating_sub(descriptors_of_one);
+    row("descriptors each", Unit::Count, Ok(more as f64 / (LIVE - 1) as f64));
+}
