@@ -43,6 +43,17 @@ pub(crate) fn set_aside_orphan_log(path: &Path) -> Result<(), StoreError> {
     remove(&with_suffix(path, "-shm"))
 }
 
+/// Keeps a copy of the log as it is, for SQLite is about to write over what it cannot read in it.
+pub(crate) fn keep_log(path: &Path) -> Result<PathBuf, StoreError> {
+    let kept = with_suffix(&fresh_name(path)?, "-wal");
+    let log = with_suffix(path, "-wal");
+    fs::read(&log)
+        .map_err(|source| StoreError::io(&log, source))
+        .and_then(|bytes| atomic::write_file_atomically(&kept, &bytes))?;
+    drop_oldest(path)?;
+    Ok(kept)
+}
+
 /// Later than every name given before: two corruptions within one second keep both files, and a clock that was
 /// set back does not make the newest file look like the oldest.
 fn fresh_name(path: &Path) -> Result<PathBuf, StoreError> {

@@ -75,15 +75,19 @@ fn remove_left_over(path: &Path, stem: &OsString) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let suffix = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes());
-        let pid =
-            suffix.and_then(|digits| str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok());
-        if pid.is_some_and(is_left_over) {
+        if suffix.and_then(|digits| str::from_utf8(digits).ok()).is_some_and(is_left_over) {
             drop(fs::remove_file(entry.path()));
         }
     }
 }
 
-fn is_left_over(pid: i32) -> bool {
+/// Whether the writer with this pid, as it stands at the end of a temporary file's name, is no longer at it. Asked by a
+/// writer of this process that has begun nothing yet: a file with our own pid is an earlier process's.
+pub(crate) fn is_left_over(pid: &str) -> bool {
+    let is_number = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(pid) = is_number.then(|| pid.parse::<i32>().ok()).flatten() else {
+        return false;
+    };
     let Some(writer) = Pid::from_raw(pid) else {
         return true;
     };

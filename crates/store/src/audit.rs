@@ -1,7 +1,11 @@
 //! The audit log: who asked for what and what was decided. Owns the chain of hashes; refuses to change a row.
 
+mod reader;
+
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
+
+pub use reader::AuditReader;
 
 /// What the first row names as the hash before it.
 const BEGINNING: &str = "0000000000000000000000000000000000000000000000000000000000000000";

@@ -9,9 +9,9 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::audit::{self, AuditCheck, AuditRow};
+use crate::audit::{self, AuditCheck, AuditReader, AuditRow};
 use crate::records::{self, Change, Contents, EventRow};
-use crate::{StoreError, aside, atomic, schema};
+use crate::{StoreError, aside, atomic, log, schema};
 
 /// How long a call waits for another program (a backup, someone's SQL shell) before it reports `Locked`.
 /// The engine waits for the store meanwhile, so this stays short.
@@ -23,12 +23,55 @@ const LOG_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 /// The database and the two files that SQLite keeps beside it.
 const FILES: [&str; 3] = ["", "-wal", "-shm"];
 
+/// What a commit survives, whatever it is a commit of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Promise {
+    /// Any death of this process; the kernel writes it to the disk in its own time.
+    ProcessDeath,
+    /// A power cut too: it is on the disk when it returns, with everything before it.
+    PowerCut,
+}
+
+impl Promise {
+    /// What was entrusted to us by a person or an agent and is nowhere else must outlive a power cut: messages, timers,
+    /// grants, trust, questions. What describes runs may lag, for a power cut ends those too.
+    fn of(batch: &[Change]) -> Self {
+        let is_entrusted = |change: &Change| match change {
+            Change::PutMail { .. }
+            | Change::RemoveMail { .. }
+            | Change::PutDocument { .. }
+            | Change::RemoveDocument { .. } => true,
+            Change::PutProcess { .. }
+            | Change::RemoveProcess { .. }
+            | Change::PutRun { .. }
+            | Change::RemoveRuns { .. }
+            | Change::PutTurn { .. }
+            | Change::RemoveTurn { .. }
+            | Change::Audit(_)
+            | Change::Setting { .. }
+            | Change::Event { .. } => false,
+        };
+        if batch.iter().any(is_entrusted) { Self::PowerCut } else { Self::ProcessDeath }
+    }
+
+    /// How SQLite calls it in the mode of the write-ahead log.
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::ProcessDeath => "NORMAL",
+            Self::PowerCut => "FULL",
+        }
+    }
+}
+
 /// The stored state. One owner; dropping it closes the file cleanly.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
     path: PathBuf,
     recovered: Option<PathBuf>,
+    damaged_log: Option<PathBuf>,
+    /// What the connection is set to.
+    promise: Promise,
 }
 
 impl Store {
@@ -39,14 +82,19 @@ impl Store {
     /// [`Store::recovered`] then tells.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let path = resolve_directory(path)?;
+        let log = damaged_log(&path);
         match open_checked(&path) {
             Err(StoreError::Corrupt { .. }) => {
                 let kept = aside::set_aside(&path)?;
                 let connection = open_checked(&path)?;
-                Ok(Store { connection, path, recovered: Some(kept) })
+                Ok(Store { recovered: Some(kept), ..Store::over(connection, path) })
             }
-            opened => Ok(Store { connection: opened?, path, recovered: None }),
+            opened => Ok(Store { damaged_log: log, ..Store::over(opened?, path) }),
         }
+    }
+
+    fn over(connection: Connection, path: PathBuf) -> Store {
+        Store { connection, path, recovered: None, damaged_log: None, promise: Promise::ProcessDeath }
     }
 
     /// A store that lives and dies with the process: for `--ephemeral` and tests.
@@ -56,7 +104,7 @@ impl Store {
         let mut connection = Connection::open_in_memory().map_err(fail)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(fail)?;
         schema::migrate(&mut connection).map_err(fail)?;
-        Ok(Store { connection, path, recovered: None })
+        Ok(Store::over(connection, path))
     }
 
     /// Where the previous file was moved to when it turned out to be corrupt. The user has to be told.
@@ -64,12 +112,25 @@ impl Store {
         self.recovered.clone()
     }
 
-    /// Stores all of `batch` or nothing of it; durable when it returns.
+    /// Where a copy of the write-ahead log is when it was damaged before its end: the newest changes are missing, all
+    /// others are there. The user has to be told.
+    pub fn damaged_log(&self) -> Option<PathBuf> {
+        self.damaged_log.clone()
+    }
+
+    /// Stores all of `batch` or nothing of it; durable when it returns, and on the disk as well when it holds something
+    /// that a power cut must not take.
     pub fn apply(&mut self, batch: &[Change]) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
-        records::apply(&mut self.connection, batch).map_err(|error| StoreError::sqlite(&self.path, error))
+        let fail = |error| StoreError::sqlite(&self.path, error);
+        let promise = Promise::of(batch);
+        if promise != self.promise {
+            self.connection.pragma_update(None, "synchronous", promise.pragma()).map_err(fail)?;
+            self.promise = promise;
+        }
+        records::apply(&mut self.connection, batch).map_err(fail)
     }
 
     /// Everything but the logs, as one consistent view.
@@ -97,6 +158,11 @@ impl Store {
         audit::verify(&self.connection).map_err(|error| StoreError::sqlite(&self.path, error))
     }
 
+    /// A way to look at the audit log from another thread. There is none to a store that lives in memory.
+    pub fn audit_reader(&self) -> Result<Option<AuditReader>, StoreError> {
+        self.path.is_absolute().then(|| AuditReader::open(&self.path)).transpose()
+    }
+
     /// Makes the database report a full disk beyond its present size plus `pages`, so that tests need no mount.
     #[cfg(test)]
     pub(crate) fn limit_growth(&self, pages: Option<i64>) {
@@ -117,6 +183,18 @@ fn resolve_directory(path: &Path) -> Result<PathBuf, StoreError> {
     };
     let directory = fs::canonicalize(directory).map_err(|source| StoreError::io(directory, source))?;
     Ok(directory.join(name))
+}
+
+/// A copy of the log, if there are commits in it that SQLite will not find. A log that cannot be read or copied is met
+/// again by whoever opens the database.
+fn damaged_log(path: &Path) -> Option<PathBuf> {
+    let log = aside::with_suffix(path, "-wal");
+    let is_plain = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
+    if !is_plain(path) || !is_plain(&log) {
+        return None;
+    }
+    let is_damaged = log::has_unreadable_commits(&fs::read(log).ok()?);
+    is_damaged.then(|| aside::keep_log(path).ok()).flatten()
 }
 
 /// Nothing is written to an existing file before it has been checked, and a file that fails keeps its log:
@@ -147,7 +225,7 @@ fn open_checked(path: &Path) -> Result<Connection, StoreError> {
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "synchronous", Promise::ProcessDeath.pragma())?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT_BYTES, |_| Ok(()))

@@ -11,13 +11,16 @@
 //! | `records` | [`Change`] and [`Contents`]: processes, runs, mail, turns, settings, events |
 //! | `audit` | [`AuditRow`] and the chain of hashes over them |
 //! | `aside` | where a corrupt file goes |
+//! | `log` | what the database's write-ahead log says of itself |
 //! | `atomic` | [`write_file_atomically`] |
 //! | `pads` | [`Pads`]: a project's notes as plain files with revisions |
 //! | `private_dir` | [`ensure_private_dir`] |
 //!
-//! What durable means here: a change that was acknowledged survives any death of the process, kill -9
-//! included. A power cut can undo the newest changes as a whole (the write-ahead log is synced at
-//! checkpoints, not at each commit) but never tears one or leaves the file unreadable.
+//! What durable means here: a change that was acknowledged survives any death of the process, kill -9 included.
+//! Messages, timers, grants, trust and questions survive a power cut too: their commit returns when the disk has it.
+//! Of processes, runs, turns and the logs a power cut can undo the newest changes, as a whole and in order: their
+//! part of the write-ahead log is synced with the next such commit or checkpoint (docs/design/0010). Nothing is ever
+//! torn, and no file is left unreadable.
 
 mod database;
 mod schema;
@@ -28,11 +31,12 @@ mod records;
 mod aside;
 mod atomic;
 mod error;
+mod log;
 mod pads;
 mod private_dir;
 
 pub use atomic::write_file_atomically;
-pub use audit::{AuditCheck, AuditRow};
+pub use audit::{AuditCheck, AuditReader, AuditRow};
 pub use database::Store;
 pub use error::StoreError;
 pub use pads::{BadPadName, PAD_LIMIT, Pad, PadChange, PadError, PadName, Pads, Revision};

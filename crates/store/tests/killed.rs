@@ -61,9 +61,9 @@ impl Writer {
     }
 }
 
-/// How many kills; a longer run sets the variable.
-fn scale() -> u64 {
-    std::env::var("QD_TEST_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(25)
+/// How many kills; a longer run multiplies them.
+fn kills() -> u64 {
+    u64::try_from(testkit::scaled(25)).expect("a count")
 }
 
 /// Small and unpredictable; the moment of a kill needs no better chance than that.
@@ -113,14 +113,14 @@ fn f1_every_acknowledged_record_survives_sigkill_at_random_moments() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state.db");
     let (mut last, mut audited) = (0, 0);
-    for round in 0..scale() {
+    for round in 0..kills() {
         let writer = Writer::start("077", "records", &path, last + 1);
         let seen = writer.wait_for(1 + chance(60));
         spin(chance(3000));
         let acknowledged = writer.kill(seen);
 
         let store = Store::open(&path).unwrap();
-        assert_eq!(store.recovered(), None, "round {round}");
+        assert_eq!((store.recovered(), store.damaged_log()), (None, None), "round {round}");
         let contents = store.load().unwrap();
         let (_, value) = contents.settings.iter().find(|(key, _)| key == "last").unwrap();
         last = value.parse().unwrap();
@@ -133,7 +133,7 @@ fn f1_every_acknowledged_record_survives_sigkill_at_random_moments() {
         assert!(rows > audited && rows <= last, "round {round}: {rows} of {last}");
         audited = rows;
     }
-    assert!(last >= scale());
+    assert!(last >= kills());
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn f1_a_small_file_is_never_torn_and_leaves_no_temporary_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("note.md");
     let mut last = 0;
-    for round in 0..scale() {
+    for round in 0..kills() {
         let writer = Writer::start("077", "files", &path, last + 1);
         let seen = writer.wait_for(1 + chance(20));
         spin(chance(3000));

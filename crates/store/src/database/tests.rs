@@ -272,8 +272,7 @@ fn f1_no_damaged_byte_panics_lies_or_costs_the_original() {
     let truth = sample(&path);
     let bytes = fs::read(&path).unwrap();
     // The header of the file and of each page decides most; the rest is stepped through.
-    let scale: usize = std::env::var("QD_TEST_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(25);
-    let step = (bytes.len() / (scale * 12)).max(1);
+    let step = (bytes.len() / testkit::scaled(300)).max(1);
     let positions = (0..bytes.len()).filter(|at| *at < 100 || at % 4096 < 12 || at % step == 0);
     let mut verdicts = std::collections::BTreeMap::new();
     for position in positions {
@@ -286,6 +285,112 @@ fn f1_no_damaged_byte_panics_lies_or_costs_the_original() {
     }
     println!("{} bytes, step {step}: {verdicts:?}", bytes.len());
     assert!(verdicts["set aside"] > 100 && verdicts["as it was"] > 0, "{verdicts:?}");
+}
+
+/// A database that was not closed: its file, its log, and every state that was acknowledged, oldest first.
+fn unclosed_sample() -> (Vec<u8>, Vec<u8>, Vec<Contents>) {
+    let directory = quick_directory();
+    let path = directory.path().join("state.db");
+    let mut store = Store::open(&path).unwrap();
+    let mut states = vec![store.load().unwrap()];
+    for number in 0..6_i64 {
+        let document = "d".repeat(usize::try_from(number).unwrap() * 1500);
+        let mail = Change::PutMail { id: number + 1, document: document.clone() };
+        store.apply(&[process(&format!("p_{number}"), &document), mail]).unwrap();
+        states.push(store.load().unwrap());
+    }
+    (fs::read(&path).unwrap(), fs::read(with_log(&path)).unwrap(), states)
+}
+
+/// Opens a database with a damaged log: what comes back is the newest truth; or an older one as a whole, or nothing, and
+/// then it is told and the log is still there, byte for byte.
+fn open_with_log(database: &[u8], log: &[u8], states: &[Contents], what: &str) -> &'static str {
+    let directory = quick_directory();
+    let path = directory.path().join("state.db");
+    fs::write(&path, database).unwrap();
+    fs::write(with_log(&path), log).unwrap();
+    let mut store = Store::open(&path).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let found = store.load().unwrap();
+    let verdict = match (store.recovered(), store.damaged_log()) {
+        (Some(kept), _) => {
+            assert!(
+                fs::read(&kept).unwrap() == database && fs::read(with_log(&kept)).unwrap() == log,
+                "{what}"
+            );
+            "set aside"
+        }
+        (None, Some(kept)) => {
+            assert!(fs::read(kept).unwrap() == log, "{what}");
+            assert!(states.contains(&found), "{what}: no state that ever was");
+            "told"
+        }
+        (None, None) => {
+            assert!(states.last() == Some(&found), "{what}: changes are missing and nobody is told");
+            "as it was"
+        }
+    };
+    store.apply(&[process("p_after", "{}")]).unwrap();
+    verdict
+}
+
+#[test]
+fn f1_no_damaged_byte_of_the_log_panics_or_hides_that_changes_are_missing() {
+    let (database, log, states) = unclosed_sample();
+    assert_eq!(open_with_log(&database, &log, &states, "no damage"), "as it was");
+    // The header of the log and of some frames decides most; the rest is stepped through.
+    let frame = 24 + 4096;
+    let frames = (log.len() - 32) / frame;
+    let heads = [0, frames / 2, frames - 1].map(|number| 32 + number * frame);
+    let step = (log.len() / testkit::scaled(150)).max(1);
+    let is_sampled = |at: &usize| {
+        *at < 32 || at.is_multiple_of(step) || heads.iter().any(|head| (*head..head + 24).contains(at))
+    };
+    let mut verdicts = std::collections::BTreeMap::new();
+    for position in (0..log.len()).filter(is_sampled) {
+        for change in [0x01, 0xff] {
+            let mut damaged = log.clone();
+            damaged[position] ^= change;
+            let what = format!("byte {position} xor {change:#x}");
+            *verdicts.entry(open_with_log(&database, &damaged, &states, &what)).or_insert(0) += 1;
+        }
+    }
+    println!("{} bytes, {frames} frames: {verdicts:?}", log.len());
+    assert!(verdicts["told"] > 300, "{verdicts:?}");
+}
+
+#[test]
+fn f1_a_log_that_ends_in_the_middle_of_a_commit_is_no_damage() {
+    let (database, log, states) = unclosed_sample();
+    let frame = 24 + 4096;
+    for length in
+        [log.len() - 1, log.len() - 4096, log.len() - frame, log.len() - frame - 1, 40, 32, 31, 1, 0]
+    {
+        let directory = quick_directory();
+        let path = directory.path().join("state.db");
+        fs::write(&path, &database).unwrap();
+        fs::write(with_log(&path), &log[..length]).unwrap();
+        let store = Store::open(&path).unwrap();
+        assert!(states.contains(&store.load().unwrap()), "cut to {length}");
+        assert_eq!((store.recovered(), store.damaged_log()), (None, None), "cut to {length}");
+    }
+}
+
+#[test]
+fn f1_what_was_entrusted_waits_for_the_disk_and_what_describes_runs_does_not() {
+    let directory = quick_directory();
+    let mut store = Store::open(&directory.path().join("state.db")).unwrap();
+    let mail = || Change::PutMail { id: 1, document: "{}".into() };
+    let trust = || Change::RemoveDocument { kind: "trust", id: "x".into() };
+    let mut waits = |batch: &[Change]| {
+        store.apply(batch).unwrap();
+        let level: i64 = store.connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+        level >= 2
+    };
+    assert!(!waits(&[process("p_1", "{}")]));
+    assert!(waits(&[mail()]));
+    assert!(!waits(&[process("p_1", "{}"), Change::Audit(AuditRow::default())]));
+    assert!(waits(&[process("p_1", "{}"), trust()]));
+    assert!(waits(&[mail(), process("p_1", "{}")]));
 }
 
 #[test]

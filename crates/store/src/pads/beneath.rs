@@ -11,12 +11,16 @@ use rustix::io::Errno;
 
 use super::PadName;
 use crate::StoreError;
+use crate::atomic::is_left_over;
 
 /// One directory.
 pub(super) struct Folder {
     path: PathBuf,
     directory: OwnedFd,
 }
+
+/// Between a file's name and the pid of whoever is about to put it there.
+const TEMPORARY: &str = ".tmp-";
 
 const DIRECTORY: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
@@ -116,7 +120,7 @@ impl Folder {
 
     pub(super) fn replace_entry(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path.join(name);
-        let temporary = format!(".{name}.tmp-{}", std::process::id());
+        let temporary = format!(".{name}{TEMPORARY}{}", std::process::id());
         // One change at a time per process: what is there with our pid is left over from a process before us.
         let _absent = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
         let written = self.write_new(&temporary, bytes).and_then(|()| {
@@ -127,6 +131,18 @@ impl Folder {
             return Err(StoreError::io(&path, error));
         }
         self.sync()
+    }
+
+    /// Removes what writers that were killed have left of files whose names are ours. One that is alive keeps its file:
+    /// it is about to rename it.
+    pub(super) fn remove_left_over(&self, is_ours: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+        for entry in self.entries()? {
+            let parts = entry.strip_prefix('.').and_then(|rest| rest.rsplit_once(TEMPORARY));
+            if parts.is_some_and(|(name, pid)| is_ours(name) && is_left_over(pid)) {
+                self.remove_entry(&entry)?;
+            }
+        }
+        Ok(())
     }
 
     fn write_new(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {

@@ -45,6 +45,11 @@ impl History {
         Ok(all.existing(name.as_str())?.map(|folder| Self { folder }))
     }
 
+    /// Removes what a writer that was killed has left of a revision.
+    pub(super) fn remove_left_over(&self) -> Result<(), StoreError> {
+        self.folder.remove_left_over(|entry| parts(entry).is_some())
+    }
+
     /// Every revision, oldest first.
     pub(super) fn revisions(&self) -> Result<Vec<Revision>, StoreError> {
         let mut found: Vec<Revision> =
@@ -107,15 +112,21 @@ impl History {
     }
 
     fn revision(&self, entry: &str) -> Option<Revision> {
-        let (rest, is_removal) = match entry.strip_suffix(BURIED) {
-            Some(rest) => (rest, true),
-            None => (entry, false),
-        };
-        let (number, author) = rest.split_once('-')?;
-        let number = (number.len() == 10).then(|| number.parse().ok()).flatten()?;
+        let (number, author, is_removal) = parts(entry)?;
         let (at, bytes) = self.folder.changed_at(entry).unwrap_or_default();
         Some(Revision { number, author: author.to_owned(), at, bytes, is_removal })
     }
+}
+
+/// The number and author of a revision's file, and whether it notes a removal. None: it is no such file.
+fn parts(entry: &str) -> Option<(u64, &str, bool)> {
+    let (rest, is_removal) = match entry.strip_suffix(BURIED) {
+        Some(rest) => (rest, true),
+        None => (entry, false),
+    };
+    let (number, author) = rest.split_once('-')?;
+    let number = (number.len() == 10).then(|| number.parse().ok()).flatten()?;
+    Some((number, author, is_removal))
 }
 
 /// The file of a revision.

@@ -112,10 +112,12 @@ impl Pads {
         Ok(self.seen(project, &folder, name)?.is_some())
     }
 
-    /// Looks at every pad of a project, also at those whose files are gone.
+    /// Looks at every pad of a project, also at those whose files are gone, and removes what a daemon that was killed
+    /// while it wrote has left beside them.
     pub fn look_at_all(&self, project: &str) -> Result<(), PadError> {
         let _one_at_a_time = self.lock();
         let Some(folder) = self.folder(project, false)? else { return Ok(()) };
+        folder.remove_left_over(|name| name.parse::<PadName>().is_ok())?;
         let mut names = folder.names()?;
         if let Some(histories) = folder.existing(".history")? {
             names.extend(histories.names()?);
@@ -123,6 +125,9 @@ impl Pads {
         names.sort();
         names.dedup();
         for name in names {
+            if let Ok(Some(history)) = History::existing(&folder, &name) {
+                history.remove_left_over()?;
+            }
             // What is not a pad of ours is nobody's change.
             drop(self.seen(project, &folder, &name));
         }

@@ -315,6 +315,43 @@ fn every_change_is_told_once_and_in_order_also_an_editors() {
 }
 
 #[test]
+fn f1_what_a_killed_writer_left_is_removed_and_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    pads(root.path()).write(PROJECT, &name("plan"), "text", "fix", None).unwrap();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let (dead, own, alive) = (dead.id(), std::process::id(), rustix::process::getppid().unwrap());
+    let folder = root.path().join("pads").join(PROJECT);
+    let history = folder.join(".history/plan");
+    let gone = [
+        folder.join(format!(".plan.tmp-{dead}")),
+        folder.join(format!(".never-made.tmp-{dead}")),
+        folder.join(format!(".plan.tmp-{own}")),
+        folder.join(".plan.tmp-0"),
+        history.join(format!(".0000000002-fix.tmp-{dead}")),
+        history.join(format!(".0000000002-fix.gone.tmp-{own}")),
+    ];
+    let kept = [
+        folder.join(format!(".plan.tmp-{alive}")),
+        folder.join(format!(".Plan.tmp-{dead}")),
+        folder.join(format!("plan.tmp-{dead}")),
+        folder.join(".plan.tmp-"),
+        folder.join(".plan.tmp--5"),
+        folder.join(".plan.tmp-99999999999999999999"),
+        folder.join(".plan.swp"),
+        history.join(format!(".notes.tmp-{dead}")),
+        history.join(format!(".0000000002-fix.tmp-{alive}")),
+    ];
+    gone.iter().chain(&kept).for_each(|path| std::fs::write(path, "half").unwrap());
+    let again = pads(root.path());
+    again.look_at_all(PROJECT).unwrap();
+    gone.iter().for_each(|path| assert!(!path.exists(), "{} is still there", path.display()));
+    kept.iter().for_each(|path| assert!(path.exists(), "{} is none of ours", path.display()));
+    let pad = again.read(PROJECT, &name("plan")).unwrap();
+    assert_eq!((pad.content.as_str(), pad.revision), ("text", 1));
+}
+
+#[test]
 fn asking_for_what_is_not_there_leaves_nothing_behind() {
     let root = tempfile::tempdir().unwrap();
     let pads = pads(root.path());
