@@ -1,5 +1,5 @@
-//! What one run needs, and its bytes. The bytes travel over the holder's stdin, never in argv, because argv is readable
-//! by everybody. It refuses nothing about the values beyond sizes and NULs: policy is the daemon's.
+//! What one run needs, and its bytes. The bytes travel over the link, never in argv, because argv is readable by
+//! everybody. It refuses nothing about the values beyond sizes and NULs: policy is the daemon's.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -21,8 +21,9 @@ const TERM_GRACE: Duration = Duration::from_millis(250);
 /// Time between two looks for processes that forked while they were being killed.
 const ROUND: Duration = Duration::from_millis(20);
 
-/// After this the survivors (processes stuck in the kernel) are reported instead of waited for.
-const BOUND: Duration = Duration::from_millis(2_900);
+/// After this the survivors (processes stuck in the kernel) are reported instead of waited for. An end takes three seconds
+/// at most, and a daemon that hears nothing needs the rest of them to end the tree from outside.
+const BOUND: Duration = Duration::from_millis(2_700);
 
 /// Rounds of freezing before killing; each finds the children forked during the one before.
 const FREEZE_ROUNDS: usize = 16;
@@ -114,7 +115,7 @@ fn signal_all(root: i32, signals: &[Signal]) {
 }
 
 /// Freezes until no new process appears (a stopped process cannot fork), then kills.
-fn kill_all(root: i32) {
+pub(crate) fn kill_all(root: i32) {
     let mut frozen = BTreeSet::new();
     for _ in 0..FREEZE_ROUNDS {
         let before = frozen.len();

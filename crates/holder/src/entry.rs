@@ -73,6 +73,9 @@ fn set_up(config: RunConfig, inherited_umask: Mode, link: BorrowedFd<'_>) -> Res
     if config.socket.as_os_str().len() > LONGEST_SOCKET_PATH {
         return Err(Failure::SocketPathTooLong);
     }
+    if !signals::can_close_at_exec() {
+        return Err(Failure::Unsupported);
+    }
     rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))
         .map_err(|_| Failure::Unsupported)?;
     let signals = Signals::take_over().map_err(Failure::from_io)?;
@@ -91,14 +94,18 @@ fn set_up(config: RunConfig, inherited_umask: Mode, link: BorrowedFd<'_>) -> Res
 }
 
 fn check_workdir(path: &Path) -> Result<(), Failure> {
+    let is_denied = |error: &io::Error| error.raw_os_error() == Some(Errno::ACCESS.raw_os_error());
     match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() && !may_enter(path) => Err(Failure::WorkdirDenied),
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Failure::WorkdirGone),
-        Err(error) if error.raw_os_error() == Some(Errno::ACCESS.raw_os_error()) => {
-            Err(Failure::PermissionDenied)
-        }
-        Err(_) => Err(Failure::WorkdirGone),
+        Err(error) if is_denied(&error) => Err(Failure::WorkdirDenied),
+        _ => Err(Failure::WorkdirGone),
     }
+}
+
+/// Whether the child may have this as its directory.
+pub(crate) fn may_enter(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK) != Err(Errno::ACCESS)
 }
 
 /// Under memory pressure the child should go before its holder, which alone knows how it ended. Usually refused to

@@ -1,6 +1,7 @@
 //! The event loop of one holder. Single-threaded, non-blocking, no periodic wake-ups: an idle holder sleeps in `poll` for
 //! ever. Reading output comes first in every turn and never waits for input, links or children.
 
+mod aim;
 mod sources;
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, WaitOptions, getpid, pidfd_send_signal, wait};
+use rustix::process::{WaitOptions, getpid, wait};
 
 use self::sources::{Ready, Sources, timeout};
 use crate::abandoned::Abandoned;
@@ -22,8 +23,7 @@ use crate::peer::Peer;
 use crate::pty::{self, Leader, Pty};
 use crate::ring::{Flow, RingWriter};
 use crate::signals::Signals;
-use crate::tree;
-use crate::wire::{ExitStatus, FromHolder, HelloFields, SignalTarget, ToHolder, WIRE_VERSION};
+use crate::wire::{ExitStatus, FromHolder, HelloFields, ToHolder, WIRE_VERSION};
 
 /// Reads of the PTY per turn before anything else is looked at.
 const READS_PER_TURN: usize = 16;
@@ -287,7 +287,7 @@ impl Holder {
                 self.tell_all(answer.as_slice());
             }
             ToHolder::Resize { cols, rows } => self.resize(cols, rows),
-            ToHolder::Signal { signal, to } => self.signal(signal, to),
+            ToHolder::Signal { signal, to } => aim::send(signal, to, &self.leader, self.pty.master.as_fd()),
             ToHolder::Kill { grace_ms } => {
                 self.end_tree(Duration::from_millis(grace_ms.into()), Leaving::No);
             }
@@ -307,28 +307,6 @@ impl Holder {
         // An equal size would be an idle system call; a failing one means that the PTY is gone, which the exit tells.
         if size != self.size && pty::resize(self.pty.master.as_fd(), size.0, size.1).is_ok() {
             self.size = size;
-        }
-    }
-
-    fn signal(&self, number: i32, to: SignalTarget) {
-        let Some(signal) = Signal::from_named_raw(number) else { return };
-        let root = getpid().as_raw_pid();
-        match to {
-            SignalTarget::Leader => {
-                // Fails only when the leader has ended, which is announced anyway.
-                let _ = pidfd_send_signal(&self.leader.pidfd, signal);
-            }
-            SignalTarget::Tree => tree::descendants(root).into_iter().for_each(|pid| {
-                tree::signal_descendant(pid, root, signal);
-            }),
-            SignalTarget::ForegroundGroup => {
-                let Ok(group) = rustix::termios::tcgetpgrp(&self.pty.master) else { return };
-                let in_group =
-                    |pid: &i32| tree::stat(*pid).is_some_and(|stat| stat.group == group.as_raw_pid());
-                tree::descendants(root).into_iter().filter(in_group).for_each(|pid| {
-                    tree::signal_descendant(pid, root, signal);
-                });
-            }
         }
     }
 
@@ -366,7 +344,8 @@ impl Holder {
         }
         let is_waiting = self.exit.announced().is_some() && self.link.is_none() && self.ending.is_none();
         if self.abandoned.is_certain(is_waiting, now, || self.door.is_reachable()) {
-            self.end_tree(DEFAULT_GRACE, Leaving::AfterEnding);
+            // What the child put in the background was ended by nobody, so it is not ended now.
+            self.leaving = Leaving::Now;
         }
         let Some(mut ending) = self.ending.take() else { return };
         let childless = self.reap();

@@ -2,6 +2,7 @@
 //! so there is no moment at which nobody is connected. It blocks for a few milliseconds and refuses async.
 
 mod control;
+mod interpreter;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,6 +17,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use self::control::Nursery;
 use crate::codec::Cursor;
 use crate::config::RunConfig;
+use crate::entry::may_enter;
 use crate::fdpass;
 use crate::link::{Hello, Link, LinkError, receive_reply, refine};
 use crate::wire::{HANGUP, WireError, frame, kind};
@@ -32,11 +34,25 @@ pub enum LaunchError {
         /// As it was asked for.
         program: PathBuf,
     },
-    /// The program or the directory may not be used.
+    /// The program is there, and what it is to be run by is not.
+    #[error("{} is there, but its interpreter is not: {}", program.display(), interpreter.display())]
+    InterpreterMissing {
+        /// As it was asked for.
+        program: PathBuf,
+        /// What its first line names; its loader, where it is no script.
+        interpreter: PathBuf,
+    },
+    /// The program may not be used.
     #[error("permission denied: {}; check that it is executable and its directory accessible", program.display())]
     PermissionDenied {
         /// As it was asked for.
         program: PathBuf,
+    },
+    /// The working directory may not be entered.
+    #[error("permission denied: the working directory {} may not be entered", path.display())]
+    WorkdirDenied {
+        /// As it was asked for.
+        path: PathBuf,
     },
     /// The working directory is not there.
     #[error("working directory is gone: {}", path.display())]
@@ -212,6 +228,7 @@ pub(crate) enum Failure {
     NotFound,
     PermissionDenied,
     WorkdirGone,
+    WorkdirDenied,
     NoPty(i32),
     Unsupported,
     SocketPathTooLong,
@@ -237,6 +254,7 @@ impl Failure {
                 Failure::WorkdirGone
             }
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Failure::NotFound,
+            io::ErrorKind::PermissionDenied if !may_enter(&config.cwd) => Failure::WorkdirDenied,
             io::ErrorKind::PermissionDenied => Failure::PermissionDenied,
             _ => Failure::from_io(error),
         }
@@ -250,6 +268,7 @@ impl Failure {
             Failure::NoPty(errno) => (4, errno),
             Failure::Unsupported => (5, 0),
             Failure::SocketPathTooLong => (6, 0),
+            Failure::WorkdirDenied => (7, 0),
             Failure::Os(errno) => (0, errno),
         };
         frame(kind::LAUNCH_FAILED, &[&[tag], &errno.to_le_bytes()])
@@ -265,6 +284,7 @@ impl Failure {
             4 => Failure::NoPty(errno),
             5 => Failure::Unsupported,
             6 => Failure::SocketPathTooLong,
+            7 => Failure::WorkdirDenied,
             _ => Failure::Os(errno),
         })
     }
@@ -272,9 +292,13 @@ impl Failure {
     fn explain(self, config: &RunConfig) -> LaunchError {
         let program = config.argv.first().map(PathBuf::from).unwrap_or_default();
         match self {
-            Failure::NotFound => LaunchError::NotFound { program },
+            Failure::NotFound => match interpreter::missing(config) {
+                Some(interpreter) => LaunchError::InterpreterMissing { program, interpreter },
+                None => LaunchError::NotFound { program },
+            },
             Failure::PermissionDenied => LaunchError::PermissionDenied { program },
             Failure::WorkdirGone => LaunchError::WorkdirGone { path: config.cwd.clone() },
+            Failure::WorkdirDenied => LaunchError::WorkdirDenied { path: config.cwd.clone() },
             Failure::NoPty(errno) => LaunchError::Limit {
                 what: "pseudo-terminals (kernel.pty.max)",
                 source: io::Error::from_raw_os_error(errno),
@@ -304,6 +328,7 @@ mod tests {
         assert!(matches!(explained(Failure::NotFound), LaunchError::NotFound { .. }));
         assert!(matches!(explained(Failure::PermissionDenied), LaunchError::PermissionDenied { .. }));
         assert!(matches!(explained(Failure::WorkdirGone), LaunchError::WorkdirGone { .. }));
+        assert!(matches!(explained(Failure::WorkdirDenied), LaunchError::WorkdirDenied { .. }));
         assert!(matches!(explained(Failure::Unsupported), LaunchError::Unsupported));
         assert!(matches!(explained(Failure::SocketPathTooLong), LaunchError::SocketPathTooLong { .. }));
         assert!(matches!(explained(Failure::Os(Errno::EXIST.raw_os_error())), LaunchError::Io(_)));

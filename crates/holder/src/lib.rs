@@ -14,6 +14,8 @@
 //! | `nursery` | between the two: the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
+//! | `mark` | by what a process of a run is known when its holder is gone |
+//! | `fdpass`, `pages` | bytes and descriptors over a socket; program text given back to the kernel |
 //! | `input`, `ending`, `exit`, `door`, `peer`, `abandoned` | one concern of the loop each |
 //!
 //! Invariants: nursery and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death signal are
@@ -24,6 +26,7 @@
 pub mod config;
 pub mod launch;
 pub mod link;
+pub mod mark;
 pub mod ring;
 pub mod sweep;
 pub mod tree;
@@ -46,9 +49,10 @@ mod signals;
 
 pub use config::{RunConfig, clamp_size};
 pub use launch::{LaunchError, Launcher, Started};
-pub use link::{Hello, Link, LinkError};
+pub use link::{Hello, Knock, Link, LinkError};
 pub use nursery::hold;
 pub use pages::give_back_text;
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
-pub use sweep::{RUN_TOKEN_VARIABLE, sweep_lost_run};
+pub use signals::can_close_at_exec;
+pub use sweep::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, sweep_lost_run};
 pub use wire::{Exit, ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, SignalTarget, ToHolder, WIRE_VERSION};

@@ -1,9 +1,10 @@
-//! The daemon's end of the link to one holder: connect, greet, send, receive. Non-blocking after the greeting. It keeps
+//! The daemon's end of the link to one holder: knock, greet, send, receive. Non-blocking after the greeting. It keeps
 //! no state of the run and never retries.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,63 @@ pub enum LinkError {
     /// Anything else.
     #[error("talking to the holder failed: {0}")]
     Io(#[from] io::Error),
+}
+
+/// A greeting that a holder has not answered yet. Its descriptor becomes readable when there is an answer, or nobody left
+/// to give one: a stopped holder answers when it goes on.
+#[derive(Debug)]
+pub struct Knock {
+    stream: OwnedFd,
+}
+
+impl Knock {
+    /// Greets the holder that listens at `socket`, without waiting for anything.
+    pub fn at(socket: &Path) -> Result<Knock, LinkError> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let stream =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
+        Knock::over(stream, socket)
+    }
+
+    fn over(stream: OwnedFd, socket: &Path) -> Result<Knock, LinkError> {
+        let address = SocketAddrUnix::new(socket.as_os_str().as_bytes()).map_err(io::Error::from)?;
+        connect(&stream, &address).map_err(|error| refine(error.into()))?;
+        if !fdpass::peer_is_same_user(stream.as_fd()) {
+            return Err(LinkError::OtherUser);
+        }
+        fdpass::send(stream.as_fd(), &ToHolder::Hello { version: WIRE_VERSION }.encode()).map_err(refine)?;
+        Ok(Knock { stream })
+    }
+
+    /// Takes the answer, waiting for it until `deadline`.
+    pub fn answer(self, deadline: Instant) -> Result<(Link, Hello), LinkError> {
+        match receive_reply(self.stream.as_fd(), deadline)? {
+            Ok((incoming, hello)) => Ok((Link::over(self.stream, incoming), hello)),
+            Err(_) => Err(LinkError::Wire(WireError::Malformed { what: "hello reply" })),
+        }
+    }
+
+    /// Ends a holder that does not answer, with everything that descends from it. Whether it was there to be ended.
+    pub fn end_holder(&self) -> bool {
+        let Ok(listener) = sockopt::socket_peercred(&self.stream) else { return false };
+        let Some(pinned) = crate::tree::open(listener.pid.as_raw_pid()) else { return false };
+        // Our connection still waits at its door: it lived when its pid was pinned, so the pid is its own.
+        let is_there = !fdpass::is_hung_up(self.stream.as_fd());
+        is_there && crate::sweep::end_pinned(&pinned, listener.pid.as_raw_pid())
+    }
+}
+
+/// To wait for the answer with something that waits for many, and back to take it.
+impl From<Knock> for UnixStream {
+    fn from(knock: Knock) -> UnixStream {
+        knock.stream.into()
+    }
+}
+
+impl From<UnixStream> for Knock {
+    fn from(stream: UnixStream) -> Knock {
+        Knock { stream: stream.into() }
+    }
 }
 
 /// What a holder says first.
@@ -87,16 +145,7 @@ impl Link {
             .map_err(io::Error::from)?;
         sockopt::set_socket_timeout(&stream, sockopt::Timeout::Send, Some(timeout))
             .map_err(io::Error::from)?;
-        let address = SocketAddrUnix::new(socket.as_os_str().as_bytes()).map_err(io::Error::from)?;
-        connect(&stream, &address).map_err(|error| refine(error.into()))?;
-        if !fdpass::peer_is_same_user(stream.as_fd()) {
-            return Err(LinkError::OtherUser);
-        }
-        fdpass::send(stream.as_fd(), &ToHolder::Hello { version: WIRE_VERSION }.encode()).map_err(refine)?;
-        match receive_reply(stream.as_fd(), deadline)? {
-            Ok((incoming, hello)) => Ok((Link::over(stream, incoming), hello)),
-            Err(_) => Err(LinkError::Wire(WireError::Malformed { what: "hello reply" })),
-        }
+        Knock::over(stream, socket)?.answer(deadline)
     }
 
     /// Over a greeted, non-blocking socket, with whatever was read beyond the greeting.

@@ -19,6 +19,8 @@ use crate::signals::{self, Forked};
 /// Must be called while the process is single-threaded and owns no descriptor beyond 0, 1 and 2.
 pub fn hold() -> ExitCode {
     let Ok((requests, inherited_umask)) = leave_the_daemons_world() else { return ExitCode::FAILURE };
+    // What loading the program needed is not needed to fork; failing to give it back costs nothing but memory.
+    drop(crate::give_back_text());
     match serve(requests) {
         Ok(Some(link)) => entry::hold_run(link, inherited_umask),
         Ok(None) => ExitCode::SUCCESS,

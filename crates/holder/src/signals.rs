@@ -5,6 +5,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use rustix::io::Errno;
+
 /// Highest signal number of Linux.
 const HIGHEST_SIGNAL: i32 = 64;
 
@@ -87,15 +89,24 @@ pub(crate) enum Forked {
     Child,
 }
 
-/// Forks. Must be called while the process is single-threaded.
+/// Forks, unless there is a second thread: the child would find the locks that it held locked for ever.
 #[expect(unsafe_code, reason = "rustix has no fork")]
 pub(crate) fn fork() -> io::Result<Forked> {
+    if !is_single_threaded()? {
+        return Err(Errno::DEADLK.into());
+    }
     // SAFETY: there is no other thread, so the child finds every lock free and every structure whole.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
         _ => Ok(Forked::Parent),
     }
+}
+
+/// Whether this process has one thread only. The directory of threads has two links of its own and one for each of them;
+/// listing it would cost the nursery, and so every holder, pages for a buffer.
+fn is_single_threaded() -> io::Result<bool> {
+    Ok(rustix::fs::stat("/proc/self/task")?.st_nlink <= 3)
 }
 
 /// Every signal to its default and nothing blocked: what a program expects to find when it starts. Async-signal-safe.
@@ -117,6 +128,14 @@ pub(crate) fn close_inherited() -> io::Result<()> {
 pub(crate) fn close_others_at_exec() -> io::Result<()> {
     // SAFETY: sets a flag on descriptors; none is closed before exec, which ends all their owners.
     check(unsafe { libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) })
+}
+
+/// Whether this kernel can mark a range of descriptors to be closed by exec, as every start of a child does (Linux 5.11).
+#[expect(unsafe_code, reason = "rustix has no close_range")]
+pub fn can_close_at_exec() -> bool {
+    let none = libc::c_uint::MAX;
+    // SAFETY: sets a flag on descriptors of a number that no process can have.
+    check(unsafe { libc::close_range(none, none, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) }).is_ok()
 }
 
 /// Gives memory that set-up has freed back to the kernel, so that two hundred idle holders stay small.
@@ -184,4 +203,24 @@ fn signal_fd(set: &libc::sigset_t) -> io::Result<OwnedFd> {
 
 fn check(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn b11_a_process_with_two_threads_does_not_fork() {
+        let (end, over) = mpsc::sync_channel::<()>(0);
+        let thread = std::thread::spawn(move || over.recv());
+        match fork() {
+            Err(error) => assert_eq!(Errno::from_io_error(&error), Some(Errno::DEADLK)),
+            Ok(Forked::Child) => std::process::abort(),
+            Ok(Forked::Parent) => panic!("it forked beside another thread"),
+        }
+        drop(end);
+        thread.join().unwrap().unwrap_err();
+    }
 }

@@ -1,9 +1,12 @@
-//! What is left to do when a holder was killed: end the run's leader and every process that carries the run's token in
-//! its environment, and nothing else. It refuses to guess: a process without the token is never touched.
+//! What is left to do when a holder was killed or does not answer: end the run's leader and every process that carries the
+//! run's token in its environment, and nothing else; and how to know that a holder is gone. It refuses to guess: a process
+//! without the token is touched only as a descendant of the run's own holder.
 
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -42,6 +45,28 @@ pub fn sweep_lost_run(run_marker: &str, child_pid: i32, child_start_time: u64) -
         io::ErrorKind::TimedOut,
         "processes of a lost run are still being created; end them by hand",
     ))
+}
+
+/// Ends a holder that does not answer, and first everything below it: what carries no mark is still its descendant then.
+/// Returns once it has gone, or when that takes too long; whether it was there.
+pub fn end_silent_holder(pid: i32, start_time: u64) -> bool {
+    tree::open_checked(pid, start_time).is_some_and(|pinned| end_pinned(&pinned, pid))
+}
+
+pub(crate) fn end_pinned(pinned: &OwnedFd, pid: i32) -> bool {
+    crate::ending::kill_all(pid);
+    let was_there = pidfd_send_signal(pinned, Signal::KILL).is_ok();
+    wait_for(std::slice::from_ref(pinned));
+    was_there
+}
+
+/// Whether some process listens at this holder's socket, whatever became of the socket's file. An error means that
+/// nobody can tell.
+pub fn is_held(socket: &Path) -> io::Result<bool> {
+    let Some(name) = socket.file_name() else { return Ok(false) };
+    // The directory may be known by several names; a run's own name is its own.
+    let ending = [b"/", name.as_bytes()].concat();
+    Ok(fs::read("/proc/net/unix")?.split(|byte| *byte == b'\n').any(|line| line.ends_with(&ending)))
 }
 
 /// Pidfds of all living processes that carry the entry.

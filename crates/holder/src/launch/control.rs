@@ -15,6 +15,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::{LaunchError, START_LIMIT, limit_or_io};
 use crate::fdpass;
 use crate::link::{LinkError, refine};
+use crate::signals::can_close_at_exec;
 
 /// A dying process closes its descriptors one after the other: the control socket follows a link within this time.
 const LAST_MOMENTS: Duration = Duration::from_millis(100);
@@ -30,6 +31,10 @@ pub(super) struct Nursery {
 impl Nursery {
     /// Starts a nursery from an executable whose `hold` argument leads to [`hold`](crate::hold()).
     pub(super) fn start(executable: BorrowedFd<'_>) -> Result<Nursery, LaunchError> {
+        // A nursery on such a kernel would end without a word.
+        if !can_close_at_exec() {
+            return Err(LaunchError::Unsupported);
+        }
         let (control, theirs) = pair(SocketType::SEQPACKET)?;
         set_socket_timeout(&control, Timeout::Send, Some(START_LIMIT)).map_err(limit_or_io)?;
         let mut command = Command::new(format!("/proc/self/fd/{}", executable.as_raw_fd()));

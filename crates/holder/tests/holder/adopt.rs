@@ -8,8 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use holder::{Link, LinkError, ToHolder, WIRE_VERSION};
+use testkit::scaled;
 
-use crate::rig::{PATIENCE, code, config, eventually, marked, scaled, shell, start};
+use crate::rig::{PATIENCE, code, config, eventually, marked, shell, start};
 
 #[test]
 fn h10_s1_a_child_runs_on_without_a_daemon_and_the_next_one_sees_everything() {

@@ -6,8 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use holder::{ExitStatus, SignalTarget, ToHolder};
+use testkit::scaled;
 
-use crate::rig::{code, config, eventually, scaled, scratch, shell, start};
+use crate::rig::{code, config, eventually, scratch, shell, start};
 
 /// Signals that end a process that does nothing about them.
 const ENDING: [i32; 23] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 25, 26, 27, 29, 30, 31];

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use testkit::scaled;
 
-use crate::rig::{Run, config, scaled, scratch, start};
+use crate::rig::{Run, config, scratch, start};
 
 fn pss(pid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use holder::{ExitStatus, HANGUP, SignalTarget, ToHolder};
 use rustix::process::Signal;
+use testkit::scaled;
 
-use crate::rig::{Run, config, eventually, exists, kill, marked, scaled, shell, start};
+use crate::rig::{Run, config, eventually, exists, kill, marked, scratch, shell, start};
 
 /// Ways in which processes escape from whoever wants to end them; each ends in a line saying that it is ready.
 const ESCAPES: [&str; 9] = [
@@ -76,31 +77,76 @@ fn h5_d1_nobody_survives_any_ending_by_any_escape() {
     }
 }
 
+/// Programs that say `ready` and then do not want to end.
+const STUBBORN: [&[&str]; 8] = [
+    &["bash", "--norc", "-i", "-c", "echo ready; sleep 1000; :"],
+    &["bash", "--norc", "-c", "trap '' TERM HUP; echo ready; sleep 1000; :"],
+    &["dash", "-i", "-c", "echo ready; sleep 1000; :"],
+    &["zsh", "-f", "-i", "-c", "trap '' TERM HUP; echo ready; sleep 1000; :"],
+    &["fish", "--no-config", "-c", "trap '' TERM HUP; echo ready; sleep 1000; true"],
+    &["sh", "-c", "trap '' TERM HUP INT; echo ready; kill -STOP $$"],
+    &["perl", "-e", "$SIG{$_}='IGNORE' for qw(HUP TERM INT QUIT); $|=1; print 'ready'; sleep 1000"],
+    &["python3", "-c", TRAP_ALL],
+];
+
+const TRAP_ALL: &str = "import signal,time\nfor s in range(1,32):\n try: signal.signal(s, signal.SIG_IGN)\n except OSError: pass\nprint('ready', flush=True)\ntime.sleep(1000)";
+
+/// Shells that wait at their prompt after what is typed into them, and what makes them say `ready`.
+const AT_THE_PROMPT: [(&[&str], &str); 8] = [
+    (&["bash", "--norc", "--noprofile", "-i"], SAY_READY),
+    (
+        &["bash", "--norc", "--noprofile", "-i"],
+        "trap '' HUP TERM; sleep 1000 & sleep 1001 | cat & echo rea''dy",
+    ),
+    (&["dash", "-i"], SAY_READY),
+    (&["zsh", "-f", "-i"], SAY_READY),
+    (&["zsh", "-f", "-l"], "trap '' HUP TERM; sleep 1000 & echo rea''dy"),
+    (&["fish", "--no-config", "-i"], SAY_READY),
+    (&["fish", "--no-config", "-i"], "sleep 1000 & echo rea''dy"),
+    (&["python3", "-i"], "print('rea' 'dy')"),
+];
+
+/// What is echoed is not yet the answer.
+const SAY_READY: &str = "echo rea''dy";
+
+/// A run of a program from wherever it is installed, in a home of its own.
+fn program(argv: &[&str]) -> Run {
+    let mut config = config(argv);
+    config.env[0].1 = std::env::var_os("PATH").unwrap();
+    let home = scratch();
+    config.env.push(("HOME".into(), home.clone().into()));
+    config.cwd = home;
+    crate::rig::launch(&config).unwrap_or_else(|error| panic!("{argv:?}: {error}"))
+}
+
+/// Ends a run that is ready; within the bound of three seconds, on a machine that has other work in the best of some
+/// rounds.
+fn is_soon_gone(mut run: Run) -> bool {
+    run.until_text("ready");
+    let began = Instant::now();
+    run.send(&ToHolder::Kill { grace_ms: 500 });
+    assert_eq!(run.until_tree_gone(), 0);
+    let time = began.elapsed();
+    run.close();
+    time < Duration::from_secs(3)
+}
+
 #[test]
 fn d5_shells_and_trappers_are_gone_within_three_seconds() {
-    let trap_all = "import signal,time\nfor s in range(1,32):\n try: signal.signal(s, signal.SIG_IGN)\n except OSError: pass\nprint('ready', flush=True)\ntime.sleep(1000)";
-    let cases: [&[&str]; 6] = [
-        &["bash", "--norc", "-i", "-c", "echo ready; sleep 1000; :"],
-        &["bash", "--norc", "-c", "trap '' TERM HUP; echo ready; sleep 1000; :"],
-        &["dash", "-i", "-c", "echo ready; sleep 1000; :"],
-        &["sh", "-c", "trap '' TERM HUP INT; echo ready; kill -STOP $$"],
-        &["perl", "-e", "$SIG{$_}='IGNORE' for qw(HUP TERM INT QUIT); $|=1; print 'ready'; sleep 1000"],
-        &["python3", "-c", trap_all],
-    ];
-    for argv in cases {
-        let mut config = config(argv);
-        config.env[0].1 = std::env::var_os("PATH").unwrap();
-        let mut run = match crate::rig::launch(&config) {
-            Ok(run) => run,
-            Err(holder::LaunchError::NotFound { .. }) if argv[0] == "python3" => continue,
-            Err(error) => panic!("{argv:?}: {error}"),
+    for argv in STUBBORN {
+        assert!((0..3).any(|_| is_soon_gone(program(argv))), "{argv:?}");
+    }
+}
+
+#[test]
+fn d5_shells_at_their_prompt_are_gone_within_three_seconds() {
+    for (argv, line) in AT_THE_PROMPT {
+        let at_the_prompt = || {
+            let mut run = program(argv);
+            run.send(&ToHolder::Input { id: 1, bytes: format!("{line}\r").into_bytes() });
+            run
         };
-        run.until_text("ready");
-        let began = Instant::now();
-        run.send(&ToHolder::Kill { grace_ms: 500 });
-        assert_eq!(run.until_tree_gone(), 0, "{argv:?}");
-        assert!(began.elapsed() < Duration::from_secs(3), "{argv:?}: {:?}", began.elapsed());
-        run.close();
+        assert!((0..3).any(|_| is_soon_gone(at_the_prompt())), "{argv:?} after {line}");
     }
 }
 

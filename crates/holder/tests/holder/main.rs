@@ -18,6 +18,8 @@ mod nursery;
 #[cfg(test)]
 mod overrun;
 #[cfg(test)]
+mod recycled;
+#[cfg(test)]
 mod rig;
 #[cfg(test)]
 mod spawn;

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use holder::{Launcher, ToHolder};
 use rustix::process::Signal;
+use testkit::scaled;
 
 use crate::rig::{
-    Run, config, eventually, exists, kill, launch_from, launcher, pause, pin, scaled, shell, status_field,
+    Run, config, eventually, exists, kill, launch_from, launcher, pause, pin, shell, status_field,
     wait_for_end,
 };
 

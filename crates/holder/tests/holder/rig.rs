@@ -23,23 +23,22 @@ static LAUNCHER: LazyLock<Launcher> = LazyLock::new(launcher);
 
 /// Where this process's sockets and files are; below the build's own directory for such things.
 static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("holder-{}", std::process::id()));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("holder-{}", identity()));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).unwrap();
     path
 });
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// How many times more than usual a loop should run: `QD_TEST_SCALE=10` makes the long run.
-pub(crate) fn scaled(count: usize) -> usize {
-    let scale =
-        std::env::var("QD_TEST_SCALE").ok().and_then(|scale| scale.parse::<f64>().ok()).unwrap_or(1.0);
-    ((count as f64 * scale) as usize).max(1)
+/// A value that no other process running these tests has: in a world of its own it may have another's pid.
+fn identity() -> String {
+    let world = testkit::world::name().map(|world| format!("{world}-")).unwrap_or_default();
+    format!("{world}{}", std::process::id())
 }
 
 /// A value that no other run of any test has.
 pub(crate) fn marker() -> String {
-    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{}-{}", identity(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A configuration for this command line, with a socket of its own and a marked environment.

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use holder::{LaunchError, ToHolder};
+use holder::{LaunchError, Launcher, ToHolder};
+use rustix::process::Signal;
+use testkit::scaled;
 
-use crate::rig::{code, config, launch, scaled, scratch, shell, start, status_field};
+use crate::rig::{code, config, launch, launch_from, launcher, scratch, shell, start, status_field};
 
 fn open_fds(pid: i32) -> Vec<String> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
@@ -57,7 +59,7 @@ fn b10_a_holder_keeps_no_descriptor_of_the_daemon() {
 }
 
 #[test]
-fn b11_spawns_beside_allocating_threads_never_hang_and_the_mask_is_empty() {
+fn b11_spawns_beside_allocating_threads_never_hang() {
     let over = AtomicBool::new(false);
     let left = AtomicUsize::new(scaled(2000));
     thread::scope(|scope| {
@@ -67,8 +69,13 @@ fn b11_spawns_beside_allocating_threads_never_hang_and_the_mask_is_empty() {
         let spawners: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(|| {
+                    let mut launcher = launcher();
                     while take_one(&left) {
-                        one_short_run()
+                        // A nursery is what is started beside all these threads; a holder is forked by that.
+                        if left.load(Ordering::Relaxed).is_multiple_of(10) {
+                            launcher = crate::rig::launcher();
+                        }
+                        one_short_run(&launcher)
                     }
                 })
             })
@@ -76,6 +83,21 @@ fn b11_spawns_beside_allocating_threads_never_hang_and_the_mask_is_empty() {
         spawners.into_iter().for_each(|spawner| spawner.join().unwrap());
         over.store(true, Ordering::Relaxed);
     });
+}
+
+#[test]
+fn b11_whoever_forks_has_one_thread_and_blocks_nothing_that_it_does_not_watch() {
+    let launcher = launcher();
+    let runs: Vec<_> = (0..5).map(|_| launch_from(&launcher, &config(&["cat"])).unwrap()).collect();
+    let nursery = holder::tree::stat(runs[0].holder_pid).unwrap().parent;
+    let mask = |pid: i32| u64::from_str_radix(&status_field(pid, "SigBlk"), 16).unwrap();
+    let bit = |signal: Signal| 1u64 << (signal.as_raw() - 1);
+    assert_eq!((status_field(nursery, "Threads").as_str(), mask(nursery)), ("1", 0));
+    for run in &runs {
+        let watched = bit(Signal::TERM) | bit(Signal::CHILD);
+        assert_eq!((status_field(run.holder_pid, "Threads").as_str(), mask(run.holder_pid)), ("1", watched));
+    }
+    runs.into_iter().for_each(crate::rig::Run::close);
 }
 
 fn take_one(left: &AtomicUsize) -> bool {
@@ -93,9 +115,14 @@ fn allocate_until(over: &AtomicBool) {
     }
 }
 
-fn one_short_run() {
-    let mut run = start(&config(&["true"]));
+/// The deadline after which a child that was started beside busy threads counts as hung.
+const HUNG: Duration = Duration::from_secs(5);
+
+fn one_short_run(launcher: &Launcher) {
+    let began = Instant::now();
+    let mut run = launch_from(launcher, &config(&["true"])).unwrap();
     assert_eq!(run.until_exit().status, code(0));
+    assert!(began.elapsed() < HUNG, "{:?}", began.elapsed());
     run.close();
 }
 

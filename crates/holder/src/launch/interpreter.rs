@@ -1,0 +1,73 @@
+//! Why a program that is there could not be started: the interpreter that its first line names is not. It looks only
+//! after a start has failed, as `exec` looks, and refuses running anything.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::config::RunConfig;
+
+/// The kernel reads no further.
+const FIRST_LINE: usize = 256;
+
+/// Where a program is looked for when its environment does not say.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// The interpreter that is missing, if the program itself is there.
+pub(super) fn missing(config: &RunConfig) -> Option<PathBuf> {
+    let program = find(config)?;
+    match named(&program) {
+        Some(interpreter) if config.cwd.join(&interpreter).exists() => None,
+        Some(interpreter) => Some(interpreter),
+        None => Some(PathBuf::from("the loader that its header names")),
+    }
+}
+
+/// The program as the child would find it.
+fn find(config: &RunConfig) -> Option<PathBuf> {
+    let program = Path::new(config.argv.first()?);
+    if program.as_os_str().as_bytes().contains(&b'/') {
+        return Some(config.cwd.join(program)).filter(|path| path.is_file());
+    }
+    let path = config.env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
+    let mut places = std::env::split_paths(path).map(|place| config.cwd.join(place).join(program));
+    places.find(|found| found.is_file())
+}
+
+/// The interpreter that a script's first line names.
+fn named(program: &Path) -> Option<PathBuf> {
+    let mut start = Vec::with_capacity(FIRST_LINE);
+    File::open(program).ok()?.take(FIRST_LINE as u64).read_to_end(&mut start).ok()?;
+    let line = start.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!")?.trim_ascii();
+    let name = line.split(|byte| matches!(byte, b' ' | b'\t' | b'\r')).next()?;
+    (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t11_the_interpreter_that_is_missing_is_named_and_one_that_is_there_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        write("gone", "#! /no/such/python -u\nprint()\n");
+        write("there", "#!/bin/sh\n");
+        write("strange", "\x7fELF");
+        let missing = |program: &str, path: Option<&Path>| {
+            let cwd = directory.path().to_path_buf();
+            let mut config = RunConfig::new(vec![program.into()], cwd, "/socket".into());
+            config.env.extend(path.map(|path| ("PATH".into(), path.into())));
+            super::missing(&config)
+        };
+        assert_eq!(missing("./gone", None), Some("/no/such/python".into()));
+        assert_eq!(missing("gone", Some(directory.path())), Some("/no/such/python".into()));
+        assert_eq!(missing("gone", None), None, "it is not on its way");
+        assert_eq!(missing("./there", None), None);
+        assert_eq!(missing("./nothing", None), None);
+        assert!(missing("./strange", None).is_some_and(|found| found.to_string_lossy().contains("loader")));
+    }
+}

@@ -1,0 +1,109 @@
+//! The mark that every process of a run carries from before its first instruction on: a hard limit below its holder's.
+//! It owns setting it and telling who carries it, and refuses being lost: the limit is inherited by whatever is started,
+//! survives `exec`, a cleared environment, a session of one's own and the death of every parent, and only a privileged
+//! process can raise it again. It limits nothing: the kernel counts no file locks any more.
+
+use std::fs;
+use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::tree;
+
+/// The mark of a run outside of every other run; inside of one it is one less than that one's.
+const OUTERMOST: u64 = 1 << 40;
+
+/// The limit's line in a process's list of limits.
+const LINE: &str = "Max file locks";
+
+/// What a holder calls itself.
+const HOLDER: &str = "qd-hold\n";
+
+/// A chain of parents longer than this is a loop made by pids changing under us.
+const DEEPEST: usize = 4096;
+
+/// Marks the calling process and everything it will start. Async-signal-safe.
+pub(crate) fn put_on() -> io::Result<()> {
+    let limit = getrlimit(Resource::Locks);
+    let mark = limit.maximum.map_or(OUTERMOST, |outer| outer.saturating_sub(1));
+    let current = limit.current.map_or(mark, |current| current.min(mark));
+    Ok(setrlimit(Resource::Locks, Rlimit { current: Some(current), maximum: Some(mark) })?)
+}
+
+/// Whether a process belongs to a run whose holder is no longer above it: somebody has killed it, and whatever adopted
+/// the process since is no place for it. A process whose limits cannot be read is taken for one, unless nobody's can.
+///
+/// A mark ends where its holder is, which has none itself: so nothing inside a run can pass for a holder of another.
+pub fn has_lost_its_holder(mut pid: i32) -> bool {
+    let Some(own) = ceiling(std::process::id()) else { return false };
+    let is_marked = |pid: i32| ceiling(pid).is_none_or(|theirs| theirs < own);
+    if !is_marked(pid) {
+        return false;
+    }
+    for _ in 0..DEEPEST {
+        match tree::stat(pid).map(|stat| stat.parent) {
+            Some(parent) if parent > 1 && is_marked(parent) => pid = parent,
+            Some(parent) if parent > 1 => return !is_holder(parent),
+            _ => return true,
+        }
+    }
+    true
+}
+
+fn is_holder(pid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == HOLDER)
+}
+
+/// How far a process could raise the limit; as far as it likes is the largest number.
+fn ceiling(pid: impl std::fmt::Display) -> Option<u64> {
+    parse_ceiling(&fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
+}
+
+fn parse_ceiling(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(LINE))?;
+    // The soft limit comes first, the unit last.
+    match line.split_ascii_whitespace().nth(1)? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn b5_the_hard_limit_is_read_from_its_line() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max cpu time              1                    2                    seconds   \n\
+                      Max file locks            unlimited            1099511627776        locks     \n";
+        assert_eq!(parse_ceiling(limits), Some(OUTERMOST));
+        assert_eq!(parse_ceiling("Max file locks  7  unlimited  locks\n"), Some(u64::MAX));
+        assert_eq!(parse_ceiling("Max file locks  7\n"), None);
+        assert_eq!(parse_ceiling(""), None);
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "the standard library cannot check what runs between fork and exec")]
+    fn b5_a_marked_process_without_a_holder_above_it_is_told_from_an_unmarked_one() {
+        let sleeper = |is_marked: bool| {
+            let mut command = Command::new("sleep");
+            command.arg("1000").stdin(Stdio::null());
+            // SAFETY: the closure makes system calls only.
+            unsafe { command.pre_exec(move || if is_marked { put_on() } else { Ok(()) }) };
+            command.spawn().unwrap()
+        };
+        for is_marked in [true, false] {
+            let mut child = sleeper(is_marked);
+            // The test is its parent, and is no holder.
+            let told = has_lost_its_holder(i32::try_from(child.id()).unwrap());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!(told, is_marked);
+        }
+        assert!(!has_lost_its_holder(i32::try_from(std::process::id()).unwrap()));
+    }
+}
