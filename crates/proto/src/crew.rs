@@ -264,6 +264,16 @@ pub enum PadOutcome {
     History(Vec<PadEntry>),
 }
 
+/// To `ports`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listening {
+    /// What the process's tree listens on, as the kernel tells it.
+    pub ports: Vec<PortView>,
+    /// The web addresses that it has shown, newest first, each once: hearsay, at most 50 of them.
+    #[serde(default)]
+    pub urls: Vec<String>,
+}
+
 /// A port that a process's tree listens on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortView {

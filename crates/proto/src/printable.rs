@@ -30,6 +30,23 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
+/// JSON that means the same and may be drawn: the characters that JSON leaves as they are, and a terminal does not, are
+/// written as escapes. They stand only inside of strings, where an escape is the character.
+#[must_use]
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(must_be_shown) {
+        return Cow::Borrowed(json);
+    }
+    let mut text = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match must_be_shown(c) {
+            true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => text.push(c),
+        }
+    }
+    Cow::Owned(text)
+}
+
 /// Characters that move a cursor, change a mode or reorder what a person reads.
 fn must_be_shown(c: char) -> bool {
     c.is_control()
@@ -46,6 +63,19 @@ mod tests {
         let shown = Printable(hostile).to_string();
         assert!(!shown.chars().any(must_be_shown), "{shown:?}");
         assert!(shown.contains("abc"));
+    }
+
+    #[test]
+    fn c7_json_with_hostile_strings_is_drawn_harmlessly_and_means_the_same() {
+        let hostile: String = (0..=0x9f)
+            .filter_map(char::from_u32)
+            .chain("a\u{202e}b\u{feff}\u{2066}\u{61c}é😀".chars())
+            .collect();
+        let json = serde_json::json!({ hostile.clone(): [hostile.clone()] });
+        let text = visible_json(&json.to_string()).into_owned();
+        assert!(!text.chars().any(must_be_shown), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), json);
+        assert!(matches!(visible_json("{\"a\":\"größe\"}"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentOffer, Explanation, InboxItem, ManifestFault, Receipt, Turn};
 use crate::crew::{
-    Asked, AuditPage, GrantView, Identity, PadOutcome, PortView, PresetList, TimerView, TrustView,
+    Asked, AuditPage, GrantView, Identity, Listening, PadOutcome, PresetList, TimerView, TrustView,
 };
 use crate::event::{Announcement, Notice};
+use crate::modes::ModesView;
 use crate::process::LogSpan;
 use crate::request::ReadMode;
 use crate::{Exit, Failure, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
@@ -108,7 +109,7 @@ pub enum Reply {
     /// To `ask` and `attention`.
     Asked(Asked),
     /// To `ports`.
-    Ports(Vec<PortView>),
+    Ports(Listening),
     /// To `grant`.
     Granted(GrantView),
     /// To `grants`.
@@ -211,6 +212,20 @@ pub struct Text {
     pub alternate: bool,
     /// The title the child set, made printable.
     pub title: String,
+    /// The id of the first line of the text (history): where wraps are kept, the line after it has the next id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_line: Option<u64>,
+    /// Bytes of the last line that were left out for good (history), because not even one row fits the limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut: u64,
+    /// What the child has switched on (screen).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modes: Option<ModesView>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One match.
@@ -218,12 +233,18 @@ pub struct Text {
 pub struct Match {
     /// The line's id.
     pub line: u64,
-    /// First byte of the match in the line.
+    /// First byte of the match in `text`.
     pub start: usize,
-    /// One past its last byte.
+    /// One past its last byte in `text`.
     pub end: usize,
-    /// The whole line.
+    /// The line, soft wraps joined; of a line longer than 512 bytes the part around the match.
     pub text: String,
+    /// Bytes of the line before `text`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
+    /// Whether the line, or the match itself, goes on after `text`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
 }
 
 /// To `search`.
@@ -231,7 +252,7 @@ pub struct Match {
 pub struct Matches {
     /// In order of line ids.
     pub matches: Vec<Match>,
-    /// Whether the limit cut some off.
+    /// Whether a limit, of matches or of bytes, cut some off.
     pub truncated: bool,
 }
 

@@ -322,7 +322,10 @@ pub struct Read {
     /// From this offset (stream) or line id (history). Left out: the newest that fit the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// At most this many bytes of text; 12,000 when left out, 65,536 at most.
+    /// Up to this offset (stream) or line id (history), itself not included. Left out: to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// At most this many bytes of text, at least 4; 12,000 when left out, 65,536 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Join lines the terminal wrapped.
@@ -340,6 +343,9 @@ pub struct Search {
     /// At most this many matches; 100 when left out, 1,000 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+    /// At most this many bytes of text in all; 12,000 when left out, 65,536 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u32>,
 }
 
 /// What a wait is for.
@@ -388,6 +394,10 @@ pub struct Wait {
     /// For patterns: also look at output from this offset on. Left out: from now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
+    /// For patterns, in place of `since`: also look at what came after the screen had this version, as a read of it
+    /// told. Only for one target, for a version is one screen's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_version: Option<u64>,
     /// Give up after this long; left out: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -450,7 +460,7 @@ pub struct Kill {
 pub struct Close {
     /// Which process.
     pub target: Target,
-    /// Leave what the child put in the background running; only once the child itself is over.
+    /// End the child alone and leave what it put in the background running.
     #[serde(default)]
     pub keep_background: bool,
 }
@@ -480,7 +490,7 @@ pub enum SizePolicy {
     Owner,
     /// Nobody's: it stays as it is.
     Fixed,
-    /// The smallest of all viewers.
+    /// The smallest of all viewers that may type.
     Smallest,
 }
 

@@ -12,17 +12,67 @@ const END: &str = "\x1b[201~";
 
 /// Encodes a whole text. `bracketed` is the child's mode 2004.
 pub fn encode_paste(text: &str, bracketed: bool) -> Vec<u8> {
-    let (mut encoder, mut bytes) = PasteEncoder::begin(bracketed);
-    bytes.reserve(text.len() + END.len());
-    bytes.extend(encoder.chunk(text.as_bytes()));
-    bytes.extend(encoder.end());
-    bytes
+    PastePiece::whole(text).encode(bracketed)
 }
 
-/// Encodes a text that arrives in pieces, cut anywhere, in constant memory.
+/// A piece of pasted text that cannot do harm any more. Only its brackets are open: they depend on the mode that the
+/// child has when the piece is typed, which may be long after it was made.
 #[derive(Debug)]
+pub struct PastePiece {
+    body: Vec<u8>,
+    is_first: bool,
+    is_last: bool,
+}
+
+impl PastePiece {
+    /// A text that is all there is.
+    pub fn whole(text: &str) -> Self {
+        PasteEncoder::default().last(text.as_bytes())
+    }
+
+    /// What ends a paste of which no more will come.
+    pub fn ending() -> Self {
+        Self { body: Vec::new(), is_first: false, is_last: true }
+    }
+
+    /// Whether a paste begins with it.
+    pub fn is_first(&self) -> bool {
+        self.is_first
+    }
+
+    /// Whether a paste ends with it.
+    pub fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// Bytes of its text.
+    pub fn length(&self) -> usize {
+        self.body.len()
+    }
+
+    /// The same, to go on with a paste that was closed for something that could not wait.
+    pub fn beginning_again(&self) -> Self {
+        Self { body: self.body.clone(), is_first: true, is_last: self.is_last }
+    }
+
+    /// Most bytes it can become.
+    pub fn most(&self) -> usize {
+        self.body.len() + BEGIN.len() + END.len()
+    }
+
+    /// What the child is given. `bracketed` is the mode 2004 it had when the first piece of the paste was encoded.
+    pub fn encode(&self, bracketed: bool) -> Vec<u8> {
+        let opening = if bracketed && self.is_first { BEGIN } else { "" };
+        let closing = if bracketed && self.is_last { END } else { "" };
+        [opening.as_bytes(), &self.body, closing.as_bytes()].concat()
+    }
+}
+
+/// Neutralises a text that arrives in pieces, cut anywhere, in constant memory.
+#[derive(Debug, Default)]
 pub struct PasteEncoder {
-    bracketed: bool,
+    /// A piece was made.
+    is_begun: bool,
     /// The start of a character whose rest is in the next piece.
     partial: Vec<u8>,
     /// The last character was CR, so that a newline now belongs to it.
@@ -30,14 +80,22 @@ pub struct PasteEncoder {
 }
 
 impl PasteEncoder {
-    /// Starts a paste; the bytes go to the child first.
-    pub fn begin(bracketed: bool) -> (PasteEncoder, Vec<u8>) {
-        let opening = if bracketed { BEGIN } else { "" };
-        (PasteEncoder { bracketed, partial: Vec::new(), after_return: false }, opening.into())
+    /// The next piece. Bytes that are no UTF-8 become `�`.
+    pub fn piece(&mut self, bytes: &[u8]) -> PastePiece {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        PastePiece { body: self.neutralise(bytes), is_first, is_last: false }
     }
 
-    /// Encodes the next piece. Bytes that are no UTF-8 become `�`.
-    pub fn chunk(&mut self, bytes: &[u8]) -> Vec<u8> {
+    /// The last piece, with the last of the bytes.
+    pub fn last(mut self, bytes: &[u8]) -> PastePiece {
+        let mut body = self.neutralise(bytes);
+        if !self.partial.is_empty() {
+            body.extend_from_slice("\u{fffd}".as_bytes());
+        }
+        PastePiece { body, is_first: !self.is_begun, is_last: true }
+    }
+
+    fn neutralise(&mut self, bytes: &[u8]) -> Vec<u8> {
         let joined;
         let mut rest = bytes;
         if !self.partial.is_empty() {
@@ -64,18 +122,6 @@ impl PasteEncoder {
             }
         }
         encoded.into_bytes()
-    }
-
-    /// Ends the paste; the bytes go to the child last.
-    pub fn end(mut self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        if !std::mem::take(&mut self.partial).is_empty() {
-            bytes.extend_from_slice("\u{fffd}".as_bytes());
-        }
-        if self.bracketed {
-            bytes.extend_from_slice(END.as_bytes());
-        }
-        bytes
     }
 
     fn text(&mut self, text: &str, encoded: &mut String) {

@@ -81,7 +81,7 @@ enum State {
 }
 
 /// The state between two chunks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Scanner {
     state: State,
     /// The unfinished sequence from its ESC on, or the unfinished character.

@@ -167,6 +167,21 @@ impl Screen {
         self.body.engine.visible().screen_row(usize::from(row)).map(styled_cells).unwrap_or_default()
     }
 
+    /// A blank screen of this size in place of one that cannot be trusted any more. Versions and line ids go on.
+    pub fn reset_display(&mut self, size: Size) {
+        let size = size.sane();
+        let body = &self.body;
+        let next = catch_unwind(AssertUnwindSafe(|| body.next_line())).unwrap_or(body.beyond);
+        self.body.engine = self.body.engine.fresh(size);
+        self.body.line_base = next.max(self.body.beyond);
+        self.body.engine.outbox().facts.push(Fact::DisplayReset);
+        self.body.engine.take_changed();
+        self.scanner = Scanner::default();
+        self.tracker.resize(size.rows);
+        self.shown = (self.cursor(), self.modes());
+        self.sync_bytes = 0;
+    }
+
     /// Makes the emulator fail at its next input, to test what happens then.
     #[doc(hidden)]
     pub fn fail_engine_once(&mut self) {

@@ -8,13 +8,19 @@
 //! in different rows never join. Hidden text (SGR 8) becomes blanks. For what a full-screen program shows,
 //! read the screen instead.
 
-use crate::scan::{Scanner, Sink, StringKind};
+mod page;
+
+use crate::scan::{Dropping, Scanner, Sink, StringKind};
+
+pub use page::StreamPage;
 
 /// Longest line; a longer one is broken, so that a stream without newlines stays bounded.
 const LINE_MAX: usize = 64 * 1024;
+/// Widest move within a line: no terminal here has more columns, and a few bytes that move far would make much text.
+const MOVE_MAX: usize = 1000;
 
 /// Turns a stream into text.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TextStream {
     scanner: Scanner,
     line: LineBuffer,
@@ -37,6 +43,28 @@ impl TextStream {
         self.line.text()
     }
 
+    /// The line that has not ended yet with every blank in it, for whoever goes on with the next bytes.
+    pub fn open_line(&self) -> String {
+        self.line.characters.iter().collect()
+    }
+
+    /// How many of the bytes fed last belong to a sequence or character that is not finished; they made no text yet.
+    pub fn unfinished_bytes(&self) -> usize {
+        self.scanner.unfinished().0.len()
+    }
+
+    /// Whether it is in the middle of a sequence that is so long that it is dropped.
+    fn is_dropping(&self) -> bool {
+        !matches!(self.scanner.unfinished().1, Dropping::Nothing)
+    }
+
+    /// Whether another stream that began here would make the same text from here on.
+    fn is_fresh(&self) -> bool {
+        let line = &self.line;
+        let is_blank = line.characters.is_empty() && line.position == 0 && !line.hidden;
+        is_blank && self.unfinished_bytes() == 0 && !self.is_dropping()
+    }
+
     /// What is left at the end of the stream.
     pub fn finish(self) -> String {
         self.line.text()
@@ -44,7 +72,7 @@ impl TextStream {
 }
 
 /// The line being written, with a position in it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct LineBuffer {
     characters: Vec<char>,
     position: usize,
@@ -57,6 +85,10 @@ impl LineBuffer {
     fn text(&self) -> String {
         let text: String = self.characters.iter().collect();
         text.trim_end_matches(' ').to_owned()
+    }
+
+    fn byte_length(&self) -> usize {
+        self.characters.iter().map(|character| character.len_utf8()).sum()
     }
 
     fn put(&mut self, character: char) {
@@ -115,7 +147,7 @@ impl LineBuffer {
     }
 
     fn control(&mut self, last: u8, parameters: &[u8]) {
-        let count = number(parameters, 1).clamp(1, LINE_MAX);
+        let count = number(parameters, 1).clamp(1, MOVE_MAX);
         match last {
             b'm' if !parameters.starts_with(b">") => self.pen(parameters),
             b'K' => self.erase(number(parameters, 0)),

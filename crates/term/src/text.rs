@@ -39,12 +39,79 @@ pub struct Line {
 pub struct Match {
     /// The id of the first row of the (joined) line the match is in.
     pub line: LineId,
-    /// Byte offset of the match in the text of that line.
+    /// Byte offset of the match in `text`.
     pub start: usize,
-    /// Byte offset after the match.
+    /// Byte offset after the match in `text`.
     pub end: usize,
-    /// The matching text.
+    /// The line; of a longer one than [`Match::LINE_MAX`] the part around the match.
     pub text: String,
+    /// Bytes of the line before `text`.
+    pub skipped: usize,
+    /// Whether the line, or the match itself, goes on after `text`.
+    pub is_cut: bool,
+}
+
+impl Match {
+    /// Most of a line that a match carries, in bytes.
+    pub const LINE_MAX: usize = 512;
+
+    /// A match with the part of its line that fits: all of it, or some text before the match and then as much as fits.
+    fn in_line(id: LineId, line: &str, found: &regex::Match<'_>) -> Match {
+        let room = Match::LINE_MAX.saturating_sub(found.len());
+        let lead = if line.len() <= Match::LINE_MAX { found.start() } else { room / 2 };
+        // A match near the line's end leaves more room before it.
+        let latest = line.len().saturating_sub(Match::LINE_MAX);
+        let from = ceiling(line, found.start().saturating_sub(lead).min(latest));
+        let to = floor(line, (from + Match::LINE_MAX).min(line.len()));
+        let text = line.get(from..to).unwrap_or_default().to_owned();
+        let end = (found.end() - from).min(text.len());
+        Match { line: id, start: found.start() - from, end, skipped: from, is_cut: to < line.len(), text }
+    }
+}
+
+/// The next character boundary that is not before this byte.
+fn ceiling(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+/// The last character boundary that is not after this byte.
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Matches of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Oldest first.
+    pub matches: Vec<Match>,
+    /// Whether there are more, which a limit cut off.
+    pub is_cut: bool,
+}
+
+impl Found {
+    /// Matches of a pattern in lines, at most `limit`, with at most `bytes` of text. It needs no screen: how long matching
+    /// takes is the caller's choice of a pattern, and nobody else is to wait for it.
+    pub fn among(lines: &[Line], regex: &Regex, limit: usize, bytes: usize) -> Found {
+        let (mut found, mut taken) = (Found::default(), 0);
+        for line in lines {
+            for hit in regex.find_iter(&line.text) {
+                let one = Match::in_line(line.id, &line.text, &hit);
+                taken += one.text.len();
+                if found.matches.len() >= limit || taken > bytes {
+                    found.is_cut = true;
+                    return found;
+                }
+                found.matches.push(one);
+            }
+        }
+        found
+    }
 }
 
 impl Screen {
@@ -91,28 +158,8 @@ impl Screen {
             .collect()
     }
 
-    /// Matches of a pattern in the joined lines of a range, oldest first, at most `limit`.
-    pub fn search(&self, regex: &Regex, range: Range<LineId>, limit: usize) -> Vec<Match> {
-        let first = self.first_line().0;
-        let mut matches = Vec::new();
-        for (index, line, _) in LineReader::new(self.engine().main(), self.indexes(&range), Wraps::Join) {
-            for found in regex.find_iter(&line).take(limit - matches.len()) {
-                matches.push(Match {
-                    line: LineId(first + index as u64),
-                    start: found.start(),
-                    end: found.end(),
-                    text: found.as_str().to_owned(),
-                });
-            }
-            if matches.len() >= limit {
-                break;
-            }
-        }
-        matches
-    }
-
     /// The rows of the main grid, counted from the oldest, that a range of ids means.
-    fn indexes(&self, range: &Range<LineId>) -> Range<usize> {
+    pub(crate) fn indexes(&self, range: &Range<LineId>) -> Range<usize> {
         let (first, next) = (self.first_line().0, self.next_line().0);
         let index = |id: LineId| (id.0.clamp(first, next) - first) as usize;
         index(range.start)..index(range.end)
@@ -151,10 +198,11 @@ impl Iterator for LineReader<'_> {
 }
 
 /// Appends every cell of a row, blanks included.
-fn append_row(text: &mut String, row: RowView<'_>) {
+pub(crate) fn append_row(text: &mut String, row: RowView<'_>) {
     let mut key = StyleKey::DEFAULT;
     let mut hidden = false;
-    for cell in row.shown_cells() {
+    let plain = row.push_plain(text);
+    for cell in row.shown_cells_from(plain) {
         if matches!(cell.width(), Width::Spacer | Width::LeadingSpacer) {
             continue;
         }

@@ -204,6 +204,7 @@ impl KeyWatch {
     fn key(&mut self, token: Token, bytes: &[u8], out: &mut Vec<u8>) -> Wish {
         if self.is_pasting || matches!(token, Token::PasteBegins | Token::PasteEnds) {
             self.is_pasting = self.is_pasting && token != Token::PasteEnds || token == Token::PasteBegins;
+            self.let_go_of_tilde(out);
             out.extend(self.prefix.take().into_iter().flatten());
             out.extend_from_slice(bytes);
             return Wish::Stay;
@@ -215,6 +216,7 @@ impl KeyWatch {
             if self.keys.last.is_none() {
                 return Wish::Detach;
             }
+            self.let_go_of_tilde(out);
             self.prefix = Some(bytes.to_vec());
             return Wish::Stay;
         }
@@ -240,6 +242,13 @@ impl KeyWatch {
             }
         }
         Wish::Stay
+    }
+
+    /// A tilde that waits for its second key was typed before whatever is handed out next.
+    fn let_go_of_tilde(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.has_tilde) {
+            out.push(b'~');
+        }
     }
 
     /// The ssh habit: a tilde at the start of a line waits for its second key.
@@ -496,5 +505,8 @@ mod tests {
         assert_eq!(typed(&keys, &[b"~~."]), (b"~.".to_vec(), Wish::Stay));
         assert_eq!(typed(&keys, &[b"~x"]), (b"~x".to_vec(), Wish::Stay));
         assert_eq!(typed(&keys, &[b"a\x1cd"]).1, Wish::Detach);
+        for other in [&b"~\x1cx."[..], b"~\x1b[200~.\x1b[201~"] {
+            assert_eq!(typed(&keys, &[other]), (other.to_vec(), Wish::Stay), "{}", other.escape_ascii());
+        }
     }
 }

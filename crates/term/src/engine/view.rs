@@ -159,8 +159,26 @@ impl<'a> RowView<'a> {
 
     /// All cells in order, as a person sees them.
     pub(crate) fn shown_cells(&self) -> impl Iterator<Item = CellView<'a>> + use<'a> {
+        self.shown_cells_from(0)
+    }
+
+    /// The cells from this column on, as a person sees them.
+    pub(crate) fn shown_cells_from(&self, col: usize) -> impl Iterator<Item = CellView<'a>> + use<'a> {
         let row = *self;
-        (0..self.len()).filter_map(move |col| row.shown(col))
+        (col..self.len()).filter_map(move |col| row.shown(col))
+    }
+
+    /// Appends the text of the cells on the left that are plain: one narrow ASCII character of the default style and
+    /// nothing else. How many they are: in most rows all, and reading cell by cell costs several times as much.
+    pub(crate) fn push_plain(&self, text: &mut String) -> usize {
+        // What else a cell has is in its higher bits.
+        let plain = self.row.inner.iter().map(|square| square.raw()).take_while(|raw| *raw < 0x80);
+        let before = text.len();
+        text.extend(plain.map(|raw| match raw as u8 {
+            0 | b'\t' => ' ',
+            character => char::from(character),
+        }));
+        text.len() - before
     }
 
     /// Whether the text goes on in the next row.

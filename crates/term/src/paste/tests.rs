@@ -2,7 +2,26 @@
 
 use proptest::prelude::*;
 
-use super::{BEGIN, END, PasteEncoder, encode_paste};
+use super::{BEGIN, END, PasteEncoder, PastePiece, encode_paste};
+
+/// Cases of each property; 50 times as many are a million.
+const CASES: u32 = 20_000;
+
+fn cases() -> u32 {
+    let scale = std::env::var("QD_TEST_SCALE").ok().and_then(|scale| scale.parse::<u32>().ok());
+    CASES.saturating_mul(scale.unwrap_or(1).max(1))
+}
+
+/// What the child is given of a paste in these pieces.
+fn in_pieces<'b>(pieces: impl IntoIterator<Item = &'b [u8]>, bracketed: bool) -> Vec<u8> {
+    let mut encoder = PasteEncoder::default();
+    let mut bytes = Vec::new();
+    for piece in pieces {
+        bytes.extend(encoder.piece(piece).encode(bracketed));
+    }
+    bytes.extend(encoder.last(&[]).encode(bracketed));
+    bytes
+}
 
 /// Texts that try: brackets whole, split, nested, and every kind of control.
 fn hostile_text() -> impl Strategy<Value = String> {
@@ -31,7 +50,7 @@ fn is_harmless(character: char) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn c1_a_bracket_ends_once_and_at_the_end(text in hostile_text()) {
@@ -54,21 +73,15 @@ proptest! {
 
     #[test]
     fn pieces_encode_like_the_whole(text in hostile_text(), size in 1usize..7) {
-        let (mut encoder, mut bytes) = PasteEncoder::begin(true);
-        for piece in text.as_bytes().chunks(size) {
-            bytes.extend(encoder.chunk(piece));
+        for bracketed in [true, false] {
+            let bytes = in_pieces(text.as_bytes().chunks(size), bracketed);
+            prop_assert_eq!(bytes, encode_paste(&text, bracketed));
         }
-        bytes.extend(encoder.end());
-        prop_assert_eq!(bytes, encode_paste(&text, true));
     }
 
     #[test]
     fn c1_bytes_that_are_no_text_cannot_end_a_bracket(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 0..9)) {
-        let (mut encoder, mut bytes) = PasteEncoder::begin(true);
-        for piece in &pieces {
-            bytes.extend(encoder.chunk(piece));
-        }
-        bytes.extend(encoder.end());
+        let bytes = in_pieces(pieces.iter().map(Vec::as_slice), true);
         prop_assert_eq!(count(&bytes, END), 1);
         prop_assert!(bytes.ends_with(END.as_bytes()));
         prop_assert!(std::str::from_utf8(&bytes).is_ok());
@@ -88,8 +101,21 @@ fn every_end_of_a_line_is_the_one_that_terminals_send() {
 
 #[test]
 fn a_character_cut_off_at_the_end_is_shown_as_broken() {
-    let (mut encoder, mut bytes) = PasteEncoder::begin(false);
-    bytes.extend(encoder.chunk(b"a\xe2\x82"));
-    bytes.extend(encoder.end());
-    assert_eq!(bytes, "a\u{fffd}".as_bytes());
+    assert_eq!(in_pieces([&b"a\xe2\x82"[..]], false), "a\u{fffd}".as_bytes());
+    let mut encoder = PasteEncoder::default();
+    assert!(encoder.piece(b"a").is_first());
+    assert_eq!(encoder.last(b"\xe2\x82").encode(true), format!("\u{fffd}{END}").as_bytes());
+}
+
+#[test]
+fn a_paste_of_one_piece_has_both_brackets_and_an_ending_only_the_second() {
+    let only = PasteEncoder::default().last(b"x");
+    assert!(only.is_first() && only.is_last());
+    assert_eq!(only.encode(true), format!("{BEGIN}x{END}").as_bytes());
+    assert_eq!(PastePiece::ending().encode(true), END.as_bytes());
+    assert!(PastePiece::ending().encode(false).is_empty());
+    assert!(only.most() >= only.encode(true).len());
+    let mut encoder = PasteEncoder::default();
+    assert_eq!(encoder.piece(b"a").encode(true), format!("{BEGIN}a").as_bytes());
+    assert_eq!(encoder.last(b"b").beginning_again().encode(true), format!("{BEGIN}b{END}").as_bytes());
 }

@@ -55,3 +55,20 @@ fn c9_a_screen_can_be_used_from_another_thread() {
     .unwrap();
     assert_eq!(screen.text(Wraps::Keep), "moved");
 }
+
+#[test]
+fn c9_a_screen_that_is_not_trusted_any_more_begins_anew_and_its_numbers_go_on() {
+    let mut screen = screen(Size::clamped(30, 8));
+    (0..20).for_each(|number| screen.feed(format!("line {number}\r\n").as_bytes()));
+    screen.feed(b"\x1b]2;kept\x07\x1b[?1049h\x1b[?2026h\x1b]0;never ends");
+    drop((screen.take_facts(), screen.take_replies()));
+    let (version, next) = (screen.version(), screen.next_line());
+    screen.reset_display(Size::clamped(20, 4));
+    assert_eq!(screen.take_facts(), [Fact::DisplayReset]);
+    assert_eq!((screen.size(), screen.text(Wraps::Keep).as_str()), (Size::clamped(20, 4), ""));
+    assert!(screen.version() > version && screen.first_line() >= next, "numbers never go back");
+    assert!(!screen.is_alternate() && !screen.is_synchronizing());
+    assert_eq!(screen.title(), "kept");
+    screen.feed(b"after");
+    assert_eq!(screen.text(Wraps::Keep), "after");
+}

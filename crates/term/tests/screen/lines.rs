@@ -1,7 +1,7 @@
 //! Lines by id, joined lines, search.
 
 use regex::Regex;
-use term::{Limits, Line, LineId, Screen, Size, Wraps};
+use term::{Found, Limits, Line, LineId, Match, Screen, Size, Wraps};
 
 use crate::streams::screen;
 
@@ -104,16 +104,41 @@ fn wrapped_rows_join_into_the_line_the_program_wrote() {
 fn search_finds_across_wraps_and_says_where() {
     let mut screen = screen(Size::clamped(10, 3));
     screen.feed("nothing\r\nsee https://example.com/page for more\r\nend\r\n日本 end".as_bytes());
-    let range = screen.first_line()..screen.next_line();
-    let found = screen.search(&Regex::new(r"https://\S+").unwrap(), range.clone(), 10);
+    let search = |pattern: &str, limit, bytes| {
+        Found::among(&all(&screen, Wraps::Join), &Regex::new(pattern).unwrap(), limit, bytes)
+    };
+    let found = search(r"https://\S+", 10, 1000).matches;
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].text, "https://example.com/page");
-    assert_eq!((found[0].start, found[0].end), (4, 28));
+    assert_eq!(found[0].text, "see https://example.com/page for more", "the whole line");
+    assert_eq!((found[0].start, found[0].end, found[0].skipped, found[0].is_cut), (4, 28, 0, false));
     let line = screen.lines(found[0].line..screen.next_line(), Wraps::Join).swap_remove(0);
-    assert_eq!(&line.text[found[0].start..found[0].end], found[0].text);
-    assert_eq!(screen.search(&Regex::new("end").unwrap(), range.clone(), 10).len(), 2);
-    assert_eq!(screen.search(&Regex::new("end").unwrap(), range.clone(), 1).len(), 1);
-    assert_eq!(screen.search(&Regex::new("e").unwrap(), range, 0).len(), 0);
+    assert_eq!(line.text, found[0].text);
+    let counted = |limit, bytes| {
+        let found = search("end", limit, bytes);
+        (found.matches.len(), found.is_cut)
+    };
+    assert_eq!((counted(10, 1000), counted(2, 1000)), ((2, false), (2, false)));
+    assert_eq!((counted(1, 1000), counted(0, 1000)), ((1, true), (0, true)));
+    assert_eq!((counted(10, 13), counted(10, 12)), ((2, false), (1, true)), "by bytes of text");
+}
+
+#[test]
+fn of_a_long_line_a_match_carries_the_part_around_it() {
+    let mut screen = screen(Size::clamped(100, 5));
+    let line = format!("{}one{}two{}", "ä".repeat(700), "b".repeat(900), "é".repeat(100));
+    screen.feed(line.as_bytes());
+    for pattern in ["one", "two", "^.", ".$", "b+", "ä{600}"] {
+        let regex = Regex::new(pattern).unwrap();
+        let found = Found::among(&all(&screen, Wraps::Join), &regex, 1, 1000).matches.swap_remove(0);
+        let real = regex.find(&line).unwrap();
+        assert!(found.text.len() <= Match::LINE_MAX && found.text.len() > Match::LINE_MAX - 4, "{pattern}");
+        assert!(line[found.skipped..].starts_with(&found.text), "{pattern}");
+        assert_eq!(found.skipped + found.start, real.start(), "{pattern}");
+        let shown = &found.text[found.start..found.end];
+        assert!(real.as_str().starts_with(shown), "{pattern}");
+        assert_eq!(shown.len(), real.len().min(found.text.len() - found.start), "{pattern}");
+        assert_eq!(found.is_cut, found.skipped + found.text.len() < line.len(), "{pattern}");
+    }
 }
 
 #[test]

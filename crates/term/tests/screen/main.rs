@@ -3,6 +3,7 @@
 mod containment;
 mod equivalence;
 mod facts;
+mod hostile;
 mod lines;
 mod malformed;
 mod painting;

@@ -6,6 +6,7 @@
 use super::{C1_LEAD, CAN, Clipboard, ENQ, ESC, SUB};
 
 const BEL: u8 = 0x07;
+const DEL: u8 = 0x7f;
 
 /// What becomes of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +75,8 @@ fn head(data: &[u8]) -> Head {
             introducer(*second).map_or(Head::Character(*second), |kind| Head::Known(kind, 2))
         }
         [ESC, rest @ ..] => {
-            let controls = rest.iter().position(|byte| !is_executed(*byte));
+            // A delete after the escape is nothing to a terminal: what follows is still the sequence's.
+            let controls = rest.iter().position(|byte| !is_executed(*byte) && *byte != DEL);
             controls.map_or(Head::Unknown, |controls| Head::Known(rest[controls], controls + 2))
         }
         _ => Head::Unknown,

@@ -1,0 +1,45 @@
+//! What hostile streams cost in memory. A program of its own with one test, so that all memory it has is this test's.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+#[path = "screen/hostile.rs"]
+mod hostile;
+
+use term::{Limits, Screen, Size};
+
+/// What one screen may take because of a mebibyte of anything.
+const ALLOWED: u64 = 16 << 20; // 16 MiB
+
+/// Resident memory of this program in bytes.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+#[test]
+fn c8_a_mebibyte_of_anything_costs_sixteen_at_most() {
+    // The streams are made before anything is measured; what a first screen of any kind costs once is no stream's fault.
+    let streams: Vec<_> = hostile::streams().collect();
+    let mut first = Screen::new(Size::DEFAULT, Limits::default());
+    first.feed(b"warm\r\n");
+    let mut worst = ("nothing", 0);
+    // All are kept: what one gave back would hide what the next takes.
+    let mut kept = Vec::new();
+    for (name, stream) in &streams {
+        let before = resident();
+        let mut screen = Screen::new(Size::DEFAULT, Limits::default());
+        let mut most = before;
+        for chunk in stream.chunks(64 * 1024) {
+            screen.feed(chunk);
+            most = most.max(resident());
+        }
+        kept.push(screen);
+        let grown = most.saturating_sub(before);
+        println!("{name}: {} KiB", grown >> 10);
+        assert!(grown <= ALLOWED, "{name}: {} KiB", grown >> 10);
+        worst = if grown > worst.1 { (name, grown) } else { worst };
+    }
+    println!("most: {} with {} KiB", worst.0, worst.1 >> 10);
+    assert!(worst.1 > 0, "nothing was measured");
+}
