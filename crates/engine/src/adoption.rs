@@ -34,7 +34,17 @@ impl Engine {
         process.active_at = now.wall_ms;
         if exit.is_none() || process.exit.is_none() {
             process.status = Status::Running;
+            // A terminal whose start nobody saw to its end runs after all.
+            process.departs_at = None;
         }
+        if let Some(ending) = &mut process.ending {
+            // Somebody asked for its end while it could not be reached.
+            (ending.is_swept, ending.sweep_at) = (false, now.uptime_ms + self.config.sweep_after_ms);
+            if process.status == Status::Running {
+                process.status = Status::Stopping;
+            }
+        }
+        let is_ending = process.ending.is_some();
         if let (Some((_, final_offset)), Some(exit)) = (exit, process.exit) {
             // Its viewers were told by the last daemon; the next ones are told by this one.
             self.effects.push(Effect::TellExit { run, exit, final_offset });
@@ -43,6 +53,9 @@ impl Engine {
         let size = process.size;
         self.effects.push(Effect::Resize { run, size });
         let is_running = process.status == Status::Running;
+        if is_ending {
+            self.kill_tree(run);
+        }
         self.answer_starters(run.process);
         self.touch(run.process);
         self.consider(run.process);
@@ -71,6 +84,7 @@ impl Engine {
                 sweep_at: 0,
                 is_swept: true,
                 is_gone: false,
+                keeps_background: false,
             });
             ending.reason = Some(ExitReason::Lost);
             self.exited(run, None, final_offset);

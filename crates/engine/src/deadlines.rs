@@ -34,7 +34,8 @@ impl Engine {
         let is_due = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now);
         let run = process.key();
         if is_due(process.departure()) {
-            self.release(run, true, "exited");
+            // Nobody asked for an end: what its shell left running is not ours to end.
+            self.release(run, false, "exited");
             self.remove(id);
         } else if is_due(process.restart_due()) {
             self.restart_by_itself(run);
@@ -45,8 +46,15 @@ impl Engine {
             && !ending.is_swept
             && ending.sweep_at <= now
         {
-            ending.is_swept = true;
-            self.effects.push(Effect::Sweep { run });
+            if ending.keeps_background && ending.grace_ms > 0 {
+                // It did not go when it was hung up. Without a grace it is a killed one that the holder says nothing of.
+                ending.sweep_at = now + self.config.sweep_after_ms.saturating_sub(ending.grace_ms.into());
+                ending.grace_ms = 0;
+                self.effects.push(Effect::EndChild { run, at_once: true });
+            } else {
+                ending.is_swept = true;
+                self.effects.push(Effect::Sweep { run });
+            }
         }
     }
 

@@ -35,6 +35,13 @@ pub enum Effect {
         /// How long it may take to end by itself.
         grace_ms: u32,
     },
+    /// End the child of a run and nobody else; `Exited` will follow.
+    EndChild {
+        /// Which run.
+        run: RunKey,
+        /// Kill it; otherwise hang it up, as a terminal does that closes.
+        at_once: bool,
+    },
     /// The holder did not answer: end it and its tree from outside; `TreeGone` will follow.
     Sweep {
         /// Which run.

@@ -103,7 +103,8 @@ pub struct Config {
     pub grace_ms: u32,
     /// How long the exit of a terminal stays readable after its entry is gone.
     pub linger_ms: u64,
-    /// How long a holder may take to report its tree gone before it is swept from outside.
+    /// How long an end may take, its grace included, before the tree is swept from outside. What is left of the three
+    /// seconds that an end may take is for the sweep.
     pub sweep_after_ms: u64,
     /// Start of the engine's own random sequence (ids, run tokens).
     pub seed: u64,
@@ -119,7 +120,7 @@ impl Default for Config {
             budget: Budget { spawns: Some(200), live: Some(32), depth: Some(4), wall_ms: None },
             grace_ms: 500,
             linger_ms: 5_000,
-            sweep_after_ms: 4_000,
+            sweep_after_ms: 2_750,
             seed: 1,
         }
     }
@@ -225,9 +226,9 @@ impl Engine {
 
     /// The runs whose holders should exist: what a starting daemon looks for.
     #[must_use]
-    pub fn expected_runs(&self) -> Vec<(RunKey, String)> {
+    pub fn expected_runs(&self) -> Vec<ProcessRecord> {
         let expected = self.processes.values().filter(|process| process.has_holder);
-        expected.map(|process| (process.key(), process.run_token.clone())).collect()
+        expected.map(Process::record).collect()
     }
 
     fn reply(&mut self, ticket: Ticket, result: Result<Answer, proto::Failure>) {

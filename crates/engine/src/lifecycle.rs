@@ -17,7 +17,10 @@ use crate::record::Record;
 use crate::trust::content_needed;
 
 /// Longest grace: an end is bounded by three seconds, whatever was asked for.
-const MAX_GRACE_MS: u32 = 2_000;
+pub(crate) const MAX_GRACE_MS: u32 = 2_000;
+
+/// When a run is swept whose holder is still being started: not before it is there to be swept.
+const NOT_YET: u64 = u64::MAX;
 
 impl Engine {
     /// Takes a fact about a current run; a fact about an older one is stale and ignored.
@@ -183,7 +186,8 @@ impl Engine {
         process.exit = Some(exit);
         process.log_end = final_offset;
         let is_ending = process.ending.is_some();
-        let is_gone = process.ending.as_ref().is_some_and(|ending| ending.is_gone);
+        // Whoever keeps the background waits for the child alone.
+        let is_gone = process.ending.as_ref().is_some_and(|ending| ending.is_gone || ending.keeps_background);
         self.effects.push(Effect::TellExit { run, exit, final_offset });
         self.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
         self.touch(run.process);
@@ -262,8 +266,9 @@ impl Engine {
         ticket: Option<Ticket>,
     ) {
         let grace_ms = grace_ms.min(MAX_GRACE_MS);
-        let sweep_at = self.now.uptime_ms + u64::from(grace_ms) + self.config.sweep_after_ms;
+        let sweep_at = self.sweep_time();
         let Some(process) = self.processes.get_mut(&id) else { return };
+        let sweep_at = if process.is_launching() { NOT_YET } else { sweep_at };
         process.restart_at = None;
         // A terminal without a child has no entry, so for it every end is a removal.
         let then = if process.kind == Kind::Terminal && then == Then::Stay { Then::Remove } else { then };
@@ -271,6 +276,10 @@ impl Engine {
             ending.then = ending.then.max(then);
             ending.reason = ending.reason.or(reason);
             ending.tickets.extend(ticket);
+            if std::mem::take(&mut ending.keeps_background) {
+                // Somebody wants all of it gone: the end begins anew.
+                (ending.grace_ms, ending.sweep_at) = (u32::MAX, sweep_at);
+            }
             if grace_ms < ending.grace_ms && process.status != Status::Starting {
                 ending.grace_ms = grace_ms;
                 let run = process.key();
@@ -279,8 +288,9 @@ impl Engine {
             return;
         }
         let tickets = ticket.into_iter().collect();
+        let (is_swept, is_gone, keeps_background) = (false, false, false);
         process.ending =
-            Some(Ending { reason, then, tickets, grace_ms, sweep_at, is_swept: false, is_gone: false });
+            Some(Ending { reason, then, tickets, grace_ms, sweep_at, is_swept, is_gone, keeps_background });
         let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
         match status {
             Status::Starting => {} // `started` goes on from here.
@@ -294,10 +304,21 @@ impl Engine {
         self.touch(id);
     }
 
-    fn kill_tree(&mut self, run: RunKey) {
-        let ending = self.processes.get(&run.process).and_then(|process| process.ending.as_ref());
-        let grace_ms = ending.map_or(self.config.grace_ms, |ending| ending.grace_ms);
+    pub(crate) fn kill_tree(&mut self, run: RunKey) {
+        let sweep_at = self.sweep_time();
+        let ending = self.processes.get_mut(&run.process).and_then(|process| process.ending.as_mut());
+        let grace_ms = ending.map_or(self.config.grace_ms, |ending| {
+            if ending.sweep_at == NOT_YET {
+                ending.sweep_at = sweep_at;
+            }
+            ending.grace_ms
+        });
         self.effects.push(Effect::Kill { run, grace_ms });
+    }
+
+    /// When an end that begins now has taken too long.
+    pub(crate) fn sweep_time(&self) -> u64 {
+        self.now.uptime_ms + self.config.sweep_after_ms
     }
 
     /// No descendant of the run lives: what was asked for follows.
@@ -318,7 +339,7 @@ impl Engine {
                 self.answer_enders(run.process, exit, ending.tickets);
             }
             Then::Remove => {
-                self.release(run, true, "closed");
+                self.release(run, !ending.keeps_background, "closed");
                 self.remove(run.process);
                 self.answer_enders(run.process, exit, ending.tickets);
                 self.announce(Event::Done { id: run.process });

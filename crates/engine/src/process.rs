@@ -8,7 +8,9 @@ use proto::crew::{Budget, Project, Ready};
 use proto::process::LogSpan;
 use proto::reply::Spawned;
 use proto::request::SizePolicy;
-use proto::{Exit, ExitReason, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status};
+use proto::{
+    ErrorCode, Exit, ExitReason, Failure, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status,
+};
 
 use crate::agent::Agent;
 use crate::backoff::Backoff;
@@ -43,6 +45,8 @@ pub(crate) struct Ending {
     pub(crate) is_swept: bool,
     /// The tree was reported gone before the exit was logged.
     pub(crate) is_gone: bool,
+    /// Only the child is ended; what it put in the background is nobody's to end.
+    pub(crate) keeps_background: bool,
 }
 
 /// One attached viewer.
@@ -57,6 +61,8 @@ pub(crate) struct Viewer {
 /// A holder that an earlier daemon started and that has not been found or missed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Awaits {
+    /// What was last known of the run; what it is now only its holder knows.
+    pub(crate) status: Status,
     /// When it is missed, the entry is started again.
     pub(crate) restores: bool,
 }
@@ -184,7 +190,7 @@ impl Process {
             leave: record.leave,
             starter: None,
             born_ms: record.born_ms,
-            awaits: record.has_holder.then_some(Awaits { restores }),
+            awaits: record.has_holder.then_some(Awaits { status: record.status, restores }),
         }
     }
 
@@ -204,7 +210,7 @@ impl Process {
             env: if keeps_env { self.env.clone() } else { BTreeMap::new() },
             size: self.size,
             policy: self.policy,
-            status: self.status,
+            status: self.last_known(),
             run: self.run,
             run_token: self.run_token.clone(),
             has_holder: self.has_holder,
@@ -235,7 +241,7 @@ impl Process {
             id: self.id,
             name: self.name.clone(),
             kind: self.kind,
-            status: self.status,
+            status: self.last_known(),
             pid: self.pid.filter(|_| self.is_live()),
             run: self.run,
             state: self.agent.as_deref().map(Agent::state),
@@ -287,6 +293,32 @@ impl Process {
         matches!(self.status, Status::Starting | Status::Running | Status::Stopping)
     }
 
+    /// Whether its holder is being started by this daemon.
+    pub(crate) fn is_launching(&self) -> bool {
+        self.status == Status::Starting && self.awaits.is_none()
+    }
+
+    /// Its status, or what it was when its holder was last heard.
+    pub(crate) fn last_known(&self) -> Status {
+        match self.awaits {
+            Some(awaits) if self.status == Status::Starting && self.ending.is_none() => awaits.status,
+            Some(_) if self.status == Status::Starting => Status::Stopping,
+            _ => self.status,
+        }
+    }
+
+    /// Whether its holder has been heard by this daemon; until then nothing can be done with its terminal.
+    pub(crate) fn check_heard(&self) -> Result<(), Failure> {
+        match self.awaits {
+            None => Ok(()),
+            Some(_) => {
+                let message = format!("{} cannot be reached: its holder does not answer", self.name);
+                Err(Failure::new(ErrorCode::Busy, message)
+                    .hint("it goes on when its holder answers; qd close ends it"))
+            }
+        }
+    }
+
     /// Whether it is no longer listed.
     pub(crate) fn is_departed(&self) -> bool {
         self.departs_at.is_some()
@@ -300,7 +332,8 @@ impl Process {
 
     /// When the next thing about this entry is due.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
-        let sweep = self.ending.as_ref().filter(|ending| !ending.is_swept).map(|ending| ending.sweep_at);
+        let is_open = |ending: &&Ending| !ending.is_swept && ending.sweep_at < u64::MAX;
+        let sweep = self.ending.as_ref().filter(is_open).map(|ending| ending.sweep_at);
         let agent = self.agent.as_deref().and_then(Agent::next_deadline);
         [self.idle_deadline(), sweep, self.restart_due(), self.departure(), agent].into_iter().flatten().min()
     }
@@ -310,8 +343,9 @@ impl Process {
         self.restart_at.filter(|_| self.awaits.is_none())
     }
 
-    /// When it goes by itself; an end that somebody asked for takes it away instead, and answers them.
+    /// When it goes by itself, once it is known what became of its holder; an end that somebody asked for takes it away
+    /// instead, and answers them.
     pub(crate) fn departure(&self) -> Option<u64> {
-        self.departs_at.filter(|_| self.ending.is_none())
+        self.departs_at.filter(|_| self.ending.is_none() && self.awaits.is_none())
     }
 }

@@ -3,6 +3,7 @@
 mod agents;
 mod asking;
 mod audit;
+mod background;
 mod budgets;
 mod content;
 mod crew;
@@ -19,6 +20,7 @@ mod telling;
 mod timers;
 mod trees;
 mod trust;
+mod unheard;
 mod viewers;
 mod waitgraph;
 mod waits;

@@ -1,6 +1,7 @@
 //! Who watches, and whose size the terminal has.
 //!
-//! Owns the size policy: the last typer, nobody, or the smallest. Refuses resizing on attach alone.
+//! Owns the size policy: the last typer, nobody, or the smallest. Refuses resizing on attach alone,
+//! and resizing for those who only watch.
 
 use proto::Size;
 use proto::request::SizePolicy;
@@ -82,7 +83,7 @@ impl Engine {
 }
 
 fn wanted_size(process: &Process) -> Option<Size> {
-    let sizes = || process.viewers.values().map(|viewer| viewer.size);
+    let sizes = || process.viewers.values().filter(|viewer| !viewer.read_only).map(|viewer| viewer.size);
     match process.policy {
         SizePolicy::Fixed => None,
         SizePolicy::Owner => {

@@ -10,8 +10,11 @@ use crate::rights::Verb;
 
 impl Engine {
     pub(super) fn attach(&mut self, caller: Caller, attach: &Attach) -> Verdict {
-        let verb = if attach.read_only { Verb::Read } else { Verb::Drive };
+        // Whoever sends the others away or decides about sizes does something to the process, watching or not.
+        let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
+        let verb = if only_watches { Verb::Read } else { Verb::Drive };
         let id = self.find_id(caller, &attach.target, verb)?;
+        self.find(caller, &attach.target, verb)?.check_heard()?;
         if let (Some(policy), Some(process)) = (attach.policy, self.processes.get_mut(&id)) {
             process.policy = policy;
             self.touch(id);

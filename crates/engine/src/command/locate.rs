@@ -12,6 +12,7 @@ use crate::rights::Verb;
 impl Engine {
     pub(super) fn locate(&mut self, caller: Caller, target: &Target, verb: Verb) -> Verdict {
         let process = self.find(caller, target, verb)?;
+        process.check_heard()?;
         Ok(Some(Answer::Located(located(process))))
     }
 }

@@ -1,7 +1,7 @@
 //! `restart`: a new run of the same argv; the old one and its tree end first.
 
 use proto::request::Restart;
-use proto::{ErrorCode, Failure, Kind, ProcessId, Status};
+use proto::{ErrorCode, Failure, Kind, ProcessId};
 
 use super::Verdict;
 use crate::Engine;
@@ -21,7 +21,7 @@ impl Engine {
                 Failure::new(ErrorCode::Conflict, message).hint("qd spawn --kind terminal opens a new one")
             );
         }
-        if process.status == Status::Starting && process.ending.is_none() {
+        if process.is_launching() && process.ending.is_none() {
             let message = format!("{} is starting", process.name);
             return Err(Failure::new(ErrorCode::Conflict, message).hint("try again when it runs"));
         }

@@ -46,7 +46,8 @@ impl Engine {
             self.processes.values().filter(|p| !p.is_live()).map(crate::process::Process::key).collect();
         let ends_all = self.processes.values().all(|process| !process.is_live());
         for run in over.into_iter().filter(|_| ends_all) {
-            self.release(run, true, "shutdown");
+            // What such a run left in the background ends only with those that are told to end.
+            self.release(run, self.ends_all, "shutdown");
             self.touch(run.process);
         }
         self.flush_touched();

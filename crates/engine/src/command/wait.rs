@@ -16,6 +16,9 @@ use crate::waits::Wait;
 const MAX_TARGETS: usize = 256;
 /// Most unanswered waits; each pattern is matched against all output of its processes.
 const MAX_WAITS: usize = 1024;
+/// Most unanswered waits of one process. A person has no bound but the one for all: every wait of theirs is a program they
+/// started themselves, none of which can be told from another, and a script may well wait for each of a hundred runs.
+const MAX_WAITS_EACH: usize = 32;
 /// Longest pattern; the daemon also bounds what it compiles to.
 const MAX_PATTERN: usize = 1024;
 /// Longest time anybody may wait or be silent: a week.
@@ -30,6 +33,7 @@ impl Engine {
             Caller::Human | Caller::Nobody => None,
         };
         if let Some(waiter) = waiter {
+            self.check_share(waiter.process)?;
             self.check_waiter(waiter.process, &targets, &wish.until)?;
         }
         let wait = Wait {
@@ -85,6 +89,9 @@ impl Engine {
                 return Err(Failure::invalid("state", "only agents have a state")
                     .hint("wait for --pattern, --exit or --silence"));
             }
+            if matches!(wish.until, Until::Pattern(_)) {
+                process.check_heard()?;
+            }
             if matches!(wish.until, Until::Ready(_)) && process.ready.is_none() {
                 return Err(cannot_tell(process));
             }
@@ -95,6 +102,17 @@ impl Engine {
         }
         self.check_own(caller, &targets, &wish.until)?;
         Ok(targets)
+    }
+
+    /// Whether a process may begin one more wait: one that asks without end must not take what others may wait with.
+    fn check_share(&self, waiter: ProcessId) -> Result<(), Failure> {
+        let is_its = |wait: &&Wait| wait.waiter.is_some_and(|run| run.process == waiter);
+        if self.waits.values().filter(is_its).count() < MAX_WAITS_EACH {
+            return Ok(());
+        }
+        let message = format!("this process has {MAX_WAITS_EACH} unanswered waits, the most one may have");
+        Err(Failure::new(ErrorCode::Limit, message)
+            .hint("name several processes in one wait, or end one of these first"))
     }
 
     /// A timer and an answer are waited for by whom they are meant for, or by a person.

@@ -37,6 +37,7 @@ fn wait_for(crew: &mut Crew, run: RunKey, item: u64) -> Ticket {
         until: Until::Item(item),
         quantifier: Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     crew.ask_as(Caller::Process(run), Command::Wait(wait))

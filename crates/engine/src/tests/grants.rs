@@ -24,6 +24,10 @@ fn grants_come_from_people_survive_the_daemon_and_die_with_either_process() {
         assert_eq!(numbers[0], numbers[1], "the same grant twice is one grant");
         let kill = Command::Kill(Kill { target: "two".into(), signal: Some(1), grace_ms: None });
         let mut later = stage.reborn();
+        let known = saved(&stage.effects).processes.into_iter();
+        for record in known {
+            later.input(Input::Adopted { record: Box::new(record), pid: 5, exit: None });
+        }
         let ticket = later.ask_as(Caller::Process(one), kill.clone());
         assert!(matches!(later.reply(ticket), Reply::Done(_)));
         let back = later.ask_as(

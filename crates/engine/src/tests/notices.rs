@@ -35,6 +35,7 @@ fn wait_by(crew: &mut Crew, leader: RunKey, child: RunKey, until: Until) {
         until,
         quantifier: Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     crew.ask_as(Caller::Process(leader), Command::Wait(wait));

@@ -11,7 +11,8 @@ use proto::crew::Right;
 use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Kill,
     Nothing, OnTimeout, PermissionDesk, Quantifier, Rename, Resize, Restart, Resume, Revoke, Select,
-    SetTimer, Shutdown, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until, Wait,
+    SetTimer, Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until,
+    Wait,
 };
 use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
 
@@ -199,25 +200,25 @@ impl World {
     fn aimed(&self, n: usize, random: &mut Random) -> Vec<Command> {
         let target = || self.target(n);
         let verb = VERBS[random.below(VERBS.len())];
-        let attach = |read_only| Attach {
-            target: target(),
-            size: SizeWish::default(),
-            read_only,
-            policy: None,
-            take_over: false,
+        let attach = |read_only, policy, take_over| {
+            let (target, size) = (target(), SizeWish::default());
+            Command::Attach(Attach { target, size, read_only, policy, take_over })
         };
         let wait = Wait {
             targets: vec![target()],
             until: Until::Exit(Nothing {}),
             quantifier: Quantifier::All,
             since: None,
+            since_version: None,
             timeout_ms: None,
         };
         let watch = TimerWatch { processes: vec![target()], max_wait_ms: 1_000 };
         vec![
             Command::Locate { target: target(), verb },
-            Command::Attach(attach(true)),
-            Command::Attach(attach(false)),
+            attach(true, None, false),
+            attach(true, Some(SizePolicy::Owner), false),
+            attach(true, None, true),
+            attach(false, None, false),
             Command::Wait(wait),
             Command::Resize(Resize { target: target(), size: SizeWish::default() }),
             Command::Kill(Kill { target: target(), signal: Some(1), grace_ms: None }),
@@ -310,7 +311,9 @@ impl World {
             | Command::Ask(_)
             | Command::Attention(_) => Passes,
             Command::Locate { target, verb } => self.related(self.does(own, *verb, self.index(target))),
-            Command::Attach(attach) if attach.read_only => reads(&attach.target),
+            Command::Attach(Attach { target, read_only: true, policy: None, take_over: false, .. }) => {
+                reads(target)
+            }
             Command::Attach(attach) => drives(&attach.target),
             Command::Wait(wait) => reads(&wait.targets[0]),
             Command::Result(ask) => reads(&ask.target),
@@ -413,14 +416,8 @@ impl World {
 
     /// Whether a verb that is let through would change the tree: nothing can be learnt from it twice.
     fn would_change(&self, caller: Caller, command: &Command) -> bool {
-        let is_over = |target: &Target| !self.nodes[self.index(target)].is_live;
         self.expected(caller, command) == Passes
-            && match command {
-                Command::Close(close) => is_over(&close.target),
-                Command::Restart(restart) => is_over(&restart.target),
-                Command::Shutdown(_) => true,
-                _ => false,
-            }
+            && matches!(command, Command::Close(_) | Command::Restart(_) | Command::Shutdown(_))
     }
 
     fn check(&mut self, caller: Caller, command: Command) {

@@ -25,6 +25,7 @@ fn wait_for(crew: &mut Crew, run: RunKey, until: Until) -> crate::Ticket {
         until,
         quantifier: Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     crew.ask_as(Caller::Process(run), Command::Wait(wait))
@@ -481,6 +482,7 @@ fn only_the_owner_and_people_wait_for_a_timer() {
         until: Until::Timer(1),
         quantifier: Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     let by_parent = crew.ask_as(Caller::Process(boss), Command::Wait(wait(one)));

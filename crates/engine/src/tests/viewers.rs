@@ -89,6 +89,18 @@ fn fixed_stays_and_smallest_follows_the_smallest() {
 }
 
 #[test]
+fn a4_a_read_only_viewer_does_not_count_in_the_smallest_size() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    policy(&mut stage, run, SizePolicy::Smallest);
+    join(&mut stage, run, 1, SMALL, true);
+    assert!(resizes(&stage).is_empty());
+    join(&mut stage, run, 2, LARGE, false);
+    stage.fact(run, Fact::ViewerResized { viewer: ViewerId(1), size: Size { cols: 9, rows: 9 }, owns: true });
+    assert_eq!(resizes(&stage), [LARGE]);
+}
+
+#[test]
 fn ownership_follows_the_writer() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));

@@ -27,7 +27,14 @@ fn crew_of(size: usize) -> (Crew, Vec<RunKey>) {
 
 fn wait(targets: &[RunKey], until: Until) -> Command {
     let targets = targets.iter().map(|run| target(*run)).collect();
-    Command::Wait(Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms: None })
+    Command::Wait(Wait {
+        targets,
+        until,
+        quantifier: Quantifier::All,
+        since: None,
+        since_version: None,
+        timeout_ms: None,
+    })
 }
 
 fn idle() -> Until {

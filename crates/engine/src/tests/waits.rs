@@ -4,7 +4,7 @@ use proto::request::{Quantifier, Until, Wait};
 use proto::{ErrorCode, Reply};
 
 use super::stage::{Stage, command, exit, target};
-use crate::{Command, Effect, Fact, Input, WaitId};
+use crate::{Caller, Command, Effect, Fact, Input, WaitId};
 
 #[test]
 fn a_wait_for_an_exit_is_answered_by_the_exit_or_at_once() {
@@ -154,6 +154,7 @@ fn f8_bad_waits_are_refused_in_words() {
         until,
         quantifier: Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms,
     };
     let cases = [
@@ -168,4 +169,41 @@ fn f8_bad_waits_are_refused_in_words() {
         let ticket = stage.ask(Command::Wait(wait));
         assert_eq!(stage.failure(ticket).code, code);
     }
+}
+
+#[test]
+fn e7_a_process_has_thirty_two_waits_at_once_and_its_neighbour_as_many() {
+    let mut stage = Stage::new();
+    let waiters = [stage.spawn(command("one")), stage.spawn(command("two"))];
+    let wait = |run| {
+        let targets = vec![target(run)];
+        let (until, quantifier) = (Until::Pattern("never".into()), Quantifier::All);
+        Command::Wait(Wait { targets, until, quantifier, since: None, since_version: None, timeout_ms: None })
+    };
+    let mut tickets = Vec::new();
+    for run in waiters {
+        tickets.extend((0..32).map(|_| stage.ask_as(Caller::Process(run), wait(run))));
+        assert!(tickets.iter().all(|ticket| stage.answer(*ticket).is_none()));
+        let refused = stage.ask_as(Caller::Process(run), wait(run));
+        let failure = stage.failure(refused);
+        assert_eq!((failure.code, failure.message.contains("32")), (ErrorCode::Limit, true), "{failure:?}");
+    }
+    // One that is answered, or whose caller went, makes room for one.
+    stage.input(Input::CallerGone { ticket: tickets[0] });
+    let next = stage.ask_as(Caller::Process(waiters[0]), wait(waiters[0]));
+    let refused = stage.ask_as(Caller::Process(waiters[0]), wait(waiters[0]));
+    assert!(stage.answer(next).is_none());
+    assert_eq!(stage.failure(refused).code, ErrorCode::Limit);
+}
+
+#[test]
+fn e7_a_person_has_as_many_waits_as_there_may_be() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    for number in 0..1024 {
+        let ticket = stage.wait_on(&[run], exit(), Quantifier::All, None);
+        assert!(stage.answer(ticket).is_none(), "wait {number}");
+    }
+    let refused = stage.wait_on(&[run], exit(), Quantifier::All, None);
+    assert_eq!(stage.failure(refused).code, ErrorCode::Limit);
 }

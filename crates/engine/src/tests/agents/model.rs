@@ -448,10 +448,9 @@ fn launched(world: World) -> Launched {
     Launched { confirms_prompts: world.reports || world.hooks, ..Launched::default() }
 }
 
-/// Lives many lives in one world; `QD_TEST_SCALE` (25 when left out) makes them more.
+/// Lives many lives in one world.
 fn live(world: World, lives: u64) -> Tally {
-    let scale: u64 = std::env::var("QD_TEST_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(25);
-    let lives = (lives * scale / 25).max(lives);
+    let lives = lives * testkit::census::scale() as u64;
     let mut total = Tally::default();
     for seed in 0..lives {
         let mut model = Model::new(world, seed);

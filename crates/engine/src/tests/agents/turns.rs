@@ -185,6 +185,7 @@ fn an_agent_whose_instructions_are_on_their_way_is_not_at_rest() {
         until: Until::State(vec![AgentState::Idle]),
         quantifier: Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     let idle = scene.stage.ask(Command::Wait(wait));
