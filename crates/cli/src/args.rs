@@ -2,16 +2,18 @@
 //!
 //! Owns global flags and the list of verbs. Refuses meaning: each verb's file says what its arguments do.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use proto::Printable;
 
 use crate::commands::{
-    agents, answer, ask, attach, attention, audit, close, completions, daemon, doctor, explain, grant,
-    grants, hook, inbox, key, kill, logs, man, mcp, pads, paste, ports, presets, ps, read, record, rename,
-    resize, restart, result, resume, revoke, schema, search, select, send, shutdown, skills, spawn, status,
-    tell, timers, trust, wait, whoami,
+    agents, answer, ask, attach, attention, audit, close, completions, daemon, doctor, events, explain,
+    grant, grants, hook, inbox, key, kill, logs, man, mcp, pads, paste, ports, presets, ps, read, record,
+    rename, resize, restart, result, resume, revoke, schema, search, select, send, shutdown, skills, spawn,
+    status, tell, timers, trust, wait, whoami,
 };
 use crate::errors::{self, CliError};
 
@@ -43,6 +45,7 @@ pub(crate) enum Verb {
     Search(search::SearchArgs),
     Wait(wait::WaitArgs),
     Logs(logs::LogsArgs),
+    Events(events::EventsArgs),
     Record(record::RecordArgs),
     Tell(tell::TellArgs),
     Result(result::ResultArgs),
@@ -93,12 +96,18 @@ fn told(error: &clap::Error) -> ExitCode {
     let is_help =
         matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) || error.kind() == bare;
     let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
-    if is_help || !is_json {
-        // A closed output has nobody left to tell.
+    // A closed output has nobody left to tell.
+    if is_help {
         drop(error.print());
-        return if is_help { ExitCode::SUCCESS } else { ExitCode::from(errors::USAGE) };
+        return ExitCode::SUCCESS;
     }
     let text = error.to_string();
+    if !is_json {
+        // What was typed is told back, whatever it is; clap would send it to the terminal as it is.
+        let lines: String = text.lines().map(|line| format!("{}\n", Printable(line))).collect();
+        drop(io::stderr().write_all(lines.as_bytes()));
+        return ExitCode::from(errors::USAGE);
+    }
     let first = text.lines().next().unwrap_or_default();
     let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
     errors::report(&CliError::usage(message), true)

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use client::ClientError;
 use client::paste::PasteError;
+use proto::printable::visible_json;
 use proto::{ErrorCode, Failure, Printable};
 use serde_json::json;
 
@@ -79,7 +80,7 @@ impl CliError {
 
     fn code(&self) -> String {
         match self {
-            Self::Client(ClientError::Unreachable(_)) => "unreachable".to_owned(),
+            Self::Client(ClientError::Unreachable(_) | ClientError::Silent(_)) => "unreachable".to_owned(),
             Self::Client(ClientError::Version { .. }) => "version".to_owned(),
             Self::Client(ClientError::Broken(_)) => "broken".to_owned(),
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => word(failure.code),
@@ -90,7 +91,9 @@ impl CliError {
 
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Client(ClientError::Unreachable(_)) => Some("`qd doctor` finds out why".to_owned()),
+            Self::Client(ClientError::Unreachable(_) | ClientError::Silent(_)) => {
+                Some("`qd doctor` finds out why".to_owned())
+            }
             Self::Client(ClientError::Version { .. }) => Some(
                 "`qd shutdown` ends the other version; processes stay and the next command adopts them"
                     .to_owned(),
@@ -117,7 +120,9 @@ impl CliError {
 
     fn exit(&self) -> u8 {
         match self {
-            Self::Client(ClientError::Unreachable(_) | ClientError::Version { .. }) => UNREACHABLE,
+            Self::Client(
+                ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Version { .. },
+            ) => UNREACHABLE,
             Self::Client(ClientError::Broken(_)) => FAILED,
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => exit_for(failure.code),
             Self::Io(..) => FAILED,
@@ -195,14 +200,18 @@ fn told(error: &CliError, is_json: bool) -> String {
         if let Some(hint) = hint {
             body["hint"] = hint.into();
         }
-        // What a program needs to go on: the revision there is now, the question that waits for a person.
+        // What a program needs to go on: why a spawn failed, the revision there is now, the question that waits for a
+        // person.
+        if let Some(cause) = error.failure().and_then(|failure| failure.cause) {
+            body["cause"] = json!(cause);
+        }
         if let Some(revision) = error.failure().and_then(|failure| failure.revision) {
             body["revision"] = revision.into();
         }
         if let Some(item) = error.failure().and_then(|failure| failure.item) {
             body["item"] = item.into();
         }
-        return format!("{}\n", json!({ "error": body }));
+        return format!("{}\n", visible_json(&json!({ "error": body }).to_string()));
     }
     let hint = hint.map(|hint| format!("hint: {}\n", Printable(&hint))).unwrap_or_default();
     format!("qd: {message}\n{hint}")
@@ -211,6 +220,7 @@ fn told(error: &CliError, is_json: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::error::Cause;
 
     fn failed(code: ErrorCode) -> CliError {
         ClientError::Failed(Failure::new(code, "m")).into()
@@ -272,6 +282,23 @@ mod tests {
         );
         let trust = super::told(&CliError::Own(Failure::new(ErrorCode::NeedsTrust, "m").item(3)), true);
         assert!(trust.contains("\"item\":3") && trust.contains("qd inbox"), "{trust}");
+    }
+
+    #[test]
+    fn t11_the_cause_beneath_a_failed_spawn_is_told() {
+        for (cause, word) in [
+            (Cause::UnsupportedOs, "unsupported_os"),
+            (Cause::NotFound, "not_found"),
+            (Cause::Permission, "permission"),
+        ] {
+            let failure = Failure::new(ErrorCode::SpawnFailed, "m").cause(cause);
+            let told: serde_json::Value =
+                serde_json::from_str(&told(&CliError::Own(failure).hinted("h"), true)).unwrap();
+            assert_eq!(
+                told["error"],
+                json!({"code": "spawn_failed", "message": "m", "hint": "h", "cause": word})
+            );
+        }
     }
 
     #[test]

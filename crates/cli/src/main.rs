@@ -8,7 +8,14 @@ mod output;
 
 use std::process::ExitCode;
 
+use proto::{ErrorCode, Failure};
+
 fn main() -> ExitCode {
+    // Before anything is read: whoever started us may have chosen all of it.
+    if let Err(error) = daemon::refuse_setuid() {
+        let failure = Failure::new(ErrorCode::Denied, error.to_string());
+        return errors::report(&errors::CliError::Own(failure), false);
+    }
     // A holder is started once per run and must neither parse arguments nor load what it never uses.
     if std::env::args_os().nth(1).is_some_and(|verb| verb == "hold") {
         return holder::hold();

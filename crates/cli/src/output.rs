@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use proto::Printable;
+use proto::printable::visible_json;
 use serde::Serialize;
 
 use crate::errors::CliError;
@@ -54,9 +55,9 @@ impl Output {
         self.is_terminal
     }
 
-    /// One line of our own words.
+    /// One line of our own words; what they quote is made safe.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), CliError> {
-        self.bytes(format!("{text}\n").as_bytes())
+        self.bytes(format!("{}\n", Printable(text)).as_bytes())
     }
 
     /// Text of a child, line by line: exact for programs, made safe for a terminal.
@@ -74,11 +75,10 @@ impl Output {
         self.out.write_all(bytes).and_then(|()| self.out.flush()).map_err(CliError::output)
     }
 
-    /// One JSON value on one line.
+    /// One JSON value on one line. It may be drawn: nothing in it drives a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CliError> {
-        let mut text = serde_json::to_vec(value).map_err(|error| CliError::output(error.into()))?;
-        text.push(b'\n');
-        self.bytes(&text)
+        let text = serde_json::to_string(value).map_err(|error| CliError::output(error.into()))?;
+        self.bytes(format!("{}\n", visible_json(&text)).as_bytes())
     }
 
     /// A table with aligned columns.
@@ -209,6 +209,27 @@ mod tests {
     fn colour_changes_no_column() {
         let coloured = sample().draw(true);
         assert!(coloured.contains("\x1b[32mrunning\x1b[0m  cargo"), "{coloured:?}");
+    }
+
+    #[test]
+    fn c7_no_control_of_a_child_is_drawn_by_a_line_or_by_json() {
+        let hostile = "\u{1b}]0;x\u{7}\u{1b}[2J\u{9b}31m\u{7f}\u{85}\u{202e}evil\u{2066}\u{200b}\u{feff}\r";
+        let memory = memory::Memory::default();
+        let mut out = memory.output();
+        out.line(&format!("title {hostile}")).unwrap();
+        out.json(&serde_json::json!({ "title": hostile, hostile: 1 })).unwrap();
+        let drawn = memory.text();
+        let lines: Vec<&str> = drawn.lines().collect();
+        assert_eq!(lines.len(), 2, "{drawn:?}");
+        for line in &lines {
+            assert_eq!(Printable(line).to_text(), *line, "{line:?}");
+        }
+        let value: serde_json::Value = serde_json::from_str(lines[1]).unwrap();
+        assert_eq!(
+            (value["title"].as_str(), &value[hostile]),
+            (Some(hostile), &1.into()),
+            "JSON means the same"
+        );
     }
 
     #[test]

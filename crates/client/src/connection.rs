@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use proto::event::Announcement;
 use proto::frame::{Data, DataKind, Decoder, Frame, data_header};
@@ -17,9 +17,15 @@ use proto::reply::{Answer, ServerLine, Welcome};
 use proto::request::Hello;
 use proto::version::{PROTOCOL, VERSION};
 use proto::{Call, ErrorCode, Notice, Outcome, Reply, Request};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::retry_on_intr;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, sendmsg,
+};
 
+use crate::patience::{GREETING, Patience, TAKING};
 use crate::{ClientError, ready};
 
 /// Bytes asked of the socket at once: one large data frame and its header fit.
@@ -60,7 +66,7 @@ pub struct Connection {
 impl Connection {
     /// Connects to the socket at `path` without saying hello. Only `status` and `shutdown` are sure to be answered.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(path)?;
+        let stream = connect(path)?;
         let peer = rustix::net::sockopt::socket_peercred(&stream)?;
         if peer.uid != rustix::process::getuid() {
             let what = format!("the socket belongs to user {}, not to you", peer.uid.as_raw());
@@ -78,9 +84,19 @@ impl Connection {
 
     /// Says hello: from here on every verb is answered.
     pub fn hello(&mut self) -> Result<Welcome, ClientError> {
+        self.hello_before(Instant::now() + GREETING, None)
+    }
+
+    /// Says hello and gives up at `deadline` or when `bell` rings.
+    pub(crate) fn hello_before(
+        &mut self,
+        deadline: Instant,
+        bell: Option<BorrowedFd<'_>>,
+    ) -> Result<Welcome, ClientError> {
         let token = own_token(&self.runtime);
-        let hello = Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token };
-        match self.call(Request::Hello(hello)) {
+        let hello = Request::Hello(Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token });
+        let patience = Patience { bell, ..Patience::with(&hello).until(deadline) };
+        match self.call_with(hello, patience) {
             Ok(Reply::Welcome(welcome)) if welcome.protocol == PROTOCOL => Ok(welcome),
             Ok(Reply::Welcome(welcome)) => {
                 Err(ClientError::Version { ours: PROTOCOL, theirs: welcome.protocol })
@@ -99,10 +115,24 @@ impl Connection {
         ClientError::Version { ours: PROTOCOL, theirs }
     }
 
-    /// Asks and waits for the answer. What else arrives meanwhile is kept for [`Connection::receive`].
+    /// Asks and waits for the answer, for as long as what is asked for may take. What else arrives meanwhile is kept for
+    /// [`Connection::receive`].
     pub fn call(&mut self, request: Request) -> Result<Reply, ClientError> {
+        let patience = Patience::with(&request);
+        self.call_with(request, patience)
+    }
+
+    /// Asks and waits for the answer with this much patience. A bell ends it as an interruption.
+    pub(crate) fn call_with(
+        &mut self,
+        request: Request,
+        patience: Patience<'_>,
+    ) -> Result<Reply, ClientError> {
         let id = self.send(request)?;
-        self.answer(id)
+        match self.answer_with(id, patience)? {
+            Some(reply) => Ok(reply),
+            None => Err(ClientError::Broken(io::ErrorKind::Interrupted.into())),
+        }
     }
 
     /// Asks without waiting; the answer arrives as [`Incoming::Answer`] with this id, or through
@@ -110,7 +140,7 @@ impl Connection {
     pub fn send(&mut self, request: Request) -> Result<u64, ClientError> {
         let id = self.next_id;
         let line = self.line(request)?;
-        self.stream.write_all(&line).map_err(ClientError::Broken)?;
+        self.stream.write_all(&line).map_err(untaken)?;
         Ok(id)
     }
 
@@ -128,7 +158,7 @@ impl Connection {
         let sent = retry_on_intr(|| sendmsg(&self.stream, &bytes, &mut beside, SendFlags::NOSIGNAL));
         // The descriptor went with the first byte.
         let rest = &line[sent.map_err(broken)?..];
-        self.stream.write_all(rest).map_err(ClientError::Broken)?;
+        self.stream.write_all(rest).map_err(untaken)?;
         Ok(id)
     }
 
@@ -141,24 +171,53 @@ impl Connection {
         Ok(line)
     }
 
-    /// Waits for the answer to the call with this id.
+    /// Waits for the answer to the call with this id, however long it takes.
     pub fn answer(&mut self, id: u64) -> Result<Reply, ClientError> {
+        self.answer_with(id, Patience::default())?.ok_or_else(ClientError::gone)
+    }
+
+    /// Waits for the answer to the call with this id. Nothing when the bell rang first.
+    pub(crate) fn answer_with(
+        &mut self,
+        id: u64,
+        patience: Patience<'_>,
+    ) -> Result<Option<Reply>, ClientError> {
         // Answers come in any order: this one may have come while another was waited for.
         let is_it = |queued: &Incoming| matches!(queued, Incoming::Answer(answer) if answer.id == id);
         if let Some(at) = self.queue.iter().position(is_it)
             && let Some(Incoming::Answer(answer)) = self.queue.remove(at)
         {
-            return outcome(answer.outcome);
+            return outcome(answer.outcome).map(Some);
         }
         loop {
-            match self.next_from_socket()?.ok_or_else(ClientError::gone)? {
-                Incoming::Answer(answer) if answer.id == id || answer.id == 0 => {
-                    return outcome(answer.outcome);
+            match self.decoder.next_frame().map(parse).transpose()? {
+                Some(Incoming::Answer(answer)) if answer.id == id || answer.id == 0 => {
+                    return outcome(answer.outcome).map(Some);
                 }
-                other if self.queue.len() < MAX_QUEUED => self.queue.push_back(other),
-                _ => return Err(ClientError::nonsense("too much arrived before the answer to a call")),
+                Some(other) if self.queue.len() < MAX_QUEUED => self.queue.push_back(other),
+                Some(_) => {
+                    return Err(ClientError::nonsense("too much arrived before the answer to a call"));
+                }
+                None if !self.has_more(patience)? => return Ok(None),
+                None if self.fill().map_err(ClientError::Broken)? == 0 => return Err(ClientError::gone()),
+                None => {}
             }
         }
+    }
+
+    /// Waits until the socket has something to read; false when the bell rang first.
+    fn has_more(&self, patience: Patience<'_>) -> Result<bool, ClientError> {
+        let mut fds = vec![PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN)];
+        fds.extend(patience.bell.map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
+        if patience.deadline.is_none() && patience.bell.is_none() {
+            // The read itself waits.
+            return Ok(true);
+        }
+        let left = patience.deadline.map(|(deadline, _)| deadline.saturating_duration_since(Instant::now()));
+        if ready::wait(&mut fds, left).map_err(broken)? == 0 {
+            return Err(ClientError::Silent(patience.deadline.map_or(Duration::ZERO, |(_, given)| given)));
+        }
+        Ok(fds.get(1).is_none_or(|bell| bell.revents().is_empty()))
     }
 
     /// The next thing the daemon sends; nothing once it has closed the connection.
@@ -211,7 +270,7 @@ impl Connection {
     /// Sends one data frame; an empty one ends a stream.
     pub fn send_data(&mut self, stream: u32, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
         let frame = data_frame(stream, offset, bytes)?;
-        self.stream.write_all(&frame).map_err(ClientError::Broken)
+        self.stream.write_all(&frame).map_err(untaken)
     }
 
     /// A handle to the daemon's own process, whose readiness is its end. Taken while the connection lives, so the pid
@@ -234,6 +293,25 @@ impl Connection {
                 return Ok(None);
             }
         }
+    }
+}
+
+/// Connects, and waits for a daemon that has no room for another connection only for as long as for a greeting.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(GREETING))?;
+    retry_on_intr(|| rustix::net::connect(&socket, &address))?;
+    set_socket_timeout(&socket, Timeout::Send, Some(TAKING))?;
+    Ok(UnixStream::from(socket))
+}
+
+/// A write that failed. A daemon that takes nothing is not gone, and what it was sent may be cut off in the middle.
+fn untaken(error: io::Error) -> ClientError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => ClientError::Silent(TAKING),
+        _ => ClientError::Broken(error),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use proto::Request;
 use proto::crew::{
-    Asked, AuditPage, GrantView, Identity, PadOutcome, PortView, PresetList, TimerView, TrustView,
+    Asked, AuditPage, GrantView, Identity, Listening, PadOutcome, PresetList, TimerView, TrustView,
 };
 use proto::request::{
     Ask, Attention, Audit, ChangeTimer, Distrust, Grant, Nothing, Pad, Ports, Presets, Revoke, Select,
@@ -20,7 +20,7 @@ impl Connection {
     verb!("Reads and writes scratchpads.", pad(Pad) => Pad, Pad(PadOutcome));
     verb!("Asks the person something.", ask(Ask) => Ask, Asked(Asked));
     verb!("Says that the person should look.", attention(Attention) => Attention, Asked(Asked));
-    verb!("Which ports a process listens on.", ports(Ports) => Ports, Ports(Vec<PortView>));
+    verb!("Which ports a process listens on.", ports(Ports) => Ports, Ports(Listening));
     verb!("Gives a process a right beyond the tree.", grant(Grant) => Grant, Granted(GrantView));
     verb!("Which presets a project has.", presets(Presets) => Presets, Presets(PresetList));
     verb!("Lets agents start something without asking.", trust(Trust) => Trust, Trust(TrustView));

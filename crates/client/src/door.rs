@@ -5,7 +5,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -69,8 +69,7 @@ impl Door {
     /// Connects without hello and never starts anybody: for `status` and `shutdown`, which any version answers.
     pub fn knock(&self) -> Result<Connection, ClientError> {
         let socket = self.places.socket();
-        Connection::open(&socket)
-            .map_err(|error| ClientError::Unreachable(format!("{}: {error}", socket.display())))
+        Connection::open(&socket).map_err(|error| self.unreachable(&error))
     }
 
     /// Connects and says hello, starting a daemon first when nobody listens and this door may.
@@ -80,9 +79,18 @@ impl Door {
 
     /// Like [`Door::connect`], giving up at `deadline`.
     pub fn connect_before(&mut self, deadline: Instant) -> Result<Connection, ClientError> {
+        self.connect_unless(deadline, None)
+    }
+
+    /// The same, giving up also when `bell` rings while a daemon is greeted.
+    pub(crate) fn connect_unless(
+        &mut self,
+        deadline: Instant,
+        bell: Option<BorrowedFd<'_>>,
+    ) -> Result<Connection, ClientError> {
         for _ in 1..MAX_STARTS {
             let mut connection = self.open_or_start(deadline)?;
-            match connection.hello() {
+            match connection.hello_before(deadline, bell) {
                 // A daemon killed while it was starting a holder: the holder, not yet executed, kept its listening socket
                 // open for a moment longer. Nothing but hello was asked, so asking again is safe.
                 Err(ClientError::Broken(error)) if has_closed(&error) => {}
@@ -90,7 +98,7 @@ impl Door {
             }
         }
         let mut connection = self.open_or_start(deadline)?;
-        connection.hello()?;
+        connection.hello_before(deadline, bell)?;
         Ok(connection)
     }
 
@@ -100,10 +108,14 @@ impl Door {
             match (Connection::open(&socket), self.exe.clone()) {
                 (Ok(connection), _) => return Ok(connection),
                 (Err(error), Some(exe)) if nobody_listens(&error) => self.start(&exe, deadline)?,
-                (Err(_), _) => break,
+                (Err(error), _) => return Err(self.unreachable(&error)),
             }
         }
         self.knock()
+    }
+
+    fn unreachable(&self, error: &io::Error) -> ClientError {
+        ClientError::Unreachable(format!("{}: {error}", self.places.socket().display()))
     }
 
     fn start(&mut self, exe: &Path, deadline: Instant) -> Result<(), ClientError> {

@@ -1,8 +1,9 @@
 //! How talking to the daemon fails, by what the caller can do about it.
 //!
-//! Owns the four ways. Refuses exit codes and hints for people: those are the face's.
+//! Owns the five ways. Refuses exit codes and hints for people: those are the face's.
 
 use std::io;
+use std::time::Duration;
 
 use proto::Failure;
 
@@ -12,6 +13,9 @@ pub enum ClientError {
     /// Nobody listens and nobody could be started.
     #[error("the daemon cannot be reached: {0}")]
     Unreachable(String),
+    /// Somebody listens and does not answer; what was asked may or may not happen yet.
+    #[error("the daemon has not answered for {:.0} s: it is stopped or stuck", .0.as_secs_f64())]
+    Silent(Duration),
     /// Somebody listens and speaks another protocol; only `status` and `shutdown` work with it.
     #[error("the daemon speaks protocol {theirs}, this qd speaks {ours}")]
     Version {

@@ -100,6 +100,8 @@ impl Connection {
     pub fn shutdown(&mut self, arguments: Shutdown, deadline: Instant) -> Result<bool, ClientError> {
         // The connection ends before the process does: its end proves nothing about locks and sockets.
         let process = self.daemon_process().map_err(ClientError::Broken)?;
+        // Ending everything takes its time; one that does not even say how it is will not end anything.
+        self.status()?;
         self.done("shutdown", Request::Shutdown(arguments))?;
         ready::readable_before(process.as_fd(), deadline).map_err(broken)
     }

@@ -15,7 +15,7 @@ pub(crate) struct ToolFailure {
     message: String,
     hint: Option<String>,
     field: Option<String>,
-    /// What else a program can act on: `request_id`, `current_revision`, `item`.
+    /// What else a program can act on: `request_id`, `cause`, `current_revision`, `item`.
     more: Vec<(&'static str, Value)>,
 }
 
@@ -54,7 +54,9 @@ impl ToolFailure {
             (None, None) => Self::new(code, failure.message.clone()),
         };
         let facts = [("current_revision", failure.revision), ("item", failure.item)];
-        told.more = facts.into_iter().filter_map(|(name, fact)| Some((name, json!(fact?)))).collect();
+        let cause = failure.cause.map(|cause| ("cause", json!(cause)));
+        let facts = facts.into_iter().filter_map(|(name, fact)| Some((name, json!(fact?))));
+        told.more = cause.into_iter().chain(facts).collect();
         // The daemon's own hints name verbs of the command line, which an agent does not have.
         match next_step(failure, told.field.as_deref()) {
             Some(hint) => told.hint(hint),
@@ -180,6 +182,7 @@ fn taken(failure: &Failure, field: Option<&str>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::error::Cause;
 
     #[test]
     fn the_daemons_field_becomes_the_tools_field() {
@@ -217,6 +220,16 @@ mod tests {
         let told = ToolFailure::refusal(&asked, &[("argv", "argv")]).to_json();
         assert_eq!((&told["error"]["code"], &told["error"]["item"]), (&json!("needs_trust"), &json!(4)));
         assert!(told["error"].get("field").is_none(), "no argument is to blame: {told}");
+    }
+
+    #[test]
+    fn t11_the_cause_beneath_a_failed_spawn_is_told() {
+        let failed = Failure::new(ErrorCode::SpawnFailed, "no such program").cause(Cause::NotFound);
+        let told = ToolFailure::refusal(&failed, &[("argv", "argv")]).to_json();
+        assert_eq!(
+            (&told["error"]["code"], &told["error"]["cause"]),
+            (&json!("spawn_failed"), &json!("not_found"))
+        );
     }
 
     #[test]

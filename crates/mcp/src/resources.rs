@@ -165,6 +165,7 @@ async fn text(link: &Link, id: &str, mode: ReadMode, uri: &str) -> Result<Resour
         target: Target(id.to_owned()),
         mode,
         since: None,
+        until: None,
         limit: Some(LIMIT),
         join: mode != ReadMode::Screen,
     };

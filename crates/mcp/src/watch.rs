@@ -118,6 +118,7 @@ async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64>
         until: Until::Pattern(".".to_owned()),
         quantifier: Quantifier::All,
         since: offset,
+        since_version: None,
         timeout_ms: u64::try_from(PRINTED.as_millis()).ok(),
     };
     loop {

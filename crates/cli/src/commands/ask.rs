@@ -59,6 +59,7 @@ fn answer(connection: &mut Connection, own: Target, item: u64, timeout_ms: u64) 
         until: Until::Item(item),
         quantifier: Default::default(),
         since: None,
+        since_version: None,
         timeout_ms: Some(timeout_ms),
     };
     match connection.wait(wait) {

@@ -11,6 +11,9 @@ use proto::{ErrorCode, Failure, Printable};
 use crate::context::Context;
 use crate::errors::CliError;
 
+/// Why a viewing ends when the run is gone and nobody can say how it ended.
+const LOST: &str = "lost";
+
 /// Show a process full-screen and type into it
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
@@ -52,7 +55,7 @@ enum Policy {
     Owner,
     /// It stays as it is
     Fixed,
-    /// The smallest of all viewers
+    /// The smallest of all viewers that may type
     Smallest,
 }
 
@@ -126,6 +129,9 @@ fn last_words(outcome: &Outcome) -> Option<String> {
         Left::Ended(reason) if reason == "taken_over" => {
             Some(format!("{name} was taken over by another viewer"))
         }
+        Left::Ended(reason) if reason == LOST => {
+            Some(format!("{name} was lost: nobody can say how it ended"))
+        }
         Left::Ended(reason) => Some(format!("{name}: {}", Printable(reason))),
         Left::HungUp | Left::Signalled(_) => None,
     }
@@ -135,6 +141,7 @@ fn exit_code(left: &Left) -> u8 {
     match left {
         Left::Exited(exit) => exit.shell_code(),
         Left::Signalled(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        Left::Ended(reason) if reason == LOST => 1,
         Left::Detached | Left::HungUp | Left::Ended(_) => 0,
     }
 }
@@ -151,5 +158,18 @@ mod tests {
         assert_eq!(exit_code(&exit(None, Some(9))), 137);
         assert_eq!(exit_code(&Left::Detached), 0);
         assert_eq!(exit_code(&Left::Signalled(15)), 143);
+        for (reason, code) in
+            [("lost", 1), ("closed", 0), ("taken_over", 0), ("restarted", 0), ("shutdown", 0)]
+        {
+            assert_eq!(exit_code(&Left::Ended(reason.to_owned())), code, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_lost_run_is_called_lost() {
+        let outcome = |reason: &str| Outcome { name: "x".to_owned(), left: Left::Ended(reason.to_owned()) };
+        let words = last_words(&outcome("lost")).unwrap();
+        assert!(words.starts_with("x was lost"), "{words}");
+        assert_eq!(last_words(&outcome("closed")).unwrap(), "x: closed");
     }
 }

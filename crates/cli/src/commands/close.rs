@@ -16,7 +16,7 @@ pub(crate) struct CloseArgs {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 
-    /// Leave running what an ended process put in the background
+    /// End the child alone and leave running what it put in the background
     #[arg(long)]
     keep_background: bool,
 }

@@ -146,6 +146,15 @@ fn reach(places: &Places) -> (Check, Option<Connection>) {
                 format!("not running, its socket is left over ({why}); the next command replaces it");
             (Check::new(name, Health::Warn, detail), None)
         }
+        Err(error @ ClientError::Silent(_)) => {
+            let pid = fs::read_to_string(places.lock()).unwrap_or_default();
+            let hint = format!(
+                "if it was stopped, `kill -CONT {0}` wakes it; `kill -9 {0}` ends it, and the next command starts another: \
+                 processes stay",
+                Printable(pid.trim())
+            );
+            (Check::new(name, Health::Fail, error.to_string()).hint(hint), None)
+        }
         Err(error) => (Check::new(name, Health::Fail, error.to_string()), None),
     }
 }
@@ -212,8 +221,11 @@ fn kernel() -> Check {
     if rustix::fs::memfd_create("qd-doctor", rustix::fs::MemfdFlags::CLOEXEC).is_err() {
         missing.push("memfd_create (3.17)");
     }
+    if !holder::can_close_at_exec() {
+        missing.push("close_range with CLOSE_RANGE_CLOEXEC (5.11)");
+    }
     if missing.is_empty() {
-        return Check::new("kernel", Health::Ok, format!("{release}: pidfd, memfd"));
+        return Check::new("kernel", Health::Ok, format!("{release}: pidfd, memfd, close_range"));
     }
     Check::new("kernel", Health::Fail, format!("{release} lacks {}", missing.join(", ")))
 }

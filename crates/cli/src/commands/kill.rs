@@ -54,7 +54,7 @@ pub(crate) struct KillArgs {
     #[arg(long, value_parser = signal)]
     signal: Option<i32>,
 
-    /// How many seconds it may take to end by itself; otherwise 0.5
+    /// How many seconds it may take to end by itself, 2 at most; otherwise 0.5
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds, conflicts_with = "signal")]
     grace: Option<u64>,
 }

@@ -12,6 +12,7 @@ pub(crate) mod close;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
+pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod grant;
 pub(crate) mod grants;
@@ -71,6 +72,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Search(args) => args.run(context),
         Verb::Wait(args) => args.run(context),
         Verb::Logs(args) => args.run(context),
+        Verb::Events(args) => args.run(context),
         Verb::Record(args) => args.run(context),
         Verb::Tell(args) => args.run(context),
         Verb::Result(args) => args.run(context),

@@ -1,17 +1,17 @@
-//! `qd ports`: which ports a process listens on. Owns the columns; refuses looking itself.
+//! `qd ports`: which ports a process listens on, and which web addresses it has shown. Owns the columns; refuses looking
+//! itself.
 
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::Printable;
-use proto::crew::PortView;
+use proto::crew::{Listening, PortView};
 use proto::request::{Ports, Target};
 
 use crate::context::Context;
 use crate::errors::CliError;
-use crate::output::{Style, Table};
+use crate::output::{Output, Style, Table};
 
-/// List the ports that a process and everything it started listen on
+/// List the ports that a process and everything it started listen on, and the web addresses it has shown
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
     /// Its name or id
@@ -20,13 +20,18 @@ pub(crate) struct PortsArgs {
 
 impl PortsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let ports = context.connect()?.ports(Ports { target: Target(self.name.clone()) })?;
-        context.print(&ports, |ports, out| match ports.is_empty() {
-            true => out.line(&format!("{} listens on no port", Printable(&self.name))),
-            false => out.table(&table(ports)),
-        })?;
+        let found = context.connect()?.ports(Ports { target: Target(self.name.clone()) })?;
+        context.print(&found, |found, out| tell(&self.name, found, out))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn tell(name: &str, found: &Listening, out: &mut Output) -> Result<(), CliError> {
+    match found.ports.is_empty() {
+        true => out.line(&format!("{name} listens on no port"))?,
+        false => out.table(&table(&found.ports))?,
+    }
+    found.urls.iter().try_for_each(|url| out.line(&format!("shown: {url}")))
 }
 
 fn table(ports: &[PortView]) -> Table {
@@ -52,8 +57,10 @@ mod tests {
     fn a_program_cannot_draw_on_the_list() {
         let port = PortView { port: 80, address: "::".into(), pid: 7, program: "x\u{1b}[2J".into() };
         let memory = Memory::default();
-        memory.output().table(&table(&[port])).unwrap();
-        let expected = "PORT  ADDRESS  PID  PROGRAM\n80    ::       7    x\\u{1b}[2J\n";
+        let found = Listening { ports: vec![port], urls: vec!["http://x/\u{9b}2J".into()] };
+        tell("web", &found, &mut memory.output()).unwrap();
+        let expected =
+            "PORT  ADDRESS  PID  PROGRAM\n80    ::       7    x\\u{1b}[2J\nshown: http://x/\\u{9b}2J\n";
         assert_eq!(memory.text(), expected);
     }
 }

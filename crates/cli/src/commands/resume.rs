@@ -28,10 +28,13 @@ impl ResumeArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let request = Resume { target: Target(self.name), session: self.session };
         let spawned = context.connect()?.resume(request)?;
-        if self.attach && !context.json {
-            return attach::attach_to(context, Target(spawned.id.to_string()));
+        if !self.attach || context.json {
+            context.print(&spawned, spawn::tell)?;
         }
-        context.print(&spawned, spawn::tell)?;
-        Ok(ExitCode::SUCCESS)
+        if self.attach {
+            attach::attach_to(context, Target(spawned.id.to_string()))
+        } else {
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }

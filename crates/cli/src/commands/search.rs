@@ -21,18 +21,27 @@ pub(crate) struct SearchArgs {
     /// At most this many matches; otherwise 100
     #[arg(long)]
     limit: Option<u32>,
+
+    /// At most this many bytes of lines; otherwise 12000, and never more than 65536
+    #[arg(long)]
+    bytes: Option<u32>,
 }
 
 impl SearchArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let Self { name, pattern, limit } = self;
-        let found = context.connect()?.search(Search { target: Target(name), pattern, limit })?;
+        let Self { name, pattern, limit, bytes } = self;
+        let found = context.connect()?.search(Search { target: Target(name), pattern, limit, bytes })?;
         context.print(&found, |found, out| {
             for one in &found.matches {
-                out.text(&format!("{}: {}", one.line, one.text))?;
+                let (before, after) = (dots(one.skipped > 0), dots(one.cut));
+                out.text(&format!("{}: {before}{}{after}", one.line, one.text))?;
             }
-            if found.truncated { out.line("… more; raise --limit") } else { Ok(()) }
+            if found.truncated { out.line("… more; raise --limit or --bytes") } else { Ok(()) }
         })?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn dots(is_cut: bool) -> &'static str {
+    if is_cut { "…" } else { "" }
 }

@@ -46,8 +46,8 @@ enum TimersVerb {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("when").required(true))]
 struct SetArgs {
-    /// After this many seconds
-    #[arg(long, group = "when", value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true)]
+    /// After this many seconds, more than 0
+    #[arg(long, group = "when", value_name = "SECS", value_parser = delay, allow_negative_numbers = true)]
     after: Option<u64>,
 
     /// When one of these comes to rest from now on: P,P…, or the flag again
@@ -76,6 +76,14 @@ struct SetArgs {
 
     /// What the agent is told; - reads it from stdin
     body: String,
+}
+
+/// Seconds as milliseconds, at least one: a timer that is over at once wakes nobody.
+fn delay(text: &str) -> Result<u64, String> {
+    match super::send::seconds(text) {
+        Ok(0) | Err(_) => Err("seconds above 0, such as 90 or 0.5".to_owned()),
+        Ok(ms) => Ok(ms),
+    }
 }
 
 impl TimersArgs {

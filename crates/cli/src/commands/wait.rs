@@ -63,6 +63,10 @@ pub(crate) struct WaitArgs {
     #[arg(long, value_name = "OFFSET")]
     since: Option<u64>,
 
+    /// For a pattern in one process: look at what came after the screen had this version, as `qd read` told it
+    #[arg(long, value_name = "VERSION", conflicts_with = "since", requires = "pattern")]
+    since_version: Option<u64>,
+
     /// Give up after this many seconds, with exit code 5
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
     timeout: Option<u64>,
@@ -95,6 +99,7 @@ impl WaitArgs {
             until,
             quantifier: if self.any { Quantifier::Any } else { Quantifier::All },
             since: self.since,
+            since_version: self.since_version,
             timeout_ms: self.timeout,
         })
     }

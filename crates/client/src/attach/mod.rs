@@ -22,8 +22,8 @@ mod signals;
 
 use std::os::fd::BorrowedFd;
 
+use proto::Exit;
 use proto::request::{SizePolicy, Target};
-use proto::{Exit, Name};
 
 pub use proto::terminal::{BadDetachKeys, Clipboard, DetachKeys, Filter};
 pub use terminal::Terminal;
@@ -83,8 +83,8 @@ pub enum Left {
 /// How an attachment went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The process's name.
-    pub name: Name,
+    /// The process's name; before the daemon has told it, what was asked for.
+    pub name: String,
     /// Why it is over.
     pub left: Left,
 }

@@ -7,16 +7,18 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use proto::ErrorCode;
 use proto::frame::DataKind;
 use proto::request::{Attach, SizeWish, Target};
 use proto::terminal::{BELL, Wish};
+use proto::{ErrorCode, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 
 use super::Left;
 use super::passing::Keeper;
 use super::session::{RETURN_DEADLINE, Session, TYPED_AT_ONCE, attach_request, is_passing};
 use crate::connection::broken;
+use crate::patience::Patience;
+use crate::verbs::unexpected;
 use crate::{ClientError, ready};
 
 /// Between two attempts to reach a daemon; keys and signals are heard meanwhile.
@@ -50,11 +52,18 @@ impl Session<'_> {
     }
 
     fn attach_again(&mut self, deadline: Instant) -> Result<Option<Left>, ClientError> {
-        let mut connection = self.door.connect_before(deadline)?;
+        // A signal ends the attempt: the pause after it heeds it.
+        let bell = self.signals.as_fd();
+        let mut connection = self.door.connect_unless(deadline, Some(bell))?;
         let size = self.terminal.size().map_or_else(SizeWish::default, SizeWish::from);
         let target = Target(self.attached.id.to_string());
         let request = Attach { take_over: false, ..attach_request(self.options, target, size) };
-        self.attached = connection.attach(request)?;
+        let request = Request::Attach(request);
+        let patience = Patience::with(&request).until(deadline).listening(bell);
+        self.attached = match connection.call_with(request, patience)? {
+            Reply::Attached(attached) => attached,
+            other => return Err(unexpected("attach", &other)),
+        };
         self.stream = self.attached.stream;
         self.connection = connection;
         self.offer_terminal()?;
@@ -113,6 +122,6 @@ fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::Version { .. } => true,
         ClientError::Failed(failure) => failure.code != ErrorCode::ShuttingDown,
-        ClientError::Unreachable(_) | ClientError::Broken(_) => false,
+        ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Broken(_) => false,
     }
 }

@@ -11,13 +11,15 @@ use proto::frame::DataKind;
 use proto::reply::Attached;
 use proto::request::{Attach, Nothing, SizeWish, Target, View};
 use proto::terminal::{BELL, CANCEL, KeyWatch, Wish};
-use proto::{Exit, Notice, Request};
+use proto::{Exit, Notice, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 
 use super::passing::Keeper;
 use super::signals::Signals;
 use super::{Filter, Left, Options, Outcome, Terminal};
 use crate::connection::{broken, data_frame};
+use crate::patience::Patience;
+use crate::verbs::unexpected;
 use crate::{ClientError, Connection, Door, Incoming, ready};
 
 /// How long a daemon that died may take to come back.
@@ -34,14 +36,20 @@ pub(super) fn run(
     input: BorrowedFd<'_>,
     output: BorrowedFd<'_>,
 ) -> Result<Outcome, ClientError> {
-    let signals = Signals::register().map_err(ClientError::Broken)?;
-    // Connecting may start a daemon and take its time: until then the terminal's own keys end this program.
+    // Connecting may start a daemon and take its time: until then every signal ends this program as usual.
     let mut connection = door.connect()?;
+    let mut signals = Signals::register().map_err(ClientError::Broken)?;
     // Raw before the answer: a detach key typed at the first glimpse of the screen must not be a signal.
     let terminal = Terminal::enter(input, output).map_err(ClientError::Broken)?;
     let size = terminal.size().map_or_else(SizeWish::default, SizeWish::from);
-    let attached = connection.attach(attach_request(options, options.target.clone(), size))?;
-    let name = attached.name.clone();
+    let request = Request::Attach(attach_request(options, options.target.clone(), size));
+    let (attached, is_resized) = match begin(&mut connection, &mut signals, &terminal, request)? {
+        Begun::Attached(attached, is_resized) => (*attached, is_resized),
+        Begun::Signalled(signal) => {
+            return Ok(Outcome { name: options.target.0.clone(), left: Left::Signalled(signal) });
+        }
+    };
+    let name = attached.name.to_string();
     let drawing = terminal.room();
     let mut session = Session {
         door,
@@ -59,9 +67,47 @@ pub(super) fn run(
         last_kind: None,
         keeper: Keeper::Us,
     };
+    if is_resized {
+        session.tell_size()?;
+    }
     let left = session.run_until_left();
     session.take_terminal_back();
     Ok(Outcome { name, left: left? })
+}
+
+/// What came of asking to attach.
+enum Begun {
+    /// The answer, and whether the terminal has changed its size since it was asked.
+    Attached(Box<Attached>, bool),
+    /// This signal ends the client.
+    Signalled(i32),
+}
+
+/// Asks to attach and waits for the answer while signals are heard: the terminal is raw, and a daemon may be stopped.
+fn begin(
+    connection: &mut Connection,
+    signals: &mut Signals,
+    terminal: &Terminal,
+    request: Request,
+) -> Result<Begun, ClientError> {
+    let patience = Patience::with(&request);
+    let id = connection.send(request)?;
+    let mut is_resized = false;
+    loop {
+        match connection.answer_with(id, patience.listening(signals.as_fd()))? {
+            Some(Reply::Attached(attached)) => return Ok(Begun::Attached(Box::new(attached), is_resized)),
+            Some(other) => return Err(unexpected("attach", &other)),
+            None => {}
+        }
+        let asked = signals.take();
+        if let Some(signal) = asked.end {
+            return Ok(Begun::Signalled(signal));
+        }
+        if asked.continued {
+            terminal.make_raw().map_err(ClientError::Broken)?;
+        }
+        is_resized |= asked.resized;
+    }
 }
 
 pub(super) fn attach_request(options: &Options, target: Target, size: SizeWish) -> Attach {

@@ -143,6 +143,7 @@ async fn waiting(bench: &Bench, item: u64) -> Result<Waiting, ToolFailure> {
         until: Until::Item(item),
         quantifier: Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     let base = Map::from_iter([("item".to_owned(), json!(item))]);

@@ -110,6 +110,7 @@ fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result
         until: Until::Silence(SETTLED_MS.min(most_ms)),
         quantifier: proto::request::Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: Some(most_ms),
     };
     match connection.wait(wait) {
@@ -122,6 +123,7 @@ fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result
         target: target.clone(),
         mode: ReadMode::Screen,
         since: None,
+        until: None,
         limit: Some(SCREEN),
         join: false,
     };

@@ -22,7 +22,10 @@ use crate::views::{self, put};
 /// Most entries of anything else in an answer.
 const MAX_TOLD: usize = 40;
 /// Most ports in an answer.
-const MAX_PORTS: usize = 100;
+const MAX_PORTS: usize = 60;
+/// Most web addresses in an answer, and the longest: half of one would lead elsewhere.
+const MAX_URLS: usize = 20;
+const LONGEST_URL: usize = 200;
 
 pub(super) const TOOLS: &[Tool] = &[
     Tool {
@@ -65,9 +68,9 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "get_process_ports",
         title: "Ports",
-        says: "The ports that a process and what it started listen on.",
+        says: "The ports that a process and what it started listen on, and the web addresses it has shown.",
         fields: &[PROCESS],
-        gives: "ports: [object], truncated?: boolean",
+        gives: "ports: [object], urls: [string], truncated?: boolean",
         effect: Effect::Reads,
         is_core: false,
         run: |bench, arguments| Box::pin(ports(bench, arguments)),
@@ -207,9 +210,12 @@ async fn ports(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFail
             "program": views::shortened(&port.program, 64),
         })
     };
-    let ports: Vec<Value> = found.iter().take(MAX_PORTS).map(told).collect();
+    let ports: Vec<Value> = found.ports.iter().take(MAX_PORTS).map(told).collect();
     let mut answer = Map::from_iter([("ports".to_owned(), json!(ports))]);
-    if found.len() > MAX_PORTS {
+    let urls: Vec<&String> =
+        found.urls.iter().filter(|url| url.len() <= LONGEST_URL).take(MAX_URLS).collect();
+    answer.insert("urls".to_owned(), json!(urls));
+    if found.ports.len() > MAX_PORTS || found.urls.len() > urls.len() {
         put(&mut answer, "truncated", json!(true));
     }
     Ok(Value::Object(answer).into())

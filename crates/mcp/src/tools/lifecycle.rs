@@ -176,6 +176,7 @@ async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, To
         until: Until::Turn(1),
         quantifier: proto::request::Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     Ok(Outcome::Waiting(Box::new(Waiting {

@@ -25,8 +25,10 @@ const MAX_LIMIT: i64 = 16_000;
 const MAX_RAW: i64 = 3_600;
 /// Most matches.
 const MAX_MATCHES: i64 = 200;
-/// Longest line of a match, in characters.
-const MATCH_LINE: usize = 300;
+/// Least text that may be asked for: the longest character.
+const MIN_LIMIT: i64 = 4;
+/// Bytes of lines that matches may have: quotes and backslashes take two characters in JSON.
+const MATCH_BYTES: u32 = 12_000;
 
 const SINCE: &str = "Continue from here: the offset of an answer before.";
 
@@ -40,10 +42,12 @@ pub(super) const TOOLS: &[Tool] = &[
             PROCESS,
             may("mode", Shape::OneOf(&["screen", "stream", "history"]), "Default: screen."),
             may("since", Shape::Integer(0, i64::MAX), SINCE),
-            may("limit", Shape::Integer(1, MAX_LIMIT), "Bytes of text; default 12000."),
+            may("until", Shape::Integer(0, i64::MAX), "End before this offset (stream) or line (history)."),
+            may("limit", Shape::Integer(MIN_LIMIT, MAX_LIMIT), "Bytes of text; default 12000."),
         ],
         gives: "text: string, offset: integer, version: integer, missed?: integer, truncated?: boolean, \
-                title?: string, cursor?: object, alternate?: boolean",
+                title?: string, cursor?: object, alternate?: boolean, first_line?: integer, \
+                cut?: integer",
         effect: Effect::Reads,
         is_core: true,
         run: |bench, arguments| Box::pin(read(bench, arguments)),
@@ -84,8 +88,10 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
         Some("history") => ReadMode::History,
         _ => ReadMode::Screen,
     };
-    if mode == ReadMode::Screen && arguments.has("since") {
-        return Err(ToolFailure::invalid("since", "a screen is only now; use mode stream or history"));
+    for field in ["since", "until"] {
+        if mode == ReadMode::Screen && arguments.has(field) {
+            return Err(ToolFailure::invalid(field, "a screen is only now; use mode stream or history"));
+        }
     }
     let mut limit = arguments.integer("limit").unwrap_or(DEFAULT_LIMIT);
     loop {
@@ -93,14 +99,16 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
             target: arguments.required("process").into(),
             mode,
             since: arguments.count("since"),
+            until: arguments.count("until"),
             limit: u32::try_from(limit).ok(),
             join: mode != ReadMode::Screen,
         };
         let text =
             bench.ask(Manner::QUESTION, TARGET, move |connection| connection.read(wish.clone())).await?;
         let answer = Value::Object(told(text));
-        // Quotes and backslashes take two characters in JSON: such a text is asked for again, shorter.
-        if answer.to_string().len() <= MAX_ANSWER || limit < 64 {
+        // Quotes and backslashes take two characters in JSON: such a text is asked for again, shorter. The daemon keeps
+        // the limit, so that a short one always fits.
+        if answer.to_string().len() <= MAX_ANSWER || limit <= 2 * MIN_LIMIT {
             return Ok(answer.into());
         }
         limit /= 2;
@@ -119,6 +127,10 @@ fn told(text: Text) -> Map<String, Value> {
     if text.truncated {
         put(&mut answer, "truncated", json!(true));
     }
+    if text.cut > 0 {
+        put(&mut answer, "cut", json!(text.cut));
+    }
+    put(&mut answer, "first_line", json!(text.first_line));
     if text.mode == ReadMode::Screen {
         put(&mut answer, "cursor", json!(text.cursor));
         put(&mut answer, "alternate", json!(text.alternate));
@@ -196,13 +208,14 @@ async fn search(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
         target: arguments.required("process").into(),
         pattern: arguments.required("pattern").to_owned(),
         limit: u32::try_from(arguments.integer("limit").unwrap_or(50)).ok(),
+        bytes: Some(MATCH_BYTES),
     };
     let fields = &[("target", "process"), ("pattern", "pattern"), ("limit", "limit")];
     let found =
         bench.ask(Manner::QUESTION, fields, move |connection| connection.search(wish.clone())).await?;
     let (mut matches, mut size, mut is_cut) = (Vec::new(), 0, found.truncated);
     for hit in found.matches {
-        let row = json!({"line": hit.line, "text": shortened(&hit.text, MATCH_LINE)});
+        let row = json!({"line": hit.line, "text": hit.text});
         size += row.to_string().len() + 1;
         if size > MAX_ANSWER - 100 {
             is_cut = true;

@@ -192,6 +192,7 @@ async fn wait(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
         until: Until::Timer(timer),
         quantifier: Quantifier::All,
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     Ok(Outcome::Waiting(Box::new(Waiting {

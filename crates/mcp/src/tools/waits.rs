@@ -88,6 +88,7 @@ async fn state(_bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
         until,
         quantifier: if arguments.text("mode") == Some("any") { Quantifier::Any } else { Quantifier::All },
         since: None,
+        since_version: None,
         timeout_ms: None,
     };
     Ok(waiting(wait, arguments, told, STATE_FIELDS))
@@ -107,6 +108,7 @@ async fn pattern(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFa
         until: Until::Pattern(pattern),
         quantifier: Quantifier::All,
         since: Some(since),
+        since_version: None,
         timeout_ms: None,
     };
     Ok(waiting(wait, arguments, told, PATTERN_FIELDS))

@@ -2,15 +2,24 @@
 
 mod crew;
 
+use clap::CommandFactory;
 use proto::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
+use proto::event::Announcement;
+use proto::modes::ModesView;
 use proto::reply::{
-    CursorView, DaemonStatus, Ended, Match, Matches, Satisfied, Spawned, Text, Waited, Wrote,
+    CursorView, DaemonStatus, Ended, ManifestChecked, Match, Matches, SampleTaken, Satisfied, Spawned,
+    Subscribed, Text, Waited, Wrote,
 };
 use proto::request::ReadMode;
 use proto::{Exit, ExitReason, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
 use serde_json::{Value, json};
 
 use super::SCHEMA;
+use crate::args::Cli;
+
+/// Verbs whose output is a screen, a recording, a protocol or a text of its own, with --json and without.
+const WITHOUT_JSON: &[&str] =
+    &["attach", "record", "completions", "man", "schema", "mcp", "hook", "daemon", "help"];
 
 fn schema() -> Value {
     serde_json::from_str(SCHEMA).expect("the schema is JSON")
@@ -101,6 +110,9 @@ fn agent_samples() -> Vec<(&'static str, Value)> {
         ("inbox", printed::<Vec<InboxItem>>(json!([item]))),
         ("explain", printed::<Explanation>(explanation)),
         ("agents", printed::<Vec<AgentOffer>>(json!([offer]))),
+        ("agents_check", printed::<ManifestChecked>(json!({"faults": [{"line": 1, "reason": "r"}]}))),
+        ("agents_record", printed::<SampleTaken>(json!({"file": "f", "text": "t", "masked": 1}))),
+        ("skills_install", json!({"written": ["f"]})),
     ]
 }
 
@@ -118,6 +130,9 @@ fn samples() -> Vec<(&'static str, Value)> {
         truncated: false,
         alternate: false,
         title: String::new(),
+        first_line: Some(1),
+        cut: 1,
+        modes: Some(ModesView::default()),
     };
     let spawned = Spawned {
         id: id(),
@@ -135,8 +150,10 @@ fn samples() -> Vec<(&'static str, Value)> {
         state: None,
         offset: 1,
     };
-    let matches =
-        Matches { matches: vec![Match { line: 1, start: 0, end: 1, text: "x".into() }], truncated: false };
+    let matches = Matches {
+        matches: vec![Match { line: 1, start: 0, end: 1, text: "x".into(), skipped: 1, cut: true }],
+        truncated: false,
+    };
     let status = DaemonStatus {
         running: true,
         pid: 1,
@@ -160,10 +177,72 @@ fn samples() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// One event of each kind.
+fn event_samples() -> Vec<(&'static str, Value)> {
+    let receipt = json!({"mail": 1, "to": id(), "status": "submitted", "turn": 3});
+    let item = json!({"item": 1, "id": id(), "name": name(), "kind": "question", "title": "t", "options": [], "at": 1});
+    let timer = json!({"timer": 1, "owner": id(), "owner_name": name(), "kind": "delay", "status": "fired", "body": "b",
+        "remaining_ms": 0});
+    let kinds = [
+        json!({"changed": process()}),
+        json!({"exited": {"id": id(), "run": 1, "exit": exit(), "final_offset": 9}}),
+        json!({"removed": {"id": id()}}),
+        json!({"done": {"id": id()}}),
+        json!({ "mail": receipt }),
+        json!({"turn_ended": {"id": id(), "turn": 3}}),
+        json!({ "item_opened": item }),
+        json!({"item_closed": {"item": 1}}),
+        json!({ "timer": timer }),
+        json!({"pad_changed": {"project": "00", "name": "n", "revision": 1, "author": "human"}}),
+        json!({"selected": {"id": id()}}),
+        json!({"resync": {}}),
+    ];
+    let begin = json!({"revision": 1, "processes": [process()]});
+    let events = kinds.map(|what| ("events", printed::<Announcement>(json!({"revision": 2, "what": what}))));
+    events.into_iter().chain([("events", printed::<Subscribed>(begin))]).collect()
+}
+
 #[test]
 fn the_schema_names_exactly_what_is_printed() {
     let root = schema();
-    for (verb, value) in samples().into_iter().chain(agent_samples()).chain(crew::samples()) {
+    for (verb, value) in
+        samples().into_iter().chain(agent_samples()).chain(event_samples()).chain(crew::samples())
+    {
         check(&root, &root["$defs"][verb], &value, verb);
+    }
+}
+
+/// Every verb that can be typed, in words; one that has verbs of its own counts when it runs without them.
+fn verbs(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+    for verb in command.get_subcommands() {
+        let name = format!("{path}{}", verb.get_name());
+        if !verb.is_subcommand_required_set() {
+            found.push(name.clone());
+        }
+        verbs(verb, &format!("{name} "), found);
+    }
+}
+
+#[test]
+fn every_verb_has_a_definition_of_what_it_prints() {
+    let (root, mut typed) = (schema(), Vec::new());
+    verbs(&Cli::command(), "", &mut typed);
+    let named = root["verbs"].as_object().expect("verbs by name");
+    for verb in typed.iter().filter(|verb| !WITHOUT_JSON.contains(&verb.as_str())) {
+        let shape =
+            named.get(verb).and_then(Value::as_str).unwrap_or_else(|| panic!("{verb} has no definition"));
+        assert!(root["$defs"][shape].is_object(), "{verb}: {shape} is not defined");
+    }
+    for verb in named.keys() {
+        assert!(typed.contains(verb), "{verb} is no verb");
+        assert!(!WITHOUT_JSON.contains(&verb.as_str()), "{verb} prints no JSON");
+    }
+}
+
+#[test]
+fn every_definition_that_is_referred_to_is_there() {
+    let root = schema();
+    for reference in SCHEMA.split("#/$defs/").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(root["$defs"][reference].is_object(), "{reference}");
     }
 }

@@ -1,7 +1,7 @@
 //! What the verbs print by which agents lead agents, one sample of each shape with every field in it.
 
 use proto::crew::{
-    Asked, AuditPage, GrantView, Identity, PadEntry, PortView, PresetList, TimerView, TrustView,
+    Asked, AuditPage, GrantView, Identity, Listening, PadEntry, PresetList, TimerView, TrustView,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         ("audit", printed::<AuditPage>(audit(json!({"intact": {"rows": 1, "head": "00"}})))),
         ("audit", printed::<AuditPage>(audit(json!({"broken": {"row": 1, "reason": "r"}})))),
         ("whoami", printed::<Identity>(identity)),
-        ("ports", printed::<Vec<PortView>>(json!([port]))),
+        ("ports", printed::<Listening>(json!({"ports": [port], "urls": ["http://x"]}))),
         ("ask", printed::<Asked>(json!({"item": 1}))),
     ]
 }

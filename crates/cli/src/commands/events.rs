@@ -1,0 +1,109 @@
+//! `qd events`: what happens in the crew, as it happens. Owns one line for each event; refuses being the truth, which
+//! `qd ps` is: who was too slow is told so.
+
+use std::collections::HashMap;
+use std::process::ExitCode;
+
+use clap::Args;
+use client::EventStream;
+use proto::agent::{Delivery, Receipt};
+use proto::crew::{TimerStatus, TimerView};
+use proto::{Event, Name, ProcessId, ProcessView};
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Follow what happens to processes, messages, timers and scratchpads
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// End after this many events
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+}
+
+impl EventsArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let stream = EventStream::begin(context.connect()?)?;
+        let mut names = Names::default();
+        stream.began.processes.iter().for_each(|process| names.learn(process));
+        if context.json {
+            context.out.json(&stream.began)?;
+        }
+        let most = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        for event in stream.take(most) {
+            context.print(&event?, |event, out| out.line(&names.words(&event.what)))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Which process is called what: most events say only the id.
+#[derive(Default)]
+struct Names(HashMap<ProcessId, Name>);
+
+impl Names {
+    fn learn(&mut self, process: &ProcessView) {
+        self.0.insert(process.id, process.name.clone());
+    }
+
+    fn of(&self, id: ProcessId) -> String {
+        self.0.get(&id).map_or_else(|| id.to_string(), Name::to_string)
+    }
+
+    /// One event in one line.
+    fn words(&mut self, event: &Event) -> String {
+        match event {
+            Event::Changed(process) => {
+                self.learn(process);
+                changed(process)
+            }
+            Event::Exited { id, exit, .. } => format!("{}: {}", self.of(*id), super::wait::exit_words(exit)),
+            Event::Removed { id } => format!("{} is removed", self.of(*id)),
+            Event::Done { id } => {
+                let words = format!("{}: nothing of it is left", self.of(*id));
+                self.0.remove(id);
+                words
+            }
+            Event::Mail(receipt) => self.mail(receipt),
+            Event::TurnEnded { id, turn } => format!("{}: turn {turn} is over", self.of(*id)),
+            Event::ItemOpened(item) => format!("item {}: {}: {}", item.item, item.name, item.title),
+            Event::ItemClosed { item } => format!("item {item} is closed"),
+            Event::Timer(timer) => timer_words(timer),
+            Event::PadChanged { name, revision: 0, author, .. } => format!("pad {name} is gone, by {author}"),
+            Event::PadChanged { name, revision, author, .. } => {
+                format!("pad {name} has revision {revision}, by {author}")
+            }
+            Event::Selected { id } => format!("{} is selected", self.of(*id)),
+            Event::Resync {} => "events were missed: `qd ps` tells how things are".to_owned(),
+        }
+    }
+
+    fn mail(&self, receipt: &Receipt) -> String {
+        let fate = match &receipt.delivery {
+            Delivery::Queued { reason } => format!("queued: {reason}"),
+            Delivery::Delivering => "being delivered".to_owned(),
+            Delivery::Submitted { turn } => format!("submitted, turn {turn}"),
+            Delivery::Delivered { turn } => format!("delivered into turn {turn}"),
+            Delivery::Refused { reason } => format!("refused: {reason}"),
+            Delivery::Expired => "expired".to_owned(),
+        };
+        format!("message {} to {}: {fate}", receipt.mail, self.of(receipt.to))
+    }
+}
+
+fn changed(process: &ProcessView) -> String {
+    match process.state {
+        Some(state) => format!("{} is {}, {state}", process.name, process.status),
+        None => format!("{} is {}", process.name, process.status),
+    }
+}
+
+fn timer_words(timer: &TimerView) -> String {
+    let what = match timer.status {
+        TimerStatus::Armed => "is armed",
+        TimerStatus::Paused => "is paused",
+        TimerStatus::Fired => "has fired",
+        TimerStatus::Cancelled => "is cancelled",
+    };
+    format!("timer {} of {} {what}", timer.timer, timer.owner_name)
+}

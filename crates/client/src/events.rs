@@ -1,0 +1,46 @@
+//! What happens in the crew, as it happens.
+//!
+//! Owns turning one `subscribe` into an iterator. Refuses hiding that events were skipped: `resync` is one of them.
+
+use proto::event::Announcement;
+use proto::reply::Subscribed;
+
+use crate::{ClientError, Connection, Incoming};
+
+/// An ongoing `subscribe`. It has no end of its own: a connection that closes is an error.
+#[derive(Debug)]
+pub struct EventStream {
+    connection: Connection,
+    /// How things were when it began; events after that revision follow.
+    pub began: Subscribed,
+    is_over: bool,
+}
+
+impl EventStream {
+    /// Begins to listen. The connection is used up: it carries this stream from here on.
+    pub fn begin(mut connection: Connection) -> Result<Self, ClientError> {
+        let began = connection.subscribe()?;
+        Ok(Self { connection, began, is_over: false })
+    }
+
+    fn advance(&mut self) -> Result<Announcement, ClientError> {
+        loop {
+            if let Incoming::Event(event) = self.connection.receive()?.ok_or_else(ClientError::gone)? {
+                return Ok(event);
+            }
+        }
+    }
+}
+
+impl Iterator for EventStream {
+    type Item = Result<Announcement, ClientError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let next = self.advance();
+        self.is_over = next.is_err();
+        Some(next)
+    }
+}
