@@ -1,77 +1,175 @@
-//! Taking over what an earlier daemon left: every holder that still listens, and the loss of every one that does not.
+//! Taking over what an earlier daemon left: every holder that answers, the loss of every one that is certainly gone, and
+//! patience with the rest.
 //!
-//! Owns the search. Refuses killing on doubt: a holder nobody expected becomes an entry again.
+//! Owns the search and its two times: before the door opens, when about every run something must be known soon, and after
+//! it, when whoever was silent may still answer. Refuses killing on doubt: a run is given up only when nobody listens at
+//! its socket, and a holder nobody expected becomes an entry again.
 
-use std::collections::HashSet;
-use std::path::Path;
+mod seek;
+mod unheard;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use engine::input::ChildExit;
 use engine::{Fact, Input, ProcessRecord, RunKey};
-use holder::{ExitStatus, Link, LinkError};
-use proto::{Places, Size};
+use proto::{Places, ProcessId, RunNumber};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
 
 use crate::agents::Agents;
+use crate::records::{self, Warnings};
 use crate::screens::{NewRun, Screens};
+use seek::{Seeker, Word};
+pub(crate) use unheard::Unheard;
 
-/// How long one holder may take to answer; it does so in microseconds unless the machine is drowning.
-const ANSWER: Duration = Duration::from_secs(5);
+/// How long the door stays closed for holders that do not answer. They do so in microseconds unless they are stopped or
+/// the machine is drowning, and people wait for the door.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Holders that are greeted at the same time: each may send a long checkpoint at once.
+const GREETED: usize = 64;
+/// Words that may wait to be taken. Full-queue policy: whoever has found something waits.
+const WORDS: usize = 64;
 
-/// Links every holder there is; what the engine is to be told.
-pub(crate) fn adopt_all(
-    places: &Places,
-    screens: &Screens,
-    agents: &Agents,
-    expected: &[(RunKey, String)],
-) -> Vec<Input> {
-    let mut inputs = Vec::new();
-    let mut found = HashSet::new();
-    for path in sockets(&places.holders()) {
-        match adopt_one(&path, screens, agents) {
-            Ok((run, input)) => {
-                found.insert(run);
-                inputs.push(input);
+/// What a search is made with.
+#[derive(Clone)]
+pub(crate) struct Search {
+    pub(crate) places: Arc<Places>,
+    pub(crate) screens: Screens,
+    pub(crate) agents: Agents,
+    pub(crate) warnings: Warnings,
+    pub(crate) facts: mpsc::Sender<Input>,
+    pub(crate) unheard: Unheard,
+    /// Every entry of the database.
+    pub(crate) known: Arc<HashSet<ProcessId>>,
+}
+
+/// A search that goes on until about every run something is certain.
+pub(crate) struct Adoption {
+    search: Search,
+    words: mpsc::Receiver<Word>,
+    /// Seekers that have said nothing yet.
+    unsaid: usize,
+}
+
+impl Adoption {
+    /// Knocks at every holder there is, and at every one there should be.
+    pub(crate) fn begin(search: Search, expected: Vec<ProcessRecord>) -> Self {
+        let (say, words) = mpsc::channel(WORDS);
+        let turns = Arc::new(Semaphore::new(GREETED));
+        let patience = Instant::now() + PATIENCE;
+        let wanted = wanted(&search.places, expected);
+        let unsaid = wanted.len();
+        for (path, (run, record)) in wanted {
+            let end = run.map(|run| search.unheard.add(run));
+            let seeker = Seeker::new(search.clone(), path, (run, record), say.clone(), end);
+            drop(tokio::spawn(seeker.seek(patience, Arc::clone(&turns))));
+        }
+        Self { search, words, unsaid }
+    }
+
+    /// Waits until every seeker has said something, and be it that its holder is silent; what the engine is to be told.
+    pub(crate) async fn first_words(&mut self) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        while self.unsaid > 0 {
+            let Some(word) = self.words.recv().await else { break };
+            self.unsaid -= 1;
+            match word {
+                Word::Found(new, input) => {
+                    self.take_in(*new, &input);
+                    inputs.push(*input);
+                }
+                Word::Lost(run) => inputs.push(self.give_up(run)),
+                Word::Silent | Word::Nobody => {}
             }
-            Err(LinkError::Gone) => remove_stale(&path),
-            Err(error) => tracing::warn!(%error, socket = %path.display(), "a holder could not be adopted"),
+        }
+        let (agents, unheard) = (self.search.agents.clone(), self.search.unheard.runs());
+        // Nobody is served yet who could be kept waiting; a panic in there has nothing to tell us.
+        drop(tokio::task::spawn_blocking(move || agents.sweep(&unheard)).await);
+        inputs
+    }
+
+    /// Takes in whoever answers later. Ends when there is nobody left to wait for.
+    pub(crate) async fn go_on(mut self) {
+        while let Some(word) = self.words.recv().await {
+            match word {
+                Word::Found(mut new, input) => {
+                    // Said by the worker that hosts it, so that nothing about the run can be said before it.
+                    new.adopted = Some(input.clone());
+                    self.take_in(*new, &input);
+                }
+                Word::Lost(run) => {
+                    let lost = self.give_up(run);
+                    // What its launch left was spared for it.
+                    self.search.agents.release(run);
+                    // The daemon is ending when nobody listens.
+                    drop(self.search.facts.send(lost).await);
+                }
+                Word::Silent | Word::Nobody => {}
+            }
         }
     }
-    for (run, token) in expected.iter().filter(|(run, _)| !found.contains(run)) {
-        // Its holder is gone, so nothing pins its pids: only what carries the run's own mark is ended.
-        if let Err(error) = holder::sweep_lost_run(token, 0, 0) {
-            tracing::warn!(%error, ?run, "could not sweep after a lost holder");
-        }
-        inputs.push(Input::Fact { run: *run, fact: Fact::Lost { final_offset: 0 } });
+
+    fn take_in(&self, new: NewRun, input: &Input) {
+        let run = new.handle.run;
+        self.warn_if_recovered(input);
+        self.search.screens.host(new);
+        self.search.unheard.remove(run);
     }
-    agents.sweep();
-    inputs
+
+    fn give_up(&self, run: RunKey) -> Input {
+        self.search.unheard.remove(run);
+        Input::Fact { run, fact: Fact::Lost { final_offset: 0 } }
+    }
+
+    /// A running process that the database does not have: it was damaged, deleted or could not be written.
+    fn warn_if_recovered(&self, input: &Input) {
+        if let Input::Adopted { record, .. } = input
+            && !self.search.known.contains(&record.id)
+        {
+            let text = format!(
+                "{} ({}) was not in the database; it was recovered from its holder",
+                record.name, record.id
+            );
+            records::warn(&self.search.warnings, text);
+        }
+    }
 }
 
-fn adopt_one(path: &Path, screens: &Screens, agents: &Agents) -> Result<(RunKey, Input), LinkError> {
-    let (link, hello) = Link::connect(path, ANSWER)?;
-    let mut record: ProcessRecord = serde_json::from_slice(&hello.meta)
-        .map_err(|error| LinkError::Io(std::io::Error::other(format!("its meta does not read: {error}"))))?;
-    // The meta is as old as the run; the size is not.
-    record.size = Size { cols: hello.cols, rows: hello.rows };
-    let run = RunKey::new(record.id, record.run);
-    let pid = hello.child_pid;
-    let exit = hello.exited.map(|exit| match exit.status {
-        ExitStatus::Code(code) => (ChildExit::Code(code), exit.final_offset),
-        ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
-    });
-    let mut new = NewRun::new(run, record.run_token.clone(), link, hello, false);
-    new.agent = agents.adopt(&record, pid);
-    screens.host(new);
-    Ok((run, Input::Adopted { record: Box::new(record), pid, exit }))
+/// Whose holder is looked for: which run it is, and what the database has of it.
+type Wanted = (Option<RunKey>, Option<ProcessRecord>);
+
+/// Every holder that should be there, and every one that is there all the same.
+fn wanted(places: &Places, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
+    // A directory that cannot be read hides nobody who is expected: their places are known.
+    let entries = std::fs::read_dir(places.holders()).into_iter().flatten().flatten();
+    let mut wanted: HashMap<PathBuf, Wanted> =
+        entries.map(|entry| entry.path()).map(|path| (path.clone(), (run_at(&path), None))).collect();
+    for record in expected {
+        let run = RunKey::new(record.id, record.run);
+        wanted.insert(crate::launch::socket_path(places, run), (Some(run), Some(record)));
+    }
+    wanted
 }
 
-fn sockets(dir: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+/// The run whose holder listens there, by the socket's name.
+fn run_at(path: &Path) -> Option<RunKey> {
+    let (process, run) = path.file_name()?.to_str()?.rsplit_once('.')?;
+    Some(RunKey::new(process.parse().ok()?, RunNumber(run.parse().ok()?)))
 }
 
-fn remove_stale(path: &Path) {
-    if let Err(error) = std::fs::remove_file(path) {
-        tracing::debug!(%error, socket = %path.display(), "a stale socket could not be removed");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_is_named_after_its_run() {
+        let run = RunKey::new(ProcessId::from_entropy(7), RunNumber(12));
+        let places = Places::below(Path::new("/somewhere"));
+        assert_eq!(run_at(&crate::launch::socket_path(&places, run)), Some(run));
+        for other in ["/somewhere/holders/notes", "/somewhere/holders/p_.x", "/somewhere/holders/a.1", "/"] {
+            assert_eq!(run_at(Path::new(other)), None, "{other}");
+        }
     }
 }

@@ -87,8 +87,10 @@ impl Visitor {
 }
 
 /// Whom the kernel says a process is. A descendant of a holder is that run, however it got its socket; one whose lineage
-/// cannot be read, or leads to a holder of ours that we do not host, is nobody.
-fn lineage(mut pid: i32, screens: &Screens, holders: &Path) -> Caller {
+/// cannot be read, or leads to a holder of ours that we do not host, is nobody. So is one that comes from a run and has
+/// got rid of its holder: the mark of a run outlives every parent.
+fn lineage(peer: i32, screens: &Screens, holders: &Path) -> Caller {
+    let mut pid = peer;
     for _ in 0..MAX_LINEAGE {
         if let Some(run) = screens.run_of_holder(pid) {
             return Caller::Process(run);
@@ -98,6 +100,7 @@ fn lineage(mut pid: i32, screens: &Screens, holders: &Path) -> Caller {
         }
         match holder::tree::stat(pid).map(|stat| stat.parent) {
             Some(parent) if parent > 1 => pid = parent,
+            Some(_) if holder::mark::has_lost_its_holder(peer) => return Caller::Nobody,
             Some(_) => return Caller::Human,
             None => return Caller::Nobody,
         }

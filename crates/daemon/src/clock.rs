@@ -15,9 +15,20 @@ pub(crate) fn now() -> Moment {
     Moment { uptime_ms: uptime_ms(), wall_ms: u64::try_from(wall).unwrap_or(u64::MAX) }
 }
 
+/// How far the local clock is ahead of UTC, once it was asked.
+static OFFSET: OnceLock<i32> = OnceLock::new();
+
+/// Asks how far the local clock is ahead of UTC, on a thread of its own: it takes a program, and whoever looks at a screen
+/// later must not wait for one.
+pub(crate) fn learn() {
+    let asking = std::thread::Builder::new().name("clock".to_owned());
+    if let Err(error) = asking.spawn(local) {
+        tracing::debug!(%error, "the local clock is asked for when it is needed");
+    }
+}
+
 /// Now, as people around here tell the time: what a vendor's "try again at 4:09 AM" is reckoned from.
 pub(crate) fn local() -> agents::quota::Now {
-    static OFFSET: OnceLock<i32> = OnceLock::new();
     agents::quota::Now { epoch_ms: now().wall_ms, offset_s: *OFFSET.get_or_init(offset_s) }
 }
 

@@ -1,7 +1,7 @@
 //! The engine's shell: asks and facts in, effects out, one at a time.
 //!
-//! Owns the engine, the unanswered tickets, the alarm and what is being typed for the engine. Refuses deciding: it only
-//! carries.
+//! Owns the engine, the unanswered tickets, the alarm, its rest and what is being typed for the engine. Refuses
+//! deciding: it only carries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,11 +11,12 @@ use engine::input::{JobId, Typing};
 use engine::{Answer, AuditNote, Caller, Command, Effect, Engine, Fact, Input, Keystrokes, Ticket};
 use proto::Failure;
 use proto::event::Announcement;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::clock;
 use crate::effects::Hands;
+use crate::quiet::Quiet;
 
 /// Asks that may wait; the connections that sent them wait with them.
 const ASKS: usize = 256;
@@ -42,7 +43,12 @@ pub(crate) struct DeskHandle {
     pub(crate) facts: mpsc::Sender<Input>,
     events: broadcast::Sender<Arc<Announcement>>,
     tickets: Arc<AtomicU64>,
+    gone: Departed,
 }
+
+/// The tickets of those who went before they were answered and whom the engine has not been told of. A value and no queue:
+/// nobody who goes can wait, and a wait nobody hears of would be kept for ever. Bounded by the asks under way.
+type Departed = watch::Sender<Vec<Ticket>>;
 
 impl DeskHandle {
     /// Asks the engine and waits for its answer. Dropped while waiting, the engine is told that nobody listens.
@@ -50,7 +56,7 @@ impl DeskHandle {
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
         let ending = || Failure::new(proto::ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
-        let guard = Guard { ticket, facts: Some(self.facts.clone()) };
+        let guard = Guard { ticket, gone: Some(self.gone.clone()) };
         self.asks.send(Ask { ticket, caller, command, reply }).await.map_err(|_| ending())?;
         let answered = answer.await.map_err(|_| ending());
         guard.disarm();
@@ -66,21 +72,19 @@ impl DeskHandle {
 /// Tells the engine when whoever asked goes away before the answer.
 struct Guard {
     ticket: Ticket,
-    facts: Option<mpsc::Sender<Input>>,
+    gone: Option<Departed>,
 }
 
 impl Guard {
     fn disarm(mut self) {
-        self.facts = None;
+        self.gone = None;
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(facts) = self.facts.take() {
-            // Full-queue policy: dropped. The answer then goes to nobody, which is harmless; only a wait stays
-            // registered until it is satisfied.
-            let _full = facts.try_send(Input::CallerGone { ticket: self.ticket });
+        if let Some(gone) = self.gone.take() {
+            gone.send_modify(|gone| gone.push(self.ticket));
         }
     }
 }
@@ -89,19 +93,56 @@ impl Drop for Guard {
 pub(crate) struct Desk {
     engine: Engine,
     hands: Hands,
-    asks: mpsc::Receiver<Ask>,
-    facts: mpsc::Receiver<Input>,
-    tickets: HashMap<Ticket, oneshot::Sender<Answered>>,
+    inbox: Inbox,
     /// What is being typed for the engine, in words that tell nothing of it; each ends with a fact.
     typing: HashMap<JobId, String>,
     alarm: Alarm,
+    quiet: Quiet,
 }
 
 /// The channels a desk is built around: made first, because the workers need their end.
 pub(crate) struct Channels {
     pub(crate) handle: DeskHandle,
+    inbox: Inbox,
+}
+
+/// What comes to the desk, and whom it owes an answer.
+struct Inbox {
     asks: mpsc::Receiver<Ask>,
     facts: mpsc::Receiver<Input>,
+    gone: (Departed, watch::Receiver<Vec<Ticket>>),
+    tickets: HashMap<Ticket, oneshot::Sender<Answered>>,
+}
+
+impl Inbox {
+    /// What is to be decided next, in this order. Nothing is lost when the future is dropped.
+    async fn next(&mut self) -> Vec<Input> {
+        tokio::select! {
+            biased;
+            Some(fact) = self.facts.recv() => vec![fact],
+            Ok(()) = self.gone.1.changed() => self.departures(),
+            Some(ask) = self.asks.recv() => self.take(ask),
+        }
+    }
+
+    /// Whoever asked may have gone while the question waited: the engine can have been told of that before it hears the
+    /// question, so it is told again behind it. The question counts all the same, as it would have a moment earlier.
+    fn take(&mut self, ask: Ask) -> Vec<Input> {
+        let Ask { ticket, caller, command, reply } = ask;
+        let is_gone = reply.is_closed();
+        self.tickets.insert(ticket, reply);
+        let gone = is_gone.then_some(Input::CallerGone { ticket });
+        [Input::Command { caller, ticket, command }].into_iter().chain(gone).collect()
+    }
+
+    fn departures(&mut self) -> Vec<Input> {
+        let mut gone = Vec::new();
+        self.gone.0.send_if_modified(|waiting| {
+            gone = std::mem::take(waiting);
+            false
+        });
+        gone.into_iter().map(|ticket| Input::CallerGone { ticket }).collect()
+    }
 }
 
 impl Channels {
@@ -109,8 +150,10 @@ impl Channels {
         let (asks, asked) = mpsc::channel(ASKS);
         let (facts, known) = mpsc::channel(FACTS);
         let (events, _) = broadcast::channel(EVENTS);
-        let handle = DeskHandle { asks, facts, events, tickets: Arc::new(AtomicU64::new(1)) };
-        Self { handle, asks: asked, facts: known }
+        let (gone, left) = watch::channel(Vec::new());
+        let inbox = Inbox { asks: asked, facts: known, gone: (gone.clone(), left), tickets: HashMap::new() };
+        let handle = DeskHandle { asks, facts, events, tickets: Arc::new(AtomicU64::new(1)), gone };
+        Self { handle, inbox }
     }
 
     pub(crate) fn events(&self) -> broadcast::Sender<Arc<Announcement>> {
@@ -120,26 +163,28 @@ impl Channels {
 
 impl Desk {
     pub(crate) fn new(engine: Engine, hands: Hands, channels: Channels) -> std::io::Result<Self> {
-        let Channels { asks, facts, .. } = channels;
-        let (tickets, typing) = (HashMap::new(), HashMap::new());
-        Ok(Self { engine, hands, asks, facts, tickets, typing, alarm: Alarm::new()? })
+        let Channels { inbox, .. } = channels;
+        let typing = HashMap::new();
+        Ok(Self { engine, hands, inbox, typing, alarm: Alarm::new()?, quiet: Quiet::new()? })
     }
 
     /// Works until the engine says stop.
     pub(crate) async fn work(mut self) {
         loop {
             self.alarm.set(self.engine.next_deadline());
-            let input = tokio::select! {
+            let inputs = tokio::select! {
                 biased;
-                Some(fact) = self.facts.recv() => fact,
-                Some(ask) = self.asks.recv() => {
-                    self.tickets.insert(ask.ticket, ask.reply);
-                    Input::Command { caller: ask.caller, ticket: ask.ticket, command: ask.command }
+                inputs = self.inbox.next() => inputs,
+                () = self.alarm.rings() => vec![Input::DeadlinePassed],
+                () = self.quiet.comes() => {
+                    self.quiet.rest();
+                    continue;
                 }
-                () = self.alarm.rings() => Input::DeadlinePassed,
             };
-            if self.decide(input).await {
-                return;
+            for input in inputs {
+                if self.decide(input).await {
+                    return;
+                }
             }
         }
     }
@@ -147,17 +192,19 @@ impl Desk {
     /// Lets the engine decide and carries it out; whether to stop.
     pub(crate) async fn decide(&mut self, input: Input) -> bool {
         if let Input::CallerGone { ticket } = &input {
-            self.tickets.remove(ticket);
+            self.inbox.tickets.remove(ticket);
         }
         let typed = self.typed(&input);
-        let mut effects = self.engine.handle(clock::now(), input);
+        let now = clock::now();
+        self.quiet.worked(now.uptime_ms);
+        let mut effects = self.engine.handle(now, input);
         effects.extend(typed.map(Effect::Audit));
         for effect in &effects {
             if let Effect::Type { job, what, .. } = effect {
                 self.typing.insert(*job, size(what));
             }
         }
-        self.hands.carry_out(effects, &mut self.tickets).await
+        self.hands.carry_out(effects, &mut self.inbox.tickets).await
     }
 
     /// What was typed for the engine, now that it is known to have reached a terminal.
@@ -186,3 +233,6 @@ fn size(what: &Keystrokes) -> String {
         Keystrokes::Keys(keys) => format!("{} keys", keys.len()),
     }
 }
+
+#[cfg(test)]
+mod tests;

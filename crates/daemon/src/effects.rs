@@ -15,6 +15,7 @@ use proto::event::Announcement;
 use store::Change;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use crate::adopt::Unheard;
 use crate::agents::Agents;
 use crate::desk::Answered;
 use crate::records::{self, Records};
@@ -34,6 +35,8 @@ pub(crate) struct Hands {
     /// The mask children create files with: the user's, not the daemon's own.
     pub(crate) umask: u32,
     pub(crate) facts: mpsc::Sender<Input>,
+    /// Runs of an earlier daemon that have not been found yet.
+    pub(crate) unheard: Unheard,
     pub(crate) events: broadcast::Sender<Arc<Announcement>>,
 }
 
@@ -74,13 +77,15 @@ impl Hands {
             Effect::Start(start) => self.start(*start),
             Effect::Resize { run, size } => self.order(run, Order::Resize(run, size)),
             Effect::Signal { run, signal } => self.order(run, Order::Signal(run, signal)),
+            Effect::EndChild { run, at_once } => self.order(run, Order::EndChild(run, at_once)),
             Effect::Kill { run, grace_ms } => {
-                if !self.screens.order(run, Order::Kill(run, grace_ms)) {
+                // One that is not heard yet is told when it is, or swept when that takes too long.
+                if !self.screens.order(run, Order::Kill(run, grace_ms)) && !self.unheard.has(run) {
                     self.say(run, Fact::TreeGone);
                 }
             }
             Effect::Sweep { run } => {
-                if !self.screens.order(run, Order::Sweep(run)) {
+                if !self.screens.order(run, Order::Sweep(run)) && !self.unheard.end(run) {
                     self.say(run, Fact::Lost { final_offset: 0 });
                 }
             }
@@ -172,7 +177,7 @@ impl Hands {
     }
 
     fn watch(&self, run: RunKey, wait: engine::WaitId, text: &str, since: Option<u64>) {
-        let is_watched = pattern::compile(text)
+        let is_watched = pattern::LinePattern::compile(text)
             .is_ok_and(|pattern| self.screens.order(run, Order::Watch { run, wait, pattern, since }));
         if !is_watched {
             self.say(run, Fact::Unmatched { wait });

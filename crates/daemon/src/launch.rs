@@ -79,7 +79,13 @@ fn failure(error: LaunchError) -> Failure {
         LaunchError::NotFound { .. } => {
             spawn(Cause::NotFound).hint("give the program's full path, or check PATH")
         }
+        LaunchError::InterpreterMissing { .. } => {
+            spawn(Cause::NotFound).hint("install it, or correct the program's first line")
+        }
         LaunchError::PermissionDenied { .. } => spawn(Cause::Permission),
+        LaunchError::WorkdirDenied { .. } => {
+            spawn(Cause::Permission).hint("give a directory you may enter with --cwd")
+        }
         LaunchError::WorkdirGone { .. } => Failure::new(ErrorCode::WorkdirGone, message),
         LaunchError::Limit { .. } => spawn(Cause::Limit).hint("close some processes, or raise the limit"),
         LaunchError::Unsupported => spawn(Cause::UnsupportedOs),

@@ -4,6 +4,9 @@
 //! the server inside an agent's program, on the loopback), and refuses being precious: crash, kill -9 and upgrade all end
 //! in `adopt`, which is used every day.
 //!
+//! All async work is one thread, so whatever may wait for the disk, a program or a lock has a thread of its own: a named one
+//! below, or one of the runtime's blocking pool for the length of a call.
+//!
 //! | task | owns | hears | says | when others are slow | ends when |
 //! |---|---|---|---|---|---|
 //! | desk (1, async) | `Engine`, tickets | bounded asks and facts, the alarm | effects, events with a revision | asks wait in their queue; facts are kept by the workers | `Effect::Stop` |
@@ -11,9 +14,13 @@
 //! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the desk; orders it cannot take are refused and logged, and the engine gives up waiting | the process ends |
 //! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the desk; the vendor's server waits for it | its run is over or let go |
 //! | `agent-version` (1 thread per launch, short) | nothing | one program's output | a fact | is waited for by nobody | the program has answered, or its time is over |
+//! | seeker (1 async task per holder that an earlier daemon left and that has not answered) | its greeting | the holder's answer, a wish to end the run | one word to the adoption, which has the run hosted | waits for it | the holder has answered or is gone |
 //! | `port` (1 async task per awaited port) | nothing | a timer: the kernel announces no listening socket | a fact | waits for the desk | the port is open, or its run is over |
 //! | `pads-watch` (1 thread) | which project each watch is | inotify on the scratchpads | announcements, through the store's pads | waits for the desk | the process ends |
-//! | `store` (1 thread) | the database | bounded batches and questions about the audit log | acks, pages | the desk waits: losing a record is worse | its queue closes |
+//! | `store` (1 thread) | the database | bounded batches, requests for a look at the audit log | acks, looks | the desk waits: losing a record is worse | its queue closes; a panic of it ends the daemon |
+//! | `sweeper` (1 thread per lost holder, short) | nothing | the list of processes | signals to what the run left | is waited for by nobody | nothing of the run is found |
+//! | signals (1, async; 2 in an ephemeral daemon) | nothing | TERM, INT, HUP; the end of standard input | one ask | waits for the desk | it has asked |
+//! | `clock` (1 thread, short) | nothing | one program's output | how far the local clock is from UTC | is waited for by whoever needs to know at once | it knows |
 //! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the desk ends |
 //! | connection (1 per client, async) | its stream | frames | frames | lagging events become `resync`, log overruns become gaps | the peer closes |
 //!
@@ -30,6 +37,7 @@ mod desk;
 mod door;
 mod effects;
 mod launch;
+mod log;
 mod notify;
 mod pads;
 mod pattern;
@@ -37,17 +45,19 @@ mod policy;
 mod ports;
 mod presets;
 mod project;
+mod quiet;
 mod records;
 mod screens;
 mod start;
 mod tokens;
+mod urls;
 mod warrant;
 
 use std::path::PathBuf;
 
 use proto::Places;
 
-pub use start::run;
+pub use start::{refuse_setuid, run};
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]

@@ -1,41 +1,34 @@
 //! The store's own thread: batches in, acks out, and patience with a full disk.
 //!
-//! Owns the database while the daemon runs. Refuses losing a record: what could not be written is kept and written
-//! with the next batch, and the user is told in `status`.
+//! Owns the way there and the shape of what is kept. Refuses losing a record in silence: what could not be written is kept
+//! and written with the next batch, the user is told in `status`, and what had to be given up is told too.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `keeper` | the thread: the database, what the disk refused so far |
+//! | `flood` | refusals that repeat themselves |
+//! | `pages` | what somebody who reads the audit log gets, off the thread |
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+mod flood;
+mod keeper;
+mod pages;
+
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use engine::{AuditNote, Caller, Counters, Record, Saved};
-use proto::crew::{AuditEntry, AuditPage, AuditVerdict};
+use proto::crew::AuditPage;
 use proto::request::Audit;
 use proto::{ErrorCode, Failure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use store::{AuditCheck, AuditRow, Change, Store, StoreError};
-use tokio::sync::oneshot;
+use store::{AuditRow, Change, Store, StoreError};
+use tokio::sync::{Semaphore, oneshot};
+
+use self::keeper::{Job, Keeper};
 
 /// Batches and questions that may wait. Full-queue policy: whoever brings one waits.
 const JOBS: usize = 64;
-/// How often a failed write is tried again while nothing new comes.
-const RETRY: Duration = Duration::from_secs(2);
-/// Changes kept while the disk refuses them; older states of the same process are replaced first.
-const MAX_KEPT: usize = 10_000;
-
-/// Rows of the audit log in one answer when nothing is said, and at most.
-const ROWS: std::ops::RangeInclusive<u32> = 200..=10_000;
-/// Bytes of rows in one answer: a line of the protocol has at most 4 MiB.
-const MAX_PAGE: usize = 3 << 20; // 3 MiB
-
-enum Job {
-    /// Make these durable, then say so.
-    Batch(Vec<Change>, oneshot::Sender<()>),
-    /// What the audit log says, everything before it included.
-    Audit(Audit, oneshot::Sender<Result<AuditPage, StoreError>>),
-    /// Close the database, then say so.
-    Close(oneshot::Sender<()>),
-}
 
 /// What the user should know, shown in `status`.
 pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
@@ -44,6 +37,8 @@ pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
 #[derive(Clone)]
 pub(crate) struct Records {
     jobs: SyncSender<Job>,
+    /// Who reads the audit log: one at a time, for a long chain keeps a processor busy.
+    reading: Arc<Semaphore>,
 }
 
 impl Records {
@@ -52,8 +47,8 @@ impl Records {
         let (jobs, queue) = sync_channel(JOBS);
         std::thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || Keeper { store, warnings }.work(&queue))?;
-        Ok(Self { jobs })
+            .spawn(move || Keeper::new(store, warnings).work(&queue))?;
+        Ok(Self { jobs, reading: Arc::new(Semaphore::new(1)) })
     }
 
     /// Makes changes durable; returns when they are, or when they are kept because the disk refuses them.
@@ -80,11 +75,19 @@ impl Records {
 
     /// What the audit log says.
     pub(crate) async fn audit_page(&self, wish: Audit) -> Result<AuditPage, Failure> {
-        let (reply, page) = oneshot::channel();
-        self.post(Job::Audit(wish, reply)).await;
-        let ending = |_| Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
+        let ending = || Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
         let unreadable = |error: StoreError| Failure::new(ErrorCode::Internal, error.to_string());
-        page.await.map_err(ending)?.map_err(unreadable)
+        let permit = Arc::clone(&self.reading).acquire_owned().await.map_err(|_| ending())?;
+        let (reply, look) = oneshot::channel();
+        self.post(Job::Audit(wish, reply)).await;
+        let look = look.await.map_err(|_| ending())?.map_err(unreadable)?;
+        let page = tokio::task::spawn_blocking(move || {
+            let page = pages::page(look, &wish);
+            // Whoever asked may be gone; the next one waits for the work, not for them.
+            drop(permit);
+            page
+        });
+        page.await.map_err(|error| Failure::new(ErrorCode::Internal, error.to_string()))?.map_err(unreadable)
     }
 
     /// Closes the database, so that its file stands alone. Nothing is kept any more after this.
@@ -237,95 +240,3 @@ pub(crate) fn warn(warnings: &Warnings, text: String) {
         all.push(text);
     }
 }
-
-struct Keeper {
-    store: Store,
-    warnings: Warnings,
-}
-
-impl Keeper {
-    fn work(mut self, queue: &Receiver<Job>) {
-        let mut kept: Vec<Change> = Vec::new();
-        loop {
-            let job = if kept.is_empty() {
-                queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                queue.recv_timeout(RETRY)
-            };
-            match job {
-                Ok(Job::Batch(changes, ack)) => {
-                    kept.extend(changes);
-                    kept = self.write(kept);
-                    // Whoever asked may have gone.
-                    let _gone = ack.send(());
-                }
-                Ok(Job::Audit(wish, reply)) => {
-                    let _gone = reply.send(self.audit_page(wish));
-                }
-                Ok(Job::Close(ack)) => {
-                    self.write(kept);
-                    drop(self.store);
-                    let _gone = ack.send(());
-                    return;
-                }
-                Err(RecvTimeoutError::Timeout) => kept = self.write(kept),
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-        }
-    }
-
-    fn audit_page(&self, wish: Audit) -> Result<AuditPage, StoreError> {
-        let since = i64::try_from(wish.since).unwrap_or(i64::MAX);
-        let limit = wish.limit.unwrap_or(*ROWS.start()).min(*ROWS.end());
-        let rows = self.store.audit_rows(since, limit as usize)?;
-        let mut room = MAX_PAGE;
-        let fits = |entry: &AuditEntry| {
-            let length = serde_json::to_string(entry).map_or(0, |text| text.len());
-            room.checked_sub(length).map(|left| room = left).is_some()
-        };
-        let newest = rows.into_iter().rev().map(entry);
-        let mut rows: Vec<AuditEntry> = newest.take_while(fits).collect();
-        rows.reverse();
-        let verified = wish.verify.then(|| self.store.verify_audit().map(verdict)).transpose()?;
-        Ok(AuditPage { rows, verified })
-    }
-
-    /// Writes what it can; what is left to be tried again.
-    fn write(&mut self, mut changes: Vec<Change>) -> Vec<Change> {
-        match self.store.apply(&changes) {
-            Ok(()) => {
-                let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-                all.retain(|warning| !warning.starts_with(UNWRITTEN));
-                Vec::new()
-            }
-            Err(error) => {
-                warn(&self.warnings, format!("{UNWRITTEN}{error}"));
-                let excess = changes.len().saturating_sub(MAX_KEPT);
-                changes.drain(..excess);
-                changes
-            }
-        }
-    }
-}
-
-fn entry(row: AuditRow) -> AuditEntry {
-    AuditEntry {
-        at: u64::try_from(row.at_ms).unwrap_or(0),
-        caller: row.caller,
-        verb: row.verb,
-        target: row.target,
-        decision: row.decision,
-        detail: row.detail,
-        hash: row.hash,
-    }
-}
-
-fn verdict(check: AuditCheck) -> AuditVerdict {
-    match check {
-        AuditCheck::Intact { rows, head } => AuditVerdict::Intact { rows, head },
-        AuditCheck::Broken { row, reason } => AuditVerdict::Broken { row, reason },
-    }
-}
-
-/// How the warning about a refused write begins; it goes when a write succeeds.
-const UNWRITTEN: &str = "state is not being saved: ";

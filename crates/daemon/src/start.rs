@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{Caller, Command, Config, Engine, Input, NoTasks};
+use engine::{Caller, Command, Config, Engine, NoTasks};
 use holder::Launcher;
 use proto::request::Shutdown;
 use proto::{Places, ProcessId, environment};
@@ -20,13 +20,14 @@ use store::{Store, ensure_private_dir};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::adopt::{Adoption, Search, Unheard};
 use crate::agents::Agents;
 use crate::desk::{Channels, Desk, DeskHandle};
 use crate::door::Doorway;
 use crate::effects::Hands;
 use crate::records::{self, Records, Warnings};
 use crate::screens::Screens;
-use crate::{DaemonError, Options, adopt};
+use crate::{DaemonError, Options, clock, log};
 
 /// How long a daemon that lost the race looks for the winner's socket.
 const LOSER_PATIENCE: Duration = Duration::from_secs(10);
@@ -79,8 +80,9 @@ fn prepare(options: &Options) -> Result<Role, DaemonError> {
     Ok(Role::Winner { lock, umask })
 }
 
-/// A file that was given somebody else's identity must not act with it.
-fn refuse_setuid() -> Result<(), DaemonError> {
+/// A file that was given somebody else's identity must not act with it: not as a daemon, and not as a client either,
+/// whom its owner's daemon would take for the owner.
+pub fn refuse_setuid() -> Result<(), DaemonError> {
     let same_user = rustix::process::getuid() == rustix::process::geteuid();
     let same_group = rustix::process::getgid() == rustix::process::getegid();
     if same_user && same_group { Ok(()) } else { Err(DaemonError::Setuid) }
@@ -113,8 +115,9 @@ fn find_winner(places: &Places, lock: &mut File) -> Result<Option<String>, Daemo
 }
 
 fn serve(options: Options, umask: u32) -> Result<(), DaemonError> {
-    start_log(&options);
+    log::start(&options.places.daemon_log());
     raise_descriptors();
+    clock::learn();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(32)
@@ -140,19 +143,18 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     let places = Arc::new(options.places.clone());
     let warnings: Warnings = Arc::new(Mutex::new(Vec::new()));
     let store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
-    if let Some(aside) = store.recovered() {
-        let text = format!("the database was damaged; it was put aside as {}", aside.display());
-        records::warn(&warnings, text);
-    }
+    warn_of_damage(&store, &warnings);
     let saved = records::load(&store, &warnings)?;
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
-    let screens = Screens::start(&channels.handle.facts).map_err(system("cannot start the screens"))?;
+    let screens =
+        Screens::start(&channels.handle.facts, &warnings).map_err(system("cannot start the screens"))?;
     let facts = channels.handle.facts.clone();
     let own = (Arc::clone(&places), options.exe.clone(), screens.clone());
     let agents = Agents::start(own.0, own.1, own.2, facts, Arc::clone(&warnings))
         .map_err(system("cannot watch agents' files"))?;
     let records = Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?;
+    let unheard = Unheard::default();
     let hands = Hands {
         screens: screens.clone(),
         agents: agents.clone(),
@@ -163,6 +165,7 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
         places: Arc::clone(&places),
         umask,
         facts: channels.handle.facts.clone(),
+        unheard: unheard.clone(),
         events: channels.events(),
     };
     let known: HashSet<ProcessId> = saved.processes.iter().map(|entry| entry.id).collect();
@@ -170,24 +173,26 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     let expected = engine.expected_runs();
     let handle = channels.handle.clone();
     let mut desk = Desk::new(engine, hands, channels).map_err(system("cannot set an alarm"))?;
-    let adopted = {
-        let (places, screens, agents) = (Arc::clone(&places), screens.clone(), agents.clone());
-        tokio::task::spawn_blocking(move || adopt::adopt_all(&places, &screens, &agents, &expected)).await
+    let search = Search {
+        places: Arc::clone(&places),
+        screens: screens.clone(),
+        agents: agents.clone(),
+        warnings: Arc::clone(&warnings),
+        facts: handle.facts.clone(),
+        unheard,
+        known: Arc::new(known),
     };
-    for input in adopted.unwrap_or_default() {
-        warn_if_recovered(&warnings, &known, &input);
+    let mut adoption = Adoption::begin(search, expected);
+    for input in adoption.first_words().await {
         desk.decide(input).await;
     }
+    drop(tokio::spawn(adoption.go_on()));
     let listener = listen(&places).map_err(system("cannot open the door"))?;
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
     let doorway =
         Doorway::new(handle, screens.clone(), agents, records.clone(), warnings, Arc::clone(&places));
     drop(tokio::spawn(doorway.clone().serve(listener)));
     say_ready(&format!("ready {}", std::process::id()));
-    // A daemon lives for weeks; the code that parsed, migrated and adopted is not needed again.
-    if let Err(error) = holder::give_back_text() {
-        tracing::debug!(%error, "program text could not be given back");
-    }
     desk.work().await;
     screens.finish().await;
     doorway.close().await;
@@ -196,15 +201,15 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     Ok(())
 }
 
-/// A running process that the database does not have: it was damaged, deleted or could not be written.
-fn warn_if_recovered(warnings: &Warnings, known: &HashSet<ProcessId>, input: &Input) {
-    if let Input::Adopted { record, .. } = input
-        && !known.contains(&record.id)
-    {
-        let text = format!(
-            "{} ({}) was not in the database; it was recovered from its holder",
-            record.name, record.id
-        );
+/// What was wrong with the database when it was opened.
+fn warn_of_damage(store: &Store, warnings: &Warnings) {
+    if let Some(aside) = store.recovered() {
+        let text = format!("the database was damaged; it was put aside as {}", aside.display());
+        records::warn(warnings, text);
+    }
+    if let Some(kept) = store.damaged_log() {
+        let kept = kept.display();
+        let text = format!("the newest changes to the database were lost; its damaged log is kept as {kept}");
         records::warn(warnings, text);
     }
 }
@@ -272,23 +277,6 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
         }));
     }
     Ok(())
-}
-
-/// The daemon's own log: no keystrokes, no output, rotated by starting anew when it has grown.
-fn start_log(options: &Options) {
-    const MAX_LOG: u64 = 4 << 20; // 4 MiB
-    let path = options.places.daemon_log();
-    if std::fs::metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {
-        let _kept = std::fs::rename(&path, path.with_extension("log.1"));
-    }
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
-    let filter = tracing_subscriber::EnvFilter::try_from_env("QD_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    if let Ok(file) = file {
-        let builder = tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter);
-        // A second daemon in one process (tests) keeps the first one's log.
-        let _already = builder.with_writer(Mutex::new(file)).try_init();
-    }
 }
 
 /// One line to whoever started us; nobody may be reading.

@@ -302,9 +302,9 @@ impl Agents {
         runs.into_iter().for_each(|run| self.release(run));
     }
 
-    /// Removes what launches of runs that no longer exist have left.
-    pub(crate) fn sweep(&self) {
-        let alive: HashSet<RunKey> = self.charges().keys().copied().collect();
+    /// Removes what launches of runs that no longer exist have left. What may still be found needs its own.
+    pub(crate) fn sweep(&self, unheard: &HashSet<RunKey>) {
+        let alive: HashSet<RunKey> = self.charges().keys().chain(unheard).copied().collect();
         directory::sweep(&self.shared.yard.places, &alive);
     }
 

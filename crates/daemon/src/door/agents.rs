@@ -14,19 +14,27 @@ use ::agents::hook::{self, Decision, Moment, Reading};
 use super::connection::Client;
 use super::dispatch::{locate, unexpected};
 use super::read::hosted;
+use crate::log::Seldom;
 
 /// Largest manifest that is checked.
 const MAX_MANIFEST: usize = 256 * 1024;
+/// Warnings that anybody can cause in a loop.
+static OUTSIDE: Seldom = Seldom::new();
+static NO_AGENT: Seldom = Seldom::new();
 
 /// Hands a lifecycle event to the engine and answers with what the agent is to do. A request for leave that waits for a
 /// person is answered when that person has.
 pub(super) async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> {
     let Caller::Process(run) = client.caller else {
-        tracing::warn!(caller = ?client.caller, "a hook from outside of every agent was refused");
+        if let Some(more) = OUTSIDE.is_due() {
+            tracing::warn!(caller = ?client.caller, more, "a hook from outside of every agent was refused");
+        }
         return Err(refused());
     };
     let Some(charge) = client.door.agents.find(run) else {
-        tracing::warn!(?run, "a hook from a process that is no agent was refused");
+        if let Some(more) = NO_AGENT.is_due() {
+            tracing::warn!(?run, more, "a hook from a process that is no agent was refused");
+        }
         return Err(refused());
     };
     let manifest = charge.manifest();

@@ -9,6 +9,7 @@ use proto::reply::{Answer as Line, Attached, Outcome, ServerLine};
 use proto::request::Attach;
 use proto::{Failure, Owner, Reply};
 
+use super::Seat;
 use super::connection::{Client, encode};
 use super::dispatch::unexpected;
 use super::read::hosted;
@@ -33,6 +34,7 @@ pub(super) fn hand_over(
     id: u64,
     wish: &Attach,
     located: Located,
+    seat: Seat,
 ) {
     let stream = 1;
     let attached = Attached {
@@ -56,6 +58,7 @@ pub(super) fn hand_over(
         read_only: wish.read_only,
         take_over: wish.take_over,
         by: if client.caller == Caller::Human { Owner::User } else { Owner::Orchestrator },
+        seat,
     };
     if !client.door.screens.order(located.run, Order::Attach(Box::new(viewer))) {
         tracing::debug!(run = ?located.run, "a run went while a viewer was handed over");

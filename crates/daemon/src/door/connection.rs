@@ -86,6 +86,7 @@ struct Connection {
 enum Next {
     GoOn,
     HandedOver,
+    Left,
 }
 
 /// Serves a connection until its peer closes it or it becomes a viewer.
@@ -113,13 +114,13 @@ impl Connection {
     async fn run(mut self) {
         let mut buffer = vec![0; READ];
         loop {
-            while let Some(frame) = self.decoder.next_frame() {
+            // Frames come many at once: those beyond the limit wait like those that were not read yet.
+            while self.calls.len() < CALLS
+                && let Some(frame) = self.decoder.next_frame()
+            {
                 let next = match frame {
                     Ok(Frame::Line(line)) => self.on_line(&line).await,
-                    Ok(Frame::Data(data)) => {
-                        self.on_data(data.kind, data.stream, data.bytes).await;
-                        Next::GoOn
-                    }
+                    Ok(Frame::Data(data)) => self.on_data(data.kind, data.stream, data.bytes).await,
                     Err(error) => {
                         self.refuse(0, Failure::new(ErrorCode::Protocol, error.to_string())).await;
                         Next::GoOn
@@ -127,28 +128,27 @@ impl Connection {
                 };
                 match next {
                     Next::GoOn => {}
-                    Next::HandedOver => return,
+                    Next::HandedOver | Next::Left => return,
                 }
             }
-            if !self.turn(&mut buffer).await {
+            let has_room = self.calls.len() < CALLS;
+            if !self.turn(has_room.then_some(&mut buffer)).await {
                 return;
             }
         }
     }
 
-    /// Waits for bytes in either direction; whether the peer is still there.
-    async fn turn(&mut self, buffer: &mut [u8]) -> bool {
+    /// Waits for bytes in either direction; whether the peer is still there. Without a buffer nothing is read, and a peer
+    /// that leaves is seen all the same. Cancel-safe: what was waited for is dealt with at once.
+    async fn turn(&mut self, buffer: Option<&mut Vec<u8>>) -> bool {
         let is_writing = self.writing.1 < self.writing.0.len();
         let is_closing = *self.closing.borrow();
         if is_closing && !is_writing && self.calls.is_empty() && self.outgoing.is_empty() {
             return false;
         }
-        let reads = self.calls.len() < CALLS;
-        let interest = match (reads, is_writing) {
-            (true, true) => Interest::READABLE | Interest::WRITABLE,
-            (false, true) => Interest::WRITABLE,
-            (_, false) => Interest::READABLE,
-        };
+        // On a stream nothing is ever urgent: what is left of that interest is the end of the other side.
+        let reading = if buffer.is_some() { Interest::READABLE } else { Interest::PRIORITY };
+        let interest = if is_writing { reading | Interest::WRITABLE } else { reading };
         tokio::select! {
             Some(bytes) = self.outgoing.recv(), if !is_writing => {
                 self.writing = (bytes, 0);
@@ -156,9 +156,12 @@ impl Connection {
             }
             _ = self.closing.changed(), if !is_closing => true,
             Some(_) = self.calls.join_next(), if !self.calls.is_empty() => true,
-            ready = self.stream.ready(interest), if reads || is_writing => {
+            ready = self.stream.ready(interest) => {
                 let Ok(ready) = ready else { return false };
-                (!ready.is_writable() || self.write_on().is_ok()) && (!ready.is_readable() || self.read_on(buffer))
+                (!ready.is_writable() || self.write_on().is_ok()) && match buffer {
+                    Some(buffer) => !ready.is_readable() || self.read_on(buffer),
+                    None => !ready.is_read_closed(),
+                }
             }
         }
     }
@@ -253,21 +256,29 @@ impl Connection {
         self.calls.spawn(dispatch::serve(client, call, pieces));
     }
 
-    /// Bytes for a streamed paste; reading this connection waits while the child is slow to take them.
-    async fn on_data(&mut self, kind: DataKind, stream: u32, bytes: Vec<u8>) {
-        let Some(sender) = self.pastes.get(&stream).filter(|_| kind == DataKind::Input) else {
+    /// Bytes for a streamed paste. While the child is slow to take them nothing more is read from this connection; answers
+    /// are still written, and a peer that leaves is still seen.
+    async fn on_data(&mut self, kind: DataKind, stream: u32, bytes: Vec<u8>) -> Next {
+        let Some(sender) = self.pastes.get(&stream).filter(|_| kind == DataKind::Input).cloned() else {
             let message = format!("stream {stream} takes no data");
-            return self.refuse(0, Failure::new(ErrorCode::Protocol, message)).await;
+            self.refuse(0, Failure::new(ErrorCode::Protocol, message)).await;
+            return Next::GoOn;
         };
         let is_last = bytes.is_empty();
-        // A call that gave up has dropped its end; the rest of its bytes goes nowhere.
-        let is_gone = sender.send(bytes).await.is_err();
+        let is_gone = loop {
+            tokio::select! {
+                // A call that gave up has dropped its end; the rest of its bytes goes nowhere.
+                room = sender.reserve() => break room.map(|room| room.send(bytes)).is_err(),
+                is_there = self.turn(None) => if !is_there { return Next::Left },
+            }
+        };
         if is_last || is_gone {
             self.pastes.remove(&stream);
         }
         if is_gone && !is_last {
             self.pastes.insert(stream, closed());
         }
+        Next::GoOn
     }
 
     /// Turns the connection into a viewer; on failure it stays a connection.
@@ -285,11 +296,18 @@ impl Connection {
             self.refuse(id, failure.hint("attach on a connection of its own")).await;
             return Next::GoOn;
         }
+        let seat = match self.client.door.gallery.sit(located.run.process, wish.take_over) {
+            Ok(seat) => seat,
+            Err(failure) => {
+                self.refuse(id, failure).await;
+                return Next::GoOn;
+            }
+        };
         audit::attached(&self.client, &located, wish.read_only).await;
         let unsent = self.unsent();
         let unread = self.decoder.pending().to_vec();
         match self.take_stream() {
-            Ok(stream) => attach::hand_over(&self.client, (stream, unread, unsent), id, &wish, located),
+            Ok(stream) => attach::hand_over(&self.client, (stream, unread, unsent), id, &wish, located, seat),
             Err(error) => tracing::warn!(%error, "a connection could not become a viewer"),
         }
         Next::HandedOver

@@ -80,7 +80,7 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
             if let Until::Pattern(text) = &wait.until {
                 drop(pattern::compile(text)?);
             }
-            Command::Wait(wait)
+            Command::Wait(read::wait_since(client, wait).await?)
         }
         Request::Resize(resize) => Command::Resize(resize),
         Request::Kill(kill) => Command::Kill(kill),

@@ -8,6 +8,7 @@ mod audit;
 mod connection;
 mod dispatch;
 mod follow;
+mod gallery;
 mod listing;
 mod pads;
 mod ports;
@@ -28,13 +29,14 @@ use store::Pads;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 
+pub(crate) use self::gallery::{Gallery, Seat};
 use crate::agents::Agents;
 use crate::caller;
 use crate::desk::DeskHandle;
 use crate::records::{Records, Warnings};
 use crate::screens::Screens;
 
-/// Most connections at once.
+/// Most connections at once; viewers have left them and have a limit of their own.
 const CONNECTIONS: usize = 1024;
 /// How long an ending daemon waits for clients to read their last answers.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -52,6 +54,7 @@ pub(crate) struct Doorway {
     pub(crate) pads: Arc<Pads>,
     pub(crate) started: Instant,
     viewers: Arc<AtomicU64>,
+    pub(crate) gallery: Gallery,
     pub(crate) places: Arc<Places>,
     /// Turns true when the desk has ended: connections answer what they owe and close.
     closing: watch::Sender<bool>,
@@ -77,6 +80,7 @@ impl Doorway {
             pads,
             started: Instant::now(),
             viewers: Arc::new(AtomicU64::new(1)),
+            gallery: Gallery::default(),
             places,
             closing: watch::Sender::new(false),
             room: Arc::new(Semaphore::new(CONNECTIONS)),

@@ -1,22 +1,28 @@
-//! `ports`: what a process's tree listens on.
+//! `ports`: what a process's tree listens on, and the web addresses that it has shown.
 //!
-//! Owns the way from a name to its tree. Refuses looking on the door's time: `/proc` is read on the blocking pool.
+//! Owns the way from a name to both. Refuses looking on the door's time: `/proc` and the screen are read on the blocking
+//! pool.
 
 use engine::Verb;
+use proto::crew::Listening;
 use proto::request::Ports;
 use proto::{ErrorCode, Failure, Reply};
 
 use super::connection::Client;
 use super::dispatch::locate;
-use super::read::hosted;
-use crate::ports;
+use super::read::{catch_up, hosted};
+use crate::{ports, urls};
 
 pub(super) async fn ports(client: &Client, wish: Ports) -> Result<Reply, Failure> {
     let located = locate(client, wish.target, Verb::Read).await?;
-    let holder = hosted(client, &located)?.holder_pid;
-    // A run that is over may have left background jobs, and those may listen.
-    let found = tokio::task::spawn_blocking(move || ports::of_tree(holder)).await;
-    found.map(Reply::Ports).map_err(|error| {
+    let handle = hosted(client, &located)?;
+    catch_up(&handle).await;
+    let look = move || {
+        let shown = urls::shown(&handle.screen());
+        // A run that is over may have left background jobs, and those may listen.
+        Listening { ports: ports::of_tree(handle.holder_pid), urls: urls::addresses(&shown) }
+    };
+    tokio::task::spawn_blocking(look).await.map(Reply::Ports).map_err(|error| {
         Failure::new(ErrorCode::Internal, format!("the ports could not be looked up: {error}"))
     })
 }

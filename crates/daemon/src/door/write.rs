@@ -11,14 +11,14 @@ use engine::{Caller, Verb};
 use proto::reply::Wrote;
 use proto::request::{Input, Write};
 use proto::{ErrorCode, Failure, Owner, Reply};
-use term::{Key, PasteEncoder, encode_paste};
+use term::{Key, PasteEncoder, PastePiece};
 use tokio::sync::{mpsc, oneshot};
 
 use super::audit::{self, Typed};
 use super::connection::Client;
 use super::dispatch::locate;
 use super::read::hosted;
-use crate::screens::{MAX_CANONICAL, Order, ScreenHandle, WriteJob, WriteOutcome, needs_raw};
+use crate::screens::{MAX_CANONICAL, Order, ScreenHandle, Text, WriteJob, WriteOutcome};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
@@ -28,6 +28,8 @@ const SETTLE: Duration = Duration::from_millis(150);
 const MAX_SETTLE: Duration = Duration::from_secs(2);
 /// How long Enter may take to show.
 const EFFECT: Duration = Duration::from_secs(1);
+/// How long after its time a write may take to be given up: a holder that does not answer then is stopped.
+const SILENCE: Duration = Duration::from_secs(2);
 /// Most keys of one call.
 const MAX_KEYS: usize = 1024;
 /// How long a program keeps away after a person's last key.
@@ -107,86 +109,91 @@ impl Writer<'_> {
         submits: bool,
         pieces: Option<mpsc::Receiver<Vec<u8>>>,
     ) -> Result<Wrote, Failure> {
-        let bracketed = self.handle.screen().modes().bracketed_paste;
-        let (outcome, of) = match input {
-            Input::Text(text) => self.send(text.into_bytes(), submits, Place::Composer).await?,
-            Input::Paste(text) => self.send(encode_paste(&text, bracketed), submits, Place::Composer).await?,
-            Input::Keys(keys) => self.send(encode_keys(&keys, self.handle)?, false, Place::Composer).await?,
-            Input::PasteStream(_) => self.send_pieces(pieces, bracketed).await?,
+        let text = match input {
+            Input::Text(text) => Some(Text::Bytes(text.into_bytes())),
+            Input::Paste(text) => Some(Text::Paste(PastePiece::whole(&text))),
+            Input::Keys(keys) => Some(Text::Bytes(encode_keys(&keys, self.handle)?)),
+            Input::PasteStream(_) => None,
         };
-        if outcome.written < of {
-            return Err(self.partial(outcome, of));
+        let outcome = match text {
+            Some(text) => self.send(text, submits, Place::Composer).await?,
+            None => self.send_pieces(pieces, submits).await?,
+        };
+        if outcome.written < outcome.of {
+            return Err(self.partial(outcome));
         }
         let submitted = if submits { Some(self.submit().await?) } else { None };
-        Ok(Wrote { written: outcome.written, of, submitted })
+        Ok(Wrote { written: outcome.written, of: outcome.of, submitted })
     }
 
-    /// Sends bytes and waits until they are written, given up or dropped.
-    async fn send(
-        &self,
-        bytes: Vec<u8>,
-        is_prompt: bool,
-        place: Place,
-    ) -> Result<(WriteOutcome, u64), Failure> {
-        let of = bytes.len() as u64;
-        if bytes.is_empty() {
-            return Ok((WriteOutcome { written: 0, was_held: false, obstacle: None }, 0));
-        }
-        let needs_raw = needs_raw(&bytes, is_prompt);
-        let (reply, outcome) = oneshot::channel();
+    /// Sends a text and waits until it is written, given up or dropped.
+    async fn send(&self, text: Text, is_prompt: bool, place: Place) -> Result<WriteOutcome, Failure> {
         let is_person = self.client.caller == Caller::Human;
-        let by = if is_person { Owner::User } else { Owner::Orchestrator };
         // People may type anywhere; a program may not type over them, into a dialog or into a password.
         let guard = (!is_person).then(|| Guard {
             dialog: None,
             needs_empty_composer: place == Place::Composer,
             human_quiet_ms: HUMAN_LEASE_MS,
         });
-        let job = WriteJob { bytes, needs_raw, deadline: self.deadline, by, guard, reply };
+        let most = text.most();
+        self.typed.hand_over(most as u64);
         let gone = || Failure::new(ErrorCode::NotRunning, "the run ended before anything was typed");
-        if !self.client.door.screens.order(self.handle.run, Order::Write(self.handle.run, job)) {
-            return Err(gone());
-        }
-        self.typed.hand_over(of);
-        let outcome = outcome.await.map_err(|_| gone())?;
+        let outcome = self.order(text, is_prompt, guard).ok_or_else(gone)?;
+        let latest = self.deadline.max(Instant::now()) + SILENCE;
+        let told = tokio::time::timeout_at(latest.into(), outcome).await;
+        let outcome = told.map_err(|_| self.silent(most))?.map_err(|_| gone())?;
         self.typed.arrived(outcome.written);
         match outcome.obstacle {
             Some(obstacle) => Err(refusal(obstacle, self.name)),
-            None => Ok((outcome, of)),
+            None => Ok(outcome),
         }
+    }
+
+    /// Orders a text to be typed; nothing when nobody hosts the run any more.
+    fn order(
+        &self,
+        text: Text,
+        is_prompt: bool,
+        guard: Option<Guard>,
+    ) -> Option<oneshot::Receiver<WriteOutcome>> {
+        let (reply, outcome) = oneshot::channel();
+        let by = if self.client.caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
+        let job = WriteJob { text, is_prompt, deadline: self.deadline, by, guard, reply };
+        let order = Order::Write(self.handle.run, job);
+        self.client.door.screens.order(self.handle.run, order).then_some(outcome)
     }
 
     /// Sends a paste that comes in pieces; the next is taken when the last is written.
     async fn send_pieces(
         &self,
         pieces: Option<mpsc::Receiver<Vec<u8>>>,
-        bracketed: bool,
-    ) -> Result<(WriteOutcome, u64), Failure> {
+        submits: bool,
+    ) -> Result<WriteOutcome, Failure> {
         let Some(mut pieces) = pieces else {
             return Err(Failure::new(ErrorCode::Internal, "a streamed paste without its stream"));
         };
-        let (encoder, mut encoded) = PasteEncoder::begin(bracketed);
-        let mut encoder = Some(encoder);
-        let mut total = WriteOutcome { written: 0, was_held: false, obstacle: None };
-        let (mut of, mut place) = (0, Place::Composer);
-        while encoder.is_some() {
-            let received = tokio::time::timeout_at(self.deadline.into(), pieces.recv()).await;
-            let piece = received
-                .map_err(|_| Failure::new(ErrorCode::Timeout, "the rest of the paste did not come"))?;
-            match (piece.filter(|piece| !piece.is_empty()), &mut encoder) {
-                (Some(piece), Some(encoder)) => encoded.extend(encoder.chunk(&piece)),
-                _ => encoded.extend(encoder.take().map(PasteEncoder::end).unwrap_or_default()),
-            }
-            let (outcome, sent) = self.send(std::mem::take(&mut encoded), false, place).await?;
-            place = Place::OwnText;
-            of += sent;
+        let mut paste = StreamedPaste { writer: self, encoder: Some(PasteEncoder::default()) };
+        let mut total = WriteOutcome { written: 0, of: 0, was_held: false, obstacle: None };
+        let mut place = Place::Composer;
+        // Whether a prompt is long enough to be held is known only by that much of it.
+        let mut least = if submits { MAX_CANONICAL + 1 } else { 1 };
+        while let Some(piece) = paste.next(&mut pieces, least).await? {
+            let is_last = piece.is_last();
+            let outcome = self.send(Text::Paste(piece), submits, place).await?;
+            (place, least) = (Place::OwnText, 1);
+            total.of += outcome.of;
             total.written += outcome.written;
             total.was_held |= outcome.was_held;
-            if outcome.written < sent {
-                return Ok((total, of.max(total.written + 1)));
+            if outcome.written < outcome.of {
+                // There may be more of which nobody knows how much it is.
+                total.of = total.of.max(total.written + 1);
+                return Ok(total);
+            }
+            if is_last {
+                break;
             }
         }
-        Ok((total, of))
+        Ok(total)
     }
 
     /// Presses Enter once the screen has settled; whether something visible followed.
@@ -194,8 +201,8 @@ impl Writer<'_> {
         self.settle().await;
         let before = self.handle.progress.borrow().version;
         let version_before = self.handle.screen().version().max(before);
-        let (outcome, of) = self.send(b"\r".to_vec(), false, Place::OwnText).await?;
-        if outcome.written < of {
+        let outcome = self.send(Text::Bytes(b"\r".to_vec()), false, Place::OwnText).await?;
+        if outcome.written < outcome.of {
             return Ok(false);
         }
         let mut progress = self.handle.progress.subscribe();
@@ -217,8 +224,18 @@ impl Writer<'_> {
         }
     }
 
-    fn partial(&self, outcome: WriteOutcome, of: u64) -> Failure {
-        let message = format!("wrote {} of {of} bytes to {}", outcome.written, self.name);
+    /// What is known when nobody says what became of a text.
+    fn silent(&self, most: usize) -> Failure {
+        let name = self.name;
+        let message = format!(
+            "the holder of {name} does not answer: of the last {most} bytes some, all or none were typed"
+        );
+        Failure::new(ErrorCode::Timeout, message)
+            .hint("look before you type again: what it has it may yet write, when it goes on")
+    }
+
+    fn partial(&self, outcome: WriteOutcome) -> Failure {
+        let message = format!("wrote {} of {} bytes to {}", outcome.written, outcome.of, self.name);
         let failure = Failure::new(ErrorCode::Partial, message);
         if outcome.was_held {
             return failure.hint(format!(
@@ -226,6 +243,45 @@ impl Writer<'_> {
             ));
         }
         failure.hint("it does not read its input; raise --timeout, or send less")
+    }
+}
+
+/// A paste that comes in pieces. Whatever becomes of it, its brackets are closed: when its last piece is sent, or when it
+/// is given up, because its client went or did not go on.
+struct StreamedPaste<'a> {
+    writer: &'a Writer<'a>,
+    encoder: Option<PasteEncoder>,
+}
+
+impl StreamedPaste<'_> {
+    /// The next piece, of at least so many bytes unless it is the last.
+    async fn next(
+        &mut self,
+        pieces: &mut mpsc::Receiver<Vec<u8>>,
+        least: usize,
+    ) -> Result<Option<PastePiece>, Failure> {
+        let mut bytes = Vec::new();
+        while bytes.len() < least {
+            let received = tokio::time::timeout_at(self.writer.deadline.into(), pieces.recv()).await;
+            let piece = received
+                .map_err(|_| Failure::new(ErrorCode::Timeout, "the rest of the paste did not come"))?;
+            match piece {
+                Some(piece) if !piece.is_empty() => bytes.extend(piece),
+                Some(_) => return Ok(self.encoder.take().map(|encoder| encoder.last(&bytes))),
+                // Half a prompt is none.
+                None => return Err(Failure::new(ErrorCode::Protocol, "the paste was not ended")),
+            }
+        }
+        Ok(self.encoder.as_mut().map(|encoder| encoder.piece(&bytes)))
+    }
+}
+
+impl Drop for StreamedPaste<'_> {
+    fn drop(&mut self) {
+        if self.encoder.is_some() {
+            // Nobody waits for it, and where nothing was opened it is nothing.
+            drop(self.writer.order(Text::Paste(PastePiece::ending()), false, None));
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 use engine::{Fact, RunKey, ViewerId};
 use rustix::event::epoll;
 
+use super::fault::Whose;
 use super::order::NewViewer;
 use super::terminal::Typed;
 use super::viewer::{HUNG_UP, Mode, Presence, Viewer};
@@ -26,34 +27,43 @@ impl Worker {
         let Some(viewer) = self.viewers.get_mut(&id) else { return };
         let slot = self.by_run.get(&viewer.run).and_then(|number| self.slots.get(number));
         let presence = match slot {
-            Some(slot) => slot.run.catch_up(viewer, &mut self.buffer, now),
+            Some(slot) => {
+                slot.run.hold_back(viewer);
+                slot.run.catch_up(viewer, &mut self.buffer, now)
+            }
             None => viewer.flush(),
         };
         if presence == Presence::Gone {
             return self.let_go(id);
         }
         watch_terminal(&self.epoll, viewer);
-        let wants_room = viewer.wants_room();
-        if wants_room != viewer.is_waiting_for_room {
-            viewer.is_waiting_for_room = wants_room;
-            let room = if wants_room { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
+        let wants = viewer.wants();
+        if wants != viewer.watched {
+            viewer.watched = wants;
             let data = epoll::EventData::new_u64(Source::Viewer(id.0).token());
-            let _gone = epoll::modify(&self.epoll, viewer.socket(), data, epoll::EventFlags::IN | room);
+            let _gone = epoll::modify(&self.epoll, viewer.socket(), data, wants);
         }
     }
 
     pub(super) fn on_viewer(&mut self, id: ViewerId, flags: epoll::EventFlags, now: Instant) {
         let Some(viewer) = self.viewers.get_mut(&id) else { return };
-        if flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
-            if viewer.receive(&mut self.buffer) == Presence::Gone {
-                return self.let_go(id);
-            }
+        let ended = epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        viewer.is_leaving |= flags.intersects(ended);
+        if flags.intersects(epoll::EventFlags::IN | ended) {
+            let presence = viewer.receive(&mut self.buffer);
             let slot = self.by_run.get(&viewer.run).copied();
             if let Some(number) = slot {
                 self.hear(number, id, now);
             }
+            if presence == Presence::Gone {
+                return self.let_go(id);
+            }
         }
         self.catch_up(id, now);
+        // It may have room again before the next drawing is due.
+        if let Some(number) = self.viewers.get(&id).and_then(|viewer| self.by_run.get(&viewer.run)).copied() {
+            self.settle(number);
+        }
     }
 
     /// What was typed on a viewer's terminal, or room on it.
@@ -78,6 +88,18 @@ impl Worker {
         if let Some(number) = number {
             self.watch_echo(number);
             self.settle(number);
+        }
+    }
+
+    /// The child has taken keys: viewers of a slot that were held back go on, if there is room for theirs.
+    pub(super) fn go_on_hearing(&mut self, number: u64, now: Instant) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        let is_held_back = |id: &ViewerId| self.viewers.get(id).is_some_and(|viewer| viewer.is_held_back);
+        for id in slot.viewers.iter().copied().filter(is_held_back).collect::<Vec<_>>() {
+            self.contained(Whose::Viewer(id), now, |worker| {
+                worker.hear(number, id, now);
+                worker.catch_up(id, now);
+            });
         }
     }
 
@@ -109,16 +131,19 @@ impl Worker {
             self.end_viewers(number, "taken_over", now);
         }
         let Some(slot) = self.slots.get_mut(&number) else { return };
-        let viewer = slot.run.welcome(Viewer::new(new, Mode::Live), now, &mut self.facts);
+        let viewer = Viewer::new(new, Mode::Live);
         let (id, data) = (viewer.id, epoll::EventData::new_u64(Source::Viewer(viewer.id.0).token()));
-        if let Err(error) = epoll::add(&self.epoll, viewer.socket(), data, epoll::EventFlags::IN) {
-            return tracing::warn!(%error, "a viewer could not be watched");
+        // Before anybody is told that it is here: nobody would be told that it went.
+        if let Err(error) = epoll::add(&self.epoll, viewer.socket(), data, viewer.watched) {
+            tracing::warn!(%error, "a viewer could not be watched");
+            return turn_away(viewer, "lost");
         }
+        let viewer = slot.run.welcome(viewer, now, &mut self.facts);
         slot.viewers.push(id);
         self.viewers.insert(id, viewer);
-        self.on_viewer(id, epoll::EventFlags::empty(), now);
         // It may have sent frames right behind its attach call.
         self.hear(number, id, now);
+        self.on_viewer(id, epoll::EventFlags::empty(), now);
     }
 
     /// Ends every viewer of a slot with a reason.
@@ -176,7 +201,8 @@ impl Worker {
 /// Watches a viewer's terminal for what it wants. One that cannot be watched is given back.
 fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
     let Some(terminal) = &mut viewer.terminal else { return };
-    let (wants, data) = (terminal.wants(), epoll::EventData::new_u64(Source::Terminal(viewer.id.0).token()));
+    let wants = terminal.wants(viewer.is_held_back);
+    let data = epoll::EventData::new_u64(Source::Terminal(viewer.id.0).token());
     let watched = match terminal.watched.replace(wants) {
         None => epoll::add(epoll, &*terminal, data, wants),
         Some(before) if before != wants => epoll::modify(epoll, &*terminal, data, wants),
@@ -190,7 +216,11 @@ fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
 
 /// A viewer for a run that went while the door was handing it over.
 fn refuse(new: NewViewer) {
-    let mut viewer = Viewer::new(new, Mode::Live);
-    viewer.end("closed");
+    turn_away(Viewer::new(new, Mode::Live), "closed");
+}
+
+/// Tells a viewer that was not taken in why.
+fn turn_away(mut viewer: Viewer, reason: &str) {
+    viewer.end(reason);
     let _presence = viewer.flush();
 }

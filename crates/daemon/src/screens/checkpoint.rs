@@ -1,6 +1,6 @@
 //! When a run's screen is put into its holder's keeping, so that a daemon that dies loses nothing.
 //!
-//! Owns the policy. Refuses serialising or sending: `run` does that on the verdict.
+//! Owns the policy. Refuses serialising or sending: `keeping` does that on the verdict.
 //!
 //! A ring is replayed from the newest checkpoint, so bytes after it may not be overwritten. A checkpoint with history
 //! costs milliseconds, one of the screen alone some ten microseconds. Under a flood the screen alone is taken every

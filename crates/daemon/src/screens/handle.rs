@@ -12,6 +12,8 @@ use rustix::termios::{LocalModes, tcgetattr};
 use term::Screen;
 use tokio::sync::{Semaphore, watch};
 
+use super::versions::Versions;
+
 /// How far a run has come. A value to wait on, never a bell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
@@ -46,6 +48,8 @@ pub(crate) struct ScreenHandle {
     pub(crate) turn: Arc<Semaphore>,
     /// The terminal, for its modes.
     master: OwnedFd,
+    /// What readers were told; a std mutex, held for one look.
+    versions: Mutex<Versions>,
     /// A std mutex: held for one slice of parsing or one extraction of text, never across an await.
     screen: Mutex<Screen>,
 }
@@ -61,6 +65,7 @@ impl ScreenHandle {
             child_pid: hello.child_pid,
             turn: Arc::new(Semaphore::new(1)),
             master: hello.master,
+            versions: Mutex::default(),
             screen: Mutex::new(screen),
         }
     }
@@ -68,6 +73,11 @@ impl ScreenHandle {
     /// The screen. A panic while it was held is survived: the emulator resets itself.
     pub(crate) fn screen(&self) -> MutexGuard<'_, Screen> {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The versions of the screen that readers were told.
+    pub(crate) fn versions(&self) -> MutexGuard<'_, Versions> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns when the screen can be shown.

@@ -8,27 +8,31 @@ use std::time::Instant;
 use engine::{Fact, Input, RunKey};
 use rustix::event::epoll;
 
+use super::fault::{Whose, attempt, retract};
 use super::order::NewRun;
 use super::run::{HolderIs, Run};
 use super::worker::{Slot, Source, Worker};
 
 impl Worker {
-    pub(super) fn host(&mut self, new: NewRun, now: Instant) {
+    pub(super) fn host(&mut self, mut new: NewRun, now: Instant) {
         let number = self.next_slot;
         self.next_slot += 1;
+        if let Some(adopted) = new.adopted.take() {
+            self.facts.tell(*adopted);
+        }
         if new.is_new {
             self.facts.say(new.handle.run, Fact::Started { pid: new.handle.child_pid });
         }
         if let Some(agent) = &new.agent {
             self.facts.say(new.handle.run, Fact::Launched(agent.launched.clone()));
         }
-        let (mut run, wake) = Run::new(new, now);
-        run.begin_observing(now, &mut self.facts);
+        let (run, wake) = Run::new(new, now);
+        let key = run.key();
         let ring = epoll::EventData::new_u64(Source::Ring(number).token());
         let link = epoll::EventData::new_u64(Source::Link(number).token());
         let added = epoll::add(&self.epoll, &wake, ring, epoll::EventFlags::IN)
             .and_then(|()| epoll::add(&self.epoll, run.link.as_fd(), link, epoll::EventFlags::IN));
-        self.by_run.insert(run.key(), number);
+        self.by_run.insert(key, number);
         self.slots.insert(number, Slot { run, wake, viewers: Vec::new(), is_waiting_for_room: false });
         if let Err(error) = added {
             // A run that cannot be watched (the kernel limits watches) would hang for ever: it ends as lost instead.
@@ -39,7 +43,10 @@ impl Worker {
             return self.holder_gone(number, now);
         }
         self.ready.insert(number);
-        self.on_link(number, now);
+        self.contained(Whose::Run(number), now, |worker| {
+            worker.tell(key, |run, facts| run.begin_observing(now, facts));
+        });
+        self.contained(Whose::Run(number), now, |worker| worker.on_link(number, now));
     }
 
     pub(super) fn on_link(&mut self, number: u64, now: Instant) {
@@ -50,6 +57,7 @@ impl Worker {
                 slot.run.say_exit_if_drained(now, &mut self.facts);
                 // An exit may have been said before the last bytes were taken.
                 self.ready.insert(number);
+                self.go_on_hearing(number, now);
                 self.settle(number);
             }
             HolderIs::Anothers => {
@@ -63,7 +71,8 @@ impl Worker {
 
     pub(super) fn release(&mut self, run: RunKey, end_tree: bool, reason: &'static str, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
-        self.end_viewers(number, reason, now);
+        // A holder that was to go and is not told would stay for ever, whatever becomes of viewers.
+        self.contained(Whose::Run(number), now, |worker| worker.end_viewers(number, reason, now));
         self.tell(run, |run, _| run.release(end_tree));
     }
 
@@ -77,8 +86,11 @@ impl Worker {
         let _gone =
             (epoll::delete(&self.epoll, &slot.wake), epoll::delete(&self.epoll, slot.run.link.as_fd()));
         self.end_echo(&slot.run);
-        while let Some(advance) = slot.run.advance(&mut self.buffer, now) {
-            slot.run.feed(&self.buffer[..advance.count], now, &mut self.facts);
+        retract(&self.warnings, run);
+        if !attempt("the last output", run, || self.drain(&mut slot.run, now)) {
+            // How it ended is behind the rest of its output, drawn or not.
+            slot.run.faults.go_blind(now);
+            attempt("the rest of the last output", run, || self.drain(&mut slot.run, now));
         }
         slot.run.say_exit_if_drained(now, &mut self.facts);
         slot.run.end_watches(&mut self.facts);
@@ -86,14 +98,23 @@ impl Worker {
         slot.run.abandon_typing(&mut self.facts);
         slot.run.close_progress();
         for id in slot.viewers.clone() {
-            if let Some(viewer) = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
-                slot.run.repaint(viewer, now);
-                viewer.end("lost");
-            }
-            self.catch_up(id, now);
+            self.contained(Whose::Viewer(id), now, |worker| {
+                if let Some(viewer) = worker.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
+                    slot.run.repaint(viewer, now);
+                    viewer.end("lost");
+                }
+                worker.catch_up(id, now);
+            });
         }
         if !slot.run.is_released {
             self.sweep(&slot.run);
+        }
+    }
+
+    /// Takes all output there is.
+    fn drain(&mut self, run: &mut Run, now: Instant) {
+        while let Some(advance) = run.advance(&mut self.buffer, now) {
+            run.feed(&self.buffer[..advance.count], now, &mut self.facts);
         }
     }
 
@@ -116,11 +137,12 @@ impl Worker {
     }
 }
 
-/// Ends a holder that does not answer; its end is then noticed and swept like any other loss.
+/// Ends a holder that does not answer and what descends from it; its end is then noticed and swept like any other loss.
+/// On a thread of its own, because looking through a tree may take a while.
 pub(super) fn kill_holder(run: &mut Run) {
-    let pinned =
-        run.holder_start_time.and_then(|start| holder::tree::open_checked(run.handle.holder_pid, start));
-    if let Some(pidfd) = pinned {
-        let _gone = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
+    let (pid, start_time) = (run.handle.holder_pid, run.holder_start_time);
+    let ending = move || start_time.is_some_and(|start_time| holder::end_silent_holder(pid, start_time));
+    if let Err(error) = std::thread::Builder::new().name("sweeper".to_owned()).spawn(ending) {
+        tracing::error!(%error, "no thread to end a holder with");
     }
 }

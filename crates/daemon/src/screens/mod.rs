@@ -12,8 +12,11 @@ mod audience;
 mod checkpoint;
 mod echo;
 mod facts;
+mod failpoint;
+mod fault;
 mod handle;
 mod hosting;
+mod keeping;
 mod lane;
 mod observe;
 mod order;
@@ -22,6 +25,7 @@ mod pace;
 mod run;
 mod terminal;
 mod typing;
+mod versions;
 mod viewer;
 mod viewers;
 mod watch;
@@ -38,9 +42,11 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use handle::ScreenHandle;
 pub(crate) use observe::AgentRun;
-pub(crate) use order::{NewRun, NewViewer, Order, WriteJob, WriteOutcome};
-pub(crate) use typing::{MAX_CANONICAL, TypeJob, needs_raw};
+pub(crate) use order::{NewRun, NewViewer, Order, Text, WriteJob, WriteOutcome};
+pub(crate) use typing::{MAX_CANONICAL, TypeJob};
 use worker::{OrderSender, Worker};
+
+use crate::records::Warnings;
 
 /// Fewest and most worker threads. Two keep a flood on one from delaying keys on the other even on one core.
 const WORKERS: std::ops::RangeInclusive<usize> = 2..=4;
@@ -69,10 +75,12 @@ struct Hosted {
 
 impl Screens {
     /// Starts the worker threads.
-    pub(crate) fn start(facts: &mpsc::Sender<Input>) -> io::Result<Self> {
+    pub(crate) fn start(facts: &mpsc::Sender<Input>, warnings: &Warnings) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let count = cores.clamp(*WORKERS.start(), *WORKERS.end());
-        let workers = (0..count).map(|n| Worker::start(n, facts.clone())).collect::<io::Result<Vec<_>>>()?;
+        let workers = (0..count)
+            .map(|n| Worker::start(n, facts.clone(), Arc::clone(warnings)))
+            .collect::<io::Result<Vec<_>>>()?;
         let index = Index { workers, next: AtomicUsize::new(0), runs: RwLock::default() };
         Ok(Self { shared: Arc::new(index) })
     }

@@ -3,6 +3,7 @@
 //! Owns the pace of looks and what the engine was last told. Refuses reading screens itself (a [`Detector`] does) and
 //! refuses costing anything for a run that is no agent's: that has no observer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ use crate::clock;
 
 /// A changing screen is looked at this often; its first change after a pause at once, and its last always.
 const LOOK: Duration = Duration::from_millis(50);
+/// Rules that failed so often are asked no longer.
+const MAX_FAILURES: u32 = 8;
 
 /// What a worker needs of an agent's run.
 pub(crate) struct AgentRun {
@@ -39,22 +42,35 @@ pub(crate) struct Observer {
     said: Option<Look>,
     /// What the last looks made of an earlier report, not told yet.
     revised: Option<Fact>,
+    /// How often its rules failed.
+    failures: u32,
 }
 
 impl Observer {
     pub(crate) fn new(detector: Detector) -> Self {
-        Self { detector, looked_at: None, due: None, shown: Look::default(), said: None, revised: None }
+        Self {
+            detector,
+            looked_at: None,
+            due: None,
+            shown: Look::default(),
+            said: None,
+            revised: None,
+            failures: 0,
+        }
     }
 
     /// Its manifest has changed: everything is looked at anew.
     pub(crate) fn replace(&mut self, detector: Detector, now: Instant) {
         self.detector = detector;
+        self.failures = 0;
         self.due = Some(now);
     }
 
     /// What the stream said.
     pub(crate) fn hear(&mut self, news: &[term::Fact]) -> Vec<Fact> {
-        news.iter().filter_map(|fact| self.detector.hear(fact)).map(fact).collect()
+        let hear =
+            |detector: &mut Detector| news.iter().filter_map(|fact| detector.hear(fact)).map(fact).collect();
+        self.attempt(hear).unwrap_or_default()
     }
 
     /// The screen may have changed: looks now, or soon. What is new.
@@ -75,8 +91,16 @@ impl Observer {
     /// Looks without waiting for its turn.
     pub(crate) fn look(&mut self, screen: &Screen, now: Instant) -> &Look {
         self.due = None;
-        if let Some(mut look) = self.detector.look(screen) {
-            self.detector.note_quota(&mut look, clock::local());
+        let looked = self.attempt(|detector| {
+            let mut look = detector.look(screen)?;
+            detector.note_quota(&mut look, clock::local());
+            Some(look)
+        });
+        if looked.is_none() {
+            // What it cannot read is not known.
+            (self.looked_at, self.shown) = (Some(now), Look::default());
+        }
+        if let Some(look) = looked.flatten() {
             self.looked_at = Some(now);
             self.shown = Look {
                 screen: look.screen,
@@ -98,6 +122,20 @@ impl Observer {
             self.said = Some(self.shown.clone());
         }
         self.revised.take().into_iter().chain(look).collect()
+    }
+
+    /// Lets the rules judge something. Rules that fail cost their agent its state, not its screen; nothing if they did, or
+    /// have too often.
+    fn attempt<T>(&mut self, judge: impl FnOnce(&mut Detector) -> T) -> Option<T> {
+        if self.failures >= MAX_FAILURES {
+            return None;
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| judge(&mut self.detector)));
+        if outcome.is_err() {
+            self.failures += 1;
+            tracing::error!(failures = self.failures, "the rules that read an agent's screen failed");
+        }
+        outcome.ok()
     }
 
     /// When a look is owed.
@@ -140,6 +178,14 @@ impl Run {
             self.typewriter.looked(&observer.shown, now);
         }
         heard.into_iter().chain(looked).for_each(|fact| facts.say(key, fact));
+    }
+
+    /// The screen is another one: what it showed is not known until it is looked at again.
+    pub(super) fn look_anew(&mut self, now: Instant, facts: &mut FactLane) {
+        let key = self.key();
+        let Some(observer) = &mut self.observer else { return };
+        (observer.shown, observer.due) = (Look::default(), Some(now));
+        observer.news().into_iter().for_each(|news| facts.say(key, news));
     }
 
     /// Looks by other rules from now on.
@@ -205,6 +251,20 @@ mod tests {
         assert!(observer.changed(&screen, start).len() == 1);
         screen.feed(b"b");
         assert!(observer.changed(&screen, start + LOOK).is_empty());
+    }
+
+    #[test]
+    fn c9_rules_that_fail_are_survived_and_asked_no_longer_after_a_few_times() {
+        let mut observer = observer();
+        for _ in 0..MAX_FAILURES {
+            assert_eq!(observer.attempt(|_| 7), Some(7));
+            assert_eq!(observer.attempt(|_| -> u8 { std::panic::resume_unwind(Box::new("a rule")) }), None);
+        }
+        assert_eq!(observer.attempt(|_| 7), None);
+        let (screen, now) = (screen(), Instant::now());
+        assert_eq!(*observer.look(&screen, now), Look::default());
+        observer.replace(Detector::new(&Manifest::default()).unwrap(), now);
+        assert_eq!(observer.attempt(|_| 7), Some(7));
     }
 
     #[test]

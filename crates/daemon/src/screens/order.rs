@@ -10,16 +10,17 @@ use std::time::Instant;
 use agents::Detector;
 use engine::effect::Guard;
 use engine::input::Typing;
-use engine::{RunKey, ViewerId, WaitId};
+use engine::{Fact, RunKey, ViewerId, WaitId};
 use holder::{Hello, Link};
 use proto::{Exit, Owner, Size};
-use regex::Regex;
-use term::{Limits, Screen};
+use term::{Limits, PastePiece, Screen};
 use tokio::sync::oneshot;
 
 use super::handle::{HelloParts, ScreenHandle};
 use super::observe::AgentRun;
 use super::typing::TypeJob;
+use crate::door::Seat;
+use crate::pattern::LinePattern;
 
 /// One order to the worker that hosts a run.
 pub(crate) enum Order {
@@ -29,6 +30,8 @@ pub(crate) enum Order {
     Resize(RunKey, Size),
     /// Signal the foreground.
     Signal(RunKey, i32),
+    /// End the child alone: kill it at once, or hang it up.
+    EndChild(RunKey, bool),
     /// End the tree.
     Kill(RunKey, u32),
     /// End the holder, which did not answer, and its tree.
@@ -36,7 +39,7 @@ pub(crate) enum Order {
     /// The holder may go.
     Release { run: RunKey, end_tree: bool, reason: &'static str },
     /// Report when this pattern appears.
-    Watch { run: RunKey, wait: WaitId, pattern: Regex, since: Option<u64> },
+    Watch { run: RunKey, wait: WaitId, pattern: LinePattern, since: Option<u64> },
     /// No longer.
     Unwatch(RunKey, WaitId),
     /// The run is over, for this reason.
@@ -53,6 +56,51 @@ pub(crate) enum Order {
     Alert { about: RunKey, sound: Arc<[u8]> },
     /// The daemon ends: say so when every holder that was let go has gone.
     Finish(oneshot::Sender<()>),
+}
+
+impl Order {
+    /// The run it is about, if it is about one that is hosted already.
+    pub(super) fn run(&self) -> Option<RunKey> {
+        match self {
+            Self::Resize(run, _)
+            | Self::Signal(run, _)
+            | Self::EndChild(run, _)
+            | Self::Kill(run, _)
+            | Self::Sweep(run)
+            | Self::Release { run, .. }
+            | Self::Watch { run, .. }
+            | Self::Unwatch(run, _)
+            | Self::TellExit { run, .. }
+            | Self::Write(run, _)
+            | Self::Observe(run, _)
+            | Self::Type(run, _) => Some(*run),
+            Self::Attach(viewer) => Some(viewer.run),
+            Self::Host(_) | Self::Alert { .. } | Self::Finish(_) => None,
+        }
+    }
+
+    /// What the engine is told when this cannot be done, because it waits to be told something. Jobs with an answer of
+    /// their own answer by going.
+    pub(super) fn owed_fact(&self) -> Option<(RunKey, Fact)> {
+        match self {
+            Self::Watch { run, wait, .. } => Some((*run, Fact::Unmatched { wait: *wait })),
+            Self::Attach(new) => Some((new.run, Fact::ViewerLeft { viewer: new.viewer })),
+            Self::Host(_)
+            | Self::Resize(..)
+            | Self::Signal(..)
+            | Self::EndChild(..)
+            | Self::Kill(..)
+            | Self::Sweep(_)
+            | Self::Release { .. }
+            | Self::Unwatch(..)
+            | Self::TellExit { .. }
+            | Self::Write(..)
+            | Self::Observe(..)
+            | Self::Type(..)
+            | Self::Alert { .. }
+            | Self::Finish(_) => None,
+        }
+    }
 }
 
 /// A run to be hosted.
@@ -73,6 +121,8 @@ pub(crate) struct NewRun {
     pub(crate) token: String,
     /// What is needed to look at its screen, if it is an agent's.
     pub(crate) agent: Option<AgentRun>,
+    /// What the engine is to be told before anything else, if it was adopted while the door was open.
+    pub(crate) adopted: Option<Box<engine::Input>>,
 }
 
 impl NewRun {
@@ -99,6 +149,7 @@ impl NewRun {
             child_start_time: hello.child_start_time,
             token,
             agent: None,
+            adopted: None,
         }
     }
 }
@@ -117,13 +168,58 @@ pub(crate) struct NewViewer {
     pub(crate) read_only: bool,
     pub(crate) take_over: bool,
     pub(crate) by: Owner,
+    pub(crate) seat: Seat,
 }
 
-/// Bytes for the child from a program or a person's command.
+/// What is typed.
+pub(crate) enum Text {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A paste, or a piece of one: in brackets if the child takes them when it is typed.
+    Paste(PastePiece),
+}
+
+impl Text {
+    /// The bytes for a child that does or does not take brackets.
+    pub(crate) fn encode(&self, bracketed: bool) -> Vec<u8> {
+        match self {
+            Self::Bytes(bytes) => bytes.clone(),
+            Self::Paste(piece) => piece.encode(bracketed),
+        }
+    }
+
+    /// The same for a paste whose brackets were closed for something that could not wait.
+    pub(crate) fn encode_again(&self, bracketed: bool) -> Vec<u8> {
+        match self {
+            Self::Paste(piece) if piece.length() == 0 => Vec::new(),
+            Self::Paste(piece) => piece.beginning_again().encode(bracketed),
+            Self::Bytes(bytes) => bytes.clone(),
+        }
+    }
+
+    /// Bytes of the text itself.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Paste(piece) => piece.length(),
+        }
+    }
+
+    /// Most bytes it can become.
+    pub(crate) fn most(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Paste(piece) => piece.most(),
+        }
+    }
+}
+
+/// Something for the child from a program or a person's command.
 pub(crate) struct WriteJob {
-    pub(crate) bytes: Vec<u8>,
-    /// Hold it while the child reads whole lines: it would be cut.
-    pub(crate) needs_raw: bool,
+    pub(crate) text: Text,
+    /// Enter follows: if it is long, it is held while the child reads whole lines, because a program that is only
+    /// starting throws it away.
+    pub(crate) is_prompt: bool,
     pub(crate) deadline: Instant,
     pub(crate) by: Owner,
     /// For programs: on which conditions.
@@ -136,6 +232,8 @@ pub(crate) struct WriteJob {
 pub(crate) struct WriteOutcome {
     /// Bytes that reached the terminal.
     pub(crate) written: u64,
+    /// Bytes that there were.
+    pub(crate) of: u64,
     /// The child never left canonical mode.
     pub(crate) was_held: bool,
     /// Nothing was typed, because this stood in the way.

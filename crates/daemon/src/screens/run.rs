@@ -8,16 +8,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::input::ChildExit;
-use engine::{Fact, RunKey, ViewerId, WaitId};
+use engine::{Fact, RunKey, ViewerId};
 use holder::{ArmOutcome, ExitStatus, FromHolder, Link, ReadOutcome, SignalTarget, ToHolder};
 use proto::{Exit, Owner, Size};
-use regex::Regex;
-use term::{Depth, Limits, Screen};
+use rustix::process::Signal;
+use term::{Depth, Screen};
 
 use super::checkpoint::{Checkpoints, Verdict};
 use super::echo::EchoWatch;
 use super::facts::FactLane;
+use super::failpoint;
+use super::fault::{Faults, attempt};
 use super::handle::{Progress, ScreenHandle};
+use super::keeping::restore;
 use super::lane::Lane;
 use super::observe::Observer;
 use super::order::{NewRun, WriteJob, WriteOutcome};
@@ -32,6 +35,8 @@ const RESIZE: Duration = Duration::from_millis(16);
 const OUTPUT: Duration = Duration::from_millis(100);
 /// A synchronized update that has not ended by then is shown as it is.
 const SYNC: Duration = Duration::from_millis(150);
+/// The control character that gives up whatever sequence is open.
+const CANCEL: u8 = 0x18;
 
 /// One hosted run.
 pub(crate) struct Run {
@@ -44,6 +49,8 @@ pub(crate) struct Run {
     /// What viewers were told about the end.
     pub(crate) told_exit: Option<(Exit, u64)>,
     pub(crate) watches: Watches,
+    /// What went wrong while it was served.
+    pub(super) faults: Faults,
     /// The viewer the engine was last told to be typing.
     pub(crate) typist: Option<ViewerId>,
     pub(crate) echo: EchoWatch,
@@ -63,7 +70,7 @@ pub(crate) struct Run {
     answers_from: u64,
     pace: Pace,
     flood: Flood,
-    checkpoints: Checkpoints,
+    pub(super) checkpoints: Checkpoints,
     exited: Option<holder::Exit>,
     is_exit_said: bool,
     resized_at: Option<Instant>,
@@ -107,6 +114,7 @@ impl Run {
             link: new.link,
             told_exit: None,
             watches: Watches::default(),
+            faults: Faults::default(),
             typist: None,
             echo: EchoWatch::default(),
             typewriter: Typewriter::new(settle),
@@ -165,9 +173,17 @@ impl Run {
                     }
                     return Some(Advance { before, count, has_more: has_more || !is_armed });
                 }
-                ReadOutcome::Missed { resume_at } => self.seen = resume_at,
+                ReadOutcome::Missed { resume_at } => self.pass_over_gap(resume_at),
             }
         }
+    }
+
+    /// Goes on behind bytes that were overwritten before they were drawn. A sequence they cut through is given up: its
+    /// end would be taken for text, and text for its end.
+    fn pass_over_gap(&mut self, resume_at: u64) {
+        tracing::warn!(run = ?self.key(), from = self.seen, to = resume_at, "output was lost before it was drawn");
+        self.handle.screen().feed(&[CANCEL]);
+        self.seen = resume_at;
     }
 
     /// Whether a viewer is shown drawings instead of bytes: the child floods so long that every byte would only be drawn
@@ -179,14 +195,26 @@ impl Run {
 
     /// Puts output on the screen and does what follows from it.
     pub(crate) fn feed(&mut self, bytes: &[u8], now: Instant, facts: &mut FactLane) {
+        if self.faults.is_blind(now) {
+            return self.pass_over(now, facts);
+        }
         let handle = Arc::clone(&self.handle);
         let mut screen = handle.screen();
+        failpoint::before_output(bytes, &mut screen);
         screen.feed(bytes);
+        failpoint::after_output(bytes, self.key());
         let replies = screen.take_replies();
         let news = screen.take_facts();
+        if news.contains(&term::Fact::DisplayReset) {
+            self.faults.display_reset();
+        }
         let title = (!news.is_empty() && screen.title() != self.title).then(|| screen.title().to_owned());
         self.observe(&screen, &news, now, facts);
         self.sync_due = screen.is_synchronizing().then(|| self.sync_due.unwrap_or(now + SYNC));
+        let is_replayed = self.seen <= self.answers_from;
+        if is_replayed {
+            self.watches.replayed(&screen);
+        }
         let hits = self.watches.changed(&screen, now, false);
         let verdict = self.checkpoints.fed(self.seen, bytes.len(), now);
         let step = (verdict == Verdict::Step).then(|| screen.checkpoint(Depth::Screen));
@@ -194,7 +222,7 @@ impl Run {
         drop(screen);
         if !replies.is_empty() && self.seen > self.answers_from {
             // A child that asks and does not read gets no answer; nobody else is delayed.
-            let _was_taken = self.lane.answer(&replies, &self.handle, &mut self.link);
+            self.lane.answer(&replies, &self.handle, &mut self.link);
         }
         if let Some(title) = title {
             self.title.clone_from(&title);
@@ -210,6 +238,26 @@ impl Run {
         self.go_on_typing(now, facts);
     }
 
+    /// Takes note of output that is not drawn, so that the log and the child go on.
+    fn pass_over(&mut self, now: Instant, facts: &mut FactLane) {
+        // The holder's checkpoint stands for less than this: whoever replays it finds a gap, and is told.
+        self.checkpoints.completed(self.seen);
+        self.let_go_of_covered();
+        self.say_output(now, facts);
+        let version = self.handle.screen().version();
+        self.publish(version);
+    }
+
+    /// The screen is blank and stands for nothing that was done before. The terminal has the size we last chose, whether or
+    /// not the holder had been told.
+    pub(super) fn forget_picture(&mut self, screen: &Screen, now: Instant, facts: &mut FactLane) {
+        self.sync_due = None;
+        self.watches.resized(screen);
+        self.publish(screen.version());
+        self.look_anew(now, facts);
+        let _gone = self.link.send(&ToHolder::Resize { cols: self.size.cols, rows: self.size.rows });
+    }
+
     fn publish(&self, version: u64) {
         let (seen, exited_at) =
             (self.seen, self.exited.filter(|_| self.is_exit_said).map(|exit| exit.final_offset));
@@ -218,31 +266,6 @@ impl Run {
             let is_ready = progress.is_ready || seen >= self.ready_at;
             *progress = Progress { seen, version, exited_at, is_ready, ..*progress };
         });
-    }
-
-    /// Gives the holder a checkpoint, and only then lets it overwrite what the checkpoint covers.
-    fn hand_over(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
-        if let Some((offset, blob)) = checkpoint {
-            let _gone = self.link.send(&ToHolder::Checkpoint { offset, blob });
-        }
-        self.let_go_of_covered();
-    }
-
-    /// What is covered may be overwritten, once the checkpoint has left this process for good.
-    fn let_go_of_covered(&mut self) {
-        if !self.link.wants_write() {
-            let is_stalled = self.handle.ring.keep_from(self.checkpoints.covered());
-            if is_stalled {
-                let _gone = self.link.send(&ToHolder::Resume);
-            }
-        }
-    }
-
-    fn full_checkpoint(&mut self) {
-        let blob = self.handle.screen().checkpoint(Depth::Full);
-        let _gone = self.link.send(&ToHolder::Checkpoint { offset: self.seen, blob });
-        self.checkpoints.completed(self.seen);
-        self.let_go_of_covered();
     }
 
     fn say_output(&mut self, now: Instant, facts: &mut FactLane) {
@@ -258,13 +281,6 @@ impl Run {
         }
     }
 
-    fn say_hits(&mut self, hits: Vec<super::watch::Hit>, facts: &mut FactLane) {
-        let offset = self.seen;
-        for hit in hits {
-            facts.say(self.key(), Fact::Matched { wait: hit.wait, text: hit.text, offset });
-        }
-    }
-
     /// The exit, once every byte before it is on the screen.
     pub(crate) fn say_exit_if_drained(&mut self, now: Instant, facts: &mut FactLane) {
         let Some(exit) = self.exited.filter(|exit| !self.is_exit_said && self.seen >= exit.final_offset)
@@ -272,9 +288,15 @@ impl Run {
             return;
         };
         self.is_exit_said = true;
-        let hits = self.watches.changed(&self.handle.screen(), now, true);
-        self.say_hits(hits, facts);
-        self.say_last_look(now, facts);
+        let has_looked = attempt("the last look", self.key(), || {
+            let hits = self.watches.changed(&self.handle.screen(), now, true);
+            self.say_hits(hits, facts);
+            self.say_last_look(now, facts);
+        });
+        if !has_looked {
+            // How it ended is told whatever its screen is.
+            self.start_over(now, facts);
+        }
         self.end_watches(facts);
         self.lane.clear();
         let status = match exit.status {
@@ -290,13 +312,6 @@ impl Run {
     /// Whether the child is over and everything it printed is on the screen.
     pub(super) fn is_over(&self) -> bool {
         self.is_exit_said
-    }
-
-    /// No more output comes: what is still watched for will not appear.
-    pub(crate) fn end_watches(&mut self, facts: &mut FactLane) {
-        for wait in self.watches.end_all() {
-            facts.say(self.key(), Fact::Unmatched { wait });
-        }
     }
 
     /// What the holder says.
@@ -328,7 +343,8 @@ impl Run {
         let obstacle = job.guard.as_ref().and_then(|guard| self.obstacle_to_write(guard, now));
         if obstacle.is_some() {
             // Whoever waited may have gone.
-            let _gone = job.reply.send(WriteOutcome { written: 0, was_held: false, obstacle });
+            let of = job.text.most() as u64;
+            let _gone = job.reply.send(WriteOutcome { written: 0, of, was_held: false, obstacle });
             return;
         }
         if job.by == Owner::User {
@@ -341,26 +357,13 @@ impl Run {
         }
     }
 
-    /// Begins a watch; a run that is over answers at once.
-    pub(crate) fn watch(&mut self, wait: WaitId, pattern: Regex, since: Option<u64>, facts: &mut FactLane) {
-        let screen = self.handle.screen();
-        let hit = self.watches.begin(wait, pattern, since, &screen, (&self.handle.ring, self.seen));
-        drop(screen);
-        let is_missed = hit.is_none() && self.is_exit_said;
-        self.say_hits(hit.into_iter().collect(), facts);
-        if is_missed {
-            self.watches.end(wait);
-            facts.say(self.key(), Fact::Unmatched { wait });
-        }
-    }
-
     /// Wants another size; whether it takes effect now.
-    pub(crate) fn want_size(&mut self, size: Size, now: Instant) -> bool {
+    pub(crate) fn want_size(&mut self, size: Size, now: Instant, facts: &mut FactLane) -> bool {
         self.wanted_size = (size != self.size).then_some(size);
-        self.apply_size(now)
+        self.apply_size(now, facts)
     }
 
-    fn apply_size(&mut self, now: Instant) -> bool {
+    fn apply_size(&mut self, now: Instant, facts: &mut FactLane) -> bool {
         let is_replaying = self.seen < self.ready_at;
         if is_replaying || self.resized_at.is_some_and(|at| now.duration_since(at) < RESIZE) {
             return false;
@@ -368,19 +371,33 @@ impl Run {
         let Some(size) = self.wanted_size.take() else { return false };
         self.resized_at = Some(now);
         self.size = size;
+        // Lines get other numbers and come back from the history: what is new before that is looked at before that.
+        let hits = self.watches.changed(&self.handle.screen(), now, true);
+        self.say_hits(hits, facts);
         // A replay of older bytes at the new size would wrap them differently: they are covered first. The checkpoint may
         // be long and the daemon may die while it is being sent; the holder must not have the new size before it.
         self.full_checkpoint();
         let _gone = self.link.send(&ToHolder::Resize { cols: size.cols, rows: size.rows });
-        self.handle.screen().resize(term::Size::clamped(size.cols.into(), size.rows.into()));
-        let version = self.handle.screen().version();
-        self.publish(version);
+        let handle = Arc::clone(&self.handle);
+        let mut screen = handle.screen();
+        screen.resize(term::Size::clamped(size.cols.into(), size.rows.into()));
+        self.watches.resized(&screen);
+        self.publish(screen.version());
         true
     }
 
     /// Sends one signal to the foreground.
     pub(crate) fn signal(&mut self, signal: i32) {
         let _gone = self.link.send(&ToHolder::Signal { signal, to: SignalTarget::ForegroundGroup });
+    }
+
+    /// Ends the child alone. A stopped one wakes to be hung up.
+    pub(crate) fn end_child(&mut self, at_once: bool) {
+        let signals: &[Signal] = if at_once { &[Signal::KILL] } else { &[Signal::HUP, Signal::CONT] };
+        for signal in signals {
+            let order = ToHolder::Signal { signal: signal.as_raw(), to: SignalTarget::Leader };
+            let _gone = self.link.send(&order);
+        }
     }
 
     /// Ends the tree.
@@ -412,7 +429,6 @@ impl Run {
         let may_resize_at = self.resized_at.map_or(self.hosted_at, |at| at + RESIZE);
         let resize = self.wanted_size.filter(|_| !is_replaying).map(|_| may_resize_at);
         let all = [
-            self.pace.due(),
             self.lane.due(),
             self.checkpoints.due(),
             self.watches.due(),
@@ -422,7 +438,7 @@ impl Run {
             self.sync_due,
             resize,
         ];
-        all.into_iter().flatten().min()
+        self.faults.postpone(self.pace.due(), all.into_iter().flatten().min())
     }
 
     /// Whether the ring is due to be looked at without a wake-up.
@@ -432,6 +448,8 @@ impl Run {
 
     /// Does what is due; whether the size changed and the screen was released from a synchronized update.
     pub(crate) fn pass(&mut self, now: Instant, facts: &mut FactLane) -> Passed {
+        failpoint::at_deadline(self.key());
+        self.look_before_releasing(now);
         self.lane.pass(now, &self.handle, &mut self.link);
         if self.checkpoints.quiet(now) == Verdict::Full {
             self.full_checkpoint();
@@ -445,6 +463,8 @@ impl Run {
         if is_sync_late {
             self.sync_due = None;
             self.handle.screen().release_sync();
+            let version = self.handle.screen().version();
+            self.publish(version);
         }
         if is_sync_late || self.watches.due().is_some_and(|due| due <= now) {
             let hits = self.watches.changed(&self.handle.screen(), now, true);
@@ -455,31 +475,16 @@ impl Run {
             self.observe(&handle.screen(), &[], now, facts);
         }
         self.go_on_typing(now, facts);
-        Passed { is_resized: self.wanted_size.is_some() && self.apply_size(now), is_shown: is_sync_late }
+        Passed {
+            is_resized: self.wanted_size.is_some() && self.apply_size(now, facts),
+            is_shown: is_sync_late,
+        }
     }
 
     /// The link had room again.
     pub(crate) fn flush_link(&mut self) {
         let _gone = self.link.flush();
         self.let_go_of_covered();
-    }
-}
-
-/// Puts what an earlier daemon left on the screen; the offset it stands for. A checkpoint that does not read is worth
-/// nothing, but the ring still is.
-fn restore(handle: &ScreenHandle, checkpoint: Option<(u64, Vec<u8>)>) -> u64 {
-    let Some((offset, blob)) = checkpoint else { return 0 };
-    match Screen::restore(&blob, Limits::default()) {
-        Ok(mut restored) => {
-            let mut screen = handle.screen();
-            restored.resize(screen.size());
-            *screen = restored;
-            offset
-        }
-        Err(error) => {
-            tracing::warn!(%error, run = ?handle.run, "a checkpoint does not read; the log is replayed instead");
-            0
-        }
     }
 }
 

@@ -190,10 +190,10 @@ impl Terminal {
         self.is_aside = false;
     }
 
-    /// What it is to be watched for.
-    pub(crate) fn wants(&self) -> EventFlags {
+    /// What it is to be watched for, while its keys are held back or are not. Its end is told whatever it is watched for.
+    pub(crate) fn wants(&self, is_held_back: bool) -> EventFlags {
         let mut wants = EventFlags::empty();
-        wants.set(EventFlags::IN, !self.is_aside);
+        wants.set(EventFlags::IN, !self.is_aside && !is_held_back);
         wants.set(EventFlags::OUT, !self.is_aside && !self.undrawn.is_clear());
         wants
     }

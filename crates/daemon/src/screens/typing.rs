@@ -12,12 +12,12 @@ use engine::input::{JobId, Look, Typing};
 use engine::{Fact, RunKey};
 use proto::Owner;
 use proto::agent::Composer;
-use term::{Key, encode_paste};
+use term::{Key, PastePiece};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use super::facts::FactLane;
-use super::order::{WriteJob, WriteOutcome};
+use super::order::{Text, WriteJob, WriteOutcome};
 use super::run::Run;
 use super::worker::Worker;
 
@@ -45,7 +45,6 @@ pub(crate) struct TypeJob {
 
 struct UnderWay {
     job: JobId,
-    of: u64,
     stage: Stage,
     _turn: OwnedSemaphorePermit,
 }
@@ -139,13 +138,6 @@ pub(crate) fn obstacle(guard: &Guard, around: &Surroundings<'_>) -> Option<Typin
     }
 }
 
-/// Whether bytes must wait until the child reads raw: before that the kernel would cut a long line, and a program would
-/// throw a prompt away when it changes modes.
-pub(crate) fn needs_raw(bytes: &[u8], is_prompt: bool) -> bool {
-    let longest = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).map(<[u8]>::len).max().unwrap_or(0);
-    longest > MAX_CANONICAL || (is_prompt && bytes.len() > MAX_CANONICAL)
-}
-
 impl Run {
     /// Takes something to be typed; what became of it is said as a fact.
     pub(crate) fn begin_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactLane) {
@@ -203,23 +195,21 @@ impl Run {
         if let Some(obstacle) = obstacle {
             return say_done(self.key(), job.job, obstacle, facts);
         }
-        let encoded = match &job.what {
+        let text = match &job.what {
             Keystrokes::Paste(text) => {
-                let bytes = encode_paste(text, self.handle.screen().modes().bracketed_paste);
-                Some((bytes, Then::Settle { will_show }))
+                Some((Text::Paste(PastePiece::whole(text)), Then::Settle { will_show }))
             }
-            Keystrokes::Keys(names) => self.encode_keys(names).map(|bytes| (bytes, Then::Done)),
+            Keystrokes::Keys(names) => self.encode_keys(names).map(|bytes| (Text::Bytes(bytes), Then::Done)),
         };
-        let Some((bytes, then)) = encoded else {
+        let Some((text, then)) = text else {
             return say_done(self.key(), job.job, Typing::Partial, facts);
         };
         let (reply, outcome) = oneshot::channel();
-        let of = bytes.len() as u64;
-        let needs_raw = needs_raw(&bytes, matches!(then, Then::Settle { .. }));
-        let by = Owner::Orchestrator;
-        let write = WriteJob { bytes, needs_raw, deadline: now + DRAIN, by, guard: None, reply };
+        let (is_prompt, by) = (matches!(then, Then::Settle { .. }), Owner::Orchestrator);
+        let (deadline, guard) = (now + DRAIN, Some(job.guard));
+        let write = WriteJob { text, is_prompt, deadline, by, guard, reply };
         self.typewriter.under_way =
-            Some(UnderWay { job: job.job, of, stage: Stage::Draining { outcome, then }, _turn: job.turn });
+            Some(UnderWay { job: job.job, stage: Stage::Draining { outcome, then }, _turn: job.turn });
         self.write(write, now, facts);
     }
 
@@ -243,13 +233,14 @@ impl Run {
         let under_way = self.typewriter.under_way.as_mut()?;
         match &mut under_way.stage {
             Stage::Draining { outcome, then } => {
-                let written = match outcome.try_recv() {
-                    Ok(outcome) => outcome.written,
+                let (is_whole, obstacle) = match outcome.try_recv() {
+                    Ok(outcome) => (outcome.written >= outcome.of, outcome.obstacle),
                     Err(TryRecvError::Empty) => return None,
-                    Err(TryRecvError::Closed) => 0,
+                    Err(TryRecvError::Closed) => (false, None),
                 };
-                match (written >= under_way.of, *then) {
+                match (is_whole, *then) {
                     _ if is_over => return Some(Typing::Gone),
+                    (false, _) if obstacle.is_some() => return obstacle,
                     (false, _) => return Some(Typing::Partial),
                     (true, Then::Done) => return Some(Typing::Done),
                     (true, Then::Settle { will_show }) => {
@@ -285,6 +276,14 @@ impl Run {
     pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<Typing> {
         let needs_empty_composer = guard.needs_empty_composer && self.typewriter.is_human_draft;
         self.obstacle(&Guard { needs_empty_composer, ..guard.clone() }, now)
+    }
+
+    /// What was held for as long as the child was starting meets another screen than the one it was allowed on.
+    pub(super) fn look_before_releasing(&mut self, now: Instant) {
+        let guard = self.lane.about_to_go(now);
+        if let Some(obstacle) = guard.and_then(|guard| self.obstacle_to_write(&guard, now)) {
+            self.lane.refuse_held(obstacle);
+        }
     }
 
     /// A person typed into this run.
@@ -360,13 +359,5 @@ mod tests {
         assert!(typewriter.is_human_draft);
         typewriter.looked(&empty, start + Duration::from_millis(400));
         assert!(!typewriter.is_human_draft);
-    }
-
-    #[test]
-    fn e3_only_lines_the_kernel_would_cut_wait_for_raw_mode() {
-        assert!(!needs_raw(&[b'a'; MAX_CANONICAL], true));
-        assert!(needs_raw(&[b'a'; MAX_CANONICAL + 1], false));
-        let lines = [b'a', b'\n'].repeat(MAX_CANONICAL);
-        assert!(!needs_raw(&lines, false) && needs_raw(&lines, true));
     }
 }

@@ -16,10 +16,12 @@ use proto::reply::{Answer, Done, Outcome, Reply, ServerLine};
 use proto::request::PassedTerminal;
 use proto::terminal::BELL;
 use proto::{ErrorCode, Failure, Owner, Size};
+use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::outbox::Outbox;
 use super::terminal::Terminal;
+use crate::door::Seat;
 
 /// Bytes on their way to a viewer beyond which its wrong calls are not answered any more.
 const MAX_UNREAD: usize = 256 * 1024;
@@ -70,6 +72,8 @@ pub(crate) struct Viewer {
     pub(crate) mode: Mode,
     /// Output up to here was sent, as bytes or within a repaint.
     pub(crate) sent_to: u64,
+    /// Output up to here is to be seen: what is left unfinished behind a repaint is drawn and yet to be sent.
+    pub(crate) drawn_to: u64,
     /// Live: it fell too far behind, and no live bytes were sent since.
     pub(crate) is_outrun: bool,
     /// Composed: the screen has changed since the last frame.
@@ -78,8 +82,14 @@ pub(crate) struct Viewer {
     pub(crate) painted_at: Option<Instant>,
     /// When the engine was last told that it types.
     pub(crate) typed_at: Option<Instant>,
-    /// Whether the socket is watched for room.
-    pub(crate) is_waiting_for_room: bool,
+    /// What the socket is watched for.
+    pub(super) watched: EventFlags,
+    /// Its keys are not read, because the child does not take those before them.
+    pub(super) is_held_back: bool,
+    /// Keys that came through the socket and are held back; nothing behind them is read.
+    pub(super) unheard: Option<Vec<u8>>,
+    /// The other side of the socket has gone: what it sent before is all there will be.
+    pub(super) is_leaving: bool,
     /// Its terminal. Closed before the socket: whoever sees the socket end has the terminal to itself.
     pub(crate) terminal: Option<Terminal>,
     socket: UnixStream,
@@ -90,6 +100,8 @@ pub(crate) struct Viewer {
     out: Outbox,
     is_closing: bool,
     owed: Owed,
+    /// Free again when this viewer is gone.
+    _seat: Seat,
 }
 
 impl Viewer {
@@ -105,11 +117,15 @@ impl Viewer {
             by: new.by,
             mode,
             sent_to: 0,
+            drawn_to: 0,
             is_outrun: false,
             is_stale: false,
             painted_at: None,
             typed_at: None,
-            is_waiting_for_room: false,
+            watched: EventFlags::IN,
+            is_held_back: false,
+            unheard: None,
+            is_leaving: false,
             terminal: None,
             socket: new.socket,
             decoder,
@@ -117,6 +133,7 @@ impl Viewer {
             out: Outbox::of(new.greeting),
             is_closing: false,
             owed: Owed::Nothing,
+            _seat: new.seat,
         }
     }
 
@@ -139,9 +156,12 @@ impl Viewer {
         self.terminal.as_ref().map_or_else(|| self.out.is_clear(), Terminal::is_clear)
     }
 
-    /// Whether the socket has not taken everything.
-    pub(crate) fn wants_room(&self) -> bool {
-        !self.out.is_clear()
+    /// What the socket is to be watched for. Its end is told whatever it is watched for.
+    pub(crate) fn wants(&self) -> EventFlags {
+        let mut wants = EventFlags::empty();
+        wants.set(EventFlags::IN, self.unheard.is_none());
+        wants.set(EventFlags::OUT, !self.out.is_clear());
+        wants
     }
 
     /// Whether it is only waiting for its last bytes.
@@ -167,6 +187,7 @@ impl Viewer {
     /// Sends a piece of live output that begins at `sent_to`, without copying it while the socket takes it.
     pub(crate) fn send_output(&mut self, bytes: &[u8]) {
         self.is_outrun = false;
+        self.drawn_to = self.sent_to + bytes.len() as u64;
         if let Some(terminal) = &mut self.terminal {
             self.sent_to += bytes.len() as u64;
             terminal.draw_output(bytes);
@@ -201,7 +222,7 @@ impl Viewer {
             }
             None => self.send_frames(DataKind::Repaint, offset, drawing),
         }
-        self.sent_to = live_from;
+        (self.sent_to, self.drawn_to) = (live_from, offset);
         self.is_stale = false;
     }
 

@@ -46,7 +46,7 @@ impl Run {
         viewer.send_notice(Notice::Resized { stream: viewer.stream, size: self.size, fits });
     }
 
-    /// Draws the whole screen anew.
+    /// Draws the whole screen anew. What a live viewer has not been sent is left out, and it is told so.
     pub(crate) fn repaint(&self, viewer: &mut Viewer, now: Instant) {
         self.repaint_after(viewer, &[], now);
     }
@@ -67,6 +67,11 @@ impl Run {
         // Bytes of a sequence the child has not finished belong to what comes next, not to what was drawn.
         let live_from = self.seen - screen.unfinished_bytes() as u64;
         drop(screen);
+        // Whatever was passed over is told: what a viewer received and what it was told to miss is all there was.
+        let is_first = viewer.painted_at.is_none();
+        if viewer.mode == Mode::Live && !is_first && viewer.sent_to < live_from {
+            viewer.send_gap(live_from);
+        }
         viewer.send_repaint(&drawing, self.seen, live_from);
         viewer.painted_at = Some(now);
     }
@@ -113,9 +118,11 @@ impl Run {
                 Mode::Live if viewer.sent_to < self.seen && !self.is_skimming(viewer, now) => {
                     self.send_next(viewer, buffer, now);
                 }
+                // What came while it took nothing was no flood yet, and is skimmed now: no further output may come.
+                Mode::Live if viewer.drawn_to < self.seen && !viewer.is_stale => viewer.is_stale = true,
                 // Bytes of an unfinished sequence stay unsent after a drawing; only a stale viewer is owed another.
                 Mode::Live if viewer.is_stale && frame_due(viewer).is_none_or(|due| due <= now) => {
-                    self.skip_ahead(viewer, now);
+                    self.repaint(viewer, now);
                 }
                 Mode::Live if viewer.sent_to >= self.seen => {
                     viewer.is_stale = false;
@@ -138,15 +145,9 @@ impl Run {
             ReadOutcome::Bytes(count) if count > 0 => viewer.send_output(&buffer[..count]),
             ReadOutcome::Bytes(_) | ReadOutcome::Missed { .. } => {
                 viewer.is_outrun = true;
-                self.skip_ahead(viewer, now);
+                self.repaint(viewer, now);
             }
         }
-    }
-
-    /// Leaves out what the viewer has not seen, says so, and draws the screen as it is.
-    fn skip_ahead(&self, viewer: &mut Viewer, now: Instant) {
-        viewer.send_gap(self.seen);
-        self.repaint(viewer, now);
     }
 
     /// New output: sent at once to whoever is up to date.
@@ -174,11 +175,16 @@ impl Run {
 
     /// What a viewer sent: keys for the child, or wishes about its own view.
     pub(crate) fn hear(&mut self, viewer: &mut Viewer, now: Instant, facts: &mut FactLane) {
-        while let Some(frame) = viewer.next_frame() {
+        loop {
+            if viewer.unheard.is_some() && self.hold_back(viewer) {
+                return;
+            }
+            if let Some(keys) = viewer.unheard.take() {
+                self.hear_keys(viewer, &keys, now, facts);
+            }
+            let Some(frame) = viewer.next_frame() else { return };
             match frame {
-                Ok(Frame::Data(data)) if data.kind == DataKind::Input => {
-                    self.hear_keys(viewer, &data.bytes, now, facts);
-                }
+                Ok(Frame::Data(data)) if data.kind == DataKind::Input => viewer.unheard = Some(data.bytes),
                 Ok(Frame::Line(line)) => self.hear_line(viewer, &line, now, facts),
                 Ok(Frame::Data(_)) => {
                     viewer.send_failure(
@@ -189,6 +195,15 @@ impl Run {
                 Err(error) => viewer.send_failure(0, Failure::new(ErrorCode::Protocol, error.to_string())),
             }
         }
+    }
+
+    /// Decides whether a viewer's keys are left where they are, because the child does not take those before them; whether
+    /// they are. A paste then waits in its terminal or its client, as it would before a child without us, and nothing is
+    /// lost. Of one that has gone there is no more to come than what is on its way.
+    pub(crate) fn hold_back(&self, viewer: &mut Viewer) -> bool {
+        let has_a_reader = !viewer.read_only && self.told_exit.is_none() && !viewer.is_leaving;
+        viewer.is_held_back = has_a_reader && self.lane.is_full_for(viewer.id, viewer.is_held_back);
+        viewer.is_held_back
     }
 
     /// What was typed on a viewer's terminal.
@@ -228,10 +243,7 @@ impl Run {
             return;
         }
         self.echo.is_due = true;
-        if !self.lane.type_keys(keys, &self.handle, &mut self.link) {
-            let failure = Failure::new(ErrorCode::Partial, "the child reads no input: keys were dropped");
-            viewer.send_failure(0, failure);
-        }
+        self.lane.type_keys(viewer.id, keys, &self.handle, &mut self.link);
         if viewer.by == Owner::User {
             self.human_typed(now);
         }

@@ -4,26 +4,42 @@
 //! not how it was painted.
 //!
 //! "New" is a line whose id was not there when the watch began, or whose text has changed since. So a prompt that was
-//! already on the screen does not match, and the next one does.
+//! already on the screen does not match, and the next one does. Lines beneath an alternate screen were there too. A
+//! resize deals ids anew and brings lines back from the history, so that it begins every watch again: what the screen
+//! shows then has been looked at.
+//!
+//! Lines are read once for all watches of a run, and every pattern is looked for in all of them at once.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::WaitId;
+use engine::{Fact, WaitId};
 use holder::{ReadOutcome, RingReader};
-use regex::Regex;
 use term::{LineId, Screen, TextStream, Wraps};
+
+use super::facts::FactLane;
+use super::run::Run;
+use crate::pattern::LinePattern;
 
 /// How often a changing screen is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 /// Longest line that is reported.
 const MAX_TEXT: usize = 4 * 1024;
+/// Most rows above the screen that a line which ends on it is followed to its beginning.
+const MAX_ROWS_ABOVE: u64 = 256;
+
+/// The lines that are no news.
+type Known = HashMap<Place, String>;
 
 struct Watch {
     wait: WaitId,
-    pattern: Regex,
-    /// The lines on the screen when it began; empty rows are not kept.
-    baseline: HashMap<u64, String>,
+    pattern: LinePattern,
+    /// Whether it is about what comes after it began, and not about the log from some offset on.
+    is_from_now: bool,
+    /// The lines when it began.
+    known: Arc<Known>,
     /// Lines before this one have been looked at for good.
     from: LineId,
 }
@@ -37,6 +53,7 @@ pub(crate) struct Watches {
 }
 
 /// A watch that matched.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) wait: WaitId,
     pub(crate) text: String,
@@ -47,21 +64,10 @@ impl Watches {
         self.watches.is_empty()
     }
 
-    /// Begins a watch. With `since` the log from there on is looked at first and may match at once.
-    pub(crate) fn begin(
-        &mut self,
-        wait: WaitId,
-        pattern: Regex,
-        since: Option<u64>,
-        screen: &Screen,
-        log: (&RingReader, u64),
-    ) -> Option<Hit> {
-        if let Some(text) = since.and_then(|since| search_log(&pattern, since, log)) {
-            return Some(Hit { wait, text });
-        }
-        let baseline = visible(screen).into_iter().collect();
-        self.watches.push(Watch { wait, pattern, baseline, from: top(screen) });
-        None
+    /// Begins a watch for what is not on the screen yet.
+    pub(crate) fn begin(&mut self, wait: WaitId, pattern: LinePattern, is_from_now: bool, screen: &Screen) {
+        let (known, from) = (Arc::new(known(screen)), first_shown(screen));
+        self.watches.push(Watch { wait, pattern, is_from_now, known, from });
     }
 
     pub(crate) fn end(&mut self, wait: WaitId) {
@@ -89,6 +95,26 @@ impl Watches {
         self.look(screen)
     }
 
+    /// The screen has another size. What it showed before must have been looked at.
+    pub(crate) fn resized(&mut self, screen: &Screen) {
+        self.begin_again(screen, |_| true);
+    }
+
+    /// The screen shows more of what was there before any of this: no news for whoever waits from now on.
+    pub(crate) fn replayed(&mut self, screen: &Screen) {
+        self.begin_again(screen, |watch| watch.is_from_now);
+    }
+
+    fn begin_again(&mut self, screen: &Screen, is_concerned: impl Fn(&Watch) -> bool) {
+        if self.watches.is_empty() {
+            return;
+        }
+        let (known, from) = (Arc::new(known(screen)), first_shown(screen));
+        for watch in self.watches.iter_mut().filter(|watch| is_concerned(watch)) {
+            (watch.known, watch.from) = (Arc::clone(&known), from);
+        }
+    }
+
     /// Whether lines not yet looked at may soon leave the history.
     fn is_scrolling_away(&self, screen: &Screen) -> bool {
         let oldest = self.watches.iter().map(|watch| watch.from).min();
@@ -102,52 +128,141 @@ impl Watches {
     }
 
     fn look(&mut self, screen: &Screen) -> Vec<Hit> {
-        let top = top(screen);
-        let rows = visible(screen);
+        let Some(from) = self.watches.iter().map(|watch| watch.from).min() else { return Vec::new() };
+        let (lines, first_shown) = (Lines::read(screen, from), first_shown(screen));
         let mut hits = Vec::new();
         self.watches.retain_mut(|watch| {
-            let scrolled = scrolled(screen, watch.from, top);
-            watch.from = top;
-            let is_new = |(id, text): &&(u64, String)| watch.baseline.get(id) != Some(text);
-            let found =
-                scrolled.iter().chain(&rows).filter(is_new).find(|(_, text)| watch.pattern.is_match(text));
-            if let Some((_, text)) = found {
-                hits.push(Hit { wait: watch.wait, text: shortened(text) });
-            }
-            found.is_none()
+            let found = watch.find(&lines).map(shortened);
+            watch.from = first_shown;
+            let is_open = found.is_none();
+            hits.extend(found.map(|text| Hit { wait: watch.wait, text }));
+            is_open
         });
         hits
     }
 }
 
-/// The id of the first line on the screen.
-fn top(screen: &Screen) -> LineId {
-    if screen.is_alternate() {
-        return screen.next_line();
+impl Watch {
+    /// The first line that is new and matches.
+    fn find<'a>(&self, lines: &'a Lines) -> Option<&'a str> {
+        let rows = lines.since(self.from);
+        let begin = rows.first()?.text.start;
+        let earliest = begin + self.pattern.earliest_in(&lines.text[begin..])?;
+        let rows = &rows[rows.partition_point(|row| row.text.end < earliest)..];
+        let is_new =
+            |row: &Row| self.known.get(&row.place).is_none_or(|known| *known != lines.text[row.text.clone()]);
+        let texts = rows.iter().map(|row| (row, &lines.text[row.text.clone()]));
+        texts.filter(|(_, text)| self.pattern.is_in(text)).find(|(row, _)| is_new(row)).map(|(_, text)| text)
     }
-    LineId(screen.next_line().0.saturating_sub(u64::from(screen.size().rows)).max(screen.first_line().0))
 }
 
-/// The rows on the screen that say something. Rows of the alternate screen have no ids; they get ones no line has.
-fn visible(screen: &Screen) -> Vec<(u64, String)> {
-    if screen.is_alternate() {
-        let rows = screen.text(Wraps::Join);
-        return rows
-            .lines()
-            .enumerate()
-            .map(|(row, text)| (u64::MAX - row as u64, text.to_owned()))
-            .collect();
-    }
-    scrolled(screen, top(screen), screen.next_line())
+/// Where a line is. Lines of the history and the main screen come before rows of the alternate one, which have no ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Place {
+    Line(LineId),
+    Alternate(usize),
 }
 
-fn scrolled(screen: &Screen, from: LineId, to: LineId) -> Vec<(u64, String)> {
-    let lines = screen.lines(from..to, Wraps::Join);
-    lines.into_iter().filter(|line| !line.text.is_empty()).map(|line| (line.id.0, line.text)).collect()
+/// The lines that say something, joined by line feeds.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    /// In order of their places.
+    rows: Vec<Row>,
+}
+
+struct Row {
+    place: Place,
+    text: Range<usize>,
+}
+
+impl Lines {
+    fn read(screen: &Screen, from: LineId) -> Self {
+        let mut lines = Self::default();
+        for line in screen.lines(from..screen.next_line(), Wraps::Join) {
+            lines.push(Place::Line(line.id), &line.text);
+        }
+        if screen.is_alternate() {
+            for (row, text) in screen.text(Wraps::Join).lines().enumerate() {
+                lines.push(Place::Alternate(row), text);
+            }
+        }
+        lines
+    }
+
+    fn push(&mut self, place: Place, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if !self.rows.is_empty() {
+            self.text.push('\n');
+        }
+        let begin = self.text.len();
+        self.text.push_str(text);
+        self.rows.push(Row { place, text: begin..self.text.len() });
+    }
+
+    /// Those from this one on, and all of the alternate screen.
+    fn since(&self, from: LineId) -> &[Row] {
+        &self.rows[self.rows.partition_point(|row| row.place < Place::Line(from))..]
+    }
+}
+
+/// What is on the screen now, and beneath it.
+fn known(screen: &Screen) -> Known {
+    let lines = Lines::read(screen, first_shown(screen));
+    lines.rows.iter().map(|row| (row.place, lines.text[row.text.clone()].to_owned())).collect()
+}
+
+/// The first line that is on the main screen with any part of it. Rows alone would not do: the rest of a line whose
+/// beginning has scrolled away would be another line than it was.
+fn first_shown(screen: &Screen) -> LineId {
+    let (first, next) = (screen.first_line().0, screen.next_line().0);
+    let top = next.saturating_sub(u64::from(screen.size().rows)).max(first);
+    let is_within = |row: u64| {
+        let above = screen.lines(LineId(row - 1)..LineId(row), Wraps::Keep);
+        above.first().is_some_and(|above| above.wrapped)
+    };
+    let highest = top.saturating_sub(MAX_ROWS_ABOVE).max(first);
+    LineId((highest + 1..=top).rev().find(|row| !is_within(*row)).unwrap_or(highest))
+}
+
+impl Run {
+    /// Begins a watch; a run that is over answers at once.
+    pub(crate) fn watch(
+        &mut self,
+        wait: WaitId,
+        pattern: LinePattern,
+        since: Option<u64>,
+        facts: &mut FactLane,
+    ) {
+        let log = (&*self.handle.ring, self.seen);
+        if let Some(text) = since.and_then(|since| search_log(&pattern, since, log)) {
+            self.say_hits(vec![Hit { wait, text }], facts);
+        } else if self.is_over() {
+            facts.say(self.key(), Fact::Unmatched { wait });
+        } else {
+            self.watches.begin(wait, pattern, since.is_none(), &self.handle.screen());
+        }
+    }
+
+    pub(super) fn say_hits(&mut self, hits: Vec<Hit>, facts: &mut FactLane) {
+        let offset = self.seen;
+        for hit in hits {
+            facts.say(self.key(), Fact::Matched { wait: hit.wait, text: hit.text, offset });
+        }
+    }
+
+    /// No more output comes: what is still watched for will not appear.
+    pub(crate) fn end_watches(&mut self, facts: &mut FactLane) {
+        for wait in self.watches.end_all() {
+            facts.say(self.key(), Fact::Unmatched { wait });
+        }
+    }
 }
 
 /// Looks through the log itself, as text.
-fn search_log(pattern: &Regex, since: u64, (ring, end): (&RingReader, u64)) -> Option<String> {
+fn search_log(pattern: &LinePattern, since: u64, (ring, end): (&RingReader, u64)) -> Option<String> {
     let (mut at, mut stream, mut text) = (since.max(ring.start()), TextStream::default(), String::new());
     let mut buffer = vec![0; 64 * 1024];
     while at < end {
@@ -172,9 +287,9 @@ fn search_log(pattern: &Regex, since: u64, (ring, end): (&RingReader, u64)) -> O
 }
 
 /// The first whole line that matches; what is left unfinished stays for the next piece.
-fn first_match(pattern: &Regex, text: &mut String, is_last: bool) -> Option<String> {
+fn first_match(pattern: &LinePattern, text: &mut String, is_last: bool) -> Option<String> {
     let whole = if is_last { text.len() } else { text.rfind('\n').map_or(0, |end| end + 1) };
-    let found = text[..whole].lines().find(|line| pattern.is_match(line)).map(shortened);
+    let found = text[..whole].lines().find(|line| pattern.is_in(line)).map(shortened);
     text.drain(..whole);
     found
 }
@@ -186,3 +301,6 @@ fn shortened(text: &str) -> String {
     }
     text[..end].to_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -14,11 +15,13 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use tokio::sync::{mpsc, oneshot};
 
 use super::facts::FactLane;
+use super::fault::Whose;
 use super::hosting::kill_holder;
 use super::order::Order;
 use super::run::Run;
 use super::viewer::Viewer;
 use super::viewers::due;
+use crate::records::Warnings;
 
 /// Orders that may wait. Full-queue policy: the engine waits, because a worker never waits for the engine.
 /// The queue is made in full, so it is no larger than it needs to be.
@@ -97,6 +100,7 @@ pub(crate) struct Worker {
     pub(super) bell: Arc<OwnedFd>,
     pub(super) orders: Receiver<Order>,
     pub(super) facts: FactLane,
+    pub(super) warnings: Warnings,
     pub(super) slots: HashMap<u64, Slot>,
     pub(super) by_run: HashMap<RunKey, u64>,
     pub(super) viewers: HashMap<ViewerId, Viewer>,
@@ -112,7 +116,11 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Starts a worker thread.
-    pub(crate) fn start(number: usize, engine: mpsc::Sender<Input>) -> io::Result<OrderSender> {
+    pub(crate) fn start(
+        number: usize,
+        engine: mpsc::Sender<Input>,
+        warnings: Warnings,
+    ) -> io::Result<OrderSender> {
         let (sender, orders) = sync_channel(ORDERS);
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -123,6 +131,7 @@ impl Worker {
             bell: Arc::clone(&bell),
             orders,
             facts: FactLane::new(engine),
+            warnings,
             slots: HashMap::new(),
             by_run: HashMap::new(),
             viewers: HashMap::new(),
@@ -132,7 +141,16 @@ impl Worker {
             buffer: vec![0; SLICE],
             finishing: None,
         };
-        std::thread::Builder::new().name(format!("screens-{number}")).spawn(move || worker.work())?;
+        let work = move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| worker.work()));
+            // Its runs would stand still while the daemon seems well. The next daemon adopts them all.
+            tracing::error!(
+                is_panic = outcome.is_err(),
+                "a screens worker has ended; the daemon ends with it"
+            );
+            std::process::abort();
+        };
+        std::thread::Builder::new().name(format!("screens-{number}")).spawn(work)?;
         Ok(OrderSender { orders: sender, bell })
     }
 
@@ -200,17 +218,36 @@ impl Worker {
                 }
                 self.ready.insert(slot);
             }
-            Source::Link(slot) => self.on_link(slot, now),
-            Source::Viewer(id) => self.on_viewer(ViewerId(id), flags, now),
-            Source::Terminal(id) => self.on_terminal(ViewerId(id), flags, now),
-            Source::Echo(slot) => self.on_echo(slot),
+            Source::Link(slot) => self.contained(Whose::Run(slot), now, |worker| worker.on_link(slot, now)),
+            Source::Viewer(id) => {
+                let id = ViewerId(id);
+                self.contained(Whose::Viewer(id), now, |worker| worker.on_viewer(id, flags, now));
+            }
+            Source::Terminal(id) => {
+                let id = ViewerId(id);
+                self.contained(Whose::Viewer(id), now, |worker| worker.on_terminal(id, flags, now));
+            }
+            Source::Echo(slot) => self.contained(Whose::Run(slot), now, |worker| worker.on_echo(slot)),
         }
     }
 
     fn on_bell(&mut self, now: Instant) {
         let _count = rustix::io::read(&self.bell, &mut [0u8; 8]);
         while let Ok(order) = self.orders.try_recv() {
-            self.obey(order, now);
+            let number = order.run().and_then(|run| self.by_run.get(&run).copied());
+            let owed = order.owed_fact();
+            let mut is_done = false;
+            self.contained(number.map_or(Whose::Nobody, Whose::Run), now, |worker| {
+                worker.obey(order, now);
+                is_done = true;
+            });
+            match owed.filter(|_| !is_done) {
+                Some((_, Fact::ViewerLeft { viewer })) if self.viewers.contains_key(&viewer) => {
+                    self.let_go(viewer);
+                }
+                Some((run, fact)) => self.facts.say(run, fact),
+                None => {}
+            }
         }
     }
 
@@ -219,11 +256,12 @@ impl Worker {
             Order::Host(run) => self.host(*run, now),
             Order::Attach(viewer) => self.attach(*viewer, now),
             Order::Resize(run, size) => {
-                if self.with(run, |run, _| run.want_size(size, now)) == Some(true) {
+                if self.with(run, |run, facts| run.want_size(size, now, facts)) == Some(true) {
                     self.show_new_size(run, now);
                 }
             }
             Order::Signal(run, signal) => self.tell(run, |run, _| run.signal(signal)),
+            Order::EndChild(run, at_once) => self.tell(run, |run, _| run.end_child(at_once)),
             Order::Kill(run, grace_ms) => self.tell(run, |run, _| run.kill(grace_ms)),
             Order::Sweep(run) => self.tell(run, |run, _| kill_holder(run)),
             Order::Release { run, end_tree, reason } => self.release(run, end_tree, reason, now),
@@ -275,18 +313,32 @@ impl Worker {
         } else {
             self.timed.remove(&number);
         }
+        self.tell_faults(number);
     }
 
     /// Gives every run with output one slice, then the next round.
     fn serve_ready(&mut self) {
         for number in std::mem::take(&mut self.ready) {
-            self.serve(number);
+            let now = Instant::now();
+            self.contained(Whose::Run(number), now, |worker| worker.serve(number, now));
+            self.show(number, now);
         }
     }
 
-    pub(super) fn serve(&mut self, number: u64) {
-        let now = Instant::now();
+    /// Lets every viewer of a slot have what it can take, and keeps the slot watched.
+    fn show(&mut self, number: u64, now: Instant) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        for id in slot.viewers.clone() {
+            self.contained(Whose::Viewer(id), now, |worker| worker.catch_up(id, now));
+        }
+        self.settle(number);
+    }
+
+    fn serve(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
+        if slot.run.faults.is_output_resting(now) {
+            return;
+        }
         let slice = if slot.run.watches.is_empty() { SLICE } else { SLICE / 16 };
         if let Some(advance) = slot.run.advance(&mut self.buffer[..slice], now) {
             let bytes = &self.buffer[..advance.count];
@@ -301,8 +353,6 @@ impl Worker {
             }
         }
         slot.run.say_exit_if_drained(now, &mut self.facts);
-        self.catch_up_viewers(number, now);
-        self.settle(number);
     }
 
     fn on_time(&mut self, now: Instant) {
@@ -313,19 +363,26 @@ impl Worker {
             .filter(|slot| self.slot_due(*slot).is_some_and(|due| due <= now))
             .collect();
         for number in due {
-            let Some(slot) = self.slots.get_mut(&number) else { continue };
-            if slot.run.is_look_due(now) {
-                self.ready.insert(number);
-            }
-            let (run, passed) = (slot.run.key(), slot.run.pass(now, &mut self.facts));
-            if passed.is_resized {
-                self.show_new_size(run, now);
-            } else if passed.is_shown {
-                self.mark_stale(number);
-            }
-            self.release_keys(number, now);
-            self.catch_up_viewers(number, now);
-            self.settle(number);
+            self.contained(Whose::Run(number), now, |worker| worker.pass(number, now));
+            self.show(number, now);
         }
+    }
+
+    /// Does what is due for one run.
+    fn pass(&mut self, number: u64, now: Instant) {
+        let Some(slot) = self.slots.get_mut(&number) else { return };
+        if slot.run.faults.take_rest(now) || slot.run.is_look_due(now) {
+            self.ready.insert(number);
+        }
+        if slot.run.faults.is_resting(now) {
+            return;
+        }
+        let (run, passed) = (slot.run.key(), slot.run.pass(now, &mut self.facts));
+        if passed.is_resized {
+            self.show_new_size(run, now);
+        } else if passed.is_shown {
+            self.mark_stale(number);
+        }
+        self.release_keys(number, now);
     }
 }

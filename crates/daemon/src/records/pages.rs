@@ -1,0 +1,72 @@
+//! What somebody who reads the audit log gets: a page of rows, and the verdict on the chain.
+//!
+//! Owns the sizes. Refuses a page that does not fit into one line of the protocol.
+
+use proto::crew::{AuditEntry, AuditPage, AuditVerdict};
+use proto::request::Audit;
+use store::{AuditCheck, AuditRow, StoreError};
+
+use super::keeper::Look;
+
+/// Rows in one answer when nothing is said, and at most.
+const ROWS: std::ops::RangeInclusive<u32> = 200..=10_000;
+/// Bytes of rows in one answer: a line of the protocol has at most 4 MiB.
+const MAX_PAGE: usize = 3 << 20; // 3 MiB
+
+/// From which moment on.
+pub(super) fn since(wish: &Audit) -> i64 {
+    i64::try_from(wish.since).unwrap_or(i64::MAX)
+}
+
+/// How many rows.
+pub(super) fn limit(wish: &Audit) -> usize {
+    wish.limit.unwrap_or(*ROWS.start()).min(*ROWS.end()) as usize
+}
+
+/// The answer to a wish. May take as long as the log is long.
+pub(super) fn page(look: Look, wish: &Audit) -> Result<AuditPage, StoreError> {
+    let (rows, check) = match look {
+        Look::Inside(rows, check) => (rows, check),
+        Look::Beside(reader, refused) => {
+            let mut rows = reader.rows(since(wish), limit(wish))?;
+            // What the disk refuses was decided all the same; it has no place in the chain yet.
+            rows.extend(refused.into_iter().filter(|row| row.at_ms >= since(wish)));
+            let excess = rows.len().saturating_sub(limit(wish));
+            rows.drain(..excess);
+            (rows, wish.verify.then(|| reader.verify()).transpose()?)
+        }
+    };
+    Ok(AuditPage { rows: fitting(rows), verified: check.map(verdict) })
+}
+
+/// The newest rows that fit, oldest first.
+fn fitting(rows: Vec<AuditRow>) -> Vec<AuditEntry> {
+    let mut room = MAX_PAGE;
+    let fits = |entry: &AuditEntry| {
+        let length = serde_json::to_string(entry).map_or(0, |text| text.len());
+        room.checked_sub(length).map(|left| room = left).is_some()
+    };
+    let newest = rows.into_iter().rev().map(entry);
+    let mut rows: Vec<AuditEntry> = newest.take_while(fits).collect();
+    rows.reverse();
+    rows
+}
+
+fn entry(row: AuditRow) -> AuditEntry {
+    AuditEntry {
+        at: u64::try_from(row.at_ms).unwrap_or(0),
+        caller: row.caller,
+        verb: row.verb,
+        target: row.target,
+        decision: row.decision,
+        detail: row.detail,
+        hash: row.hash,
+    }
+}
+
+fn verdict(check: AuditCheck) -> AuditVerdict {
+    match check {
+        AuditCheck::Intact { rows, head } => AuditVerdict::Intact { rows, head },
+        AuditCheck::Broken { row, reason } => AuditVerdict::Broken { row, reason },
+    }
+}

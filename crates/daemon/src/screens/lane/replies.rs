@@ -1,0 +1,49 @@
+//! Answers to the child's queries that wait for their turn.
+//!
+//! Owns their bound: a child that asks and does not read costs nothing. Refuses cutting one in two.
+
+/// Bytes of answers that may wait for a child that does not read, besides as many that the holder has. Full-queue policy:
+/// the oldest are dropped, because the child that asked them has asked again since.
+const MOST: usize = 4 * 1024;
+
+/// Answers that wait.
+#[derive(Default)]
+pub(super) struct Replies {
+    waiting: Vec<u8>,
+    /// The holder has some that are not written: more wait here, where they can be dropped.
+    is_under_way: bool,
+}
+
+impl Replies {
+    pub(super) fn push(&mut self, answers: &[u8]) {
+        self.waiting.extend_from_slice(answers);
+        let surplus = self.waiting.len().saturating_sub(MOST);
+        if surplus == 0 {
+            return;
+        }
+        // Every answer begins with ESC; one that is followed by a backslash ends an answer.
+        let is_start = |pair: &[u8]| matches!(pair, [0x1b, next] if *next != b'\\');
+        let start = self.waiting.windows(2).skip(surplus).position(is_start);
+        self.waiting.drain(..start.map_or(self.waiting.len(), |start| surplus + start));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// How many bytes the holder may be given now.
+    pub(super) fn ready(&self) -> Option<usize> {
+        Some(self.waiting.len()).filter(|length| *length > 0 && !self.is_under_way)
+    }
+
+    /// Takes them for the holder.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        self.is_under_way = true;
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// The holder has written them.
+    pub(super) fn done(&mut self) {
+        self.is_under_way = false;
+    }
+}
