@@ -63,6 +63,57 @@ fn the_exit_code_is_the_childs() {
 }
 
 #[test]
+fn a_signal_while_the_daemon_has_not_answered_yet_restores_the_terminal_too() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let mut stage = stage(&["attach", "build"]);
+        let mut peer = stage.daemon.accept_welcome();
+        assert!(matches!(peer.call().request, Request::Attach(_)));
+        assert!(stage.pty.is_raw());
+        stage.pty.signal(signal);
+        assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(code));
+        assert!(!stage.pty.is_raw());
+    }
+}
+
+#[test]
+fn a_signal_while_the_daemon_does_not_greet_ends_the_client_as_it_ends_any_program() {
+    let mut stage = stage(&["attach", "build"]);
+    let mut peer = stage.daemon.accept();
+    assert!(matches!(peer.call().request, Request::Hello(_)));
+    assert!(!stage.pty.is_raw());
+    stage.pty.signal(Signal::TERM);
+    let ended = stage.pty.wait_exit(DEADLINE);
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(15));
+}
+
+#[test]
+fn a_size_that_changed_before_the_daemon_has_answered_is_told_afterwards() {
+    let mut stage = stage(&["attach", "build"]);
+    let mut peer = stage.daemon.accept_welcome();
+    let call = peer.call();
+    stage.pty.resize(Size { cols: 70, rows: 15 });
+    stage.pty.signal(Signal::WINCH);
+    // The signal is heard before the answer: it was sent first, and both are waited for at once.
+    let attached = Attached {
+        id: ProcessId::from_entropy(1),
+        name: "build".parse().unwrap(),
+        run: RunNumber(1),
+        size: SIZE,
+        stream: 1,
+        takes_terminal: false,
+    };
+    peer.reply(call.id, Reply::Attached(attached));
+    let told = peer.call().request;
+    assert!(
+        matches!(told, Request::View(View::Size(size)) if size == Size { cols: 70, rows: 15 }.into()),
+        "{told:?}"
+    );
+    // One whose daemon goes would start another.
+    stage.pty.signal(Signal::TERM);
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(143));
+}
+
+#[test]
 fn every_signal_that_ends_it_restores_the_terminal_first() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
         let (mut stage, _peer) = attached();

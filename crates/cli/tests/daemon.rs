@@ -2,11 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 
 use proto::{Places, Size};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 use testkit::{DEADLINE, Pty, TestDaemon, child};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
@@ -57,6 +62,98 @@ fn attach_ends_with_the_childs_code() {
     pty.expect(b"ready");
     pty.type_keys(b"\r");
     assert_eq!(pty.wait_exit(DEADLINE).code(), Some(5));
+}
+
+/// A daemon that takes and says nothing until this is dropped.
+struct Stopped(Pid);
+
+impl Stopped {
+    fn stop(daemon: &TestDaemon) -> Self {
+        let pid = Pid::from_raw(daemon.pid()).expect("a pid is positive");
+        kill_process(pid, Signal::STOP).expect("our own daemon can be stopped");
+        Self(pid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        kill_process(self.0, Signal::CONT).expect("our own daemon can be woken");
+    }
+}
+
+#[test]
+fn e8_a_stopped_daemon_is_told_in_time_and_an_attached_terminal_is_given_back() {
+    let daemon = TestDaemon::start(QD);
+    daemon.spawn("echo", child::repeat_lines());
+    let mut pty = attach(&daemon, "echo");
+    pty.expect(b"ready");
+    let stopped = Stopped::stop(&daemon);
+    let verbs = [("ps", 6), ("status", 6), ("attach echo", 6), ("shutdown", 6), ("doctor", 1)];
+    let callers = verbs.map(|(verb, code)| {
+        let words: Vec<&str> = verb.split(' ').collect();
+        let mut command = daemon.command(&words);
+        (
+            verb,
+            code,
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap(),
+        )
+    });
+    for (verb, code, mut caller) in callers {
+        let ended = testkit::wait_for_end(&mut caller, DEADLINE);
+        let mut said = String::new();
+        caller.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        caller.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(ended.code(), Some(code), "{verb}: {said}");
+        assert!(said.contains("has not answered for 5 s") && said.contains("hint: "), "{verb}: {said}");
+    }
+    pty.signal(Signal::TERM);
+    assert_eq!(pty.wait_exit(DEADLINE).code(), Some(143));
+    assert!(!pty.is_raw());
+    drop(stopped);
+    assert_eq!(daemon.list().len(), 1, "it goes on where it was");
+}
+
+#[test]
+fn d10_a_client_that_leaves_with_as_many_calls_as_it_may_have_is_seen_to_leave() {
+    let daemon = TestDaemon::start(QD);
+    daemon.spawn("sleeper", child::run_for_ever());
+    let mut stream = UnixStream::connect(daemon.places().socket()).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let hello = json!({"hello": {"protocol": proto::version::PROTOCOL, "client": "test"}});
+    let wait = json!({"wait": {"targets": ["sleeper"], "until": {"exit": {}}}});
+    let waits = || std::iter::repeat_n(wait.clone(), 63);
+    let calls = [hello].into_iter().chain(waits()).chain([json!({"list": {}})]).chain(waits());
+    let lines: Vec<String> =
+        calls.zip(1..).map(|(request, id)| format!("{}\n", json!({"id": id, "request": request}))).collect();
+    stream.write_all(lines.concat().as_bytes()).unwrap();
+    let mut answers = BufReader::new(&stream);
+    let mut next = || {
+        let mut line = String::new();
+        answers.read_line(&mut line).expect("the daemon answers or closes the connection");
+        line
+    };
+    assert!(next().contains("welcome"));
+    assert!(next().contains("processes"), "the only one that is answered");
+    // Whoever is asked after that finds as many of the waits begun as may be; the rest is not even read.
+    assert_eq!(daemon.list().len(), 1);
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(next(), "", "the daemon has let go of it");
+}
+
+#[test]
+fn t11_what_is_missing_is_named_the_interpreter_and_not_the_script() {
+    let daemon = TestDaemon::start(QD);
+    let script = daemon.root().join("script");
+    let mut file =
+        std::fs::OpenOptions::new().create_new(true).write(true).mode(0o700).open(&script).unwrap();
+    file.write_all(b"#!/no/such/interpreter -x\n").unwrap();
+    drop(file);
+    let output = daemon.qd(&["spawn", "--", script.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("its interpreter is not: /no/such/interpreter"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -131,4 +228,38 @@ fn e8_a_bad_request_leaves_the_next_one_working() {
     daemon.spawn("ok", child::print_and_exit("fine", 0));
     daemon.wait_exit("ok");
     assert!(Places::below(daemon.root()).socket().exists());
+}
+
+/// Kilobytes of program text that a process has mapped right now.
+fn mapped_text(pid: i32) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).expect("the daemon lives");
+    let mut is_text = false;
+    let mut total = 0;
+    for line in maps.lines() {
+        match line.split_ascii_whitespace().collect::<Vec<_>>()[..] {
+            ["Rss:", size, "kB"] if is_text => total += size.parse::<u64>().expect("a number"),
+            [range, rights, _, _, inode, ..] if range.contains('-') => {
+                is_text = rights == "r-xp" && inode != "0";
+            }
+            _ => {}
+        }
+    }
+    total
+}
+
+#[test]
+fn a_daemon_that_rests_lets_its_program_text_go_and_serves_on() {
+    let daemon = TestDaemon::start(QD);
+    let pid = daemon.spawn("echo", child::repeat_lines()).pid;
+    daemon.wait_pattern("echo", "ready");
+    // Asked once: every question is work.
+    let itself = daemon.pid();
+    let rests = || {
+        let busy = mapped_text(itself);
+        testkit::census::eventually("a small daemon", || (mapped_text(itself) * 2 < busy).then_some(()));
+    };
+    rests();
+    assert_eq!(daemon.process("echo").pid, pid);
+    // It rests again after every stretch of work.
+    rests();
 }

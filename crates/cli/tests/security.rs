@@ -22,6 +22,8 @@ mod limits;
 mod ports;
 #[path = "security/seclusion.rs"]
 mod seclusion;
+#[path = "security/strings.rs"]
+mod strings;
 #[path = "security/terminals.rs"]
 mod terminals;
 #[path = "security/token.rs"]

@@ -11,9 +11,13 @@ mod killed_holder;
 mod moments;
 #[path = "survival/planned.rs"]
 mod planned;
+#[path = "survival/silent_holder.rs"]
+mod silent_holder;
 #[path = "survival/spoiled.rs"]
 mod spoiled;
 #[path = "survival/story.rs"]
 mod story;
+#[path = "survival/timers.rs"]
+mod timers;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");

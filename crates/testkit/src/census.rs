@@ -17,10 +17,18 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The variable that carries a mark.
 const VARIABLE: &str = "QUARTERDECK_TEST_MARK";
 
-/// How many times longer than by default tests loop, from `QD_TEST_SCALE`.
+/// How many times longer than by default tests loop: `QD_TEST_SCALE`, a whole number from 1; 1 when it is not set. The
+/// only place that reads it, so that it means the same everywhere.
 #[must_use]
 pub fn scale() -> usize {
-    std::env::var("QD_TEST_SCALE").ok().and_then(|text| text.parse().ok()).unwrap_or(1).max(1)
+    let text = std::env::var("QD_TEST_SCALE").unwrap_or_default();
+    match text.trim() {
+        "" => 1,
+        text => match text.parse() {
+            Ok(scale) if scale >= 1 => scale,
+            _ => panic!("QD_TEST_SCALE multiplies loops: a whole number from 1, not {text:?}"),
+        },
+    }
 }
 
 /// Lets time pass: for moments that are meant to be random or to be measured, never to wait for something.

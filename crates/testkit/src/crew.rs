@@ -82,6 +82,7 @@ impl Crew {
             until: until.clone(),
             quantifier: Default::default(),
             since: None,
+            since_version: None,
             timeout_ms,
         };
         if let Err(error) = self.client().wait(wait) {

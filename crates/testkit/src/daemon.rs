@@ -150,7 +150,8 @@ impl TestDaemon {
     fn wait(&self, name: &str, until: Until, since: Option<u64>) -> Waited {
         let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
         let targets = vec![Target::from(name)];
-        let wait = Wait { targets, until, quantifier: Default::default(), since, timeout_ms };
+        let wait =
+            Wait { targets, until, quantifier: Default::default(), since, since_version: None, timeout_ms };
         self.client().wait(wait).unwrap_or_else(|error| {
             self.fail(&format!("{name}: {error}; its screen is:\n{}", self.screen(name)))
         })
@@ -165,7 +166,7 @@ impl TestDaemon {
     /// What `read` says in this mode.
     #[must_use]
     pub fn read(&self, name: &str, mode: ReadMode) -> Text {
-        let read = Read { target: name.into(), mode, since: None, limit: None, join: false };
+        let read = Read { target: name.into(), mode, since: None, until: None, limit: None, join: false };
         self.client().read(read).unwrap_or_else(|error| self.fail(&format!("no text: {error}")))
     }
 

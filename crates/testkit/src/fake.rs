@@ -167,6 +167,11 @@ impl Peer {
         self.line(&ServerLine::Notice(notice));
     }
 
+    /// Sends an event with its place in the order.
+    pub fn event(&mut self, revision: u64, what: proto::Event) {
+        self.line(&ServerLine::Event(proto::event::Announcement { revision, what }));
+    }
+
     /// Sends bytes on stream 1.
     pub fn data(&mut self, kind: DataKind, offset: u64, bytes: &[u8]) {
         let mut frames = Vec::new();

@@ -17,6 +17,7 @@
 //! | `crew` | a daemon with agents whose program is a fake one |
 //! | `model` | a model backend whose answers are written in the prompt |
 //! | `vendor` | the real programs of the vendors, each in a home of its own |
+//! | `world` | a world with few pids, for one test |
 
 #![expect(clippy::panic, reason = "this crate is only ever part of a test, where a panic is the verdict")]
 
@@ -32,6 +33,7 @@ pub mod stage;
 pub mod tail;
 pub mod teller;
 pub mod vendor;
+pub mod world;
 
 mod deadline;
 

@@ -200,8 +200,7 @@ fn told(pids: &[i32]) -> String {
 /// A count of rounds, multiplied by `QD_TEST_SCALE`.
 #[must_use]
 pub fn scaled(count: usize) -> usize {
-    let scale = std::env::var("QD_TEST_SCALE").ok().and_then(|scale| scale.parse::<usize>().ok());
-    count * scale.unwrap_or(1).max(1)
+    count * crate::census::scale()
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -37,6 +37,28 @@ fn detaching_works_on_the_first_press_restores_the_terminal_and_the_process_runs
 }
 
 #[test]
+fn with_the_escape_of_ssh_a_tilde_and_a_dot_detach_at_the_start_of_a_line_only() {
+    let stage = running();
+    let mut window = Window::open(&stage, Size::DEFAULT, &["attach", "x", "--escape", "ssh"]);
+    window.until_shows("ready");
+    window.type_keys("a~.\r");
+    window.until_shows("got:a~.");
+    window.type_keys("~~.\r");
+    window.until_shows("got:~.");
+    window.type_keys("~x\r");
+    window.until_shows("got:~x");
+    window.type_keys("~.");
+    assert_eq!(window.wait_exit().code(), Some(0));
+    window.until_shows("[detached from x]");
+    assert_eq!(settings(&window), untouched());
+    // Without it they are two keys like any other.
+    let mut plain = Window::attached(&stage, "got:~x");
+    plain.type_keys("~.\r");
+    plain.until_shows("got:~.\ngot:~x\ngot:~.");
+    assert_eq!(plain.detach().code(), Some(0));
+}
+
+#[test]
 fn a_signal_restores_the_terminal_and_the_process_runs_on() {
     let stage = running();
     let mut window = Window::attached(&stage, "ready");

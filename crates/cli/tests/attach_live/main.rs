@@ -7,6 +7,7 @@ mod passed;
 mod queries;
 mod showing;
 mod slow;
+mod typing;
 mod window;
 
 use testkit::Stage;

@@ -1,10 +1,11 @@
 //! What viewers see: a repaint, then what follows; the same for all; panned where the window is another size.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use proto::request::{Resize, SizeWish};
 use proto::{Owner, Size};
-use testkit::{Tail, child};
+use testkit::{Stage, Tail, child};
 
 use super::window::Window;
 use super::{sh, stage};
@@ -147,6 +148,59 @@ fn attaching_alone_never_resizes() {
         window.until_shows("24 80");
         assert!(!window.text().contains("resized"), "{}", window.text());
     }
+}
+
+/// A process that tries to attach to `x` with whatever flags it is given, and tells how that ended.
+fn spy(stage: &Stage) {
+    let export = |(name, value): &(&str, PathBuf)| format!("export {name}='{}'; ", value.display());
+    let exports: String = stage.variables().iter().map(export).collect();
+    let qd = env!("CARGO_BIN_EXE_qd");
+    let tries = format!("'{qd}' attach x --read-only $flags 2>&1; echo \"code:$? $flags.\"");
+    stage.run("spy", sh(&format!("stty -echo; {exports}echo ready; while read -r flags; do {tries}; done")));
+    stage.wait_pattern("spy", "ready");
+}
+
+#[test]
+fn a4_leave_to_read_is_no_leave_to_send_others_away_or_to_decide_about_sizes() {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    spy(&stage);
+    stage.json(&["grant", "spy", "read", "x"]);
+    let mut person = Window::attached(&stage, "ready");
+    for flags in ["--take-over", "--size smallest", "--size fixed --take-over"] {
+        stage.type_text("spy", &format!("{flags}\n"));
+        stage.wait_pattern("spy", &format!("code:4 {flags}\\."));
+    }
+    assert_eq!(stage.process("x").viewers, 1);
+    // Watching is what it may.
+    stage.type_text("spy", "\n");
+    stage.until_view("x", |view| view.viewers == 2);
+    person.type_keys("still mine\r");
+    person.until_shows("got:still mine");
+}
+
+#[test]
+fn the_smallest_of_all_who_may_type_is_the_size() {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    let open = |cols, rows, flags: &[&str]| {
+        let mut window = Window::open(&stage, Size { cols, rows }, &[&["attach", "x"], flags].concat());
+        window.until_shows("ready");
+        window
+    };
+    let _wide = open(100, 20, &["--size", "smallest"]);
+    stage.until_view("x", |view| view.size == Size { cols: 100, rows: 20 });
+    let mut high = open(70, 40, &[]);
+    stage.until_view("x", |view| view.size == Size { cols: 70, rows: 20 });
+    let _watcher = open(30, 8, &["--read-only"]);
+    stage.until_view("x", |view| view.viewers == 3);
+    assert_eq!(stage.process("x").size, Size { cols: 70, rows: 20 });
+    high.resize(Size { cols: 60, rows: 10 });
+    stage.until_view("x", |view| view.size == Size { cols: 60, rows: 10 });
+    assert_eq!(high.detach().code(), Some(0));
+    stage.until_view("x", |view| view.size == Size { cols: 100, rows: 20 });
 }
 
 #[test]

@@ -48,6 +48,25 @@ fn a8_a_viewer_that_never_reads_does_not_stall_the_child_and_later_shows_the_sam
 }
 
 #[test]
+fn a8_a_viewer_that_reads_only_after_a_burst_is_shown_the_end_of_it() {
+    let stage = stage();
+    // Too short to be skimmed, more than a terminal takes, and nothing comes behind it.
+    stage.run(
+        "x",
+        sh("stty -echo; echo ready; while read -r l; do seq -s ' ' 1 12000; echo \"got:$l\"; done"),
+    );
+    stage.wait_pattern("x", "ready");
+    let mut window = Window::attached(&stage, "ready");
+    for round in 0..scaled(5) {
+        stage.type_text("x", &format!("round {round}.\n"));
+        stage.wait_pattern("x", &format!("got:round {round}\\.$"));
+        stage.json(&["wait", "x", "--silence", "200", "--timeout", "30"]);
+        window.until_shows(&format!("got:round {round}."));
+        assert_eq!(window.text(), stage.screen("x").trim_end());
+    }
+}
+
+#[test]
 fn a_flood_of_repaints_costs_a_viewer_less_than_the_flood_itself() {
     // Cuts fall into the middle of sequences all the time here; a drawing that leaves one unfinished is still one.
     let frames = "stty raw -echo; echo ready; head -n 1 >/dev/null; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); \
@@ -68,38 +87,81 @@ fn a_flood_of_repaints_costs_a_viewer_less_than_the_flood_itself() {
 struct Seen {
     connection: Connection,
     screen: Screen,
-    /// Every live byte is followed by the next one, or by a gap that was told.
-    at: Option<u64>,
+    /// The offset it joined at, and how far it has come since: every byte was received, or told to be missing.
+    came: Option<(u64, u64)>,
+    received: u64,
     missed: u64,
 }
 
 impl Seen {
     fn new(connection: Connection) -> Self {
         let screen = Screen::new(term::Size::clamped(80, 24), Limits::default());
-        Self { connection, screen, at: None, missed: 0 }
+        Self { connection, screen, came: None, received: 0, missed: 0 }
     }
 
     fn until_shows(&mut self, text: &str) {
         let until = Instant::now() + testkit::DEADLINE;
         while !self.screen.text(Wraps::Keep).contains(text) {
-            match self.connection.receive_before(until).unwrap() {
-                Some(Incoming::Data(data)) => {
-                    let is_live = data.kind == proto::frame::DataKind::Output;
-                    assert!(
-                        !is_live || self.at.is_none_or(|at| at == data.offset),
-                        "a hole at {}",
-                        data.offset
-                    );
-                    let length = if is_live { data.bytes.len() as u64 } else { 0 };
-                    self.at = Some(data.offset + length);
-                    self.screen.feed(&data.bytes);
-                }
-                Some(Incoming::Notice(Notice::Gap { from, to, .. })) => self.missed += to - from,
-                Some(_) => {}
-                None => panic!("never `{text}` but:\n{}", self.screen.text(Wraps::Keep)),
-            }
+            self.take(&format!("`{text}`"), until);
         }
     }
+
+    /// Takes what comes next.
+    fn take(&mut self, awaited: &str, until: Instant) {
+        match self.connection.receive_before(until).unwrap() {
+            Some(Incoming::Data(data)) => {
+                let (joined, at) = self.came.unwrap_or((data.offset, data.offset));
+                assert_eq!(at, data.offset, "a hole that nobody told");
+                if data.kind == proto::frame::DataKind::Output {
+                    self.received += data.bytes.len() as u64;
+                }
+                self.came = Some((joined, joined + self.received + self.missed));
+                self.screen.feed(&data.bytes);
+            }
+            Some(Incoming::Notice(Notice::Gap { from, to, .. })) => {
+                let (joined, at) = self.came.expect("a gap before anything was shown");
+                assert_eq!(at, from, "a gap that begins elsewhere");
+                self.missed += to - from;
+                self.came = Some((joined, to));
+            }
+            Some(_) => {}
+            None => panic!("never {awaited} but:\n{}", self.screen.text(Wraps::Keep)),
+        }
+    }
+
+    /// What it received and what it was told to miss is all that was produced since it joined.
+    fn assert_complete(&mut self, produced: u64) {
+        let until = Instant::now() + testkit::DEADLINE;
+        while self.came.is_none_or(|(_, at)| at < produced) {
+            self.take(&format!("byte {produced}"), until);
+        }
+        let (joined, _) = self.came.expect("it was shown something");
+        let (received, missed) = (self.received, self.missed);
+        assert_eq!(joined + received + missed, produced, "{received} received, {missed} missed");
+    }
+}
+
+#[test]
+fn e4_what_a_viewer_receives_and_what_it_is_told_to_miss_is_all_there_was() {
+    let stage = stage();
+    let bytes = scaled(20_000_000);
+    let flood = FLOOD.replace("read l", "head -n 1 >/dev/null").replace("100000000", &bytes.to_string());
+    stage.run("x", sh(&flood));
+    stage.wait_pattern("x", "ready");
+    let mut viewers: Vec<_> = (0..3).map(|_| Seen::new(attach(&stage, Size::DEFAULT))).collect();
+    viewers.iter_mut().for_each(|viewer| viewer.until_shows("ready"));
+    stage.type_text("x", "\n");
+    // One reads along, one begins when it is over, and one has besides asked to be painted anew in between.
+    let repaint = proto::request::View::Repaint(proto::request::Nothing {});
+    viewers[2].connection.send(proto::Request::View(repaint)).unwrap();
+    for viewer in &mut viewers {
+        viewer.until_shows("the end");
+    }
+    stage.json(&["wait", "x", "--silence", "300", "--timeout", "60"]);
+    let produced = stage.process("x").log.end;
+    assert!(produced > bytes as u64);
+    viewers.iter_mut().for_each(|viewer| viewer.assert_complete(produced));
+    assert!(viewers[1].missed > 0, "nobody was outrun: the count is idle");
 }
 
 #[test]
@@ -125,6 +187,9 @@ fn a9_one_stalled_viewer_costs_three_others_nothing() {
     let last = format!("got:round {}.", scaled(150) - 1);
     let mut late = Seen::new(stalled);
     late.until_shows(&last);
+    stage.json(&["wait", "x", "--silence", "300", "--timeout", "30"]);
+    let produced = stage.process("x").log.end;
+    fast.iter_mut().chain([&mut late]).for_each(|seen| seen.assert_complete(produced));
     assert_eq!(late.screen.text(Wraps::Keep).trim_end(), stage.screen("x").trim_end());
 }
 

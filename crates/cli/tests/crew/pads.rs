@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use proto::crew::{PadEntry, PadOutcome};
 use proto::request::{Nothing, Pad, PadAct};
 use proto::{ErrorCode, Event, Failure, Reply, Request};
-use testkit::Stage;
+use serde_json::json;
+use testkit::census::pause;
+use testkit::{RawClient, Stage};
 
 use crate::inside::Inside;
 use crate::{ask, project};
@@ -176,7 +179,7 @@ fn pads_survive_the_daemon_and_what_was_edited_meanwhile_is_seen() {
     stage.kill_9();
     std::fs::write(folder.join("plan"), "meanwhile").unwrap();
     assert_eq!(read(&stage, &app, "plan"), ("meanwhile".to_owned(), 2, "editor".to_owned()));
-    // Killed again and again while it writes: what was acknowledged is there.
+    // Killed again and again between its writes: what was acknowledged is there.
     let mut acknowledged = Vec::new();
     for round in 0..5 {
         for line in 0..3 {
@@ -188,6 +191,49 @@ fn pads_survive_the_daemon_and_what_was_edited_meanwhile_is_seen() {
     }
     assert_eq!(read(&stage, &app, "log").0, acknowledged.concat());
     assert_eq!(history(&stage, &app, "log").len(), acknowledged.len());
+}
+
+/// Nearly as much as a pad may hold, so that writing it takes a while.
+fn long(word: &str) -> String {
+    format!("{word}\n").repeat((1 << 20) / (word.len() + 1))
+}
+
+/// What a writer leaves that was killed before it could rename: of a pad, and of a revision of it.
+fn leave_half_written(folder: &Path) {
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    for name in [".log.tmp-", ".history/log/.0000000099-human.tmp-"] {
+        std::fs::write(folder.join(format!("{name}{}", dead.id())), "half").unwrap();
+    }
+}
+
+#[test]
+fn f1_a_daemon_killed_while_it_writes_leaves_a_whole_revision_and_no_temporary_file() {
+    let (stage, app) = project("");
+    for round in 0..testkit::scaled(8) {
+        let (answered, under_way) = (long(&format!("{round} answered")), long(&format!("{round} under way")));
+        let outcome = act(&stage, &app, write("log", &answered, None)).unwrap();
+        let PadOutcome::Changed { revision, .. } = outcome else { stage.fail(&format!("{outcome:?}")) };
+        let mut client = RawClient::welcomed(&stage.places());
+        let wish = json!({"write": {"name": "log", "content": under_way}});
+        client.ask(json!({"pad": {"project": app, "act": wish}}));
+        // Anywhere from before the first byte to after the last one.
+        pause(Duration::from_millis(5 * (round as u64 % 12)));
+        stage.kill_9();
+        if round == 0 {
+            leave_half_written(&folder(&stage));
+        }
+        let (found, _, _) = read(&stage, &app, "log");
+        assert!(found == answered || found == under_way, "round {round}: {:?}", found.get(..40));
+        let kept = PadAct::Read { name: "log".to_owned(), revision: Some(revision) };
+        let kept = act(&stage, &app, kept).unwrap();
+        assert!(matches!(kept, PadOutcome::Text { content, .. } if content == answered), "round {round}");
+        // The next daemon looks at everything once, in its own time.
+        testkit::census::eventually("nothing half written to be left", || {
+            let is_half = |path: &PathBuf| path.display().to_string().contains(".tmp-");
+            (!testkit::census::files(&folder(&stage)).iter().any(is_half)).then_some(())
+        });
+    }
 }
 
 #[test]

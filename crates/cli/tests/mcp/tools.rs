@@ -184,6 +184,29 @@ fn text_that_grows_in_json_still_fits_an_answer() {
 }
 
 #[test]
+fn output_without_line_feeds_fits_an_answer_and_is_read_to_its_end() {
+    let stage = Stage::start(QD);
+    stage.run("quotes", child::shell("head -c 100000 /dev/zero | tr '\\0' '\"'"));
+    stage.wait_exit("quotes");
+    let mut qd = Checked::start(&stage);
+    let small = qd
+        .tool("get_process_output", json!({"process": "quotes", "mode": "stream", "since": 0, "limit": 100}));
+    assert_eq!((small["text"].as_str().unwrap().len(), &small["offset"]), (100, &json!(100)));
+    for (mode, last) in [("stream", 100_000), ("history", 1250)] {
+        let (mut since, mut text) = (0, String::new());
+        while since < last {
+            let part = qd.tool(
+                "get_process_output",
+                json!({"process": "quotes", "mode": mode, "since": since, "limit": 16_000}),
+            );
+            text.push_str(part["text"].as_str().unwrap());
+            since = part["offset"].as_u64().unwrap();
+        }
+        assert!(text.trim_end() == "\"".repeat(100_000), "{mode}: {} bytes", text.len());
+    }
+}
+
+#[test]
 fn c7_escape_sequences_of_a_child_reach_no_answer() {
     let stage = Stage::start(QD);
     stage.run(

@@ -1,16 +1,21 @@
 //! Ending trees: whatever hides, ignores, stops or forks is gone when the answer comes, and the answer comes soon.
 
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use client::{ClientError, Door};
+use client::{ClientError, Connection, Door};
 use proto::ErrorCode;
-use proto::request::{Attach, Close, Input, Shutdown, Spawn, Write};
+use proto::request::{Attach, Close, Follow, Input, Shutdown, Spawn, Write};
+use testkit::census::{everybody, is_zombie, parent};
 use testkit::{Stage, Tail, child, scaled, survivors};
 
 use super::{sh, stage};
 
-/// A generous reading of the bound of three seconds, on a machine that also compiles.
-const BOUND: Duration = Duration::from_secs(10);
+/// The bound of an end; kept in the best of some rounds, because a machine may have other work.
+const BOUND: Duration = Duration::from_secs(3);
+
+/// What a single round may take on a machine that also compiles.
+const LOADED: Duration = Duration::from_secs(10);
 
 fn close(stage: &Stage, name: &str) -> Duration {
     let mut client = stage.client();
@@ -40,6 +45,19 @@ const ESCAPES: [(&str, &str); 8] = [
     ),
 ];
 
+/// Has a script escape, closes it and looks for whoever has escaped; how long the close took.
+fn escape_and_close(stage: &Stage, name: &str, script: &str) -> Duration {
+    let mut spawn = stage.spec(name, sh(script));
+    let mark = format!("{}/{name}", stage.root().display());
+    spawn.env.insert("ESCAPE_MARK".to_owned(), mark.clone());
+    stage.spawn_as(spawn);
+    stage.wait_pattern(name, "ready");
+    let elapsed = close(stage, name);
+    assert_eq!(survivors(&format!("ESCAPE_MARK={mark}")), Vec::<i32>::new(), "{name}");
+    assert!(elapsed < LOADED, "{name} took {elapsed:?}");
+    elapsed
+}
+
 #[test]
 fn h5_d1_after_close_no_descendant_lives() {
     let stage = stage();
@@ -47,17 +65,10 @@ fn h5_d1_after_close_no_descendant_lives() {
         for (name, script) in ESCAPES {
             let stage = &stage;
             scope.spawn(move || {
-                for round in 0..scaled(1) {
-                    let name = format!("{name}-{round}");
-                    let mut spawn = stage.spec(&name, sh(script));
-                    let mark = format!("{}/{name}", stage.root().display());
-                    spawn.env.insert("ESCAPE_MARK".to_owned(), mark.clone());
-                    stage.spawn_as(spawn);
-                    stage.wait_pattern(&name, "ready");
-                    let elapsed = close(stage, &name);
-                    assert_eq!(survivors(&format!("ESCAPE_MARK={mark}")), Vec::<i32>::new(), "{name}");
-                    assert!(elapsed < BOUND, "{name} took {elapsed:?}");
-                }
+                let rounds = 0..scaled(2);
+                let times = rounds.map(|round| escape_and_close(stage, &format!("{name}-{round}"), script));
+                let fastest = times.min().unwrap();
+                assert!(fastest < BOUND, "{name} took {fastest:?}");
             });
         }
     });
@@ -95,10 +106,14 @@ fn h6_close_returns_when_the_child_has_died_not_after_a_fixed_time() {
     }
     // The grace alone is half a second: a fixed sleep would show in every round.
     assert!(fastest < Duration::from_millis(450), "{fastest:?}");
-    stage.run("stubborn", child::ignore_signals());
-    stage.wait_pattern("stubborn", "ready");
-    let elapsed = close(&stage, "stubborn");
-    assert!(elapsed < BOUND, "{elapsed:?}");
+    let stubborn = |round| {
+        let name = format!("stubborn-{round}");
+        stage.run(&name, child::ignore_signals());
+        stage.wait_pattern(&name, "ready");
+        close(&stage, &name)
+    };
+    let fastest = (0..3).map(stubborn).min().unwrap();
+    assert!(fastest < BOUND, "{fastest:?}");
 }
 
 #[test]
@@ -122,12 +137,14 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
         .collect();
     // It never reads: half a MiB fills the terminal and the holder's queue.
     let mut writer = stage.client();
-    let text = "x".repeat(700_000);
-    let input = Input::Text(text);
-    let write = Write { target: "flood".into(), input, submit: false, timeout_ms: Some(60_000) };
-    let id = writer.send(proto::Request::Write(write)).unwrap();
+    let text = |length: usize, timeout_ms| {
+        let input = Input::Text("x".repeat(length));
+        Write { target: "flood".into(), input, submit: false, timeout_ms: Some(timeout_ms) }
+    };
+    let id = writer.send(proto::Request::Write(text(700_000, 60_000))).unwrap();
+    fill_everything(&stage, &text(1, 1));
     let elapsed = close(&stage, "flood");
-    assert!(elapsed < BOUND, "{elapsed:?}");
+    assert!(elapsed < LOADED, "{elapsed:?}");
     // Whoever was writing is told instead of left waiting.
     let answer = writer.answer(id);
     assert!(
@@ -139,6 +156,17 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
     assert_eq!(stage.list(), []);
 }
 
+/// Waits until the flood has left more behind than four viewers that do not read can have in their queues and sockets, and
+/// until the terminal takes not one key more.
+fn fill_everything(stage: &Stage, key: &Write) {
+    let from = Some(stage.process("flood").log.end);
+    Tail::begin(stage, Follow { target: "flood".into(), from, live: true }).until_length(8 << 20);
+    let until = Instant::now() + testkit::DEADLINE;
+    while stage.client().write(key.clone()).is_ok() {
+        assert!(Instant::now() < until, "it takes whatever is typed");
+    }
+}
+
 #[test]
 fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
     for _ in 0..scaled(3) {
@@ -146,6 +174,7 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
         let places = stage.places();
         let spec = stage.spec("x", child::ignore_signals());
         stage.run("before", child::ignore_signals());
+        let all = Barrier::new(4);
         std::thread::scope(|scope| {
             let spawners: Vec<_> = (0..6)
                 .map(|lane| {
@@ -155,26 +184,40 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
                 .collect();
             let mut early = Tail::live(&stage, "before");
             early.until(b"ready");
-            let enders: Vec<_> = (0..4)
-                .map(|_| {
-                    let places = &places;
-                    scope.spawn(move || {
-                        let mut connection = Door::without_start(places.clone()).knock().ok()?;
-                        Some(connection.shutdown(Shutdown { kill: true }, Instant::now() + testkit::DEADLINE))
-                    })
+            // All of them are there before the first asks: none may find the door closed.
+            let callers: Vec<_> =
+                (0..4).map(|_| Door::without_start(places.clone()).knock().unwrap()).collect();
+            let nursery = parent(parent(stage.process("before").pid.unwrap()));
+            let stage = &stage;
+            let enders: Vec<_> = callers
+                .into_iter()
+                .map(|caller| {
+                    let all = &all;
+                    scope.spawn(move || end_all(stage, caller, all, nursery))
                 })
                 .collect();
-            let told =
-                enders.into_iter().filter_map(|ender| ender.join().unwrap()).filter(Result::is_ok).count();
-            assert!(told >= 1, "nobody was told that it is over");
-            // Whoever was told, was told when all was drained.
-            stage.assert_nobody_left();
+            enders.into_iter().for_each(|ender| ender.join().unwrap());
             for spawner in spawners {
                 spawner.join().unwrap();
             }
         });
         stage.assert_nobody_left();
     }
+}
+
+/// Ends everything beside others who do the same. Whoever is told that it is over is told when all of it is: nobody lives,
+/// and nobody is dead and not reaped.
+fn end_all(stage: &Stage, mut caller: Connection, all: &Barrier, nursery: i32) {
+    all.wait();
+    caller.shutdown(Shutdown { kill: true }, Instant::now() + testkit::DEADLINE).unwrap();
+    stage.assert_nobody_left();
+    let is_below = |pid: i32| {
+        std::iter::successors(Some(pid), |pid| Some(parent(*pid)).filter(|parent| *parent > 1))
+            .skip(1)
+            .any(|above| above == nursery)
+    };
+    let dead: Vec<i32> = everybody().into_iter().filter(|pid| is_zombie(*pid) && is_below(*pid)).collect();
+    assert!(dead.is_empty(), "not reaped: {dead:?}");
 }
 
 /// Spawns until the daemon takes no more; every refusal must say that it is ending.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use client::{ClientError, Connection};
 use proto::ErrorCode;
-use proto::request::{Attach, Close, Input, Write};
-use testkit::{Stage, Tail, child, scaled};
+use proto::request::{Attach, Close, Input, Nothing, Write};
+use testkit::{DEADLINE, Stage, Tail, child, scaled};
 
-use super::{sh, stage, text};
+use super::{argv, sh, stage, text};
 
 fn write(name: &str, text: String, timeout: Duration) -> Write {
     let timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap());
@@ -89,12 +89,13 @@ fn long_text(length: usize) -> Vec<u8> {
     (0..).flat_map(|number: u64| format!("{number:x}~").into_bytes()).take(length).collect()
 }
 
-#[test]
-fn h8_e1_a_paste_of_16_mib_arrives_byte_for_byte() {
+/// Pastes 16 MiB into a child that reads them with this command and writes them to `pasted`.
+fn paste_16_mib(reader: &str) {
     let stage = stage();
     let file = stage.root().join("pasted");
     let length = 16 << 20;
-    stage.run("x", sh(&format!("stty raw -echo; echo ready; head -c {length} > pasted; echo whole")));
+    let reader = reader.replace("LENGTH", &length.to_string());
+    stage.run("x", sh(&format!("stty raw -echo; echo ready; {reader}; echo whole")));
     stage.wait_pattern("x", "ready");
     let sent = long_text(length);
     let (code, said) = qd_with_input(&stage, &["paste", "x", "-", "--timeout", "120"], sent.clone());
@@ -102,36 +103,102 @@ fn h8_e1_a_paste_of_16_mib_arrives_byte_for_byte() {
     assert!(said.contains(&format!("wrote {length} of {length} bytes")), "{said}");
     stage.wait_pattern("x", "whole");
     assert!(std::fs::read(file).unwrap() == sent);
+    assert!(stage.process("x").log.end >= 12, "nothing was printed");
 }
 
 #[test]
-fn h8_a_paste_into_a_child_that_never_reads_is_bounded_told_and_delays_nobody() {
+fn h8_e1_a_paste_of_16_mib_arrives_byte_for_byte() {
+    paste_16_mib("head -c LENGTH > pasted");
+}
+
+#[test]
+fn h8_e1_a_paste_of_16_mib_into_a_child_that_shows_all_of_it_arrives_byte_for_byte() {
+    paste_16_mib("head -c LENGTH | tee pasted");
+}
+
+/// What a receipt says was written, and of how much.
+fn receipt(said: &str, name: &str) -> (u64, u64) {
+    let end = format!(" bytes to {name}");
+    let numbers = said.split_once("wrote ").and_then(|(_, rest)| rest.split_once(&end)).expect("a receipt").0;
+    let (written, of) = numbers.split_once(" of ").expect("two numbers");
+    (written.parse().unwrap(), of.parse().unwrap())
+}
+
+/// So many that every thread of the daemon serves one.
+const OTHERS: [&str; 4] = ["other0", "other1", "other2", "other3"];
+/// How long 99 of a hundred round trips of another process take, at most.
+const P99: Duration = Duration::from_millis(50);
+/// Round trips of one window.
+const WINDOW: usize = 50;
+/// How long a good window is looked for: a machine that does many other things has bad ones.
+const MEASURED: Duration = Duration::from_secs(12);
+/// No round trip takes this long, in any window.
+const NEVER: Duration = Duration::from_secs(8);
+
+/// Round trips of all the others until they are fast; fails when they never are, or when one stands still.
+fn are_served_fast(stage: &Stage) {
+    let (start, mut best) = (Instant::now(), Duration::MAX);
+    for window in 0.. {
+        let mut took: Vec<Duration> = Vec::new();
+        for round in 0..WINDOW {
+            let (began, other) = (Instant::now(), OTHERS[round % OTHERS.len()]);
+            stage.type_text(other, &format!("round {window}.{round}\n"));
+            stage.wait_pattern(other, &format!("got:round {window}.{round}$"));
+            took.push(began.elapsed());
+        }
+        took.sort();
+        assert!(took[WINDOW - 1] < NEVER, "another process was delayed by {:?}", took[WINDOW - 1]);
+        best = best.min(took[WINDOW * 99 / 100 - 1]);
+        if best <= P99 || start.elapsed() > MEASURED {
+            break;
+        }
+    }
+    assert!(best <= P99, "another process answers only after {best:?}");
+}
+
+/// Waits until a write to `deaf` keeps others waiting.
+fn is_kept_waiting(stage: &Stage) {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        match stage.client().write(write("deaf", "y".to_owned(), Duration::from_millis(300))) {
+            Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Timeout => return,
+            other => assert!(Instant::now() < until, "{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn h8_a_paste_into_a_child_that_never_reads_is_bounded_and_told() {
     let stage = stage();
     stage.run("deaf", child::never_read());
-    stage.run("other", child::repeat_lines());
     stage.wait_pattern("deaf", "ready");
-    stage.wait_pattern("other", "ready");
-    let slowest = std::thread::scope(|scope| {
-        let paste = scope
-            .spawn(|| qd_with_input(&stage, &["paste", "deaf", "-", "--timeout", "2"], long_text(16 << 20)));
-        let mut slowest = Duration::ZERO;
-        let mut rounds = 0;
-        while !paste.is_finished() {
-            let start = Instant::now();
-            stage.type_text("other", &format!("round {rounds}\n"));
-            stage.wait_pattern("other", &format!("got:round {rounds}$"));
-            slowest = slowest.max(start.elapsed());
-            rounds += 1;
-        }
+    let (code, said) = qd_with_input(&stage, &["paste", "deaf", "-", "--timeout", "1"], long_text(16 << 20));
+    assert_eq!(code, Some(1), "{said}");
+    let (written, of) = receipt(&said, "deaf");
+    assert!(written < of, "{said}");
+}
+
+#[test]
+fn h8_a_paste_into_a_child_that_never_reads_delays_nobody() {
+    let stage = stage();
+    stage.run("deaf", child::never_read());
+    stage.wait_pattern("deaf", "ready");
+    for other in OTHERS {
+        stage.run(other, child::repeat_lines());
+        stage.wait_pattern(other, "ready");
+    }
+    let words = ["paste", "deaf", "-", "--timeout", "60"];
+    std::thread::scope(|scope| {
+        let paste = scope.spawn(|| qd_with_input(&stage, &words, long_text(16 << 20)));
+        is_kept_waiting(&stage);
+        are_served_fast(&stage);
+        assert!(!paste.is_finished(), "nobody was to be delayed by");
+        stage.client().close(Close { target: "deaf".into(), keep_background: false }).unwrap();
         let (code, said) = paste.join().unwrap();
         assert_eq!(code, Some(1), "{said}");
-        let receipt = said.split_once("wrote ").and_then(|(_, rest)| rest.split_once(" bytes to deaf"));
-        let (written, of) = receipt.and_then(|(numbers, _)| numbers.split_once(" of ")).expect("a receipt");
-        assert!(written.parse::<u64>().unwrap() < of.parse::<u64>().unwrap(), "{said}");
-        assert!(rounds > 0);
-        slowest
+        let (written, of) = receipt(&said, "deaf");
+        assert!(written < of, "{said}");
     });
-    assert!(slowest < Duration::from_secs(5), "another process was delayed by {slowest:?}");
 }
 
 #[test]
@@ -142,12 +209,7 @@ fn h8_a_write_into_a_child_that_never_reads_is_released_by_close() {
     let mut writer = stage.client();
     let wish = write("deaf", "x".repeat(1_000_000), Duration::from_secs(300));
     let id = writer.send(proto::Request::Write(wish)).unwrap();
-    // The write has its turn once another one is kept waiting for it.
-    let waiting = stage.client().write(write("deaf", "y".to_owned(), Duration::from_millis(300)));
-    assert!(
-        matches!(&waiting, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Timeout),
-        "{waiting:?}"
-    );
+    is_kept_waiting(&stage);
     stage.client().close(Close { target: "deaf".into(), keep_background: false }).unwrap();
     let answer = writer.answer(id);
     let Err(ClientError::Failed(failure)) = &answer else { panic!("{answer:?}") };
@@ -155,18 +217,164 @@ fn h8_a_write_into_a_child_that_never_reads_is_released_by_close() {
     assert!(failure.message.contains("of 1000000 bytes"), "{failure:?}");
 }
 
+/// How many prompts are sent too early at once.
+const EARLY: usize = 5;
+
+/// Does something to a few children at once, as often as the scale says.
+fn early(act: impl Fn(&Stage, &str) + Sync) {
+    let stage = stage();
+    for round in 0..scaled(1) {
+        std::thread::scope(|scope| {
+            for number in 0..EARLY {
+                let (stage, act) = (&stage, &act);
+                scope.spawn(move || {
+                    let name = format!("early{round}-{number}");
+                    act(stage, &name);
+                    stage
+                        .client()
+                        .close(Close { target: name.as_str().into(), keep_background: false })
+                        .unwrap();
+                });
+            }
+        });
+    }
+}
+
 #[test]
 fn p2_e3_a_long_prompt_is_held_until_a_slow_child_reads_it_raw() {
-    let stage = stage();
     let length = 100_000;
-    let script = format!("sleep 1; stty raw -echo; head -c {length} > prompt; echo whole");
-    stage.run("slow", sh(&script));
-    let sent = long_text(length);
-    let (code, said) =
-        qd_with_input(&stage, &["send", "slow", "-", "--no-enter", "--timeout", "60"], sent.clone());
+    early(|stage, name| {
+        let read = format!("stty raw -echo; head -c {length} > {name}; echo whole; exec sleep 1000000");
+        stage.run(name, sh(&format!("sleep 1; {read}")));
+        let sent = long_text(length);
+        let (code, said) =
+            qd_with_input(stage, &["send", name, "-", "--no-enter", "--timeout", "60"], sent.clone());
+        assert_eq!(code, Some(0), "{said}");
+        stage.wait_pattern(name, "whole");
+        assert!(std::fs::read(stage.root().join(name)).unwrap() == sent);
+    });
+}
+
+/// Reads whole lines for a while, goes raw and throws away what came before, asks for brackets, and writes down what it
+/// reads up to an Enter that comes by itself after `least` bytes.
+fn late_composer(file: &str, least: usize) -> Vec<String> {
+    let script = format!(
+        "import os, time, tty\ntime.sleep(0.7)\ntty.setraw(0)\nos.write(1, b'\\x1b[?2004h')\ngot = b''\n\
+         while len(got) < {least} or not got.endswith(b'\\r'):\n    got += os.read(0, 65536)\n\
+         open('{file}', 'wb').write(got)\nos.write(1, b'whole')\ntime.sleep(100000)\n"
+    );
+    argv(&["python3", "-c", &script])
+}
+
+/// A prompt of many short lines.
+fn prompt_of_lines() -> String {
+    let lines: String = (0..2_000).map(|number| format!("line {number} of a prompt\n")).collect();
+    lines + "and its last line, without an end"
+}
+
+#[test]
+fn p2_e3_a_streamed_prompt_of_short_lines_is_held_and_bracketed_as_the_child_then_wants_it() {
+    let prompt = prompt_of_lines();
+    let expected = [term::encode_paste(&prompt, true), b"\r".to_vec()].concat();
+    early(|stage, name| {
+        stage.run(name, late_composer(name, prompt.len()));
+        let words = ["paste", name, "-", "--submit", "--timeout", "60"];
+        let (code, said) = qd_with_input(stage, &words, prompt.clone().into_bytes());
+        assert_eq!(code, Some(0), "{said}");
+        stage.wait_pattern(name, "whole");
+        let got = std::fs::read(stage.root().join(name)).unwrap();
+        assert!(got == expected, "{} of {} bytes", got.len(), expected.len());
+    });
+}
+
+#[test]
+fn p2_e3_a_held_paste_is_bracketed_as_the_child_then_wants_it() {
+    let (prompt, stage) = (prompt_of_lines(), stage());
+    stage.run("late", late_composer("late", prompt.len()));
+    let (input, timeout_ms) = (Input::Paste(prompt.clone()), Some(60_000));
+    stage.client().write(Write { target: "late".into(), input, submit: true, timeout_ms }).unwrap();
+    stage.wait_pattern("late", "whole");
+    let expected = [term::encode_paste(&prompt, true), b"\r".to_vec()].concat();
+    assert!(std::fs::read(stage.root().join("late")).unwrap() == expected);
+}
+
+#[test]
+fn p2_a_short_streamed_prompt_for_a_child_that_reads_lines_is_not_held() {
+    let stage = stage();
+    stage.run("lines", child::repeat_lines());
+    stage.wait_pattern("lines", "ready");
+    let (code, said) = qd_with_input(&stage, &["paste", "lines", "-", "--submit"], b"short".to_vec());
     assert_eq!(code, Some(0), "{said}");
-    stage.wait_pattern("slow", "whole");
-    assert!(std::fs::read(stage.root().join("prompt")).unwrap() == sent);
+    stage.wait_pattern("lines", "got:short$");
+}
+
+#[test]
+fn p2_a_streamed_line_in_two_pieces_for_a_child_that_stays_canonical_is_told_not_cut() {
+    let stage = stage();
+    stage.run("lines", sh("stty -echo; echo ready; cat > lines"));
+    stage.wait_pattern("lines", "ready");
+    let mut writer = stage.client();
+    let input = Input::PasteStream(Nothing {});
+    let wish = Write { target: "lines".into(), input, submit: false, timeout_ms: Some(1_000) };
+    let id = writer.send(proto::Request::Write(wish)).unwrap();
+    let (stream, half) = (u32::try_from(id).unwrap(), long_text(3_000));
+    for piece in [&half, &half, &Vec::new()] {
+        writer.send_data(stream, 0, piece).unwrap();
+    }
+    let answer = writer.answer(id);
+    let Err(ClientError::Failed(failure)) = &answer else { panic!("{answer:?}") };
+    assert_eq!(failure.code, ErrorCode::Partial, "{failure:?}");
+    assert!(failure.message.contains("wrote 3000 of 6000 bytes"), "{failure:?}");
+}
+
+/// A child that takes pastes in brackets and shows them as they come.
+fn bracketing(stage: &Stage) -> Tail {
+    stage.run("x", sh("stty raw -echo; printf '\\033[?2004hready'; exec cat -v"));
+    let mut tail = Tail::live(stage, "x");
+    tail.until(b"ready");
+    tail
+}
+
+/// Begins to stream a paste into `x`; the call, and its stream.
+fn begin_paste(writer: &mut Connection, submit: bool) -> (u64, u32) {
+    let input = Input::PasteStream(Nothing {});
+    let wish = Write { target: "x".into(), input, submit, timeout_ms: Some(60_000) };
+    let id = writer.send(proto::Request::Write(wish)).unwrap();
+    (id, u32::try_from(id).unwrap())
+}
+
+#[test]
+fn the_brackets_of_a_paste_whose_client_goes_are_closed_and_nothing_is_submitted() {
+    let stage = stage();
+    let mut tail = bracketing(&stage);
+    let mut writer = stage.client();
+    let (_, paste) = begin_paste(&mut writer, true);
+    writer.send_data(paste, 0, "half a prompt ".repeat(400).as_bytes()).unwrap();
+    tail.until(b"half");
+    let (mut viewer, stream) = viewer(&stage, "x");
+    viewer.send_data(stream, 0, b"key").unwrap();
+    drop(writer);
+    let shown = text(tail.until(b"key"));
+    assert!(shown.ends_with("half a prompt ^[[201~key"), "{shown}");
+}
+
+#[test]
+fn a_persons_key_waits_a_moment_for_the_rest_of_a_paste_and_never_stands_in_it() {
+    let stage = stage();
+    let mut tail = bracketing(&stage);
+    let mut writer = stage.client();
+    let (id, paste) = begin_paste(&mut writer, false);
+    writer.send_data(paste, 0, b"half").unwrap();
+    tail.until(b"half");
+    let (mut viewer, stream) = viewer(&stage, "x");
+    viewer.send_data(stream, 0, b"key").unwrap();
+    tail.until(b"half^[[201~key");
+    for rest in [&b"rest"[..], b""] {
+        writer.send_data(paste, 0, rest).unwrap();
+    }
+    assert!(writer.answer(id).is_ok());
+    let (shown, again) = (text(tail.until(b"rest^[[201~")), concat!("key^[[20", "0~rest^[[201~"));
+    assert!(shown.ends_with(again), "{shown}");
 }
 
 #[test]

@@ -2,13 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+mod background;
 mod endings;
 mod environment;
+mod events;
 mod exits;
 mod input;
+mod limits;
+mod pages;
 mod pastes;
 mod reading;
 mod sizes;
+mod telling;
+mod updates;
 mod verbs;
 mod waits;
 

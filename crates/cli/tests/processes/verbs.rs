@@ -72,6 +72,22 @@ fn h6_a_longer_grace_lets_a_child_finish_what_it_is_doing() {
 }
 
 #[test]
+fn e8_a_real_time_signal_arrives_and_what_cannot_be_had_is_refused() {
+    let stage = stage();
+    stage.run("x", sh("trap 'echo caught' 40; echo ready; while :; do sleep 0.05; done"));
+    stage.wait_pattern("x", "ready");
+    stage.json(&["kill", "x", "--signal", "40"]);
+    stage.wait_pattern("x", "caught");
+    for (words, told) in [(["--signal", "33"], "C library"), (["--grace", "30"], "at most 2 seconds")] {
+        let refused = stage.qd(&["kill", "x", words[0], words[1]]);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains(told), "{said}");
+    }
+    assert_eq!(stage.process("x").status, proto::Status::Running);
+}
+
+#[test]
 fn keys_are_encoded_by_the_childs_modes() {
     let stage = stage();
     stage.run("x", sh("stty raw -echo; printf 'ready'; exec cat -v"));

@@ -1,14 +1,21 @@
 //! Waiting for what happens: from now, from an offset, right before the end, for any and for all.
 
 use client::ClientError;
-use proto::request::{Quantifier, Until, Wait};
+use proto::request::{Quantifier, Resize, SizeWish, Until, Wait};
 use proto::{ErrorCode, Reply, Request};
 use testkit::{Stage, child, scaled};
 
 use super::{sh, stage, text};
 
 fn wait(name: &str, until: Until, since: Option<u64>) -> Wait {
-    Wait { targets: vec![name.into()], until, quantifier: Quantifier::All, since, timeout_ms: Some(30_000) }
+    Wait {
+        targets: vec![name.into()],
+        until,
+        quantifier: Quantifier::All,
+        since,
+        since_version: None,
+        timeout_ms: Some(30_000),
+    }
 }
 
 /// Runs `qd`; its exit code and what it said.
@@ -137,4 +144,71 @@ fn a_time_out_has_its_own_exit_code_and_nobody_to_wait_for_another() {
     assert_eq!(qd(&stage, &["wait", "x", "--exit", "--timeout", "0.1"]).0, Some(5));
     assert_eq!(qd(&stage, &["wait", "nobody", "--exit", "--timeout", "0.1"]).0, Some(3));
     assert_eq!(qd(&stage, &["wait", "x", "--pattern", "(", "--timeout", "0.1"]).0, Some(2));
+}
+
+/// What a wait from now on is answered with, when this happens after it has begun.
+fn found_after(stage: &Stage, name: &str, happens: impl FnOnce()) -> Option<String> {
+    let mut waiter = stage.client();
+    let id = waiter.send(Request::Wait(wait(name, Until::Pattern("needle".to_owned()), None))).unwrap();
+    // Answered calls of the same connection: the wait before them is registered.
+    for _ in 0..3 {
+        drop(waiter.list().unwrap());
+    }
+    happens();
+    let Reply::Waited(waited) = waiter.answer(id).unwrap() else { stage.fail("another answer") };
+    waited.satisfied[0].text.clone()
+}
+
+#[test]
+fn lines_beneath_an_alternate_screen_are_old_to_a_wait_that_began_on_it() {
+    let stage = stage();
+    let enter = r"echo old needle; printf '\033[?1049h\033[H'; echo in the editor";
+    stage.run("x", sh(&format!("stty -echo; {enter}; while read -r l; do eval \"$l\"; done")));
+    stage.wait_pattern("x", "in the editor");
+    let found = found_after(&stage, "x", || {
+        stage.type_text("x", "printf '\\033[?1049l'; echo left\n");
+        stage.wait_pattern("x", "left");
+        assert!(stage.screen("x").contains("old needle"));
+        stage.type_text("x", "echo new needle\n");
+    });
+    assert_eq!(found.as_deref(), Some("new needle"));
+}
+
+#[test]
+fn old_lines_stay_old_when_a_resize_wraps_them_anew() {
+    let stage = stage();
+    let line = "echo \"$i old needle in a line that is longer than a narrow terminal is wide\"";
+    let lines = format!("i=0; while [ $i -lt 60 ]; do {line}; i=$((i+1)); done");
+    stage.run("x", sh(&format!("stty -echo; {lines}; echo ready; while read -r l; do echo \"$l\"; done")));
+    stage.wait_pattern("x", "ready");
+    let found = found_after(&stage, "x", || {
+        for (round, (cols, rows)) in
+            [(40, 24), (100, 24), (20, 60), (100, 10), (80, 50)].into_iter().enumerate()
+        {
+            let size = SizeWish { cols: Some(cols), rows: Some(rows) };
+            stage.client().resize(Resize { target: "x".into(), size }).unwrap();
+            stage.type_text("x", &format!("round {round}.\n"));
+            stage.wait_pattern("x", &format!("round {round}\\."));
+        }
+        stage.type_text("x", "new needle\n");
+    });
+    assert_eq!(found.as_deref(), Some("new needle"));
+}
+
+#[test]
+fn waits_whose_callers_go_leave_room_for_others() {
+    let stage = stage();
+    stage.run("x", child::run_for_ever());
+    for _ in 0..40 {
+        let mut caller = stage.client();
+        for _ in 0..32 {
+            caller.send(Request::Wait(wait("x", Until::Pattern("never".to_owned()), None))).unwrap();
+        }
+    }
+    // There may be 1,024 at once, and 1,280 have begun.
+    testkit::census::eventually("room for one more", || {
+        let begun =
+            stage.client().wait(Wait { timeout_ms: Some(1), ..wait("x", Until::Silence(600_000), None) });
+        matches!(begun, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Timeout).then_some(())
+    });
 }

@@ -93,16 +93,20 @@ fn b2_another_users_qd_says_whose_socket_it_is() {
     let daemon = TestDaemon::start(QD);
     let (root, places) = (daemon.root().to_owned(), daemon.places());
     [&root, &places.runtime, &places.socket()].into_iter().for_each(|path| chmod(path, 0o777));
-    let mut command = Command::new("setpriv");
-    command.args([
-        &format!("--reuid={NOBODY}"),
-        &format!("--regid={NOBODY}"),
-        "--clear-groups",
-        QD,
-        "status",
-    ]);
-    let output = command.envs(daemon.variables()).output().unwrap();
-    assert_ne!(output.status.code(), Some(0), "{}", said(&output));
+    let readable = tempfile::Builder::new().prefix("qds").tempdir().unwrap();
+    chmod(readable.path(), 0o755);
+    let exe = changed_copy(readable.path(), 0, 0o755);
+    for verb in ["ps", "inbox"] {
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups"]);
+        let output = command.arg(&exe).arg(verb).envs(daemon.variables()).output().unwrap();
+        assert_eq!(output.status.code(), Some(6), "{verb}: {}", said(&output));
+        let told = said(&output);
+        assert!(told.contains("the socket belongs to user 0, not to you"), "{verb}: {told}");
+        assert!(output.stdout.is_empty(), "{verb}: {told}");
+    }
+    let log = std::fs::read_to_string(places.daemon_log()).unwrap();
+    assert!(log.contains("another user"), "and the daemon turned it away too: {log}");
     chmod(&places.runtime, 0o700);
 }
 
@@ -158,18 +162,70 @@ fn b4_probes_that_connect_and_close_disturb_no_viewer() {
     assert_eq!(daemon.process("echo").viewers, 1);
 }
 
+/// A copy of the program, the group and user of which its bits give to whoever runs it.
+fn changed_copy(directory: &Path, owner: u32, bits: u32) -> std::path::PathBuf {
+    let exe = directory.join(format!("qd-{owner}-{bits:o}"));
+    // By another process: a child that some other test forks meanwhile would hold our copy open, and nobody runs a program
+    // that somebody may write.
+    assert!(Command::new("cp").args([Path::new(QD), &exe]).status().unwrap().success());
+    std::os::unix::fs::chown(&exe, Some(owner), Some(owner)).unwrap();
+    chmod(&exe, bits);
+    assert_eq!(std::fs::metadata(&exe).unwrap().mode() & 0o7777, bits, "the bits are not taken here");
+    exe
+}
+
+/// What everybody can run, and every way in: client, holder, daemon, and what answers without any of them.
+const MODES: [&[&str]; 9] = [
+    &["ps"],
+    &["--json", "status"],
+    &["spawn", "--name", "taken", "--", "sleep", "1000000"],
+    &["attach", "mine"],
+    &["mcp"],
+    &["hook"],
+    &["hold"],
+    &["daemon"],
+    &["--version"],
+];
+
 #[test]
-fn b13_a_set_user_id_program_refuses_to_be_a_daemon() {
+fn b13_a_set_user_id_program_refuses_every_mode_also_with_its_owners_daemon_running() {
+    if !is_root() {
+        return;
+    }
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    daemon.client().spawn(mark.spawn("mine", child::run_for_ever())).unwrap();
+    let directory = tempfile::Builder::new().prefix("qds").tempdir().unwrap();
+    chmod(directory.path(), 0o777);
+    let nobody: u32 = NOBODY.parse().unwrap();
+    // As somebody else's, with root's rights; and as root, with somebody else's.
+    for (owner, bits, user) in
+        [(0, 0o4755, nobody), (0, 0o2755, nobody), (0, 0o6755, nobody), (nobody, 0o4755, 0)]
+    {
+        let exe = changed_copy(directory.path(), owner, bits);
+        for arguments in MODES {
+            let mut command = Command::new("setpriv");
+            command.args([&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups"]);
+            command.arg(&exe).args(arguments).stdin(Stdio::null()).envs(daemon.variables());
+            let output = command.output().unwrap();
+            let what = format!("{bits:o} of {owner} as {user}: {arguments:?}: {}", said(&output));
+            assert_eq!(output.status.code(), Some(4), "{what}");
+            assert!(said(&output).contains("setuid") && output.stdout.is_empty(), "{what}");
+        }
+    }
+    let names: Vec<String> = daemon.list().into_iter().map(|view| view.name.to_string()).collect();
+    assert_eq!(names, ["mine"], "nothing was asked with somebody's rights");
+}
+
+#[test]
+fn b13_a_set_user_id_program_makes_nothing_where_no_daemon_runs() {
     if !is_root() {
         return;
     }
     let directory = tempfile::Builder::new().prefix("qds").tempdir().unwrap();
-    let exe = directory.path().join("qd");
-    std::fs::copy(QD, &exe).unwrap();
     chmod(directory.path(), 0o777);
-    chmod(&exe, 0o4755);
-    assert_eq!(std::fs::metadata(&exe).unwrap().uid(), 0);
-    for arguments in [&["daemon"][..], &["ps"]] {
+    let exe = changed_copy(directory.path(), 0, 0o4755);
+    for arguments in MODES {
         let mut command = Command::new("setpriv");
         command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups"]);
         command.arg(&exe).args(arguments).stdin(Stdio::null());
@@ -178,7 +234,7 @@ fn b13_a_set_user_id_program_refuses_to_be_a_daemon() {
             command.env(name, directory.path().join("home").join(place));
         }
         let output = command.output().unwrap();
-        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains("setuid"), "{arguments:?}: {}", said(&output));
         assert!(
             !directory.path().join("home").exists(),

@@ -55,14 +55,19 @@ pub(crate) fn allow(daemon: &TestDaemon) {
 /// A daemon, not started yet, that knows an agent called `shell`: its program is a shell that does what it is told.
 pub(crate) fn with_shell_agents() -> Stage {
     let daemon = TestDaemon::without_start(QD);
-    let agents = daemon.places().config.join("agents");
+    add_shell_agent(&daemon.places());
+    Stage::around(daemon)
+}
+
+/// Makes that agent known there.
+pub(crate) fn add_shell_agent(places: &Places) {
+    let agents = places.config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
     std::fs::write(
         agents.join("shell.toml"),
         format!("argv = [\"sh\", \"-c\", {}, \"shell\"]\n", json!(SHELL)),
     )
     .unwrap();
-    Stage::around(daemon)
 }
 
 impl<'a> Inside<'a> {

@@ -82,6 +82,7 @@ fn pattern_wait(name: &str, pattern: &str) -> Wait {
         until: Until::Pattern(pattern.to_owned()),
         quantifier: Default::default(),
         since: Some(0),
+        since_version: None,
         timeout_ms: u64::try_from(DEADLINE.as_millis()).ok(),
     }
 }
@@ -123,13 +124,16 @@ fn d9_a_program_that_does_not_start_delays_nobody() {
     let mut starting = daemon.client();
     let argv = vec![program.display().to_string(), "1000000".to_owned()];
     let call = starting.send(Request::Spawn(Box::new(mark.spawn("slow", argv)))).unwrap();
+    let mut fastest = Duration::MAX;
     for _ in 0..5 {
         let began = Instant::now();
         let listed = daemon.list();
-        assert!(began.elapsed() < Duration::from_secs(5), "listing took {:?}", began.elapsed());
+        fastest = fastest.min(began.elapsed());
         let slow = listed.iter().find(|process| process.name.as_str() == "slow");
         assert!(slow.is_none_or(|slow| slow.status == Status::Starting), "{slow:?}");
     }
+    // The best of them: this machine may have other work.
+    assert!(fastest < Duration::from_millis(100), "listing took {fastest:?}");
     assert!(daemon.qd(&["send", "other", "hello"]).status.success());
     daemon.wait_pattern("other", "got:hello");
     daemon.client().spawn(mark.spawn("third", child::run_for_ever())).unwrap();
@@ -176,6 +180,7 @@ fn d10_more_than_the_most_calls_of_one_connection_are_all_answered() {
         target: "nobody".into(),
         mode: Default::default(),
         since: None,
+        until: None,
         limit: None,
         join: false,
     });

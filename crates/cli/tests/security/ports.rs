@@ -35,7 +35,7 @@ fn told(stage: &Stage, name: &str, family: u8) -> (u16, i32) {
 }
 
 fn ports(stage: &Stage, name: &str) -> Vec<PortView> {
-    stage.client().ports(Ports { target: name.into() }).unwrap()
+    stage.client().ports(Ports { target: name.into() }).unwrap().ports
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn b6_a_process_does_not_see_its_neighbours_ports() {
     ]);
     let code = serde_json::from_value::<ErrorCode>(answers[1]["reply"]["outcome"]["error"]["code"].clone());
     assert_eq!(code.unwrap(), ErrorCode::NotRelated, "{answers:?}");
-    assert_eq!(answers[2]["reply"]["outcome"]["ok"]["ports"], serde_json::json!([]), "{answers:?}");
+    assert_eq!(answers[2]["reply"]["outcome"]["ok"]["ports"]["ports"], serde_json::json!([]), "{answers:?}");
 }
 
 fn ready(name: &str, timeout_ms: u64) -> Request {
@@ -80,6 +80,7 @@ fn ready(name: &str, timeout_ms: u64) -> Request {
         until: Until::Ready(Nothing {}),
         quantifier: Default::default(),
         since: None,
+        since_version: None,
         timeout_ms: Some(timeout_ms),
     })
 }

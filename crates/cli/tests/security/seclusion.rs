@@ -1,39 +1,100 @@
-//! What others and children can see of us: file modes, masks, descriptors, strings on a terminal.
+//! What others and children can see of us: file modes, masks, descriptors, logs.
 
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use proto::request::Spawn;
-use proto::{Request, Size};
+use proto::Request;
+use proto::request::{Hook, Pad, PadAct};
+use serde_json::json;
 use testkit::census::files;
-use testkit::{DEADLINE, Mark, Pty, TestDaemon, child};
+use testkit::{Crew, Mark, TestDaemon, child};
 
-use crate::{QD, said};
+use crate::{AGENT, QD, said};
+
+/// What was typed, printed, told and noted: each once, and nowhere else in the test.
+const SECRETS: [&str; 5] = ["typed-7f3a91", "printed-91bc04", "told-55de62", "noted-aa10c8", "hooked-0e4b17"];
+
+/// Has each of them pass through the daemon: a shell, an agent with its hooks, a scratchpad, and a hook that is refused,
+/// which is a reason to write into the log.
+fn pass_secrets(crew: &Crew, mask: &Path) {
+    let [typed, printed, told, noted, hooked] = SECRETS;
+    // Printed in two halves, so that it is in no argument either.
+    let (left, right) = printed.split_at(5);
+    let script = format!(
+        "umask > '{}'; printf '%s%s\\n' {left} {right}; while read -r line; do echo \"got:$line\"; done",
+        mask.display()
+    );
+    crew.run("masked", child::shell(&script));
+    crew.wait_pattern("masked", printed);
+    crew.type_text("masked", &format!("{typed}\r"));
+    crew.wait_pattern("masked", &format!("got:{typed}"));
+    crew.run("over", child::print_and_exit("x", 1));
+    crew.wait_exit("over");
+    crew.enlist_hooked("agent", &[]);
+    let turn = crew.submit("agent", &format!("say {told}"));
+    assert_eq!(crew.result("agent", turn).text, told);
+    let act = PadAct::Append { name: "notes".to_owned(), text: noted.to_owned() };
+    let project = Some(crew.root().display().to_string());
+    crew.client().call(Request::Pad(Pad { project, act })).unwrap();
+    crew.refusal(Request::Hook(Hook {
+        payload: json!({ "prompt": hooked }),
+        event: Some("stop".to_owned()),
+    }));
+}
 
 #[test]
 fn b12_under_an_open_mask_nothing_of_ours_is_open_and_children_keep_the_users_mask() {
-    let mark = Mark::default();
-    let daemon = TestDaemon::without_start(QD);
+    let crew = Crew::start(QD, AGENT);
+    let places = crew.places();
+    let users_own = files(&places.config);
     let script = "umask 000; exec \"$0\" ps";
-    let started = Command::new("sh").args(["-c", script, QD]).envs(daemon.variables()).output().unwrap();
+    let mut start = Command::new("sh");
+    let started =
+        start.args(["-c", script, QD]).envs(crew.variables()).env("QD_LOG", "trace").output().unwrap();
     assert!(started.status.success(), "{}", said(&started));
-    let out = daemon.root().join("mask");
-    let script = format!("umask > '{}'; echo ready; exec sleep 1000000", out.display());
-    daemon.client().spawn(mark.spawn("masked", child::shell(&script))).unwrap();
-    daemon.wait_pattern("masked", "ready");
-    daemon.client().spawn(mark.spawn("over", child::print_and_exit("x", 1))).unwrap();
-    daemon.wait_exit("over");
-    assert!(daemon.qd(&["shutdown"]).status.success());
-    assert_eq!(daemon.list().len(), 2);
-    assert_eq!(std::fs::read_to_string(out).unwrap().trim(), "0000", "the user's own mask");
-    let places = daemon.places();
-    for root in [&places.runtime, &places.data, &places.config] {
-        for path in files(root).into_iter().chain([root.clone()]) {
-            let mode = std::fs::symlink_metadata(&path).unwrap().permissions().mode();
-            assert_eq!(mode & 0o077, 0, "{} is {mode:o}", path.display());
+    let mask = crew.root().join("mask");
+    pass_secrets(&crew, &mask);
+    assert_eq!(std::fs::read_to_string(mask).unwrap().trim(), "0000", "the user's own mask");
+    let assert_private = |when: &str| {
+        for root in [&places.runtime, &places.data, &places.config] {
+            let ours = files(root).into_iter().filter(|path| !users_own.contains(path));
+            for path in ours.chain([root.clone()]) {
+                // What lives only for a moment may be gone.
+                let Ok(found) = std::fs::symlink_metadata(&path) else { continue };
+                let mode = found.permissions().mode();
+                assert_eq!(mode & 0o077, 0, "{when}: {} is {mode:o}", path.display());
+            }
+        }
+    };
+    assert_private("while it runs");
+    assert!(files(&places.data).iter().any(|path| path.ends_with("notes")), "{:?}", files(&places.data));
+    assert!(crew.qd(&["shutdown"]).status.success());
+    assert_private("when it has ended");
+    assert_eq!(crew.list().len(), 3);
+}
+
+#[test]
+fn b12_what_is_typed_and_printed_is_in_no_log_of_ours_however_much_it_says() {
+    let crew = Crew::start(QD, AGENT);
+    assert!(crew.command(&["ps"]).env("QD_LOG", "trace").output().unwrap().status.success());
+    pass_secrets(&crew, &crew.root().join("mask"));
+    assert!(crew.qd(&["shutdown"]).status.success());
+    let places = crew.places();
+    let is_log =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"));
+    let roots = [&places.runtime, &places.data, &places.config];
+    let logs: Vec<PathBuf> = roots.into_iter().flat_map(|root| files(root)).filter(is_log).collect();
+    assert!(logs.contains(&places.daemon_log()), "{logs:?}");
+    for log in logs {
+        let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
+        for secret in SECRETS {
+            let line = text.lines().find(|line| line.contains(secret));
+            assert_eq!(line, None, "{} holds what went by", log.display());
         }
     }
+    let text = std::fs::read_to_string(places.daemon_log()).unwrap();
+    assert!(text.contains("a hook from outside"), "it was asked to say everything: {text:?}");
 }
 
 #[test]
@@ -53,52 +114,5 @@ fn b10_children_have_three_descriptors_however_many_start_at_once() {
         let open = testkit::census::descriptors(pid);
         assert_eq!(open.keys().copied().collect::<Vec<i32>>(), [0, 1, 2], "{open:?}");
         assert!(open.values().all(|path| path.starts_with("/dev/pts")), "{open:?}");
-    }
-}
-
-/// Something no terminal should ever be sent.
-const HOSTILE: &str = "\x1b]0;x\x07\x1b[2J";
-
-#[test]
-fn c7_hostile_strings_reach_no_terminal() {
-    let mark = Mark::default();
-    let daemon = TestDaemon::start(QD);
-    let cwd = daemon.root().join(std::ffi::OsStr::from_bytes(b"dir\x1b[2J\x9b2J"));
-    let cwd = if cwd.to_str().is_some() { cwd } else { daemon.root().join("dir\x1b[2J\u{9b}2J") };
-    std::fs::create_dir(&cwd).unwrap();
-    let mut argv = child::shell(&format!(
-        "printf '\\033]2;evil\\033[2Jtitle\\007'; echo ready; exec sleep 1000000 # {HOSTILE}"
-    ));
-    argv.push(HOSTILE.to_owned());
-    let spawn = mark.spawn("hostile", argv);
-    daemon.client().spawn(Spawn { cwd: Some(cwd.to_str().unwrap().to_owned()), ..spawn }).unwrap();
-    daemon.wait_pattern("hostile", "ready");
-    let named = daemon.client().spawn(Spawn {
-        name: Some(HOSTILE.to_owned()),
-        argv: child::run_for_ever(),
-        ..Spawn::default()
-    });
-    assert!(!named.unwrap_err().to_string().contains('\x1b'), "a refused name is not echoed raw");
-    let verbs: [&[&str]; 8] = [
-        &["ps"],
-        &["status"],
-        &["read", "hostile"],
-        &["read", HOSTILE],
-        &["close", HOSTILE],
-        &["spawn", "--name", HOSTILE, "--", "true"],
-        &["spawn", "--", HOSTILE],
-        &["wait", "hostile", "--pattern", HOSTILE, "--timeout", "0.2"],
-    ];
-    for arguments in verbs {
-        let mut pty = Pty::open(Size { cols: 200, rows: 50 });
-        let variables = daemon.variables();
-        let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
-        pty.spawn(QD.as_ref(), arguments, &variables);
-        pty.wait_exit(DEADLINE);
-        let drawn = String::from_utf8_lossy(pty.seen()).into_owned();
-        assert!(!drawn.is_empty(), "{arguments:?}");
-        for part in ["\x1b]", "\x1b[2J", "\x07", "\u{9b}"] {
-            assert!(!drawn.contains(part), "{arguments:?} drew {}", drawn.escape_debug());
-        }
     }
 }

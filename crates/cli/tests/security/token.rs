@@ -160,6 +160,67 @@ fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
     rustix::process::kill_process(holder, rustix::process::Signal::KILL).unwrap();
 }
 
+/// Kills a process that is none of ours to wait for.
+fn kill_9(pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+#[test]
+fn b5_what_has_killed_its_holder_and_all_above_it_is_nobody_and_not_a_person() {
+    for killed in ["holder", "holder and nursery", "holder, nursery and daemon"] {
+        let stage = Stage::start(QD);
+        stage.run("sibling", child::run_for_ever());
+        let files = Inside::command(&stage, "files");
+        let directory = files.directory.display();
+        let say = files.saying(&everything(None));
+        // Without our marks in its environment it is not found when the lost run is swept, and in a session of its own it
+        // hears of nobody's end.
+        let job = format!(
+            "cd '{directory}'; echo $$ > pid.new; mv pid.new pid; until [ -e go ]; do sleep 0.01; done; {say}"
+        );
+        let script = "setsid env -i PATH=\"$PATH\" sh -c \"$1\" & exec sleep 1000000";
+        stage.run("escaping", ["sh", "-c", script, "sh", &job].map(str::to_owned).to_vec());
+        let pid = eventually("the one that escapes", || {
+            std::fs::read_to_string(files.directory.join("pid")).ok()?.trim().parse::<i32>().ok()
+        });
+        let holder = testkit::census::parent(stage.process("escaping").pid.unwrap());
+        let nursery = testkit::census::parent(holder);
+        let is_adopted = |pid: i32, by: i32| {
+            eventually("another parent", || (testkit::census::parent(pid) != by).then_some(()))
+        };
+        if killed.contains("nursery") {
+            kill_9(nursery);
+            is_adopted(holder, nursery);
+        }
+        let above = testkit::census::parent(pid);
+        kill_9(holder);
+        is_adopted(pid, above);
+        if killed.contains("daemon") {
+            stage.kill_9();
+        }
+        eventually("the run to be over", || stage.process("escaping").exit.map(drop));
+        let before = audited(&stage).len();
+        std::fs::write(files.directory.join("go"), "").unwrap();
+        let answers = files.answers();
+        assert_eq!(answers[0]["reply"]["outcome"]["ok"]["welcome"]["caller"], json!("nobody"), "{killed}");
+        assert_got_nothing(killed, &answers, &audited(&stage).split_off(before));
+        assert!(stage.process("sibling").exit.is_none());
+    }
+}
+
+#[test]
+fn b5_a_person_in_a_terminal_of_another_quarterdeck_is_a_person_here() {
+    let (here, there) = (Stage::start(QD), Stage::start(QD));
+    here.run("sibling", child::run_for_ever());
+    let mut inside = Inside::command(&there, "shell");
+    let variables: String =
+        here.variables().iter().map(|(name, value)| format!("{name}='{}' ", value.display())).collect();
+    let (code, out) = inside.run(&format!("{variables} '{QD}' close sibling"));
+    assert_eq!(code, 0, "{out}");
+    assert!(here.list().is_empty());
+}
+
 #[test]
 fn b5_one_who_brings_wrong_tokens_again_and_again_is_not_heard_any_more() {
     let stage = Stage::start(QD);
@@ -178,6 +239,28 @@ fn b5_one_who_brings_wrong_tokens_again_and_again_is_not_heard_any_more() {
     let log = std::fs::read_to_string(stage.places().daemon_log()).unwrap();
     assert_eq!(log.matches("too many wrong tokens").count(), 1, "{log}");
     assert_eq!(hello(None), json!("human"), "who brings none is who it is");
+}
+
+#[test]
+fn f11_a_refusal_in_a_loop_is_a_few_rows_and_a_count() {
+    let stage = Stage::start(QD);
+    stage.run("sibling", child::run_for_ever());
+    let mut inside = Inside::command(&stage, "looping");
+    let mut lines = everything(None);
+    lines.truncate(1);
+    let close = json!({"close": {"target": "sibling"}});
+    lines.extend((2..502).map(|id| json!({"id": id, "request": close})));
+    let before = audited(&stage).len();
+    let answers = inside.say(&lines);
+    assert!(
+        answers[1..].iter().all(|answer| answer["reply"]["outcome"]["error"].is_object()),
+        "{}",
+        answers[1]
+    );
+    let rows = audited(&stage).split_off(before);
+    let refused: Vec<&AuditEntry> = rows.iter().filter(|row| row.verb == "close").collect();
+    assert_eq!(refused.len(), 17, "rows of their own, and one with a count");
+    assert!(refused[16].detail.contains("484 more of the same"), "{:?}", refused[16]);
 }
 
 fn mode(path: &Path) -> u32 {

@@ -28,11 +28,12 @@ fn following(request: &Request) -> Option<Request> {
             target: target(),
             mode: Default::default(),
             since: None,
+            until: None,
             limit: None,
             join: false,
         }),
         Request::Read(_) => {
-            Request::Search(Search { target: target(), pattern: "x".to_owned(), limit: None })
+            Request::Search(Search { target: target(), pattern: "x".to_owned(), limit: None, bytes: None })
         }
         Request::Search(_) => Request::Wait(wait(target())),
         Request::Wait(_) => Request::Write(Write {
@@ -104,6 +105,7 @@ fn wait(target: Target) -> Wait {
         until: Until::Exit(Nothing {}),
         quantifier: Default::default(),
         since: None,
+        since_version: None,
         timeout_ms: Some(1),
     }
 }

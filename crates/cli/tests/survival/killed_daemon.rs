@@ -16,8 +16,8 @@ use crate::story::{Dice, Story};
 const KILLS: usize = 100;
 /// One run in so many orders more than a ring holds, so that the child is stopped while nobody reads.
 const FLOOD_EVERY: usize = 50;
-/// The longest a return may take; the figure itself is one second and is printed.
-const USABLE: Duration = Duration::from_secs(5);
+/// How long a return may take: half of them at most, because a busy machine delays some.
+const USABLE: Duration = Duration::from_secs(1);
 
 #[test]
 fn s1_a_daemon_killed_at_random_moments_loses_nothing() {
@@ -50,6 +50,7 @@ fn s1_a_daemon_killed_at_random_moments_loses_nothing() {
     returns.sort();
     let (median, worst) = (returns[returns.len() / 2], returns[returns.len() - 1]);
     println!("killed {} times; usable again after {median:?} (median), {worst:?} (worst)", returns.len());
+    assert!(median <= USABLE, "usable again only after {median:?}");
     for story in stories {
         let followed = story.end(&daemon);
         println!(
@@ -65,7 +66,6 @@ fn come_back(daemon: &TestDaemon, stories: &[Story]) -> Duration {
     let began = Instant::now();
     let listed = daemon.json(&["ps"]);
     let took = began.elapsed();
-    assert!(took <= USABLE, "usable again only after {took:?}");
     for story in stories {
         let found = listed.as_array().unwrap().iter().find(|process| process["name"] == story.name.as_str());
         assert_eq!(found.unwrap()["pid"], story.pid, "{}", story.name);
@@ -160,7 +160,8 @@ fn f1_kills_leave_no_torn_and_no_temporary_file() {
     let left: Vec<_> = testkit::census::files(daemon.root())
         .into_iter()
         .filter(|path| {
-            path.extension().is_some_and(|end| end == "tmp" || end.to_string_lossy().contains("corrupt"))
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            name.contains(".tmp") || name.contains("corrupt")
         })
         .collect();
     assert!(left.is_empty(), "{left:?}");

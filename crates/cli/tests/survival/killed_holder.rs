@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 use proto::event::Event;
 use proto::{ExitReason, Status};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::{eventually, is_alive, parent, pin, wait_gone};
+use testkit::census::{eventually, is_alive, parent, pin, scale, wait_gone};
 use testkit::{DEADLINE, Mark, TestDaemon, child};
 
 use crate::QD;
+
+/// How soon a loss is reported; the best round counts, because a busy machine delays some.
+const REPORTED: Duration = Duration::from_secs(1);
 
 fn kill_holder_of(child: i32) {
     kill_process(Pid::from_raw(parent(child)).unwrap(), Signal::KILL).unwrap();
@@ -24,7 +27,8 @@ fn s2_a_killed_holder_ends_exactly_its_own_run() {
     let other = Mark::default();
     let daemon = TestDaemon::start(QD);
     let spared = daemon.client().spawn(other.spawn("spared", child::repeat_lines())).unwrap();
-    for round in 0..5 {
+    let mut reports = Vec::new();
+    for round in 0..5 * scale() {
         let name = format!("victim{round}");
         let victim = daemon.client().spawn(mark.spawn(&name, child::shell(FAMILY))).unwrap();
         daemon.wait_pattern(&name, "ready");
@@ -48,8 +52,7 @@ fn s2_a_killed_holder_ends_exactly_its_own_run() {
                 break;
             }
         }
-        let took = began.elapsed();
-        assert!(took < Duration::from_secs(10), "reported only after {took:?}");
+        reports.push(began.elapsed());
         for member in &family {
             wait_gone(member);
         }
@@ -57,6 +60,9 @@ fn s2_a_killed_holder_ends_exactly_its_own_run() {
         let process = daemon.process(&name);
         assert_eq!((process.status, process.exit.unwrap().reason), (Status::Exited, ExitReason::Lost));
     }
+    let best = reports.iter().min().unwrap();
+    println!("{} losses reported after {best:?} at best", reports.len());
+    assert!(*best <= REPORTED, "{reports:?}");
     assert!(is_alive(spared.pid.unwrap()));
     assert_eq!(daemon.process("spared").pid, spared.pid);
     assert!(daemon.qd(&["send", "spared", "hello"]).status.success());

@@ -58,6 +58,30 @@ fn f1_a_damaged_database_loses_no_process_and_is_kept_aside() {
     });
 }
 
+#[test]
+fn f1_a_damaged_log_of_the_database_loses_no_process_and_is_told() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let spawned = daemon.client().spawn(mark.spawn("kept", child::repeat_lines())).unwrap();
+    daemon.wait_pattern("kept", "ready");
+    daemon.kill_9();
+    let log = daemon.places().data.join("state.db-wal");
+    let mut bytes = std::fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    std::fs::write(&log, &bytes).unwrap();
+    let process = daemon.process("kept");
+    assert_eq!((process.id, process.pid, process.status), (spawned.id, spawned.pid, Status::Running));
+    let told = warnings(&daemon);
+    assert!(
+        told.iter().any(|warning| warning.contains("newest changes to the database were lost")),
+        "{told:?}"
+    );
+    let is_kept = |path: &std::path::PathBuf| std::fs::read(path).unwrap() == bytes;
+    assert!(database_files(&daemon).iter().any(is_kept), "{:?}", database_files(&daemon));
+    assert!(daemon.qd(&["close", "kept"]).status.success());
+}
+
 /// A small disk of its own, unmounted with the value.
 struct SmallDisk(std::path::PathBuf);
 

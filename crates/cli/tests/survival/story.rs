@@ -123,7 +123,14 @@ impl Story {
         let until = Until::Pattern(format!("=step {}=", self.step));
         let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
         let targets = vec![self.name.as_str().into()];
-        let wait = Wait { targets, until, quantifier: Default::default(), since: Some(since), timeout_ms };
+        let wait = Wait {
+            targets,
+            until,
+            quantifier: Default::default(),
+            since: Some(since),
+            since_version: None,
+            timeout_ms,
+        };
         if let Err(error) = daemon.client().wait(wait) {
             let end = daemon.process(&self.name).log.end;
             daemon.fail(&format!("{}: {error}; log {end} of {}", self.name, self.told.len()));
@@ -154,6 +161,7 @@ impl Story {
                 target: self.name.as_str().into(),
                 mode,
                 since: None,
+                until: None,
                 limit: Some(limit),
                 join: false,
             };
@@ -175,9 +183,13 @@ impl Story {
     }
 
     fn model_history(&self) -> String {
-        let next = self.model.next_line();
-        let first = LineId(next.0.saturating_sub(u64::from(HISTORY)).max(self.model.first_line().0));
-        self.model.lines(first..next, Wraps::Keep).iter().map(|line| format!("{}\n", line.text)).collect()
+        let written = self.model.written();
+        let first = LineId(written.end.0.saturating_sub(u64::from(HISTORY)).max(written.start.0));
+        self.model
+            .lines(first..written.end, Wraps::Keep)
+            .iter()
+            .map(|line| format!("{}\n", line.text))
+            .collect()
     }
 
     /// A new viewer sees every cell, colour and mode as an emulator fed the same bytes has it.

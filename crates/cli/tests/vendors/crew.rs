@@ -102,7 +102,14 @@ impl Crew {
     fn wait(&self, until: Until, told: &str) {
         let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
         let targets = vec![NAME.into()];
-        let wait = Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms };
+        let wait = Wait {
+            targets,
+            until,
+            quantifier: Quantifier::All,
+            since: None,
+            since_version: None,
+            timeout_ms,
+        };
         if let Err(error) = self.daemon.client().wait(wait) {
             self.fail(&format!("{told}: {error}"));
         }

@@ -64,7 +64,14 @@ impl Leading {
         let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
         let told = format!("{name}: {until:?}");
         let targets = vec![name.into()];
-        let wait = Wait { targets, until, quantifier: Quantifier::All, since: None, timeout_ms };
+        let wait = Wait {
+            targets,
+            until,
+            quantifier: Quantifier::All,
+            since: None,
+            since_version: None,
+            timeout_ms,
+        };
         if let Err(error) = self.daemon.client().wait(wait) {
             self.fail(&format!("{told}: {error}"));
         }

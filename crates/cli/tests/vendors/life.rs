@@ -95,6 +95,7 @@ fn is_interrupted_by_escape(crew: &Crew) {
             until: proto::request::Until::Turn(turn),
             quantifier: Default::default(),
             since: None,
+            since_version: None,
             timeout_ms,
         };
         if crew.daemon.client().wait(wait).is_ok() {

@@ -173,7 +173,7 @@ fn asking_and_showing() -> Vec<Case> {
             shape: "ports",
             words: &["ports", "web"],
             request: json!({"ports": {"target": "web"}}),
-            reply: json!({"ports": []}),
+            reply: json!({"ports": {"ports": [], "urls": []}}),
             shown: "web listens on no port\n",
         },
         Case {

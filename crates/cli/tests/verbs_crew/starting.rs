@@ -88,7 +88,11 @@ fn ports_are_listed_and_a_port_makes_ready() {
     told(&stage.command(&words).args(["python3", "-c", serve, &port]).output().unwrap());
     told(&stage.qd(&["wait", "web", "--ready", "--timeout", "30"]));
     let ports = stage.json(&["ports", "web"]);
-    assert_eq!((&ports[0]["port"], &ports[0]["address"]), (&json!(free), &json!("127.0.0.1")), "{ports}");
+    assert_eq!(
+        (&ports["ports"][0]["port"], &ports["ports"][0]["address"]),
+        (&json!(free), &json!("127.0.0.1")),
+        "{ports}"
+    );
     assert!(told(&stage.qd(&["ports", "web"])).starts_with("PORT "));
     assert_eq!(stage.qd(&["ports", "nobody"]).status.code(), Some(3));
 }

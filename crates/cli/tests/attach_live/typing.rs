@@ -1,0 +1,253 @@
+//! Keys for children that read late, slowly or never: they wait where they were typed, none is lost, nobody else notices,
+//! and whoever typed them can leave.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use proto::request::{Input, Write};
+use proto::{ErrorCode, Request, Size};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use testkit::census::parent;
+use testkit::{DEADLINE, Pty, Stage, child};
+
+use super::window::Window;
+use super::{sh, stage};
+
+/// More than anybody keeps for a child that does not read.
+const PASTE: usize = 4 << 20;
+/// Keys that are typed in one go.
+const PIECE: usize = 32 << 10;
+/// Nobody has taken a key for so long: they wait.
+const STILL: Duration = Duration::from_millis(500);
+
+/// What a terminal types when this many bytes are pasted; no two places of it look alike.
+fn paste(length: usize) -> Vec<u8> {
+    let mut bytes = b"\x1b[200~".to_vec();
+    let mut line = 0;
+    while bytes.len() < length {
+        line += 1;
+        bytes.extend_from_slice(format!("line {line} of a text that somebody pastes\r").as_bytes());
+    }
+    bytes.extend_from_slice(b"\x1b[201~");
+    bytes
+}
+
+/// Types it all, and says how much of it the terminal has taken.
+fn type_all(pty: &Pty, keys: &[u8], taken: &SyncSender<usize>) {
+    for (number, piece) in keys.chunks(PIECE).enumerate() {
+        pty.type_keys(piece);
+        // Whoever has seen enough listens no more.
+        let _enough = taken.send(number * PIECE + piece.len());
+    }
+}
+
+/// How much the terminal has taken once it takes nothing more.
+fn until_still(taken: &Receiver<usize>) -> usize {
+    let (mut so_far, until) = (0, Instant::now() + DEADLINE);
+    loop {
+        match taken.recv_timeout(STILL) {
+            Ok(more) => so_far = more,
+            Err(RecvTimeoutError::Timeout) => return so_far,
+            Err(RecvTimeoutError::Disconnected) => panic!("all of it was taken, by whom?"),
+        }
+        assert!(Instant::now() < until, "it never comes to rest");
+    }
+}
+
+/// A child that reads nothing until a line comes through `gate`, then a few pages at a time, into `got`.
+fn late_reader(length: usize) -> Vec<String> {
+    let pages = length.div_ceil(65_536);
+    sh(&format!(
+        "mkfifo gate; stty raw -echo; echo ready; read -r line <gate; i=0; while [ $i -lt {pages} ]; do i=$((i+1)); \
+         left=$(({length} - (i-1)*65536)); [ $left -gt 65536 ] && left=65536; head -c $left; sleep 0.01; done >got; \
+         echo all of it; exec sleep 1000000"
+    ))
+}
+
+fn open_gate(root: &Path) {
+    std::fs::write(root.join("gate"), "go\n").unwrap();
+}
+
+/// Pastes into a child that begins to read when everybody before it is full.
+fn pastes_whole(stage: &Stage, window: &mut Window) {
+    let keys = paste(PASTE);
+    let (sender, taken) = sync_channel(PASTE / PIECE + 1);
+    std::thread::scope(|scope| {
+        let pty = &window.pty;
+        let keys = &keys;
+        let typist = scope.spawn(move || type_all(pty, keys, &sender));
+        let waiting = until_still(&taken);
+        assert!(waiting > 0 && waiting < PASTE, "{waiting} bytes are kept");
+        open_gate(stage.root());
+        typist.join().unwrap();
+    });
+    stage.wait_pattern("x", "all of it");
+    let got = std::fs::read(stage.root().join("got")).unwrap();
+    assert_eq!(got.len(), keys.len());
+    let wrong = got.iter().zip(&keys).position(|(got, typed)| got != typed);
+    assert_eq!(wrong, None, "another byte came");
+    window.until_shows("all of it");
+}
+
+#[test]
+fn a_paste_into_a_child_that_reads_late_and_slowly_arrives_whole() {
+    let stage = stage();
+    stage.run("x", late_reader(paste(PASTE).len()));
+    stage.wait_pattern("x", "ready");
+    let mut window = Window::attached(&stage, "ready");
+    pastes_whole(&stage, &mut window);
+    assert_eq!(window.detach().code(), Some(0));
+}
+
+#[test]
+fn a_paste_through_the_connection_arrives_whole_too() {
+    let stage = stage();
+    stage.run("x", late_reader(paste(PASTE).len()));
+    stage.wait_pattern("x", "ready");
+    let script = "\"$0\" attach x | cat";
+    let (mut window, _) =
+        Window::running(&stage, Size::DEFAULT, "sh", &["-c", script, env!("CARGO_BIN_EXE_qd")]);
+    window.until_shows("ready");
+    pastes_whole(&stage, &mut window);
+    assert_eq!(window.detach().code(), Some(0));
+}
+
+#[test]
+fn a_paste_that_nobody_reads_delays_nobody_and_its_person_can_leave() {
+    let stage = stage();
+    stage.run("x", child::never_read());
+    stage.wait_pattern("x", "ready");
+    let mut window = Window::attached(&stage, "ready");
+    window.pty.type_keys(&paste(1 << 20));
+    // As many as there are workers and more: one of them is beside it.
+    for number in 0..5 {
+        let name = format!("beside-{number}");
+        stage.run(&name, child::repeat_lines());
+        stage.wait_pattern(&name, "ready");
+        let mut beside = Window::open(&stage, Size::DEFAULT, &["attach", &name]);
+        beside.until_shows("ready");
+        let start = Instant::now();
+        beside.type_keys("echo\r");
+        beside.until_shows("got:echo");
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    }
+    let mut other = Window::attached(&stage, "ready");
+    assert_eq!(window.detach().code(), Some(0));
+    assert_eq!(other.detach().code(), Some(0));
+}
+
+/// A terminal with `qd attach x` in it, full of keys that nobody reads any more.
+fn held_back(stage: &Stage) -> (OwnedFd, Child) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let end = || File::options().read(true).write(true).open(&path).unwrap();
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", env!("CARGO_BIN_EXE_qd"), "attach", "x"]).envs(stage.variables());
+    let qd = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    let mut drawn = Vec::new();
+    while !drawn.windows(5).any(|bytes| bytes == b"ready") {
+        let mut buffer = [0; 4096];
+        let count = rustix::io::read(&master, &mut buffer).unwrap();
+        drawn.extend_from_slice(&buffer[..count]);
+    }
+    stage.until_view("x", |view| view.viewers == 1);
+    fcntl_setfl(&master, OFlags::RDWR | OFlags::NONBLOCK).unwrap();
+    let keys = paste(PASTE);
+    let (mut taken, until) = (0, Instant::now() + DEADLINE);
+    while has_room(&master) {
+        assert!(taken < keys.len() && Instant::now() < until, "all of it was taken, by whom?");
+        match rustix::io::write(&master, &keys[taken..]) {
+            Ok(count) => taken += count,
+            Err(error) => assert_eq!(error, rustix::io::Errno::AGAIN),
+        }
+    }
+    assert!(taken > 1 << 20, "only {taken} bytes were taken");
+    (master, qd)
+}
+
+/// Whether a terminal takes keys before it has been still for long.
+fn has_room(master: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(master, PollFlags::OUT)];
+    poll(&mut fds, Some(&STILL.try_into().unwrap())).unwrap() > 0
+}
+
+fn never_reading() -> Stage {
+    let stage = stage();
+    stage.run("x", child::never_read());
+    stage.wait_pattern("x", "ready");
+    stage
+}
+
+#[test]
+fn a_terminal_that_is_held_back_ends_with_its_window() {
+    let stage = never_reading();
+    let (master, mut qd) = held_back(&stage);
+    drop(master);
+    testkit::wait_for_end(&mut qd, DEADLINE);
+    stage.until_view("x", |view| view.viewers == 0);
+}
+
+#[test]
+fn a_client_whose_terminal_is_held_back_ends_when_it_is_told_to() {
+    let stage = never_reading();
+    let (_master, mut qd) = held_back(&stage);
+    signal(i32::try_from(qd.id()).unwrap(), Signal::TERM);
+    testkit::wait_for_end(&mut qd, DEADLINE);
+    stage.until_view("x", |view| view.viewers == 0);
+}
+
+#[test]
+fn an_attachment_that_is_held_back_ends_with_the_child_and_costs_no_time_before() {
+    let stage = never_reading();
+    let (_master, mut qd) = held_back(&stage);
+    // Others see and do what they did.
+    let mut other = Window::attached(&stage, "ready");
+    let before = cpu_ticks(stage.pid());
+    stage.json(&["wait", "x", "--silence", "1000", "--timeout", "30"]);
+    let spent = cpu_ticks(stage.pid()) - before;
+    assert!(spent < 30, "{spent} ticks in a second of nothing");
+    stage.json(&["kill", "x"]);
+    testkit::wait_for_end(&mut qd, DEADLINE);
+    assert!(other.wait_exit().code().is_some());
+}
+
+/// The processor time a process has used, in hundredths of a second.
+fn cpu_ticks(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn a_write_to_a_holder_that_does_not_answer_ends_and_says_what_is_not_known() {
+    let stage = stage();
+    let spawned = stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    let holder = parent(spawned.pid.unwrap());
+    signal(holder, Signal::STOP);
+    let text = |text: &str| Input::Text(text.to_owned());
+    let write = |input| Write { target: "x".into(), input, submit: false, timeout_ms: Some(200) };
+    // The second has its turn: the first did not keep it.
+    for line in ["one\n", "two\n"] {
+        let failure = stage.refusal(Request::Write(write(text(line))));
+        assert_eq!(failure.code, ErrorCode::Timeout, "{failure:?}");
+        assert!(failure.message.contains("holder of x"), "{failure:?}");
+    }
+    signal(holder, Signal::CONT);
+    stage.type_text("x", "three\n");
+    stage.wait_pattern("x", "got:three");
+}
+
+fn signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}

@@ -1,0 +1,193 @@
+//! One of every request, every field in it, none of which does anything to the witness. Owns the catalogue and knowing
+//! that it is whole: a verb, or a kind of one, that has no sample here is found out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto::request::{Input, PadAct, TimerChange, TimerWhen, TrustWhat, Until, View};
+use proto::{Request, crew::Ready};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Every sample.
+pub(crate) fn requests() -> Vec<Value> {
+    [processes(), views(), agents(), crew()].concat()
+}
+
+fn processes() -> Vec<Value> {
+    let size = json!({"cols": 80, "rows": 24});
+    let spawn = |ready: Value| {
+        json!({"spawn": {"kind": "command", "name": "nobody-yet", "argv": ["/no/such", "x"], "cwd": "/", "size": size,
+            "base_env": {"PATH": "/bin"}, "env": {"A": "b"}, "task": "no-task", "workspace": "local",
+            "auto_restart": true, "idle_timeout_ms": 1000, "preset": "no-preset", "key": "k", "restore": true,
+            "ready": ready, "budget": {"spawns": 1, "live": 1, "depth": 1, "wall_ms": 1},
+            "agent": {"prompt": "x", "session": "s", "permissions": {"timeout_ms": 1, "on_timeout": "deny"}}}})
+    };
+    let wait = |until: Value| json!({"wait": {"targets": ["nobody"], "until": until, "timeout_ms": 1}});
+    vec![
+        json!({"hello": {"protocol": 1, "client": "x", "token": "t"}}),
+        json!({"status": {}}),
+        json!({"list": {}}),
+        spawn(json!({"pattern": "x"})),
+        spawn(json!({"port": 1})),
+        json!({"read": {"target": "witness", "mode": "screen", "since": 0, "until": 9, "limit": 100, "join": true}}),
+        json!({"search": {"target": "witness", "pattern": "x", "limit": 3, "bytes": 100}}),
+        json!({"wait": {"targets": ["nobody"], "until": {"pattern": "x"}, "quantifier": "any", "since": 0,
+            "timeout_ms": 1}}),
+        json!({"wait": {"targets": ["nobody"], "until": {"pattern": "x"}, "since_version": 1, "timeout_ms": 1}}),
+        wait(json!({"state": ["idle"]})),
+        wait(json!({"turn": 1})),
+        wait(json!({"exit": {}})),
+        wait(json!({"silence": 5})),
+        wait(json!({"ready": {}})),
+        wait(json!({"timer": 1})),
+        wait(json!({"item": 1})),
+        json!({"write": {"target": "nobody", "input": {"text": "x"}, "submit": true, "timeout_ms": 5}}),
+        json!({"write": {"target": "nobody", "input": {"paste": "x"}}}),
+        json!({"write": {"target": "nobody", "input": {"keys": ["enter"]}}}),
+        json!({"write": {"target": "nobody", "input": {"paste_stream": {}}}}),
+        json!({"resize": {"target": "nobody", "size": size}}),
+        json!({"kill": {"target": "nobody", "signal": 1, "grace_ms": 5}}),
+        json!({"close": {"target": "nobody", "keep_background": false}}),
+        json!({"restart": {"target": "nobody"}}),
+        json!({"rename": {"target": "nobody", "name": "x"}}),
+        json!({"select": {"target": "nobody"}}),
+        json!({"ports": {"target": "nobody"}}),
+        json!({"shutdown": {"kill": false}}),
+    ]
+}
+
+fn views() -> Vec<Value> {
+    let size = json!({"cols": 80, "rows": 24});
+    vec![
+        json!({"attach": {"target": "nobody", "size": size, "read_only": true, "policy": "owner", "take_over": false}}),
+        json!({"view": {"size": size}}),
+        json!({"view": {"repaint": {}}}),
+        json!({"view": {"own_size": {}}}),
+        json!({"view": {"terminal": {"detach_keys": {"keys": "ctrl-\\ d", "tilde": true}, "clipboard": true}}}),
+        json!({"follow": {"target": "nobody", "from": 0, "live": false}}),
+        json!({"subscribe": {}}),
+    ]
+}
+
+fn agents() -> Vec<Value> {
+    vec![
+        json!({"tell": {"target": "nobody", "text": "x", "key": "k", "wait_ms": 1, "expires_ms": 1}}),
+        json!({"receipt": {"mail": 999_999}}),
+        json!({"result": {"target": "nobody", "turn": 1}}),
+        json!({"explain": {"target": "nobody"}}),
+        json!({"inbox": {}}),
+        json!({"answer": {"item": 999_999, "choice": "allow"}}),
+        json!({"resume": {"target": "nobody", "session": "s"}}),
+        json!({"hook": {"payload": {"a": 1}, "event": "e"}}),
+        json!({"agents": {}}),
+        json!({"check_manifest": {"text": "x = 1", "name": "x.toml"}}),
+        json!({"sample": {"target": "nobody", "state": "idle"}}),
+    ]
+}
+
+fn crew() -> Vec<Value> {
+    let watch = json!({"processes": ["nobody"], "max_wait_ms": 1});
+    let timer = |when: Value| json!({"set_timer": {"owner": "nobody", "when": when, "body": "b", "label": "l", "key": "k"}});
+    let change = |change: &str| json!({"change_timer": {"timer": 999_999, "change": change}});
+    let pad = |act: Value| json!({"pad": {"project": "/", "act": act}});
+    vec![
+        json!({"who_am_i": {}}),
+        timer(json!({"after": 1})),
+        timer(json!({"idle_any": watch})),
+        timer(json!({"idle_all": watch})),
+        json!({"timers": {}}),
+        change("cancel"),
+        change("pause"),
+        change("resume"),
+        pad(json!({"list": {}})),
+        pad(json!({"read": {"name": "n", "revision": 1}})),
+        pad(json!({"write": {"name": "n", "content": "c", "expected_revision": 999}})),
+        pad(json!({"append": {"name": "n", "text": "t"}})),
+        pad(json!({"delete": {"name": "n", "expected_revision": 999}})),
+        pad(json!({"rename": {"name": "n", "to": "m"}})),
+        pad(json!({"history": {"name": "n"}})),
+        json!({"ask": {"question": "q", "options": ["a", "b"]}}),
+        json!({"attention": {"reason": "r"}}),
+        json!({"grant": {"to": "nobody", "right": "read", "over": "nobody"}}),
+        json!({"revoke": {"grant": 999_999}}),
+        json!({"grants": {}}),
+        json!({"presets": {"project": "/"}}),
+        json!({"trust": {"project": "/", "what": {"preset": "p"}}}),
+        json!({"trust": {"project": "/", "what": {"policy": {}}}}),
+        json!({"distrust": {"digest": "0000"}}),
+        json!({"trusted": {}}),
+        json!({"audit": {"since": 0, "limit": 5, "verify": true}}),
+    ]
+}
+
+/// What this enum can be, as its own parser tells.
+fn kinds<T: DeserializeOwned>() -> BTreeSet<String> {
+    let error = serde_json::from_value::<T>(json!({"no_such_kind": {}})).err().map(|error| error.to_string());
+    let told = error.unwrap_or_default();
+    let (_, expected) = told.split_once("expected").unwrap_or_default();
+    expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// What the samples have at this place: the words of an enum.
+fn sampled(pointer: &str) -> BTreeSet<String> {
+    let word = |value: &Value| match value {
+        Value::String(word) => Some(word.clone()),
+        other => other.as_object().and_then(|fields| fields.keys().next().cloned()),
+    };
+    requests().iter().filter_map(|request| request.pointer(pointer).and_then(word)).collect()
+}
+
+#[test]
+fn e8_every_verb_and_every_kind_of_one_has_a_sample_that_parses() {
+    for request in requests() {
+        let parsed: Result<Request, _> = serde_json::from_value(request.clone());
+        let verb = request.as_object().and_then(|fields| fields.keys().next().cloned());
+        assert_eq!(parsed.map(|parsed| parsed.verb().to_owned()).ok(), verb, "{request}");
+    }
+    assert!(kinds::<Request>().len() >= 46, "{:?}", kinds::<Request>());
+    for (pointer, kinds) in [
+        ("", kinds::<Request>()),
+        ("/wait/until", kinds::<Until>()),
+        ("/write/input", kinds::<Input>()),
+        ("/view", kinds::<View>()),
+        ("/set_timer/when", kinds::<TimerWhen>()),
+        ("/change_timer/change", kinds::<TimerChange>()),
+        ("/pad/act", kinds::<PadAct>()),
+        ("/trust/what", kinds::<TrustWhat>()),
+        ("/spawn/ready", kinds::<Ready>()),
+    ] {
+        assert_eq!(sampled(pointer), kinds, "a sample is missing at {pointer:?}");
+    }
+}
+
+/// Every key in a value, however deep.
+fn keys(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, inner)| {
+            found.insert(name.clone());
+            keys(inner, found);
+        }),
+        Value::Array(items) => items.iter().for_each(|inner| keys(inner, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn e8_no_field_of_a_request_is_left_out_of_its_samples() {
+    // A request shows all of its fields when it is printed for debugging, also those that were left out.
+    let field = regex::Regex::new(r"\b([a-z_]+): ").unwrap();
+    // What the text of the detach keys is parsed into.
+    let inner = ["prefix", "last", "code", "has_control", "has_tilde"].map(str::to_owned);
+    let mut verbs: BTreeMap<&'static str, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
+    for request in requests() {
+        let parsed: Request = serde_json::from_value(request.clone()).unwrap();
+        let (shown, sampled) = verbs.entry(parsed.verb()).or_default();
+        let printed = format!("{parsed:?}");
+        shown.extend(field.captures_iter(&printed).map(|found| found[1].to_owned()));
+        keys(&request, sampled);
+    }
+    for (verb, (shown, sampled)) in verbs {
+        let missing: Vec<&String> = shown.difference(&sampled).filter(|name| !inner.contains(name)).collect();
+        assert!(missing.is_empty(), "no sample of {verb} has {missing:?}");
+    }
+}

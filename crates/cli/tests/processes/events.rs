@@ -1,0 +1,110 @@
+//! `qd events`: what happens, one line each, for people and for programs.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use proto::reply::Subscribed;
+use proto::{Event, Exit, ExitReason, Places, ProcessId, ProcessView, Reply, RunNumber};
+use serde_json::{Value, json};
+use testkit::{FakeDaemon, Stage, child};
+
+use super::{stage, text};
+
+fn follow(stage: &Stage, words: &[&str]) -> (Child, impl Iterator<Item = String>) {
+    let mut events = stage.command(words).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(events.stdout.take().unwrap()).lines();
+    (events, lines.map(Result::unwrap))
+}
+
+#[test]
+fn events_are_json_lines_that_begin_with_how_things_are() {
+    let stage = stage();
+    stage.run("old", child::run_for_ever());
+    let (mut events, lines) = follow(&stage, &["events", "--json"]);
+    let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line).unwrap());
+    let began = lines.next().unwrap();
+    assert_eq!(began["processes"][0]["name"], json!("old"));
+    let spawned = stage.run("new", child::print_and_exit("hello", 3));
+    let mut revision = began["revision"].as_u64().unwrap();
+    let exited = lines.find_map(|event| {
+        // Every event once and in order.
+        revision += 1;
+        assert_eq!(event["revision"], json!(revision));
+        event["what"].get("exited").cloned()
+    });
+    let exited = exited.unwrap();
+    assert_eq!((&exited["id"], &exited["exit"]["code"]), (&json!(spawned.id), &json!(3)));
+    events.kill().unwrap();
+    events.wait().unwrap();
+}
+
+/// What `qd events` prints of these events, in a crew where one process is called `web`.
+fn printed(words: &[&str], events: Vec<Event>) -> String {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let places = Places::below(root.path());
+    let mut qd = Command::new(env!("CARGO_BIN_EXE_qd"));
+    qd.args(["events", "--limit", &events.len().to_string()]).args(words);
+    qd.env("QD_RUNTIME_DIR", &places.runtime).env("QD_DATA_DIR", &places.data);
+    qd.env("QD_CONFIG_DIR", &places.config).env_remove("QD_RUN_TOKEN").stdin(Stdio::null());
+    let child = qd.stdout(Stdio::piped()).spawn().unwrap();
+    let mut peer = daemon.accept_welcome();
+    let call = peer.call();
+    peer.reply(call.id, Reply::Subscribed(Subscribed { revision: 7, processes: vec![web()] }));
+    for (revision, what) in (8..).zip(events) {
+        peer.event(revision, what);
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    text(&output.stdout)
+}
+
+fn id() -> ProcessId {
+    ProcessId::from_entropy(7)
+}
+
+fn web() -> ProcessView {
+    let view = json!({
+        "id": id(), "name": "web", "kind": "command", "status": "running", "pid": 7, "run": 1, "state": null,
+        "parent": null, "task": null, "workspace": "local", "owner": "user", "size": {"cols": 80, "rows": 24},
+        "viewers": 0, "log": {"start": 0, "end": 9}, "argv": ["true"], "cwd": "/", "title": "", "started_at": 1,
+        "active_at": 2
+    });
+    serde_json::from_value(view).unwrap()
+}
+
+#[test]
+fn events_for_people_are_one_line_each_and_name_the_process() {
+    let exit = Exit { code: Some(3), signal: None, reason: ExitReason::Exited };
+    let author = "evil\u{1b}[2J\u{9b}H\u{202e}".to_owned();
+    let events = vec![
+        Event::Changed(Box::new(web())),
+        Event::Exited { id: id(), run: RunNumber(1), exit, final_offset: 9 },
+        Event::TurnEnded { id: id(), turn: 4 },
+        Event::PadChanged { project: "00".to_owned(), name: "plan".to_owned(), revision: 2, author },
+        Event::ItemClosed { item: 5 },
+        Event::Done { id: id() },
+        Event::Selected { id: id() },
+        Event::Resync {},
+    ];
+    let expected = [
+        "web is running".to_owned(),
+        "web: exit 3".to_owned(),
+        "web: turn 4 is over".to_owned(),
+        "pad plan has revision 2, by evil\\u{1b}[2J\\u{9b}H\\u{202e}".to_owned(),
+        "item 5 is closed".to_owned(),
+        "web: nothing of it is left".to_owned(),
+        format!("{} is selected", id()),
+        "events were missed: `qd ps` tells how things are".to_owned(),
+    ];
+    let printed = printed(&[], events);
+    assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_program_that_was_too_slow_is_told_so() {
+    let printed = printed(&["--json"], vec![Event::Resync {}]);
+    let lines: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[0]["revision"]), (2, &json!(7)));
+    assert_eq!(lines[1], json!({"revision": 8, "what": {"resync": {}}}));
+}

@@ -1,0 +1,99 @@
+//! Nothing left to start processes with: it is told by its name, everybody else is served, and it goes on when there is
+//! something again.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use client::Incoming;
+use proto::reply::Outcome;
+use proto::request::Spawn;
+use proto::{Failure, Request};
+use testkit::world::with_few_pids;
+use testkit::{DEADLINE, Stage, child};
+
+use super::{argv, stage};
+
+/// All pids but some.
+#[derive(Default)]
+struct Taken(Vec<Child>);
+
+impl Taken {
+    /// Takes pids until there are none, and gives some back.
+    fn all_but(&mut self, free: usize) {
+        let sleep = || Command::new("sleep").arg("1000000").stdin(Stdio::null()).spawn();
+        self.0.extend(std::iter::from_fn(|| sleep().ok()));
+        self.give_back(free);
+    }
+
+    fn give_back(&mut self, count: usize) {
+        for mut child in self.0.drain(self.0.len().saturating_sub(count)..) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+/// What becomes of a spawn; none when nobody is told in time.
+fn told(stage: &Stage, spawn: Spawn) -> Option<Result<(), Failure>> {
+    let mut connection = stage.client();
+    connection.send(Request::Spawn(Box::new(spawn))).unwrap();
+    match connection.receive_before(Instant::now() + DEADLINE) {
+        Ok(Some(Incoming::Answer(answer))) => Some(match answer.outcome {
+            Outcome::Ok(_) => Ok(()),
+            Outcome::Error(failure) => Err(failure),
+        }),
+        Ok(None) => None,
+        other => stage.fail(&format!("another answer: {other:?}")),
+    }
+}
+
+/// What a spawn is refused with while this many pids are free. A daemon that has had nothing to do for ten seconds needs a
+/// thread for it, which is a pid too: so something else is asked for right before, while there is one.
+fn refusal(stage: &Stage, taken: &mut Taken, free: usize) -> Failure {
+    for _ in 0..5 {
+        taken.all_but(1);
+        let began = Instant::now();
+        let _whatever = told(stage, stage.spec("nothing", argv(&["/nowhere/at/all"])));
+        taken.all_but(free);
+        let is_in_time = began.elapsed() < Duration::from_secs(5);
+        match told(stage, stage.spec("none", child::repeat_lines())) {
+            Some(Err(failure)) => return failure,
+            Some(Ok(())) => stage.fail(&format!("it was started with {free} free pids")),
+            None if is_in_time => stage.fail("nobody was told"),
+            None => {}
+        }
+    }
+    stage.fail("this machine is too slow to ask twice within ten seconds")
+}
+
+fn is_served(stage: &Stage, word: &str) {
+    assert!(stage.list().iter().any(|process| process.name.as_str() == "first"));
+    stage.type_text("first", &format!("{word}\r"));
+    stage.wait_pattern("first", &format!("got:{word}"));
+}
+
+fn spawn_without_pids() {
+    let stage = stage();
+    stage.run("first", child::repeat_lines());
+    stage.wait_pattern("first", "ready");
+    let (daemon, mut taken) = (stage.pid(), Taken::default());
+    // A holder needs one and its child another.
+    for free in 0..2 {
+        let failure = refusal(&stage, &mut taken, free);
+        assert!(failure.message.contains("processes (ulimit -u or pids.max)"), "{free} free: {failure:?}");
+        is_served(&stage, &format!("with-{free}-free"));
+    }
+    taken.give_back(20);
+    stage.run("next", child::repeat_lines());
+    stage.wait_pattern("next", "ready");
+    assert_eq!(stage.list().len(), 2, "what was refused has left no entry");
+    assert_eq!(stage.pid(), daemon, "the same daemon");
+    taken.give_back(usize::MAX);
+}
+
+#[test]
+fn d10_without_a_free_pid_the_limit_is_named_and_everybody_else_is_served() {
+    let test = "limits::d10_without_a_free_pid_the_limit_is_named_and_everybody_else_is_served";
+    // The holder's own tests show that a fork that fails is told by its limit's name.
+    with_few_pids(test, spawn_without_pids, || {});
+}

@@ -1,0 +1,32 @@
+//! Updates a child asks to be shown at once: held back, but not for long.
+
+use std::time::{Duration, Instant};
+
+use proto::request::ReadMode;
+use testkit::Teller;
+use testkit::census::eventually;
+
+use super::stage;
+
+#[test]
+fn c8_an_update_the_child_never_ends_is_shown_after_a_moment() {
+    let stage = stage();
+    let mut teller = Teller::new(stage.root(), "x");
+    stage.run("x", teller.argv());
+    teller.tell(b"before\r\n");
+    stage.wait_pattern("x", "before");
+    let version = || stage.read("x", ReadMode::Screen).version;
+    let mut held = Vec::new();
+    for round in 0..5 {
+        let shown = version();
+        let begin = Instant::now();
+        // Nothing follows that would end it.
+        teller.tell(format!("\x1b[?2026hround {round}.\r\n").as_bytes());
+        eventually("the update is shown", || (version() > shown).then_some(()));
+        held.push(begin.elapsed());
+        assert!(stage.screen("x").contains(&format!("round {round}.")));
+    }
+    let (shortest, longest) = (held.iter().min().unwrap(), held.iter().max().unwrap());
+    assert!(*longest >= Duration::from_millis(100), "it was not held back: {held:?}");
+    assert!(*shortest <= Duration::from_secs(1), "it was held back too long: {held:?}");
+}

@@ -1,0 +1,106 @@
+//! Kill -9 of the daemon around the moments at which timers are due: each fires exactly once, and what it says reaches its
+//! agent exactly once or is known not to be certain.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use client::ClientError;
+use proto::agent::{Delivery, MailId};
+use proto::request::AskReceipt;
+use proto::{AgentState, ErrorCode, Event, Reply, Request};
+use testkit::Crew;
+use testkit::census::{eventually, pause, scale};
+
+use crate::QD;
+use crate::story::Dice;
+
+/// Timers of one round.
+const TIMERS: usize = 10;
+/// Kills of one round, spread over the time in which the timers come due.
+const KILLS: usize = 8;
+
+#[test]
+fn s1_timers_that_come_due_around_kills_fire_exactly_once() {
+    let mut dice = Dice::new(9);
+    for _ in 0..scale() {
+        let crew = Crew::start(QD, env!("CARGO_BIN_EXE_qd-agent-test"));
+        crew.enlist("lead", &[]);
+        for n in 0..TIMERS {
+            let (after, label) = (format!("{}", 0.1 + 0.15 * n as f64), format!("t{n}"));
+            let body = format!("say rang{n}");
+            crew.json(&["timers", "set", "--after", &after, "--for", "lead", "--label", &label, &body]);
+        }
+        for _ in 0..KILLS {
+            pause(Duration::from_millis(dice.below(250) as u64));
+            crew.kill_9();
+            drop(crew.client());
+        }
+        check_timers(&crew);
+        println!("{} of {TIMERS} were heard for certain", check_mail(&crew));
+    }
+}
+
+/// Every timer fired, and none is left to fire again.
+fn check_timers(crew: &Crew) {
+    let fired = eventually("every timer has fired", || {
+        let listed = crew.json(&["timers"]);
+        let listed = listed.as_array().unwrap().clone();
+        let by_label: BTreeMap<String, String> = listed
+            .iter()
+            .map(|timer| (text(&timer["label"]), text(&timer["status"])))
+            .filter(|(_, status)| status == "fired")
+            .collect();
+        (by_label.len() == TIMERS).then_some(listed)
+    });
+    assert_eq!(fired.len(), TIMERS, "{fired:?}");
+}
+
+/// One message for every timer, and each of them with its agent once; how many of them for certain.
+fn check_mail(crew: &Crew) -> usize {
+    let mut certain = 0;
+    for mail in (1..).map(MailId).take(TIMERS) {
+        match settled(crew, mail) {
+            Delivery::Submitted { .. } => certain += 1,
+            Delivery::Refused { reason } => {
+                assert!(reason.contains("unknown") || reason.contains("not confirmed"), "{reason}");
+                // What was pasted and not submitted is there for a person to see; the next message needs it gone.
+                crew.type_text("lead", "\x15");
+            }
+            other => crew.fail(&format!("{mail:?} ended as {other:?}")),
+        }
+    }
+    let extra = crew.client().call(Request::Receipt(AskReceipt { mail: MailId(TIMERS as u64 + 1) }));
+    assert!(
+        matches!(&extra, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotFound),
+        "a timer fired twice: {extra:?}"
+    );
+    crew.until_state("lead", AgentState::Idle);
+    let heard = crew.prompts("lead").join("\n");
+    let counts: Vec<usize> = (0..TIMERS).map(|n| heard.matches(&format!("[timer:t{n}")).count()).collect();
+    assert!(counts.iter().all(|count| *count <= 1), "{counts:?}: {heard}");
+    let reached: usize = counts.iter().sum();
+    assert!(reached >= certain, "{counts:?}: claimed and not heard");
+    certain
+}
+
+/// What became of a message, once that is final.
+fn settled(crew: &Crew, mail: MailId) -> Delivery {
+    let mut events = crew.subscriber();
+    let now = match crew.client().call(Request::Receipt(AskReceipt { mail })) {
+        Ok(Reply::Receipt(receipt)) => receipt.delivery,
+        other => crew.fail(&format!("{other:?}")),
+    };
+    if now.is_final() {
+        return now;
+    }
+    let is_final =
+        |event: &Event| matches!(event, Event::Mail(told) if told.mail == mail && told.delivery.is_final());
+    match crew.until_event(&mut events, is_final).pop() {
+        Some(Event::Mail(told)) => told.delivery,
+        other => crew.fail(&format!("{other:?}")),
+    }
+}
+
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
