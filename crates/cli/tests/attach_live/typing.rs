@@ -5,7 +5,6 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use proto::request::{Input, Write};
@@ -15,15 +14,15 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use testkit::census::parent;
-use testkit::{DEADLINE, Pty, Stage, child};
+use testkit::{DEADLINE, Stage, child};
 
 use super::window::Window;
 use super::{sh, stage};
 
 /// More than anybody keeps for a child that does not read.
 const PASTE: usize = 4 << 20;
-/// Keys that are typed in one go.
-const PIECE: usize = 32 << 10;
+const QD: &str = env!("CARGO_BIN_EXE_qd");
+const ATTACH: [&str; 3] = [QD, "attach", "x"];
 /// Nobody has taken a key for so long: they wait.
 const STILL: Duration = Duration::from_millis(500);
 
@@ -39,25 +38,63 @@ fn paste(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Types it all, and says how much of it the terminal has taken.
-fn type_all(pty: &Pty, keys: &[u8], taken: &SyncSender<usize>) {
-    for (number, piece) in keys.chunks(PIECE).enumerate() {
-        pty.type_keys(piece);
-        // Whoever has seen enough listens no more.
-        let _enough = taken.send(number * PIECE + piece.len());
+/// A keyboard at a terminal with `qd` in it. Every wait has an end: keys that nobody takes fail a test.
+struct Keyboard {
+    master: OwnedFd,
+    qd: Child,
+}
+
+impl Keyboard {
+    /// At a terminal with this program in it, which is attached to `x` and has drawn `ready`.
+    fn attached(stage: &Stage, program: &[&str]) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let end = || File::options().read(true).write(true).open(&path).unwrap();
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").args(program).envs(stage.variables());
+        let qd = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        fcntl_setfl(&master, OFlags::RDWR | OFlags::NONBLOCK).unwrap();
+        let keyboard = Self { master, qd };
+        let mut drawn = Vec::new();
+        while !drawn.windows(5).any(|bytes| bytes == b"ready") {
+            assert!(keyboard.is_ready(PollFlags::IN, DEADLINE), "{}", drawn.escape_ascii());
+            let mut buffer = [0; 4096];
+            let count = rustix::io::read(&keyboard.master, &mut buffer).unwrap();
+            drawn.extend_from_slice(&buffer[..count]);
+        }
+        keyboard
+    }
+
+    fn is_ready(&self, flags: PollFlags, within: Duration) -> bool {
+        let mut fds = [PollFd::new(&self.master, flags)];
+        poll(&mut fds, Some(&within.try_into().unwrap())).unwrap() > 0
+    }
+
+    /// Types until the terminal has taken nothing for so long; how much it took.
+    fn type_keys(&self, keys: &[u8], patience: Duration) -> usize {
+        let mut taken = 0;
+        while taken < keys.len() && self.is_ready(PollFlags::OUT, patience) {
+            match rustix::io::write(&self.master, &keys[taken..]) {
+                Ok(count) => taken += count,
+                Err(error) => assert_eq!(error, rustix::io::Errno::AGAIN),
+            }
+        }
+        taken
+    }
+
+    fn detach(mut self) {
+        assert_eq!(self.type_keys(b"\x1cd", DEADLINE), 2);
+        assert_eq!(testkit::wait_for_end(&mut self.qd, DEADLINE).code(), Some(0));
     }
 }
 
-/// How much the terminal has taken once it takes nothing more.
-fn until_still(taken: &Receiver<usize>) -> usize {
-    let (mut so_far, until) = (0, Instant::now() + DEADLINE);
-    loop {
-        match taken.recv_timeout(STILL) {
-            Ok(more) => so_far = more,
-            Err(RecvTimeoutError::Timeout) => return so_far,
-            Err(RecvTimeoutError::Disconnected) => panic!("all of it was taken, by whom?"),
-        }
-        assert!(Instant::now() < until, "it never comes to rest");
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        drop(self.qd.kill());
+        drop(self.qd.wait());
     }
 }
 
@@ -76,56 +113,40 @@ fn open_gate(root: &Path) {
 }
 
 /// Pastes into a child that begins to read when everybody before it is full.
-fn pastes_whole(stage: &Stage, window: &mut Window) {
-    let keys = paste(PASTE);
-    let (sender, taken) = sync_channel(PASTE / PIECE + 1);
-    std::thread::scope(|scope| {
-        let pty = &window.pty;
-        let keys = &keys;
-        let typist = scope.spawn(move || type_all(pty, keys, &sender));
-        let waiting = until_still(&taken);
-        assert!(waiting > 0 && waiting < PASTE, "{waiting} bytes are kept");
-        open_gate(stage.root());
-        typist.join().unwrap();
-    });
+fn pastes_whole(program: &[&str]) {
+    let (stage, keys) = (stage(), paste(PASTE));
+    stage.run("x", late_reader(keys.len()));
+    stage.wait_pattern("x", "ready");
+    let keyboard = Keyboard::attached(&stage, program);
+    let waiting = keyboard.type_keys(&keys, STILL);
+    assert!(waiting > 0 && waiting < PASTE, "{waiting} bytes are kept");
+    open_gate(stage.root());
+    let rest = keyboard.type_keys(&keys[waiting..], DEADLINE);
+    assert_eq!(waiting + rest, keys.len(), "it is never read again");
     stage.wait_pattern("x", "all of it");
     let got = std::fs::read(stage.root().join("got")).unwrap();
     assert_eq!(got.len(), keys.len());
     let wrong = got.iter().zip(&keys).position(|(got, typed)| got != typed);
     assert_eq!(wrong, None, "another byte came");
-    window.until_shows("all of it");
+    keyboard.detach();
 }
 
 #[test]
 fn a_paste_into_a_child_that_reads_late_and_slowly_arrives_whole() {
-    let stage = stage();
-    stage.run("x", late_reader(paste(PASTE).len()));
-    stage.wait_pattern("x", "ready");
-    let mut window = Window::attached(&stage, "ready");
-    pastes_whole(&stage, &mut window);
-    assert_eq!(window.detach().code(), Some(0));
+    pastes_whole(&ATTACH);
 }
 
 #[test]
 fn a_paste_through_the_connection_arrives_whole_too() {
-    let stage = stage();
-    stage.run("x", late_reader(paste(PASTE).len()));
-    stage.wait_pattern("x", "ready");
-    let script = "\"$0\" attach x | cat";
-    let (mut window, _) =
-        Window::running(&stage, Size::DEFAULT, "sh", &["-c", script, env!("CARGO_BIN_EXE_qd")]);
-    window.until_shows("ready");
-    pastes_whole(&stage, &mut window);
-    assert_eq!(window.detach().code(), Some(0));
+    pastes_whole(&["sh", "-c", "\"$0\" attach x | cat", QD]);
 }
 
 #[test]
 fn a_paste_that_nobody_reads_delays_nobody_and_its_person_can_leave() {
-    let stage = stage();
-    stage.run("x", child::never_read());
-    stage.wait_pattern("x", "ready");
-    let mut window = Window::attached(&stage, "ready");
-    window.pty.type_keys(&paste(1 << 20));
+    let stage = never_reading();
+    let keyboard = Keyboard::attached(&stage, &ATTACH);
+    let keys = paste(1 << 20);
+    assert_eq!(keyboard.type_keys(&keys, DEADLINE), keys.len());
     // As many as there are workers and more: one of them is beside it.
     for number in 0..5 {
         let name = format!("beside-{number}");
@@ -139,46 +160,16 @@ fn a_paste_that_nobody_reads_delays_nobody_and_its_person_can_leave() {
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     }
     let mut other = Window::attached(&stage, "ready");
-    assert_eq!(window.detach().code(), Some(0));
+    keyboard.detach();
     assert_eq!(other.detach().code(), Some(0));
 }
 
 /// A terminal with `qd attach x` in it, full of keys that nobody reads any more.
-fn held_back(stage: &Stage) -> (OwnedFd, Child) {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let end = || File::options().read(true).write(true).open(&path).unwrap();
-    let mut command = Command::new("setsid");
-    command.args(["--ctty", env!("CARGO_BIN_EXE_qd"), "attach", "x"]).envs(stage.variables());
-    let qd = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
-    let mut drawn = Vec::new();
-    while !drawn.windows(5).any(|bytes| bytes == b"ready") {
-        let mut buffer = [0; 4096];
-        let count = rustix::io::read(&master, &mut buffer).unwrap();
-        drawn.extend_from_slice(&buffer[..count]);
-    }
-    stage.until_view("x", |view| view.viewers == 1);
-    fcntl_setfl(&master, OFlags::RDWR | OFlags::NONBLOCK).unwrap();
-    let keys = paste(PASTE);
-    let (mut taken, until) = (0, Instant::now() + DEADLINE);
-    while has_room(&master) {
-        assert!(taken < keys.len() && Instant::now() < until, "all of it was taken, by whom?");
-        match rustix::io::write(&master, &keys[taken..]) {
-            Ok(count) => taken += count,
-            Err(error) => assert_eq!(error, rustix::io::Errno::AGAIN),
-        }
-    }
-    assert!(taken > 1 << 20, "only {taken} bytes were taken");
-    (master, qd)
-}
-
-/// Whether a terminal takes keys before it has been still for long.
-fn has_room(master: &OwnedFd) -> bool {
-    let mut fds = [PollFd::new(master, PollFlags::OUT)];
-    poll(&mut fds, Some(&STILL.try_into().unwrap())).unwrap() > 0
+fn held_back(stage: &Stage) -> Keyboard {
+    let keyboard = Keyboard::attached(stage, &ATTACH);
+    let taken = keyboard.type_keys(&paste(PASTE), STILL);
+    assert!(taken > 1 << 20 && taken < PASTE, "{taken} bytes are kept");
+    keyboard
 }
 
 fn never_reading() -> Stage {
@@ -191,25 +182,25 @@ fn never_reading() -> Stage {
 #[test]
 fn a_terminal_that_is_held_back_ends_with_its_window() {
     let stage = never_reading();
-    let (master, mut qd) = held_back(&stage);
-    drop(master);
-    testkit::wait_for_end(&mut qd, DEADLINE);
+    let mut keyboard = held_back(&stage);
+    keyboard.master = OwnedFd::from(File::open("/dev/null").unwrap());
+    testkit::wait_for_end(&mut keyboard.qd, DEADLINE);
     stage.until_view("x", |view| view.viewers == 0);
 }
 
 #[test]
 fn a_client_whose_terminal_is_held_back_ends_when_it_is_told_to() {
     let stage = never_reading();
-    let (_master, mut qd) = held_back(&stage);
-    signal(i32::try_from(qd.id()).unwrap(), Signal::TERM);
-    testkit::wait_for_end(&mut qd, DEADLINE);
+    let mut keyboard = held_back(&stage);
+    signal(i32::try_from(keyboard.qd.id()).unwrap(), Signal::TERM);
+    testkit::wait_for_end(&mut keyboard.qd, DEADLINE);
     stage.until_view("x", |view| view.viewers == 0);
 }
 
 #[test]
 fn an_attachment_that_is_held_back_ends_with_the_child_and_costs_no_time_before() {
     let stage = never_reading();
-    let (_master, mut qd) = held_back(&stage);
+    let mut keyboard = held_back(&stage);
     // Others see and do what they did.
     let mut other = Window::attached(&stage, "ready");
     let before = cpu_ticks(stage.pid());
@@ -217,7 +208,7 @@ fn an_attachment_that_is_held_back_ends_with_the_child_and_costs_no_time_before(
     let spent = cpu_ticks(stage.pid()) - before;
     assert!(spent < 30, "{spent} ticks in a second of nothing");
     stage.json(&["kill", "x"]);
-    testkit::wait_for_end(&mut qd, DEADLINE);
+    testkit::wait_for_end(&mut keyboard.qd, DEADLINE);
     assert!(other.wait_exit().code().is_some());
 }
 

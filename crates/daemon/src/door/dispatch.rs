@@ -10,7 +10,7 @@ use proto::version::{PROTOCOL, VERSION, is_compatible};
 use proto::{Call, ErrorCode, Failure, Reply, Target};
 use tokio::sync::mpsc;
 
-use super::connection::Client;
+use super::connection::{Client, failure_line};
 use super::{agents, audit, follow, listing, pads, ports, read, spawn, trust, write};
 use crate::{caller, pattern};
 
@@ -36,9 +36,28 @@ pub(super) fn wants_pieces(request: &Request) -> bool {
     matches!(request, Request::Write(write) if matches!(write.input, Input::PasteStream(_)))
 }
 
+/// An answer for the case that serving a call fails, as when no thread can be had for it: whoever hears nothing waits for
+/// ever.
+struct Owed {
+    out: mpsc::Sender<Vec<u8>>,
+    id: u64,
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let failure = Failure::new(ErrorCode::Internal, "the daemon failed to serve this call")
+                .hint("try again; processes or memory may be used up (ulimit -u, pids.max)");
+            // Full-queue policy: dropped. A client that takes no answers does not wait for this one.
+            let _full = self.out.try_send(failure_line(self.id, failure));
+        }
+    }
+}
+
 /// Serves one call to its end.
 pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Receiver<Vec<u8>>>) {
     let id = call.id;
+    let _owed = Owed { out: client.out.clone(), id };
     let result = match call.request {
         Request::Subscribe(_) => return listing::subscribe(client, id).await,
         Request::Follow(wish) => return follow::serve(client, id, wish).await,
