@@ -303,7 +303,8 @@ fn a_viewer_with_more_keys_than_wait_is_not_read_until_half_of_them_are_written(
 fn keys_one_at_a_time_cost_no_more_than_their_bound() {
     let mut scene = Scene::new(0, Child { is_deaf: true, ..Child::default() });
     let _outcome = scene.write(Text::Bytes(vec![b'y'; holder::INPUT_WINDOW]), false);
-    let typed = (1..=MAX_KEYS).step_by(8).take_while(|_| scene.type_keys("eight...")).count() * 8;
+    let word = "word".repeat(16);
+    let typed = (1..=MAX_KEYS).step_by(64).take_while(|_| scene.type_keys(&word)).count() * 64;
     assert!(typed > MAX_KEYS / 2, "keys that wait together are one job: {typed}");
     // Those that the holder has are jobs of their own, and are counted as such.
     let mut scene = Scene::new(0, Child { is_deaf: true, ..Child::default() });
