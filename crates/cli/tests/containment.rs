@@ -24,6 +24,13 @@ fn fragile() -> TestDaemon {
     daemon
 }
 
+/// A run that prints what it is told to, and its log.
+fn start_failing(daemon: &TestDaemon, mark: &Mark) -> (Teller, Tail) {
+    let failing = Teller::new(daemon.root(), "failing");
+    daemon.client().spawn(mark.spawn("failing", failing.argv())).unwrap();
+    (failing, Tail::live(daemon, "failing"))
+}
+
 /// Runs with known bytes, next to one that fails.
 struct Neighbours {
     tellers: Vec<Teller>,
@@ -88,9 +95,7 @@ fn resets(daemon: &TestDaemon) -> u32 {
 fn c9_a_hundred_faults_of_the_emulator_cost_one_run_its_picture_and_no_other_anything() {
     let mark = Mark::default();
     let daemon = fragile();
-    let mut failing = Teller::new(daemon.root(), "failing");
-    daemon.client().spawn(mark.spawn("failing", failing.argv())).unwrap();
-    let mut log = Tail::live(&daemon, "failing");
+    let (mut failing, mut log) = start_failing(&daemon, &mark);
     let mut neighbours = Neighbours::start(&daemon, &mark);
     let mut told = Vec::new();
     for number in 0..100 {
@@ -141,9 +146,7 @@ fn c9_faults_outside_the_emulator_stay_in_their_run_which_goes_on_without_a_pict
 fn c9_a_run_whose_every_deadline_fails_does_not_spin_and_its_log_goes_on() {
     let mark = Mark::default();
     let daemon = fragile();
-    let mut failing = Teller::new(daemon.root(), "failing");
-    daemon.client().spawn(mark.spawn("failing", failing.argv())).unwrap();
-    let mut log = Tail::live(&daemon, "failing");
+    let (mut failing, mut log) = start_failing(&daemon, &mark);
     let mut neighbours = Neighbours::start(&daemon, &mark);
     failing.tell(b"@fail-deadlines@\r\n");
     let mut told = log.until(b"@fail-deadlines@\r\n").len();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use client::{ClientError, Connection, Incoming};
-use proto::request::{Quantifier, Target, Until, Wait};
+use proto::request::{Target, Until, Wait};
 use rmcp::RoleServer;
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, SubscriptionSink};
@@ -114,12 +114,9 @@ async fn tell_changes(link: Link, address: Address, listener: Listener) {
 /// Waits until a process has printed something new; its log's end then. Nothing when it cannot be waited for.
 async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64> {
     let wait = Wait {
-        targets: vec![Target(process.to_owned())],
-        until: Until::Pattern(".".to_owned()),
-        quantifier: Quantifier::All,
         since: offset,
-        since_version: None,
         timeout_ms: u64::try_from(PRINTED.as_millis()).ok(),
+        ..Wait::until(vec![Target(process.to_owned())], Until::Pattern(".".to_owned()))
     };
     loop {
         let wait = wait.clone();

@@ -403,6 +403,14 @@ pub struct Wait {
     pub timeout_ms: Option<u64>,
 }
 
+impl Wait {
+    /// On all of these processes, from now on, for as long as it takes.
+    pub fn until(targets: Vec<Target>, until: Until) -> Self {
+        let quantifier = Quantifier::All;
+        Self { targets, until, quantifier, since: None, since_version: None, timeout_ms: None }
+    }
+}
+
 /// What is typed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,7 +4,8 @@
 //! runs over 64 KiB chunks.
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
-use std::fmt::Write;
+mod streams;
+
 use std::time::Instant;
 
 use rio_vt::ansi::CursorShape;
@@ -45,7 +46,7 @@ fn main() {
 /// Costs of the views of a busy 200×50 screen with full history.
 fn views() {
     let mut screen = Screen::new(Size::clamped(200, 50), Limits::default());
-    let stream: Vec<u8> = colour().bytes().cycle().take(8 * 1024 * 1024).collect();
+    let stream: Vec<u8> = streams::colour(1000).bytes().cycle().take(8 * 1024 * 1024).collect();
     screen.feed(&stream);
     let full = screen.checkpoint(Depth::Full);
     let small = screen.checkpoint(Depth::Screen);
@@ -74,55 +75,14 @@ fn views() {
 
 fn streams() -> Vec<(&'static str, String)> {
     vec![
-        ("plain", plain()),
+        ("plain", streams::plain(1000)),
         ("long lines", "lorem ipsum dolor sit amet ".repeat(400) + "\r\n"),
-        ("colour", colour()),
-        ("true colour", true_colour()),
-        ("utf8", utf8()),
-        ("tui repaint", repaint()),
+        ("colour", streams::colour(1000)),
+        // More than the emulator's style table holds.
+        ("true colour", streams::true_colour(200_000)),
+        ("utf8", streams::utf8(1000)),
+        ("tui repaint", streams::tui(200)),
     ]
-}
-
-fn plain() -> String {
-    (0..1000).fold(String::new(), |mut text, number| {
-        let _ = write!(text, "{number:06} the quick brown fox jumps over the lazy dog and runs away\r\n");
-        text
-    })
-}
-
-fn colour() -> String {
-    (0..1000).fold(String::new(), |mut text, number| {
-        let color = number % 8;
-        let _ = write!(text, "\x1b[3{color}mdrwxr-xr-x\x1b[0m 2 user \x1b[1;3{color}mdirectory{number}\x1b[0m \x1b[38;5;{}mfile\x1b[0m\r\n", number % 256);
-        text
-    })
-}
-
-/// Ever new pairs: more than the emulator's style table holds.
-fn true_colour() -> String {
-    (0..200_000u32).fold(String::new(), |mut text, number| {
-        let [_, red, green, blue] = number.wrapping_mul(2_654_435_761).to_be_bytes();
-        let _ = write!(text, "\x1b[38;2;{red};{green};{blue};48;2;{blue};{red};{green}m##");
-        text
-    })
-}
-
-fn utf8() -> String {
-    (0..1000).fold(String::new(), |mut text, number| {
-        let _ = write!(text, "{number} 日本語のテキスト grün é \u{1f600} e\u{301} ─│┌┐ текст\r\n");
-        text
-    })
-}
-
-fn repaint() -> String {
-    (0..200).fold(String::new(), |mut text, frame| {
-        text.push_str("\x1b[?2026h\x1b[?25l");
-        for row in 1..=24 {
-            let _ = write!(text, "\x1b[{row};1H\x1b[0m│ \x1b[1;34mitem {row:02}\x1b[0m value {:04} \x1b[2mdetails of the row\x1b[0m\x1b[K", frame * row);
-        }
-        text.push_str("\x1b[?25h\x1b[?2026l");
-        text
-    })
 }
 
 fn median(run: impl Fn()) -> f64 {

@@ -7,9 +7,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use client::ClientError;
-use proto::agent::{AgentView, Delivery, Explanation, InboxItem, ItemKind, Receipt, Turn};
+use proto::agent::{AgentView, Delivery, Explanation, InboxItem, ItemKind, MailId, Receipt, Turn};
 use proto::reply::Spawned;
-use proto::request::{AskResult, Explain, GiveAnswer, Nothing, Spawn, Target, Tell, Until, Wait};
+use proto::request::{AskReceipt, AskResult, Explain, GiveAnswer, Nothing, Spawn, Target, Tell, Until, Wait};
 use proto::{AgentState, Event, Failure, Kind, Reply, Request};
 use serde_json::Value;
 
@@ -69,6 +69,24 @@ impl Crew {
         spawned
     }
 
+    /// What became of a message, once that is final.
+    #[must_use]
+    pub fn settled(&self, mail: MailId) -> Delivery {
+        let mut events = self.subscriber();
+        let now = match self.client().call(Request::Receipt(AskReceipt { mail })) {
+            Ok(Reply::Receipt(receipt)) => receipt.delivery,
+            other => self.fail(&format!("{other:?}")),
+        };
+        if now.is_final() {
+            return now;
+        }
+        let is_final = |event: &Event| matches!(event, Event::Mail(told) if told.mail == mail && told.delivery.is_final());
+        match self.until_event(&mut events, is_final).pop() {
+            Some(Event::Mail(told)) => told.delivery,
+            other => self.fail(&format!("{other:?}")),
+        }
+    }
+
     /// Waits until the agent is in this state.
     pub fn until_state(&self, name: &str, state: AgentState) {
         self.wait_until(name, Until::State(vec![state]));
@@ -77,14 +95,7 @@ impl Crew {
     /// Waits until something is true of the agent.
     pub fn wait_until(&self, name: &str, until: Until) {
         let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
-        let wait = Wait {
-            targets: vec![Target::from(name)],
-            until: until.clone(),
-            quantifier: Default::default(),
-            since: None,
-            since_version: None,
-            timeout_ms,
-        };
+        let wait = Wait { timeout_ms, ..Wait::until(vec![Target::from(name)], until.clone()) };
         if let Err(error) = self.client().wait(wait) {
             self.fail(&format!("{name} {until:?}: {error}\n{}\n{}", self.screen(name), self.explained(name)));
         }

@@ -150,8 +150,7 @@ impl TestDaemon {
     fn wait(&self, name: &str, until: Until, since: Option<u64>) -> Waited {
         let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
         let targets = vec![Target::from(name)];
-        let wait =
-            Wait { targets, until, quantifier: Default::default(), since, since_version: None, timeout_ms };
+        let wait = Wait { since, timeout_ms, ..Wait::until(targets, until) };
         self.client().wait(wait).unwrap_or_else(|error| {
             self.fail(&format!("{name}: {error}; its screen is:\n{}", self.screen(name)))
         })

@@ -5,20 +5,20 @@
 use std::time::{Duration, Instant};
 
 use super::bulk::bare_command;
+use super::busy::{Busy, Load};
 use super::contender::Contender;
 use super::errand::Errand;
 use super::pty::{Client, Size, pass};
 use super::report::{Report, Unit, percentile};
-use super::{Lab, stalled, stream};
+use super::{Lab, stream};
 
 const KEYS: &[u8] = b"#@%&=+";
 const PATIENCE: Duration = Duration::from_secs(5);
 const READY: Duration = Duration::from_secs(20);
 const WINDOW: Duration = Duration::from_secs(6);
 
-/// How many children are busy at once, and how many bytes a second each one prints.
-const BUSY: usize = 4;
-const BUSY_RATE: usize = 10_000_000;
+/// What is busy next door.
+const LOAD: Load = Load { number: 4, rate: 10_000_000, patience: READY };
 
 /// Idle echo of the bare terminal and of each contender, then echo during a flood and beside four that are busy.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
@@ -116,27 +116,16 @@ fn beside_busy(
     file: &std::path::Path,
     keys: usize,
 ) -> Result<(Vec<f64>, f64), String> {
-    let mut busy = Vec::new();
-    for _ in 0..BUSY {
-        let name = lab.fresh_name();
-        let count = lab.directory.join(format!("{name}.count"));
-        let errand = Errand::paced(&lab.directory, &name, file, BUSY_RATE, &count)?;
-        contender.create(&name, Size::NORMAL, &errand.argv())?;
-        errand.start.open();
-        busy.push((name, errand, count));
-    }
-    // They are at their speed when each has printed for a second.
-    for (_, _, count) in &busy {
-        stalled::until_counted(count, 1.0, READY)?;
-    }
-    let seconds = || busy.iter().map(|(_, _, count)| stalled::rounds(count)).sum::<f64>();
+    let busy = Busy::start(lab, contender, file, &LOAD)?;
+    let seconds = || busy.iter().map(Busy::seconds).sum::<f64>();
     let (before, start) = (seconds(), Instant::now());
     let times = through(lab, contender, keys);
     // Counts are of tenths of seconds, so the window is some seconds long even where keys come back at once.
     pass(WINDOW.saturating_sub(start.elapsed()));
-    let rate = (seconds() - before) * BUSY_RATE as f64 / BUSY as f64 / start.elapsed().as_secs_f64();
-    for (name, errand, _) in busy {
-        drop(errand);
+    let rate = (seconds() - before) * LOAD.rate as f64 / LOAD.number as f64 / start.elapsed().as_secs_f64();
+    for one in busy {
+        let name = one.name.clone();
+        drop(one);
         contender.forget(&name);
     }
     Ok((times?, rate))

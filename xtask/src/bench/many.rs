@@ -3,18 +3,17 @@
 
 use std::time::{Duration, Instant};
 
+use super::busy::{Busy, Load};
 use super::contender::Contender;
-use super::errand::Errand;
 use super::pty::{Size, pass};
 use super::quarterdeck::daemon_pid;
 use super::report::{Report, Unit, percentile};
-use super::{Lab, census, stalled, stream};
+use super::{Lab, census, stream};
 
 const LIVE: usize = 200;
 const BUSY: usize = 20;
-/// Bytes a second of each busy one: a full-screen program that draws itself anew twenty times a second and more.
-const BUSY_RATE: usize = 100_000;
-const READY: Duration = Duration::from_secs(30);
+/// Each busy one is a full-screen program that draws itself anew twenty times a second and more.
+const LOAD: Load = Load { number: BUSY, rate: 100_000, patience: Duration::from_secs(30) };
 /// What starting has cost is given back after this.
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -42,18 +41,7 @@ fn crowd(
     contender.create(&lab.fresh_name(), Size::NORMAL, &["sh".to_owned()])?;
     // One is there already, so what the server opens once is not counted for each.
     let descriptors = daemon(contender)?.map(census::descriptors);
-    let mut busy = Vec::new();
-    for _ in 0..BUSY {
-        let name = lab.fresh_name();
-        let count = lab.directory.join(format!("{name}.count"));
-        let errand = Errand::paced(&lab.directory, &name, file, BUSY_RATE, &count)?;
-        contender.create(&name, Size::NORMAL, &errand.argv())?;
-        errand.start.open();
-        busy.push((errand, count));
-    }
-    for (_, count) in &busy {
-        stalled::until_counted(count, 1.0, READY)?;
-    }
+    let _busy = Busy::start(lab, contender, file, &LOAD)?;
     let mut times = Vec::new();
     for _ in BUSY + 1..LIVE {
         let start = Instant::now();

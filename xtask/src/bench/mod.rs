@@ -4,6 +4,7 @@
 
 mod adopt;
 mod bulk;
+mod busy;
 mod census;
 mod contender;
 mod create;

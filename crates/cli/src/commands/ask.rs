@@ -54,14 +54,7 @@ fn own(connection: &mut Connection) -> Result<Target, CliError> {
 }
 
 fn answer(connection: &mut Connection, own: Target, item: u64, timeout_ms: u64) -> Result<String, CliError> {
-    let wait = Wait {
-        targets: vec![own],
-        until: Until::Item(item),
-        quantifier: Default::default(),
-        since: None,
-        since_version: None,
-        timeout_ms: Some(timeout_ms),
-    };
+    let wait = Wait { timeout_ms: Some(timeout_ms), ..Wait::until(vec![own], Until::Item(item)) };
     match connection.wait(wait) {
         Ok(waited) => Ok(waited.satisfied.into_iter().find_map(|one| one.text).unwrap_or_default()),
         Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Timeout => {

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use proto::AgentState;
 use proto::agent::Delivery;
-use proto::request::{AskReceipt, Tell};
-use proto::{AgentState, Reply, Request};
+use proto::request::Tell;
 use testkit::scaled;
 
 use crate::crew;
@@ -27,7 +27,7 @@ fn s1_mail_survives_a_killed_daemon_and_is_submitted_at_most_once() {
         wait_a_moment(Duration::from_millis(37 * round as u64 % 260));
         crew.kill_9();
         assert_eq!(crew.tell_as(tell).mail, receipt.mail, "the same key is the same message");
-        let delivery = settled(&crew, receipt.mail);
+        let delivery = crew.settled(receipt.mail);
         let count = crew.prompts("a").iter().filter(|prompt| **prompt == text).count();
         match delivery {
             Delivery::Submitted { .. } => assert_eq!(count, 1, "{text} was claimed"),
@@ -48,22 +48,6 @@ fn wait_a_moment(time: Duration) {
     let until = Instant::now() + time;
     while Instant::now() < until {
         std::thread::yield_now();
-    }
-}
-
-fn settled(crew: &testkit::Crew, mail: proto::agent::MailId) -> Delivery {
-    let mut events = crew.subscriber();
-    let now = match crew.client().call(Request::Receipt(AskReceipt { mail })) {
-        Ok(Reply::Receipt(receipt)) => receipt.delivery,
-        other => crew.fail(&format!("{other:?}")),
-    };
-    if now.is_final() {
-        return now;
-    }
-    let is_final = |event: &proto::Event| matches!(event, proto::Event::Mail(told) if told.mail == mail && told.delivery.is_final());
-    match crew.until_event(&mut events, is_final).pop() {
-        Some(proto::Event::Mail(told)) => told.delivery,
-        other => crew.fail(&format!("{other:?}")),
     }
 }
 

@@ -1,21 +1,14 @@
 //! Waiting for what happens: from now, from an offset, right before the end, for any and for all.
 
 use client::ClientError;
-use proto::request::{Quantifier, Resize, SizeWish, Until, Wait};
+use proto::request::{Resize, SizeWish, Until, Wait};
 use proto::{ErrorCode, Reply, Request};
 use testkit::{Stage, child, scaled};
 
 use super::{sh, stage, text};
 
 fn wait(name: &str, until: Until, since: Option<u64>) -> Wait {
-    Wait {
-        targets: vec![name.into()],
-        until,
-        quantifier: Quantifier::All,
-        since,
-        since_version: None,
-        timeout_ms: Some(30_000),
-    }
+    Wait { since, timeout_ms: Some(30_000), ..Wait::until(vec![name.into()], until) }
 }
 
 /// Runs `qd`; its exit code and what it said.

@@ -21,14 +21,7 @@ fn timeout() -> Option<u64> {
 fn wait_all(daemon: &TestDaemon, pattern: &str) {
     let targets = (0..PROCESSES).map(|n| Target(format!("p{n}"))).collect();
     let until = Until::Pattern(pattern.to_owned());
-    let wait = Wait {
-        targets,
-        until,
-        quantifier: Quantifier::All,
-        since: Some(0),
-        since_version: None,
-        timeout_ms: timeout(),
-    };
+    let wait = Wait { since: Some(0), timeout_ms: timeout(), ..Wait::until(targets, until) };
     assert_eq!(daemon.client().wait(wait).unwrap().satisfied.len(), PROCESSES);
 }
 

@@ -78,12 +78,9 @@ fn d10_without_descriptors_the_limit_is_named_and_everybody_else_is_served() {
 
 fn pattern_wait(name: &str, pattern: &str) -> Wait {
     Wait {
-        targets: vec![name.into()],
-        until: Until::Pattern(pattern.to_owned()),
-        quantifier: Default::default(),
         since: Some(0),
-        since_version: None,
         timeout_ms: u64::try_from(DEADLINE.as_millis()).ok(),
+        ..Wait::until(vec![name.into()], Until::Pattern(pattern.to_owned()))
     }
 }
 

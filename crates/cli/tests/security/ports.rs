@@ -76,12 +76,8 @@ fn b6_a_process_does_not_see_its_neighbours_ports() {
 
 fn ready(name: &str, timeout_ms: u64) -> Request {
     Request::Wait(Wait {
-        targets: vec![name.into()],
-        until: Until::Ready(Nothing {}),
-        quantifier: Default::default(),
-        since: None,
-        since_version: None,
         timeout_ms: Some(timeout_ms),
+        ..Wait::until(vec![name.into()], Until::Ready(Nothing {}))
     })
 }
 

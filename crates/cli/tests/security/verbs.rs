@@ -100,14 +100,7 @@ fn following(request: &Request) -> Option<Request> {
 }
 
 fn wait(target: Target) -> Wait {
-    Wait {
-        targets: vec![target],
-        until: Until::Exit(Nothing {}),
-        quantifier: Default::default(),
-        since: None,
-        since_version: None,
-        timeout_ms: Some(1),
-    }
+    Wait { timeout_ms: Some(1), ..Wait::until(vec![target], Until::Exit(Nothing {})) }
 }
 
 /// The same for the verbs by which agents lead agents.

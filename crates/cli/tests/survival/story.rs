@@ -123,14 +123,7 @@ impl Story {
         let until = Until::Pattern(format!("=step {}=", self.step));
         let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
         let targets = vec![self.name.as_str().into()];
-        let wait = Wait {
-            targets,
-            until,
-            quantifier: Default::default(),
-            since: Some(since),
-            since_version: None,
-            timeout_ms,
-        };
+        let wait = Wait { since: Some(since), timeout_ms, ..Wait::until(targets, until) };
         if let Err(error) = daemon.client().wait(wait) {
             let end = daemon.process(&self.name).log.end;
             daemon.fail(&format!("{}: {error}; log {end} of {}", self.name, self.told.len()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use client::ClientError;
 use proto::agent::{Delivery, MailId};
 use proto::request::AskReceipt;
-use proto::{AgentState, ErrorCode, Event, Reply, Request};
+use proto::{AgentState, ErrorCode, Request};
 use testkit::Crew;
 use testkit::census::{eventually, pause, scale};
 
@@ -59,7 +59,7 @@ fn check_timers(crew: &Crew) {
 fn check_mail(crew: &Crew) -> usize {
     let mut certain = 0;
     for mail in (1..).map(MailId).take(TIMERS) {
-        match settled(crew, mail) {
+        match crew.settled(mail) {
             Delivery::Submitted { .. } => certain += 1,
             Delivery::Refused { reason } => {
                 assert!(reason.contains("unknown") || reason.contains("not confirmed"), "{reason}");
@@ -81,24 +81,6 @@ fn check_mail(crew: &Crew) -> usize {
     let reached: usize = counts.iter().sum();
     assert!(reached >= certain, "{counts:?}: claimed and not heard");
     certain
-}
-
-/// What became of a message, once that is final.
-fn settled(crew: &Crew, mail: MailId) -> Delivery {
-    let mut events = crew.subscriber();
-    let now = match crew.client().call(Request::Receipt(AskReceipt { mail })) {
-        Ok(Reply::Receipt(receipt)) => receipt.delivery,
-        other => crew.fail(&format!("{other:?}")),
-    };
-    if now.is_final() {
-        return now;
-    }
-    let is_final =
-        |event: &Event| matches!(event, Event::Mail(told) if told.mail == mail && told.delivery.is_final());
-    match crew.until_event(&mut events, is_final).pop() {
-        Some(Event::Mail(told)) => told.delivery,
-        other => crew.fail(&format!("{other:?}")),
-    }
 }
 
 fn text(value: &serde_json::Value) -> String {

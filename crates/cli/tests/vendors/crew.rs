@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use proto::agent::{Delivery, InboxItem, Turn};
 use proto::request::{
-    AgentWish, AskResult, Close, Explain, GiveAnswer, Input, Nothing, Quantifier, ReadMode, SizeWish, Spawn,
-    Tell, Until, Wait, Write,
+    AgentWish, AskResult, Close, Explain, GiveAnswer, Input, Nothing, ReadMode, SizeWish, Spawn, Tell, Until,
+    Wait, Write,
 };
 use proto::{AgentState, Kind, ProcessView, Size};
 use testkit::vendor::{Home, Vendor};
@@ -102,14 +102,7 @@ impl Crew {
     fn wait(&self, until: Until, told: &str) {
         let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
         let targets = vec![NAME.into()];
-        let wait = Wait {
-            targets,
-            until,
-            quantifier: Quantifier::All,
-            since: None,
-            since_version: None,
-            timeout_ms,
-        };
+        let wait = Wait { timeout_ms, ..Wait::until(targets, until) };
         if let Err(error) = self.daemon.client().wait(wait) {
             self.fail(&format!("{told}: {error}"));
         }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use proto::agent::Delivery;
-use proto::request::{Close, Explain, Pad, PadAct, Quantifier, ReadMode, SizeWish, Spawn, Tell, Until, Wait};
+use proto::request::{Close, Explain, Pad, PadAct, ReadMode, SizeWish, Spawn, Tell, Until, Wait};
 use proto::{AgentState, Kind, Size};
 use serde_json::Value;
 use testkit::census::{command_line, eventually};
@@ -64,14 +64,7 @@ impl Leading {
         let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
         let told = format!("{name}: {until:?}");
         let targets = vec![name.into()];
-        let wait = Wait {
-            targets,
-            until,
-            quantifier: Quantifier::All,
-            since: None,
-            since_version: None,
-            timeout_ms,
-        };
+        let wait = Wait { timeout_ms, ..Wait::until(targets, until) };
         if let Err(error) = self.daemon.client().wait(wait) {
             self.fail(&format!("{told}: {error}"));
         }

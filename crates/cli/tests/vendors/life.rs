@@ -91,12 +91,8 @@ fn is_interrupted_by_escape(crew: &Crew) {
         crew.press(&["escape"]);
         let timeout_ms = Some(4000);
         let wait = proto::request::Wait {
-            targets: vec![NAME.into()],
-            until: proto::request::Until::Turn(turn),
-            quantifier: Default::default(),
-            since: None,
-            since_version: None,
             timeout_ms,
+            ..proto::request::Wait::until(vec![NAME.into()], proto::request::Until::Turn(turn))
         };
         if crew.daemon.client().wait(wait).is_ok() {
             crew.wait_state(&[AgentState::Idle]);

@@ -12,7 +12,7 @@ use super::*;
 fn wait() -> Command {
     let (until, quantifier) = (Until::Silence(1), Quantifier::All);
     let targets = vec![Target("nobody".to_owned())];
-    Command::Wait(Wait { targets, until, quantifier, since: None, since_version: None, timeout_ms: None })
+    Command::Wait(Wait { quantifier, ..Wait::until(targets, until) })
 }
 
 /// Lets a future do what it can; what it came to.

@@ -2,7 +2,7 @@
 
 use proto::agent::{InboxItem, ItemKind};
 use proto::event::Event;
-use proto::request::{Ask, Attention, GiveAnswer, Quantifier, Select, Until, Wait};
+use proto::request::{Ask, Attention, GiveAnswer, Select, Until, Wait};
 use proto::{AgentState, ErrorCode, Reply};
 
 use super::crew::Crew;
@@ -32,14 +32,7 @@ fn answer(crew: &mut Crew, caller: Caller, item: u64, choice: &str) -> Option<Er
 }
 
 fn wait_for(crew: &mut Crew, run: RunKey, item: u64) -> Ticket {
-    let wait = Wait {
-        targets: vec![target(run)],
-        until: Until::Item(item),
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    };
+    let wait = Wait::until(vec![target(run)], Until::Item(item));
     crew.ask_as(Caller::Process(run), Command::Wait(wait))
 }
 

@@ -1,7 +1,7 @@
 //! What a leader is told about its children by Quarterdeck itself, and what it is not.
 
 use proto::agent::{Composer, Delivery, Quota, Source};
-use proto::request::{Nothing, Quantifier, Until, Wait};
+use proto::request::{Nothing, Until, Wait};
 use proto::{AgentState, Evidence, Status};
 
 use super::agents::scene::{agent, dialog};
@@ -30,14 +30,7 @@ fn clear_dialog(crew: &mut Crew, run: RunKey) {
 }
 
 fn wait_by(crew: &mut Crew, leader: RunKey, child: RunKey, until: Until) {
-    let wait = Wait {
-        targets: vec![target(child)],
-        until,
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    };
+    let wait = Wait::until(vec![target(child)], until);
     crew.ask_as(Caller::Process(leader), Command::Wait(wait));
 }
 

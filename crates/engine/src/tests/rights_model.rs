@@ -10,9 +10,8 @@ use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Kill,
-    Nothing, OnTimeout, PermissionDesk, Quantifier, Rename, Resize, Restart, Resume, Revoke, Select,
-    SetTimer, Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until,
-    Wait,
+    Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, Select, SetTimer, Shutdown,
+    SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until, Wait,
 };
 use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
 
@@ -204,14 +203,7 @@ impl World {
             let (target, size) = (target(), SizeWish::default());
             Command::Attach(Attach { target, size, read_only, policy, take_over })
         };
-        let wait = Wait {
-            targets: vec![target()],
-            until: Until::Exit(Nothing {}),
-            quantifier: Quantifier::All,
-            since: None,
-            since_version: None,
-            timeout_ms: None,
-        };
+        let wait = Wait::until(vec![target()], Until::Exit(Nothing {}));
         let watch = TimerWatch { processes: vec![target()], max_wait_ms: 1_000 };
         vec![
             Command::Locate { target: target(), verb },

@@ -145,14 +145,7 @@ impl Stage {
         timeout: Option<u64>,
     ) -> Ticket {
         let targets = runs.iter().map(|run| target(*run)).collect();
-        self.ask(Command::Wait(Wait {
-            targets,
-            until,
-            quantifier,
-            since: None,
-            since_version: None,
-            timeout_ms: timeout,
-        }))
+        self.ask(Command::Wait(Wait { quantifier, timeout_ms: timeout, ..Wait::until(targets, until) }))
     }
 }
 

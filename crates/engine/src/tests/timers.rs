@@ -3,7 +3,7 @@
 mod model;
 
 use proto::crew::TimerStatus;
-use proto::request::{ChangeTimer, Quantifier, SetTimer, TimerChange, TimerWhen, Until, Wait};
+use proto::request::{ChangeTimer, SetTimer, TimerChange, TimerWhen, Until, Wait};
 use proto::{AgentState, ErrorCode, Reply};
 
 use super::agents::scene::agent;
@@ -20,14 +20,7 @@ fn after(ms: u64) -> TimerWhen {
 }
 
 fn wait_for(crew: &mut Crew, run: RunKey, until: Until) -> crate::Ticket {
-    let wait = Wait {
-        targets: vec![target(run)],
-        until,
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    };
+    let wait = Wait::until(vec![target(run)], until);
     crew.ask_as(Caller::Process(run), Command::Wait(wait))
 }
 
@@ -477,14 +470,7 @@ fn only_the_owner_and_people_wait_for_a_timer() {
     let order =
         SetTimer { owner: Some(target(one)), when: after(MINUTE), body: "b".into(), label: None, key: None };
     crew.ask(Command::SetTimer(Box::new(order)));
-    let wait = |run| Wait {
-        targets: vec![target(run)],
-        until: Until::Timer(1),
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    };
+    let wait = |run| Wait::until(vec![target(run)], Until::Timer(1));
     let by_parent = crew.ask_as(Caller::Process(boss), Command::Wait(wait(one)));
     assert_eq!(crew.stage.failure(by_parent).code, ErrorCode::InvalidArgs);
     let wrong = crew.ask(Command::Wait(wait(boss)));

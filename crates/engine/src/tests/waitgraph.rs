@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proto::crew::Right;
-use proto::request::{Grant, Nothing, Quantifier, TimerChange, Until, Wait};
+use proto::request::{Grant, Nothing, TimerChange, Until, Wait};
 use proto::{AgentState, ErrorCode, Failure, Reply};
 
 use super::crew::{Crew, Dice, any};
@@ -27,14 +27,7 @@ fn crew_of(size: usize) -> (Crew, Vec<RunKey>) {
 
 fn wait(targets: &[RunKey], until: Until) -> Command {
     let targets = targets.iter().map(|run| target(*run)).collect();
-    Command::Wait(Wait {
-        targets,
-        until,
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    })
+    Command::Wait(Wait::until(targets, until))
 }
 
 fn idle() -> Until {

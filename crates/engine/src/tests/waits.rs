@@ -149,14 +149,7 @@ fn whoever_goes_away_is_not_waited_for() {
 fn f8_bad_waits_are_refused_in_words() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
-    let wait = |targets, until, timeout_ms| Wait {
-        targets,
-        until,
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms,
-    };
+    let wait = |targets, until, timeout_ms| Wait { timeout_ms, ..Wait::until(targets, until) };
     let cases = [
         (wait(vec![], exit(), None), ErrorCode::InvalidArgs),
         (wait(vec![target(run)], exit(), Some(u64::MAX)), ErrorCode::InvalidArgs),
@@ -178,7 +171,7 @@ fn e7_a_process_has_thirty_two_waits_at_once_and_its_neighbour_as_many() {
     let wait = |run| {
         let targets = vec![target(run)];
         let (until, quantifier) = (Until::Pattern("never".into()), Quantifier::All);
-        Command::Wait(Wait { targets, until, quantifier, since: None, since_version: None, timeout_ms: None })
+        Command::Wait(Wait { quantifier, ..Wait::until(targets, until) })
     };
     let mut tickets = Vec::new();
     for run in waiters {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use client::Connection;
-use proto::request::{Ask, Attention, Quantifier, Target, Until, Wait};
+use proto::request::{Ask, Attention, Target, Until, Wait};
 use serde_json::{Map, json};
 use tokio::sync::Semaphore;
 
@@ -138,14 +138,7 @@ async fn waiting(bench: &Bench, item: u64) -> Result<Waiting, ToolFailure> {
     let Caller::Process(asker) = bench.caller().await? else {
         return Err(ToolFailure::new("wrong_kind", "only a process can ask a person"));
     };
-    let wait = Wait {
-        targets: vec![Target(asker)],
-        until: Until::Item(item),
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    };
+    let wait = Wait::until(vec![Target(asker)], Until::Item(item));
     let base = Map::from_iter([("item".to_owned(), json!(item))]);
     Ok(Waiting {
         wait,

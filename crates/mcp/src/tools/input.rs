@@ -106,12 +106,8 @@ fn typed(arguments: &Arguments) -> Result<Input, ToolFailure> {
 /// Waits until the screen has settled, at most this long, and reads it.
 fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result<(String, u64), ClientError> {
     let wait = Wait {
-        targets: vec![target.clone()],
-        until: Until::Silence(SETTLED_MS.min(most_ms)),
-        quantifier: proto::request::Quantifier::All,
-        since: None,
-        since_version: None,
         timeout_ms: Some(most_ms),
+        ..Wait::until(vec![target.clone()], Until::Silence(SETTLED_MS.min(most_ms)))
     };
     match connection.wait(wait) {
         // A process that is over, or that never stops printing, can still be read.

@@ -171,14 +171,7 @@ async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, To
         return Ok(Value::Object(base).into());
     }
     // An agent's turns are counted from one, so its instructions begin the first.
-    let wait = Wait {
-        targets: vec![Target(spawned.id.to_string())],
-        until: Until::Turn(1),
-        quantifier: proto::request::Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    };
+    let wait = Wait::until(vec![Target(spawned.id.to_string())], Until::Turn(1));
     Ok(Outcome::Waiting(Box::new(Waiting {
         wait,
         timeout: None,

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use client::{ClientError, Connection};
 use proto::crew::{TimerKind, TimerStatus, TimerView};
-use proto::request::{
-    ChangeTimer, Quantifier, SetTimer, Target, TimerChange, TimerWatch, TimerWhen, Until, Wait,
-};
+use proto::request::{ChangeTimer, SetTimer, Target, TimerChange, TimerWatch, TimerWhen, Until, Wait};
 use proto::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};
 
@@ -186,15 +184,8 @@ async fn wait(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
         })
     };
     let view = bench.ask(Manner::QUESTION, TIMER_FIELDS, found).await?;
-    let wait = Wait {
-        // A timer is waited for at its owner.
-        targets: vec![Target(view.owner.to_string())],
-        until: Until::Timer(timer),
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    };
+    // A timer is waited for at its owner.
+    let wait = Wait::until(vec![Target(view.owner.to_string())], Until::Timer(timer));
     Ok(Outcome::Waiting(Box::new(Waiting {
         wait,
         timeout: arguments.millis("timeout_seconds").map(Duration::from_millis),

@@ -84,12 +84,8 @@ async fn state(_bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
     let processes = arguments.texts("processes").unwrap_or_default();
     let told = format!("waiting for {} to be {}", processes.join(", "), words.join(" or "));
     let wait = Wait {
-        targets: processes.into_iter().map(Target).collect(),
-        until,
         quantifier: if arguments.text("mode") == Some("any") { Quantifier::Any } else { Quantifier::All },
-        since: None,
-        since_version: None,
-        timeout_ms: None,
+        ..Wait::until(processes.into_iter().map(Target).collect(), until)
     };
     Ok(waiting(wait, arguments, told, STATE_FIELDS))
 }
@@ -103,14 +99,7 @@ async fn pattern(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFa
     };
     let pattern = arguments.required("pattern").to_owned();
     let told = format!("waiting for {pattern} in {wanted}");
-    let wait = Wait {
-        targets: vec![Target(wanted)],
-        until: Until::Pattern(pattern),
-        quantifier: Quantifier::All,
-        since: Some(since),
-        since_version: None,
-        timeout_ms: None,
-    };
+    let wait = Wait { since: Some(since), ..Wait::until(vec![Target(wanted)], Until::Pattern(pattern)) };
     Ok(waiting(wait, arguments, told, PATTERN_FIELDS))
 }
 

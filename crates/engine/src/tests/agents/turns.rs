@@ -180,14 +180,7 @@ fn confirming() -> Launched {
 #[test]
 fn an_agent_whose_instructions_are_on_their_way_is_not_at_rest() {
     let mut scene = instructed(confirming());
-    let wait = Wait {
-        targets: vec![target(scene.run)],
-        until: Until::State(vec![AgentState::Idle]),
-        quantifier: Quantifier::All,
-        since: None,
-        since_version: None,
-        timeout_ms: None,
-    };
+    let wait = Wait::until(vec![target(scene.run)], Until::State(vec![AgentState::Idle]));
     let idle = scene.stage.ask(Command::Wait(wait));
     scene.report(AgentState::Idle);
     assert!(scene.stage.answer(idle).is_none(), "it is being typed");

@@ -1,0 +1,51 @@
+//! Children that print at a known speed beside what is measured. Owns starting them and waiting until they are at it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Lab;
+use super::contender::Contender;
+use super::errand::Errand;
+use super::pty::Size;
+use super::stalled;
+
+/// How many print, how many bytes a second each, and how long they may take to get there.
+pub(crate) struct Load {
+    pub(crate) number: usize,
+    pub(crate) rate: usize,
+    pub(crate) patience: Duration,
+}
+
+/// One of them; it ends when it is dropped.
+pub(crate) struct Busy {
+    pub(crate) name: String,
+    count: PathBuf,
+    _errand: Errand,
+}
+
+impl Busy {
+    /// Starts them; they are at their speed when each has printed for a second.
+    pub(crate) fn start(
+        lab: &Lab,
+        contender: &Contender,
+        file: &Path,
+        load: &Load,
+    ) -> Result<Vec<Self>, String> {
+        let start = || {
+            let name = lab.fresh_name();
+            let count = lab.directory.join(format!("{name}.count"));
+            let errand = Errand::paced(&lab.directory, &name, file, load.rate, &count)?;
+            contender.create(&name, Size::NORMAL, &errand.argv())?;
+            errand.start.open();
+            Ok(Self { name, count, _errand: errand })
+        };
+        let all = (0..load.number).map(|_| start()).collect::<Result<Vec<_>, String>>()?;
+        all.iter().try_for_each(|busy| stalled::until_counted(&busy.count, 1.0, load.patience))?;
+        Ok(all)
+    }
+
+    /// Seconds' worth of bytes that it has written.
+    pub(crate) fn seconds(&self) -> f64 {
+        stalled::rounds(&self.count)
+    }
+}
