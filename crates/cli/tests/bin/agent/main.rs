@@ -2,8 +2,9 @@
 //! type into: raw mode, bracketed paste, an Enter that is swallowed right after a paste, dialogs that take single keys.
 //! Refuses thinking: the prompt is the script.
 //!
-//! A line of a prompt may be `work MS`, `ask TITLE`, `permit COMMAND`, `say TEXT`, `secret`, `shells N`, `fail TEXT`, `exit CODE`. Every
-//! prompt, answer and stray key is a line of JSON in the log, written before anything is shown.
+//! A line of a prompt may be `work MS`, `until FILE` (it works until that exists), `ask TITLE`, `permit COMMAND`,
+//! `say TEXT`, `secret`, `shells N`, `fail TEXT`, `exit CODE`. Every prompt, answer and stray key is a line of JSON in
+//! the log, written before anything is shown.
 
 mod files;
 mod screen;
@@ -22,6 +23,9 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use screen::{Dialog, Screen};
 use script::{Input, Keys, Step};
 use serde_json::{Value, json};
+
+/// How often it looks whether a file is there.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// What it was started with.
 #[derive(Default)]
@@ -223,6 +227,12 @@ impl Agent {
     fn next_step(&mut self) {
         match self.steps.pop_front() {
             Some(Step::Work(time)) => self.until = Some(Instant::now() + time),
+            Some(Step::WorkUntil(file)) => {
+                if !file.exists() {
+                    self.steps.push_front(Step::WorkUntil(file));
+                }
+                self.until = Some(Instant::now() + LOOK);
+            }
             Some(Step::Ask(title)) => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
                 self.note(&json!({ "asked": title, "at": u64::try_from(now).unwrap_or(0) }));

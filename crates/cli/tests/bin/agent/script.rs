@@ -1,16 +1,20 @@
 //! What the fake agent hears: bytes become keys, a prompt becomes steps. Refuses doing any of them.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a turn takes that says nothing else.
 const TURN: Duration = Duration::from_millis(20);
+/// How long it works before it asks for something: whoever looks must be able to see that it took the prompt.
+const BEFORE_ASKING: Duration = Duration::from_millis(250);
 const PASTE_BEGIN: &[u8] = concat!("\x1b[", "200~").as_bytes();
 const PASTE_END: &[u8] = concat!("\x1b[", "201~").as_bytes();
 
 /// One thing a turn does.
 pub(crate) enum Step {
     Work(Duration),
+    WorkUntil(PathBuf),
     Ask(String),
     Permit(String),
     Say(String),
@@ -28,6 +32,7 @@ pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "work" => rest.parse().ok().map(|time| Step::Work(Duration::from_millis(time))),
+            "until" => Some(Step::WorkUntil(PathBuf::from(rest))),
             "ask" => Some(Step::Ask(rest.to_owned())),
             "permit" => Some(Step::Permit(rest.to_owned())),
             "say" => Some(Step::Say(rest.to_owned())),
@@ -39,9 +44,12 @@ pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
         }
     };
     let steps = prompt.lines().filter_map(step).collect::<VecDeque<Step>>();
-    let begins_with_work = matches!(steps.front(), Some(Step::Work(_)));
-    let work = (!begins_with_work).then_some(Step::Work(TURN));
-    work.into_iter().chain(steps).collect()
+    let work = match steps.front() {
+        Some(Step::Work(_) | Step::WorkUntil(_)) => None,
+        Some(Step::Ask(_) | Step::Permit(_) | Step::Secret) => Some(BEFORE_ASKING),
+        _ => Some(TURN),
+    };
+    work.map(Step::Work).into_iter().chain(steps).collect()
 }
 
 /// One thing that was typed.
