@@ -15,6 +15,10 @@
 //! | `keys`, `paste` | bytes towards the child |
 //! | `stream_text` | bytes to plain text without a grid |
 
+// Random streams are shared with the tests of the public face, which say where things come from.
+#[cfg(test)]
+extern crate self as term;
+
 mod base64;
 mod cell;
 mod checkpoint;

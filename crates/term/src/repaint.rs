@@ -4,7 +4,7 @@
 
 use crate::cell::Style;
 use crate::dcs::cursor_style;
-use crate::engine::{GridView, Keyboard, PenState, Registers, RowView, StyleKey, Width};
+use crate::engine::{GridView, Keyboard, PenState, Registers, RowView, Shifts, StyleKey, Width};
 use crate::modes::{Modes, MouseEncoding, MouseTracking};
 use crate::osc::is_link;
 use crate::pen::{put, write_style};
@@ -22,9 +22,9 @@ pub enum View {
 }
 
 /// Everything off that could disturb drawing: synchronized update begins, cursor away, no insert, no
-/// origin, no margins, newline and wrap as usual, ASCII in G0 and G1, no link, plain pen.
-const QUIET: &[u8] =
-    b"\x1b[?2026h\x1b[?25l\x1b[4l\x1b[20l\x1b[?6l\x1b[?69l\x1b[r\x1b[?7h\x1b(B\x1b)B\x0f\x1b]8;;\x1b\\\x1b[0m";
+/// origin, no margins, newline and wrap as usual, ASCII in G0 to G3, no link, plain pen.
+const QUIET: &[u8] = b"\x1b[?2026h\x1b[?25l\x1b[4l\x1b[20l\x1b[?6l\x1b[?69l\x1b[r\x1b[?7h\
+    \x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0m";
 /// The synchronized update ends.
 const LOUD: &[u8] = b"\x1b[?2026l";
 
@@ -47,7 +47,8 @@ impl Screen {
         painter.grid(engine.main());
         if engine.is_alternate() {
             // The main screen lies ready beneath, for when the child leaves the alternate one.
-            painter.pen(engine.main(), &engine.main().pen(), 0);
+            // Entering saves the cursor, and leaving restores what was saved.
+            painter.saved(engine.main(), registers.other_saved);
             painter.keyboard(&registers.other_keyboard);
             painter.quiet(true, &registers.modes);
             painter.grid(engine.visible());
@@ -253,9 +254,12 @@ impl Painter {
     /// Saved cursor, margins, pen, position and the modes that change how text is placed, in the order
     /// in which they do not disturb each other.
     fn registers(&mut self, grid: GridView<'_>, registers: &Registers) {
-        self.pen(grid, &grid.saved_pen(), 0);
-        self.out.extend_from_slice(b"\x1b7\x1b(B\x1b)B\x1b[0m");
+        self.saved(grid, registers.saved);
+        self.out.extend_from_slice(b"\x1b7\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[0m");
         self.key = StyleKey::DEFAULT;
+        if registers.saved.origin {
+            self.out.extend_from_slice(b"\x1b[?6l");
+        }
         let (top, bottom) = registers.region;
         if usize::from(bottom - top) < grid.rows() {
             put(&mut self.out, format_args!("\x1b[{};{bottom}r", top + 1));
@@ -267,7 +271,7 @@ impl Painter {
             first_row = top;
         }
         self.pen(grid, &grid.pen(), first_row);
-        self.out.extend_from_slice(if registers.charset == 1 { b"\x0e" } else { b"\x0f" });
+        self.charset(registers.charset);
         for (sequence, on) in [
             (&b"\x1b[?7l"[..], !registers.modes.line_wrap),
             (b"\x1b[4h", registers.modes.insert),
@@ -277,6 +281,30 @@ impl Painter {
                 self.out.extend_from_slice(sequence);
             }
         }
+        match registers.shift {
+            Some(2) => self.out.extend_from_slice(b"\x1bN"),
+            Some(3) => self.out.extend_from_slice(b"\x1bO"),
+            Some(_) | None => {}
+        }
+    }
+
+    /// Everything that saving the cursor saves, while there are no margins.
+    fn saved(&mut self, grid: GridView<'_>, shifts: Shifts) {
+        if shifts.origin {
+            self.out.extend_from_slice(b"\x1b[?6h");
+        }
+        self.pen(grid, &grid.saved_pen(), 0);
+        self.charset(shifts.charset);
+    }
+
+    /// Puts one of G0 to G3 into use.
+    fn charset(&mut self, charset: u8) {
+        self.out.extend_from_slice(match charset {
+            1 => &b"\x0e"[..],
+            2 => b"\x1bn",
+            3 => b"\x1bo",
+            _ => b"\x0f",
+        });
     }
 
     /// Where a pen is and how it writes. A terminal waits to wrap only after it printed into its last
@@ -302,7 +330,7 @@ impl Painter {
         if pen.style != Style::default() || self.key != StyleKey::DEFAULT {
             write_style(&mut self.out, &pen.style);
         }
-        for (bit, name) in [(0, b'('), (1, b')')] {
+        for (bit, name) in [(0, b'('), (1, b')'), (2, b'*'), (3, b'+')] {
             if pen.line_drawing & (1 << bit) != 0 {
                 self.out.extend_from_slice(&[0x1b, name, b'0']);
             }

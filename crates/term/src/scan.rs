@@ -5,13 +5,13 @@
 //! the stream was chunked. An unfinished tail stays here, so that a checkpoint can carry it, and no
 //! parser behind can be left half-way. Sequences that are too long are dropped to their end.
 
-use std::ops::Range;
-
 mod glance;
+mod piece;
 
 pub(crate) use glance::Numbers;
 
 use glance::{Glance, glance, next_escape};
+use piece::{Piece, REPLACEMENT, unfinished_character};
 
 const ESC: u8 = 0x1b;
 const CAN: u8 = 0x18;
@@ -20,10 +20,11 @@ const BEL: u8 = 0x07;
 
 /// Longest control sequence; no program needs more, and parameters beyond are ignored anyway.
 const CSI_MAX: usize = 256;
+/// Most parameters of a control sequence; the emulator would ignore a sequence with more, where terminals ignore only
+/// the rest.
+const PARAMETERS_MAX: usize = 32;
 /// Longest OSC, DCS, APC, PM or SOS string; a longer one is discarded up to its end.
 pub(crate) const STRING_MAX: usize = 64 * 1024;
-/// What an interrupted character becomes.
-const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 /// The kinds of strings a stream may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,16 +52,24 @@ pub(crate) trait Sink {
     fn brief(&mut self, sequence: &[u8], _numbers: &Numbers) {
         self.run(sequence);
     }
-    /// A whole control sequence (from ESC to final byte) that [`is_special`] picked.
+    /// A whole sequence (from ESC to final byte) that [`is_special`] picked.
     fn special(&mut self, sequence: &[u8]);
     /// A whole string without introducer and terminator.
     fn string(&mut self, kind: StringKind, payload: &[u8], terminator: &'static str);
 }
 
-/// Control sequences the emulator does not know or must not handle by itself: REP (its count is
-/// unbounded there), private device status reports, soft reset.
+/// Sequences the emulator does not know or must not handle by itself: REP (its count is unbounded there), VPR, private
+/// device status reports, soft reset, selective erasing; IND, shifts, and sets other than ASCII and line drawing.
 pub(crate) fn is_special(sequence: &[u8]) -> bool {
-    matches!(sequence, [_, _, .., b'b'] | [_, _, b'?', .., b'n'] | [_, _, .., b'!', b'p'])
+    match sequence {
+        [_, b'[', .., b'b' | b'e'] | [_, b'[', .., b'!', b'p'] | [_, b'[', b'?', .., b'n' | b'J' | b'K'] => {
+            true
+        }
+        [_, b'D' | b'N' | b'O' | b'n' | b'o'] => true,
+        [_, b'('..=b'+', b'0' | b'B'] => false,
+        [_, b'('..=b'+' | b'-'..=b'/', ..] => true,
+        _ => false,
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -243,7 +252,10 @@ impl Scanner {
             b'_' if first => State::String(StringKind::Apc),
             b'X' | b'^' if first => State::String(StringKind::Ignored),
             _ => {
-                sink.run(&self.pending);
+                match is_special(&self.pending) {
+                    true => sink.special(&self.pending),
+                    false => sink.run(&self.pending),
+                }
                 State::Ground
             }
         };
@@ -257,7 +269,7 @@ impl Scanner {
         if matches!(byte, 0x40..=0x7e) {
             match is_special(&self.pending) {
                 true => sink.special(&self.pending),
-                false => sink.run(&self.pending),
+                false => sink.run(without_excess(&mut self.pending)),
             }
             self.ground();
         } else if self.pending.len() > CSI_MAX {
@@ -325,60 +337,17 @@ impl Sink for Nowhere {
     fn string(&mut self, _: StringKind, _: &[u8], _: &'static str) {}
 }
 
-/// The bytes of one feed.
-struct Piece<'a> {
-    bytes: &'a [u8],
-    /// The same as text. Empty when some character is invalid: looked at once here, and then run by run.
-    text: &'a str,
-}
-
-impl<'a> Piece<'a> {
-    fn new(bytes: &'a [u8]) -> Piece<'a> {
-        let whole = bytes.len() - unfinished_character(bytes);
-        Piece { bytes, text: std::str::from_utf8(&bytes[..whole]).unwrap_or_default() }
+/// A control sequence with as many parameters as the emulator takes.
+fn without_excess(sequence: &mut Vec<u8>) -> &[u8] {
+    let is_parameter = |byte: &u8| matches!(byte, 0x30..=0x3f);
+    let separators = sequence.iter().enumerate().filter(|(_, byte)| matches!(byte, b';' | b':'));
+    let excess = separators.map(|(index, _)| index).nth(PARAMETERS_MAX - 1);
+    if let Some(from) = excess {
+        let rest = &sequence[from..];
+        let until = from + rest.iter().position(|byte| !is_parameter(byte)).unwrap_or(rest.len());
+        sequence.drain(from..until);
     }
-
-    #[inline]
-    fn emit(&self, run: Range<usize>, sink: &mut impl Sink) {
-        if run.is_empty() {
-            return;
-        }
-        match self.text.get(run.clone()) {
-            Some(text) => sink.valid_run(text),
-            None => sink.run(&self.bytes[run]),
-        }
-    }
-
-    /// Emits a run that an ESC ended; a character cut short by it becomes a replacement character.
-    #[inline]
-    fn emit_before_cut(&self, run: Range<usize>, sink: &mut impl Sink) {
-        if self.text.len() >= run.end {
-            return self.emit(run, sink);
-        }
-        let unfinished = unfinished_character(&self.bytes[run.clone()]);
-        self.emit(run.start..run.end - unfinished, sink);
-        if unfinished > 0 {
-            sink.run(REPLACEMENT);
-        }
-    }
-}
-
-/// How many bytes at the end are the valid start of a character.
-fn unfinished_character(bytes: &[u8]) -> usize {
-    let tail = &bytes[bytes.len().saturating_sub(3)..];
-    for (index, &byte) in tail.iter().enumerate().rev() {
-        match byte {
-            0x80..=0xbf => continue,
-            0xc0.. => {
-                let candidate = &tail[index..];
-                let unfinished =
-                    matches!(std::str::from_utf8(candidate), Err(error) if error.error_len().is_none());
-                return if unfinished { candidate.len() } else { 0 };
-            }
-            _ => return 0,
-        }
-    }
-    0
+    sequence
 }
 
 #[cfg(test)]

@@ -343,3 +343,6 @@ fn styled_cells(row: RowView<'_>) -> Vec<Cell> {
     }
     cells
 }
+
+#[cfg(test)]
+mod plain_path;

@@ -206,8 +206,8 @@ pub(crate) fn append_row(text: &mut String, row: RowView<'_>) {
         if matches!(cell.width(), Width::Spacer | Width::LeadingSpacer) {
             continue;
         }
-        if cell.style_key() != key {
-            key = cell.style_key();
+        if cell.exact_style_key() != key {
+            key = cell.exact_style_key();
             hidden = row.style(key).attributes.contains(Attributes::HIDDEN);
         }
         match cell.character() {

@@ -110,7 +110,7 @@ impl<'g> Encoder<'_, 'g> {
             Width::Spacer => 2,
             Width::LeadingSpacer => 3,
         };
-        let key = cell.style_key();
+        let key = cell.exact_style_key();
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
         self.writer.byte(
             width

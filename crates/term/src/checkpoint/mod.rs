@@ -15,7 +15,9 @@ use crate::size::Size;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The format written here.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The format before character sets could be shifted for one character and saved with the cursor; still read.
+const WITHOUT_SHIFTS: u8 = 1;
 
 /// How much of a screen goes into a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +74,9 @@ impl Screen {
     /// dropped, oldest first.
     pub fn restore(blob: &[u8], limits: Limits) -> Result<Screen, RestoreError> {
         let mut reader = Reader::new(blob);
-        match reader.byte()? {
-            VERSION => {}
-            other => return Err(RestoreError::Version(other)),
+        let format = reader.byte()?;
+        if !matches!(format, VERSION | WITHOUT_SHIFTS) {
+            return Err(RestoreError::Version(format));
         }
         let size = Size { cols: reader.small()?, rows: reader.small()? };
         if size != size.sane() {
@@ -87,7 +89,7 @@ impl Screen {
         let scanner = read_scanner(&mut reader)?;
         let mut engine = Engine::new(size, limits.history());
         state::read_outbox(&mut reader, engine.outbox())?;
-        let registers = state::read_registers(&mut reader, size)?;
+        let registers = state::read_registers(&mut reader, size, format != WITHOUT_SHIFTS)?;
         let alternate = reader.flag()?;
         engine.set_registers(&registers, alternate);
         let mut dropped = 0;

@@ -1,6 +1,6 @@
 //! The parts of a checkpoint outside of the grids: titles, program status, modes and registers.
 
-use crate::engine::{Keyboard, Outbox, Registers};
+use crate::engine::{Keyboard, Outbox, Registers, Shifts};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 use crate::size::Size;
 use crate::status::{ProgramState, StatusReport};
@@ -81,6 +81,9 @@ pub(super) fn write_registers(writer: &mut Writer, registers: &Registers) {
     let stops: Vec<u8> = registers.tabs.chunks(8).map(packed).collect();
     writer.string(&stops);
     writer.byte(registers.charset);
+    writer.byte(registers.shift.map_or(0, |index| index + 1));
+    write_shifts(writer, registers.saved);
+    write_shifts(writer, registers.other_saved);
     for keyboard in [&registers.keyboard, &registers.other_keyboard] {
         writer.byte(keyboard.base());
         writer.string(keyboard.levels());
@@ -89,7 +92,12 @@ pub(super) fn write_registers(writer: &mut Writer, registers: &Registers) {
     writer.number(u64::from(registers.repeats));
 }
 
-pub(super) fn read_registers(reader: &mut Reader<'_>, size: Size) -> Result<Registers, Malformed> {
+/// `since_shifts`: the blob was written when there were shifts already.
+pub(super) fn read_registers(
+    reader: &mut Reader<'_>,
+    size: Size,
+    since_shifts: bool,
+) -> Result<Registers, Malformed> {
     let modes = read_modes(reader)?;
     let cursor = read_cursor(reader)?;
     let region = (reader.small()?, reader.small()?);
@@ -97,6 +105,10 @@ pub(super) fn read_registers(reader: &mut Reader<'_>, size: Size) -> Result<Regi
     let tabs = packed.iter().flat_map(|&byte| (0..8).map(move |bit| byte >> bit & 1 == 1));
     let tabs = tabs.take(usize::from(size.cols)).collect();
     let charset = reader.byte()?;
+    let (shift, saved, other_saved) = match since_shifts {
+        true => (reader.byte()?.checked_sub(1), read_shifts(reader)?, read_shifts(reader)?),
+        false => Default::default(),
+    };
     let keyboard = read_keyboard(reader)?;
     let other_keyboard = read_keyboard(reader)?;
     let last_character = match reader.small::<u32>()? {
@@ -104,7 +116,29 @@ pub(super) fn read_registers(reader: &mut Reader<'_>, size: Size) -> Result<Regi
         number => Some(char::from_u32(number - 1).ok_or(Malformed)?),
     };
     let repeats = reader.small()?;
-    Ok(Registers { modes, cursor, region, tabs, charset, keyboard, other_keyboard, last_character, repeats })
+    Ok(Registers {
+        modes,
+        cursor,
+        region,
+        tabs,
+        charset,
+        shift,
+        saved,
+        other_saved,
+        keyboard,
+        other_keyboard,
+        last_character,
+        repeats,
+    })
+}
+
+fn write_shifts(writer: &mut Writer, shifts: Shifts) {
+    writer.byte(shifts.charset);
+    writer.flag(shifts.origin);
+}
+
+fn read_shifts(reader: &mut Reader<'_>) -> Result<Shifts, Malformed> {
+    Ok(Shifts { charset: reader.byte()?, origin: reader.flag()? })
 }
 
 fn packed(bits: &[bool]) -> u8 {

@@ -1,15 +1,17 @@
-//! Operations the emulator lacks or gets wrong, written with its parts: insert mode, moves in origin mode, tab
+//! Operations the emulator lacks or gets wrong, written with its parts: insert mode, moves and margins, erasing, tab
 //! stops, switching grids, repetition, soft reset. Called from `handler`; decides nothing about sequences.
 
-use rio_vt::ansi::TabulationClearMode;
-use rio_vt::ansi::mode::{Mode as AnsiMode, NamedMode, NamedPrivateMode, PrivateMode};
+use rio_vt::ansi::mode::{NamedMode, NamedPrivateMode, PrivateMode};
+use rio_vt::ansi::{ClearMode, TabulationClearMode};
 use rio_vt::codepoint_width::codepoint_width;
 use rio_vt::crosswords::Mode;
 use rio_vt::crosswords::attr::Attr;
 use rio_vt::crosswords::grid::Dimensions;
-use rio_vt::crosswords::pos::{CharsetIndex, Column, Line};
+use rio_vt::crosswords::pos::{Column, Line};
+use rio_vt::crosswords::square::Wide;
 use rio_vt::performer::handler::Handler;
 
+use super::charset::Shifts;
 use super::terminal::Terminal;
 use crate::fact::Fact;
 
@@ -21,6 +23,11 @@ impl Terminal {
         if width > 0 {
             if self.inner.grid.cursor.should_wrap {
                 self.inner.wrapline();
+            } else if !self.has_room(width) && self.inner.mode().contains(Mode::LINE_WRAP) {
+                // Room is made in the row the character will be in, so wrapping comes first.
+                self.inner.write_at_cursor(' ');
+                self.inner.grid.cursor_cell().set_wide(Wide::LeadingSpacer);
+                self.inner.wrapline();
             }
             if self.inner.grid.cursor.pos.col.0 + width < self.inner.grid.columns() {
                 self.inner.insert_blank(width);
@@ -31,19 +38,83 @@ impl Terminal {
         self.inner.set_mode(NamedMode::Insert.into());
     }
 
+    /// So many cells fit between the cursor and the edge.
+    fn has_room(&self, width: usize) -> bool {
+        self.inner.grid.cursor.pos.col.0 + width <= self.inner.grid.columns()
+    }
+
+    /// Moves by rows. A margin stops the cursor that comes from its inner side, the screen's edge any other.
     pub(super) fn move_to_row(&mut self, delta: i32, col: Column) {
+        let (top, bottom) = (self.region.0 as i32, self.region.1 as i32 - 1);
+        let row = self.inner.grid.cursor.pos.row.0;
+        let first = if row >= top { top } else { 0 };
+        let last = if row <= bottom { bottom } else { self.inner.grid.bottommost_line().0 };
+        let row = match delta {
+            ..0 => (row + delta).max(first),
+            0.. => (row + delta).min(last),
+        };
         let origin = match self.inner.mode().contains(Mode::ORIGIN) {
-            true => self.region.0 as i32,
+            true => top,
             false => 0,
         };
-        let row = self.inner.grid.cursor.pos.row.0 + delta - origin;
-        self.inner.goto(Line(row.max(0)), col);
+        self.inner.goto(Line(row - origin), col);
+    }
+
+    /// VPR: down to the last row, whatever the region; in origin mode nothing leaves it.
+    pub(super) fn move_past_margins(&mut self, rows: u32) {
+        let last = match self.inner.mode().contains(Mode::ORIGIN) {
+            true => self.region.1 as i32 - 1,
+            false => self.inner.grid.bottommost_line().0,
+        };
+        let row = self.inner.grid.cursor.pos.row.0;
+        let rows = i32::try_from(rows).unwrap_or(i32::MAX);
+        self.inner.damage_cursor();
+        self.inner.grid.cursor.pos.row = Line(row.saturating_add(rows).min(last));
+        self.inner.damage_cursor();
+        self.end_waiting();
+    }
+
+    /// The next character does not wrap first.
+    #[inline]
+    pub(super) fn end_waiting(&mut self) {
+        self.inner.grid.cursor.should_wrap = false;
+    }
+
+    pub(super) fn is_in_region(&self) -> bool {
+        let row = self.inner.grid.cursor.pos.row.0;
+        (self.region.0 as i32..self.region.1 as i32).contains(&row)
+    }
+
+    /// IND: a line feed that line feed mode does not concern.
+    pub(super) fn index(&mut self) {
+        self.inner.linefeed();
+        self.end_waiting();
     }
 
     /// Nothing stands on the visible grid.
     pub(super) fn is_blank(&self) -> bool {
         let grid = &self.inner.grid;
         (0..grid.screen_lines() as i32).all(|line| grid[Line(line)].is_clear())
+    }
+
+    /// The emulator forgets row 0 when the cursor is in row 1, and pushes a blank line into an empty history
+    /// when the screen is blank already.
+    pub(super) fn erase_screen(&mut self, mode: ClearMode) {
+        let above = matches!(mode, ClearMode::Above);
+        if matches!(mode, ClearMode::All) && self.is_blank() {
+            self.inner.grid.sync_template_style();
+            self.inner.grid.reset_region(..);
+            self.end_waiting();
+            return self.inner.mark_fully_damaged();
+        }
+        let history = matches!(mode, ClearMode::Saved);
+        self.inner.clear_screen(mode);
+        if !history {
+            self.end_waiting();
+        }
+        if above && self.inner.grid.cursor.pos.row == Line(1) {
+            self.inner.grid.reset_region(Line(0)..Line(1));
+        }
     }
 
     pub(super) fn mark_tab(&mut self, on: bool) {
@@ -76,22 +147,40 @@ impl Terminal {
         self.outbox.facts.push(Fact::AlternateScreen(on));
     }
 
-    /// Modes 47 and 1047 share one cursor between the grids.
+    /// Mode 1049 saves the cursor of the main grid before it shows the other.
+    pub(super) fn enter_saving(&mut self) {
+        if self.main.is_none() {
+            self.save_cursor_position();
+            self.show_alternate(true);
+        }
+    }
+
+    /// Mode 1049 restores the cursor wherever the stream was.
+    pub(super) fn leave_restoring(&mut self) {
+        self.show_alternate(false);
+        self.restore_cursor_position();
+    }
+
+    /// Modes 47 and 1047 share one cursor and one pen between the grids.
     pub(super) fn leave_with_cursor(&mut self) {
         if self.main.is_some() {
-            let position = self.inner.grid.cursor.pos;
+            let link = self.link();
+            let cursor = self.inner.grid.cursor.clone();
             self.show_alternate(false);
-            self.inner.grid.cursor.pos = position;
-            self.inner.grid.cursor.should_wrap = false;
+            let grid = &mut self.inner.grid;
+            grid.cursor.pos = cursor.pos;
+            grid.cursor.should_wrap = false;
+            grid.cursor.charsets = cursor.charsets;
+            // Styles and links are numbered per grid, so both are looked up anew.
+            grid.set_template_style(cursor.pending_style);
+            self.set_link(link.as_ref().map(|(id, uri)| (id.as_str(), uri.as_str())));
             self.keep_in_region();
         }
     }
 
-    /// What the emulator forgets: a new column mode resets the region, origin mode moves the cursor home.
+    /// What the emulator forgets: origin mode moves the cursor home.
     pub(super) fn after_private_mode(&mut self, number: u16) {
-        if number == NamedPrivateMode::ColumnMode as u16 {
-            self.region = (0, self.inner.grid.screen_lines());
-        } else if number == NamedPrivateMode::Origin as u16 {
+        if number == NamedPrivateMode::Origin as u16 {
             self.inner.goto(Line(0), Column(0));
         }
     }
@@ -115,9 +204,7 @@ impl Terminal {
 
     /// DECSTR: what a program may have left behind, without touching the text.
     pub(super) fn soft_reset(&mut self) {
-        for mode in [4, 20] {
-            self.inner.unset_mode(AnsiMode::new(mode));
-        }
+        self.inner.unset_mode(NamedMode::Insert.into());
         for mode in [1, 6] {
             self.inner.unset_private_mode(PrivateMode::new(mode));
         }
@@ -130,7 +217,9 @@ impl Terminal {
         self.set_scrolling_region(1, None);
         self.inner.grid.cursor.pos = position;
         self.inner.grid.cursor.charsets = Default::default();
-        self.set_active_charset(CharsetIndex::G0);
+        self.set_shifts(Shifts::default());
+        self.saved = Shifts::default();
+        self.shift = None;
         let mut saved = self.inner.grid.cursor.clone();
         saved.pos = Default::default();
         saved.should_wrap = false;

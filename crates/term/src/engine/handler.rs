@@ -13,6 +13,7 @@ use rio_vt::crosswords::grid::Dimensions;
 use rio_vt::crosswords::pos::{CharsetIndex, Column, Line, StandardCharset};
 use rio_vt::performer::handler::Handler;
 
+use super::charset::Shifts;
 use super::edit::clamp_move;
 use super::keyboard::Keyboard;
 use super::terminal::{Terminal, default_tabs};
@@ -38,29 +39,23 @@ impl Handler for Terminal {
         set_cursor_style(style: Option<ForeignShape>, blinking: bool);
         set_cursor_shape(shape: ForeignShape);
         goto(line: Line, col: Column);
-        insert_blank(count: usize);
         move_forward(cols: Column);
         move_backward(cols: Column);
         backspace();
         carriage_return();
         scroll_up(rows: usize);
         scroll_down(rows: usize);
-        insert_blank_lines(count: usize);
-        delete_lines(count: usize);
-        erase_chars(count: Column);
-        save_cursor_position();
-        clear_line(mode: LineClearMode);
-        reverse_index();
-        terminal_attribute(attribute: Attr);
         set_mode(mode: AnsiMode);
         unset_mode(mode: AnsiMode);
         set_keypad_application_mode();
         unset_keypad_application_mode();
         configure_charset(index: CharsetIndex, charset: StandardCharset);
-        decaln();
     }
 
     fn input(&mut self, character: char) {
+        if self.shift.is_some() {
+            return self.input_shifted(character);
+        }
         self.last_character = Some(character);
         if self.inner.mode().contains(Mode::INSERT) {
             return self.insert(character);
@@ -81,7 +76,7 @@ impl Handler for Terminal {
 
     #[inline]
     fn input_ascii_str(&mut self, text: &str) {
-        if self.inner.mode().contains(Mode::INSERT) {
+        if self.shift.is_some() || self.inner.mode().contains(Mode::INSERT) {
             return text.chars().for_each(|character| self.input(character));
         }
         self.last_character = text.bytes().next_back().map(char::from);
@@ -89,7 +84,8 @@ impl Handler for Terminal {
     }
 
     fn input_codepoints(&mut self, codepoints: &[u32]) {
-        let one_by_one = self.inner.mode().intersects(Mode::GRAPHEME_CLUSTER | Mode::INSERT);
+        let one_by_one =
+            self.shift.is_some() || self.inner.mode().intersects(Mode::GRAPHEME_CLUSTER | Mode::INSERT);
         let joins = |&point: &u32| point >= FIRST_MARK && codepoint_width(point) == Some(0);
         if one_by_one || codepoints.iter().any(joins) {
             for &point in codepoints {
@@ -101,9 +97,70 @@ impl Handler for Terminal {
         self.inner.input_codepoints(codepoints);
     }
 
+    fn save_cursor_position(&mut self) {
+        self.inner.save_cursor_position();
+        self.saved = self.shifts();
+    }
+
     fn restore_cursor_position(&mut self) {
         self.inner.restore_cursor_position();
+        self.set_shifts(self.saved);
         self.keep_in_region();
+    }
+
+    /// The parser takes 21 for the end of bold, as one old console did; everywhere else it is a double underline.
+    #[inline]
+    fn terminal_attribute(&mut self, attribute: Attr) {
+        self.inner.terminal_attribute(match attribute {
+            Attr::CancelBold => Attr::DoubleUnderline,
+            attribute => attribute,
+        });
+    }
+
+    fn insert_blank(&mut self, count: usize) {
+        self.inner.insert_blank(count);
+        self.end_waiting();
+    }
+
+    fn erase_chars(&mut self, count: Column) {
+        self.inner.erase_chars(count);
+        self.end_waiting();
+    }
+
+    /// Erasing to the right while waiting to wrap erases nothing, and the waiting goes on: what coloured output sends
+    /// after every word must not take the last letter of a full row.
+    #[inline]
+    fn clear_line(&mut self, mode: LineClearMode) {
+        let right = matches!(mode, LineClearMode::Right);
+        self.inner.clear_line(mode);
+        if !right {
+            self.end_waiting();
+        }
+    }
+
+    fn insert_blank_lines(&mut self, count: usize) {
+        if self.is_in_region() {
+            self.inner.insert_blank_lines(count);
+            self.inner.carriage_return();
+        }
+    }
+
+    fn delete_lines(&mut self, count: usize) {
+        if self.is_in_region() {
+            self.inner.delete_lines(count);
+            self.inner.carriage_return();
+        }
+    }
+
+    fn reverse_index(&mut self) {
+        self.inner.reverse_index();
+        self.end_waiting();
+    }
+
+    /// The emulator leaves margins and cursor.
+    fn decaln(&mut self) {
+        self.set_scrolling_region(1, None);
+        self.inner.decaln();
     }
 
     fn goto_line(&mut self, line: Line) {
@@ -138,9 +195,14 @@ impl Handler for Terminal {
     fn delete_chars(&mut self, count: usize) {
         let right = self.inner.grid.columns() - self.inner.grid.cursor.pos.col.0;
         self.inner.delete_chars(count.min(right));
+        self.end_waiting();
     }
 
+    /// The emulator goes to the next row when the cursor waits to wrap; no tab does.
     fn put_tab(&mut self, count: u16) {
+        if self.inner.grid.cursor.should_wrap {
+            return;
+        }
         self.inner.put_tab(count.min(TABS_MAX));
         self.inner.damage_cursor();
     }
@@ -149,18 +211,23 @@ impl Handler for Terminal {
         self.inner.move_forward_tabs(count.min(TABS_MAX));
     }
 
+    /// The emulator stays where it is when there is no stop to the left.
     fn move_backward_tabs(&mut self, count: u16) {
-        self.inner.move_backward_tabs(count.min(TABS_MAX));
-        self.inner.grid.cursor.should_wrap = false;
+        let mut col = self.inner.grid.cursor.pos.col.0;
+        for _ in 0..count.min(TABS_MAX) {
+            col = self.tabs.iter().take(col).rposition(|stop| *stop).unwrap_or(0);
+        }
+        self.goto_col(Column(col));
     }
 
     #[inline]
     fn linefeed(&mut self) {
         self.inner.newline();
+        self.end_waiting();
     }
 
     fn newline(&mut self) {
-        self.inner.newline();
+        self.linefeed();
     }
 
     fn bell(&mut self) {
@@ -185,19 +252,8 @@ impl Handler for Terminal {
         self.inner.clear_tabs(mode);
     }
 
-    /// The emulator forgets row 0 when the cursor is in row 1, and pushes a blank line into an empty history
-    /// when the screen is blank already.
     fn clear_screen(&mut self, mode: ClearMode) {
-        let above = matches!(mode, ClearMode::Above);
-        if matches!(mode, ClearMode::All) && self.is_blank() {
-            self.inner.grid.sync_template_style();
-            self.inner.grid.reset_region(..);
-            return self.inner.mark_fully_damaged();
-        }
-        self.inner.clear_screen(mode);
-        if above && self.inner.grid.cursor.pos.row == Line(1) {
-            self.inner.grid.reset_region(Line(0)..Line(1));
-        }
+        self.erase_screen(mode);
     }
 
     fn reset_state(&mut self) {
@@ -206,7 +262,10 @@ impl Handler for Terminal {
         self.inner.blinking_cursor = false;
         self.region = (0, self.inner.grid.screen_lines());
         self.tabs = default_tabs(self.inner.grid.columns());
-        self.charset = CharsetIndex::G0;
+        self.set_shifts(Shifts::default());
+        self.saved = Shifts::default();
+        self.other_saved = Shifts::default();
+        self.shift = None;
         self.keyboard = Keyboard::default();
         self.other_keyboard = Keyboard::default();
         self.modify_other_keys = 0;
@@ -219,8 +278,12 @@ impl Handler for Terminal {
 
     fn set_private_mode(&mut self, mode: PrivateMode) {
         match mode.raw() {
-            47 | 1047 | 1049 => self.show_alternate(true),
-            1048 => self.inner.save_cursor_position(),
+            // Changing the number of columns has to be allowed first, and it never is.
+            3 => {}
+            47 | 1047 => self.show_alternate(true),
+            66 => self.inner.set_keypad_application_mode(),
+            1048 => self.save_cursor_position(),
+            1049 => self.enter_saving(),
             2031 => self.color_scheme_updates = true,
             number => {
                 self.inner.set_private_mode(mode);
@@ -231,9 +294,11 @@ impl Handler for Terminal {
 
     fn unset_private_mode(&mut self, mode: PrivateMode) {
         match mode.raw() {
-            1049 => self.show_alternate(false),
+            3 => {}
             47 | 1047 => self.leave_with_cursor(),
+            66 => self.inner.unset_keypad_application_mode(),
             1048 => self.restore_cursor_position(),
+            1049 => self.leave_restoring(),
             2031 => self.color_scheme_updates = false,
             number => {
                 self.inner.unset_private_mode(mode);

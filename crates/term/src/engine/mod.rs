@@ -7,18 +7,21 @@
 //! is what makes exact checkpoints possible.
 
 mod brief;
+mod charset;
 mod convert;
 mod edit;
 mod handler;
 mod keyboard;
 mod query;
 mod rebuild;
+mod reflow;
 mod terminal;
 mod view;
 
 use rio_vt::crosswords::TermDamage;
 use rio_vt::performer::handler::{Handler, Processor};
 
+pub(crate) use charset::Shifts;
 pub(crate) use keyboard::Keyboard;
 pub(crate) use rebuild::{GridBuilder, PenState, RawCell, Registers};
 pub(crate) use terminal::Outbox;
@@ -98,6 +101,18 @@ impl Engine {
         match is_word(text.as_bytes()) {
             true => self.terminal.input_ascii_str(text),
             false => self.parser.advance(&mut self.terminal, text.as_bytes()),
+        }
+    }
+
+    /// The same as [`Engine::advance`], every byte through the parser.
+    #[cfg(test)]
+    pub(crate) fn parse(&mut self, bytes: &[u8]) {
+        match std::str::from_utf8(bytes) {
+            Ok(_) => {
+                self.begin(bytes.len());
+                self.parser.advance(&mut self.terminal, bytes);
+            }
+            Err(_) => self.advance_broken(bytes),
         }
     }
 

@@ -2,22 +2,37 @@
 //! queries arrive as strings and are answered in `osc` and `dcs`.
 
 use rio_vt::ansi::mode::PrivateMode;
+use rio_vt::ansi::{ClearMode, LineClearMode};
 use rio_vt::crosswords::Mode;
+use rio_vt::performer::handler::Handler;
 
 use super::terminal::Terminal;
 use crate::modes::{MouseEncoding, MouseTracking};
 use crate::reply;
 
 impl Terminal {
-    /// Control sequences the parser does not know.
+    /// Sequences the parser does not know.
     pub(super) fn special(&mut self, sequence: &[u8]) {
+        if sequence.get(1) != Some(&b'[') {
+            return self.special_escape(sequence);
+        }
         let Some((&last, middle)) = sequence.get(2..).and_then(<[u8]>::split_last) else { return };
         match (last, middle) {
             (b'b', count) if count.iter().all(u8::is_ascii_digit) => {
                 self.repeat(number(count).unwrap_or(1).max(1));
             }
+            (b'e', count) if count.iter().all(u8::is_ascii_digit) => {
+                self.move_past_margins(number(count).unwrap_or(1).max(1));
+            }
             (b'n', [b'?', kind @ ..]) => self.answer_private_status(number(kind)),
             (b'p', b"!") => self.soft_reset(),
+            // Selective erasing spares what is protected, and nothing can be protected here.
+            (b'J', b"?" | b"?0") => self.clear_screen(ClearMode::Below),
+            (b'J', b"?1") => self.clear_screen(ClearMode::Above),
+            (b'J', b"?2") => self.clear_screen(ClearMode::All),
+            (b'K', b"?" | b"?0") => self.clear_line(LineClearMode::Right),
+            (b'K', b"?1") => self.clear_line(LineClearMode::Left),
+            (b'K', b"?2") => self.clear_line(LineClearMode::All),
             _ => {}
         }
     }
@@ -134,7 +149,6 @@ impl Terminal {
 
     /// Switches a private mode by number without facts or replies.
     pub(super) fn apply_private_mode(&mut self, number: u16, on: bool) {
-        use rio_vt::performer::handler::Handler;
         match on {
             true => self.inner.set_private_mode(PrivateMode::new(number)),
             false => self.inner.unset_private_mode(PrivateMode::new(number)),

@@ -9,14 +9,13 @@ use rio_vt::crosswords::pos::{CharsetIndex, Column, Cursor as ForeignCursor, Lin
 use rio_vt::crosswords::square::{CellFlags, Extras, Hyperlink, Square, Wide};
 use rio_vt::performer::handler::Handler;
 
+use super::charset::{CHARSETS, Shifts};
 use super::convert;
 use super::keyboard::Keyboard;
 use super::terminal::{REPEATS_MAX, Terminal};
 use super::view::Width;
 use crate::cell::{Color, Style};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
-
-const CHARSETS: [CharsetIndex; 4] = [CharsetIndex::G0, CharsetIndex::G1, CharsetIndex::G2, CharsetIndex::G3];
 
 /// The state outside of the grids.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +30,12 @@ pub(crate) struct Registers {
     pub(crate) tabs: Vec<bool>,
     /// Which of G0 to G3 is in use.
     pub(crate) charset: u8,
+    /// Which of them the next character alone is taken from.
+    pub(crate) shift: Option<u8>,
+    /// What DECSC saved besides pen and place, on the visible grid.
+    pub(crate) saved: Shifts,
+    /// The same on the other grid.
+    pub(crate) other_saved: Shifts,
     /// Keyboard flags of the visible grid.
     pub(crate) keyboard: Keyboard,
     /// Keyboard flags of the other grid.
@@ -235,6 +240,9 @@ impl Terminal {
             region: (self.region.0 as u16, self.region.1 as u16),
             tabs: self.tabs.clone(),
             charset: self.charset as u8,
+            shift: self.shift.map(|index| index as u8),
+            saved: self.saved,
+            other_saved: self.other_saved,
             keyboard: self.keyboard.clone(),
             other_keyboard: self.other_keyboard.clone(),
             last_character: self.last_character,
@@ -254,6 +262,9 @@ impl Terminal {
         tabs.resize(self.inner.grid.columns(), false);
         self.set_tab_stops(tabs);
         self.set_active_charset(CHARSETS[usize::from(registers.charset & 3)]);
+        self.shift = registers.shift.map(|index| CHARSETS[usize::from(index & 3)]);
+        self.saved = registers.saved;
+        self.other_saved = registers.other_saved;
         self.keyboard = registers.keyboard.clone();
         self.other_keyboard = registers.other_keyboard.clone();
         self.last_character = registers.last_character;

@@ -1,14 +1,14 @@
-//! The emulator together with the state it hides. Owns the switch between the two grids, sizes, modes and
-//! the outbox; what each operation of a stream does is in `handler`.
+//! The emulator together with the state it hides. Owns the switch between the two grids, modes and the outbox; what each operation of a stream does is in `handler`.
 
 use rio_vt::ansi::CursorShape as ForeignShape;
-use rio_vt::crosswords::grid::{Dimensions, Grid, GridSquare};
+use rio_vt::crosswords::grid::{Dimensions, Grid};
 use rio_vt::crosswords::pos::{CharsetIndex, Column, Line};
 use rio_vt::crosswords::square::{Hyperlink, Square, Wide};
 use rio_vt::crosswords::{Crosswords, CrosswordsSize, Mode};
 use rio_vt::event::{VoidListener, WindowId};
 use rio_vt::performer::handler::Handler;
 
+use super::charset::Shifts;
 use super::keyboard::Keyboard;
 use crate::fact::{Fact, FactLog, printable};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
@@ -79,6 +79,11 @@ pub(super) struct Terminal {
     pub(super) region: (usize, usize),
     pub(super) tabs: Vec<bool>,
     pub(super) charset: CharsetIndex,
+    /// The set the next character alone is taken from (SS2, SS3).
+    pub(super) shift: Option<CharsetIndex>,
+    /// What DECSC saved besides pen and place, on the visible and on the other grid.
+    pub(super) saved: Shifts,
+    pub(super) other_saved: Shifts,
     /// Keyboard flags of the visible and of the other grid.
     pub(super) keyboard: Keyboard,
     pub(super) other_keyboard: Keyboard,
@@ -106,6 +111,9 @@ impl Terminal {
             region: (0, rows),
             tabs: default_tabs(cols),
             charset: CharsetIndex::G0,
+            shift: None,
+            saved: Shifts::default(),
+            other_saved: Shifts::default(),
             keyboard: Keyboard::default(),
             other_keyboard: Keyboard::default(),
             modify_other_keys: 0,
@@ -125,23 +133,6 @@ impl Terminal {
         self.main.as_ref().unwrap_or(&self.inner.grid)
     }
 
-    pub(super) fn resize(&mut self, size: Size) {
-        let (cols, rows) = (usize::from(size.cols), usize::from(size.rows));
-        note_occupied(&mut self.inner.grid);
-        self.inner.resize(dimensions(size));
-        if let Some(main) = self.main.as_mut() {
-            note_occupied(main);
-            main.resize(true, rows, cols);
-            mend_edge(&mut self.inner.grid);
-        }
-        settle_cursors(&mut self.inner.grid);
-        self.main.as_mut().map(settle_cursors);
-        self.region = (0, rows);
-        let kept = self.tabs.len().min(cols);
-        self.tabs.truncate(kept);
-        self.tabs.extend((kept..cols).map(is_default_tab));
-    }
-
     /// Shows the alternate grid, blank, with the cursor where it was.
     pub(super) fn enter_alternate(&mut self) {
         if self.main.is_some() {
@@ -150,7 +141,7 @@ impl Terminal {
         let link = self.link();
         self.set_link(None);
         let placeholder = Grid::new(1, usize::from(Size::MIN.cols), 0);
-        let mut main = std::mem::replace(&mut self.inner.grid, placeholder);
+        let main = std::mem::replace(&mut self.inner.grid, placeholder);
         self.inner.swap_alt();
         // Styles are numbered per grid, so the pen must be looked up anew before it fills the screen.
         let grid = &mut self.inner.grid;
@@ -160,7 +151,8 @@ impl Terminal {
         grid.reset_region(..);
         // An older saved cursor of the alternate grid must not leak into this visit.
         grid.saved_cursor = grid.cursor.clone();
-        main.saved_cursor = main.cursor.clone();
+        self.other_saved = self.saved;
+        self.saved = self.shifts();
         self.main = Some(main);
         std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
         self.set_link_parts(link);
@@ -172,6 +164,7 @@ impl Terminal {
         self.inner.swap_alt();
         self.inner.grid = main;
         self.inner.mark_fully_damaged();
+        self.saved = self.other_saved;
         std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
         self.keep_in_region();
     }
@@ -287,48 +280,14 @@ impl Terminal {
     }
 }
 
-/// Rows remember how far they were written, and re-wrapping believes them. A row filled with a background
-/// counts as not written at all, and a restored one as written; touching the last cell that holds
-/// something makes both alike.
-fn note_occupied(grid: &mut Grid<Square>) {
-    for line in grid.topmost_line().0..grid.screen_lines() as i32 {
-        let row = &mut grid[Line(line)];
-        if let Some(last) = row.inner.iter().rposition(|square| !square.is_empty()) {
-            let _touched: &mut Square = &mut row[Column(last)];
-        }
-    }
-}
-
-/// Cutting the alternate grid narrower can halve a wide character in the last column. The half is taken
-/// out, because the emulator would clear the cell before it when it is overwritten.
-fn mend_edge(grid: &mut Grid<Square>) {
-    let last_column = grid.last_column();
-    for line in 0..grid.screen_lines() as i32 {
-        let cell = &mut grid[Line(line)][last_column];
-        if matches!(cell.wide(), Wide::Wide) {
-            cell.clear();
-        }
-    }
-}
-
-/// Re-wrapping can leave a cursor waiting to wrap in the middle of a row, or a saved one outside.
-fn settle_cursors(grid: &mut Grid<Square>) {
-    let (last_column, rows) = (grid.last_column(), grid.screen_lines() as i32);
-    for cursor in [&mut grid.cursor, &mut grid.saved_cursor] {
-        cursor.pos.col = cursor.pos.col.min(last_column);
-        cursor.pos.row = Line(cursor.pos.row.0.clamp(0, rows - 1));
-        cursor.should_wrap &= cursor.pos.col == last_column;
-    }
-}
-
 pub(super) fn default_tabs(cols: usize) -> Vec<bool> {
     (0..cols).map(is_default_tab).collect()
 }
 
-fn is_default_tab(col: usize) -> bool {
+pub(super) fn is_default_tab(col: usize) -> bool {
     col.is_multiple_of(TAB_WIDTH)
 }
 
-fn dimensions(size: Size) -> CrosswordsSize {
+pub(super) fn dimensions(size: Size) -> CrosswordsSize {
     CrosswordsSize::new(usize::from(size.cols), usize::from(size.rows))
 }

@@ -10,6 +10,9 @@ use super::convert;
 use super::rebuild::PenState;
 use crate::cell::Style;
 
+/// The bits of a cell that hold its character.
+const CHARACTER: u64 = (1 << 21) - 1;
+
 /// What part of a character a cell is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
@@ -31,6 +34,8 @@ impl StyleKey {
     /// The key of the default style in every grid.
     pub(crate) const DEFAULT: StyleKey = StyleKey(0);
     const FILL: u64 = 0b11 << 30;
+    /// The cell has no character, and so nothing but the background of its style is seen.
+    const BLANK: u64 = 1;
 
     /// The cell carries nothing but a background.
     pub(crate) fn is_fill(self) -> bool {
@@ -75,8 +80,19 @@ impl<'a> CellView<'a> {
         }
     }
 
-    /// The style, by key.
+    /// The style a person sees, by key. The emulator fills scrolled and erased rows with the whole pen; only its
+    /// background is seen.
+    #[inline]
     pub(crate) fn style_key(&self) -> StyleKey {
+        let exact = self.exact_style_key();
+        match has_blank_style(self.square) && !exact.is_fill() {
+            true => StyleKey(exact.0 | StyleKey::BLANK),
+            false => exact,
+        }
+    }
+
+    /// The style the cell has, by key.
+    pub(crate) fn exact_style_key(&self) -> StyleKey {
         const UPPER: u64 = 0xffff_ffff_0000_0000;
         match self.square.content_tag() {
             ContentTag::Codepoint => StyleKey(u64::from(self.square.style_id()) << 32),
@@ -103,7 +119,6 @@ impl<'a> CellView<'a> {
 
     /// Equal in everything but the character.
     pub(crate) fn is_alike(&self, other: &CellView<'_>) -> bool {
-        const CHARACTER: u64 = (1 << 21) - 1;
         self.square.raw() & !CHARACTER == other.square.raw() & !CHARACTER
     }
 
@@ -200,8 +215,20 @@ impl<'a> RowView<'a> {
         } else {
             square.set_style_id((key.0 >> 32) as u16);
         }
-        convert::style(&self.grid.style_of(&square))
+        let style = convert::style(&self.grid.style_of(&square));
+        match key.0 & StyleKey::BLANK {
+            0 => style,
+            _ => Style { bg: style.bg, ..Style::default() },
+        }
     }
+}
+
+/// Whether this cell has a style and no character, told from its bits: every cell that is shown is asked.
+#[inline]
+fn has_blank_style(square: Square) -> bool {
+    const STYLE: u64 = 0xffff << 32;
+    let raw = square.raw();
+    raw & STYLE != 0 && matches!(raw & CHARACTER, 0 | 0x09)
 }
 
 /// One grid, borrowed.

@@ -4,7 +4,7 @@
 //! A repaint is one such sequence per word. Its bytes are looked at once: the numbers are read while the end is looked
 //! for.
 
-use super::{CSI_MAX, ESC, is_special};
+use super::{CSI_MAX, ESC, PARAMETERS_MAX, is_special};
 
 /// Most parameters of a sequence whose numbers are read here.
 const MOST: usize = 16;
@@ -106,9 +106,17 @@ pub(super) fn glance(bytes: &[u8], numbers: &mut Numbers) -> Glance {
     match bytes.get(1) {
         Some(b'[') => glance_control(bytes, numbers),
         Some(b'P' | b'X' | b']' | b'^' | b'_') => Glance::Careful,
-        Some(0x30..=0x7e) => Glance::Ordinary(2),
-        Some(0x20..=0x2f) if matches!(bytes.get(2), Some(0x30..=0x7e)) => Glance::Ordinary(3),
+        Some(0x30..=0x7e) => glance_escape(bytes, 2),
+        Some(0x20..=0x2f) if matches!(bytes.get(2), Some(0x30..=0x7e)) => glance_escape(bytes, 3),
         _ => Glance::Careful,
+    }
+}
+
+/// An escape sequence of this length.
+fn glance_escape(bytes: &[u8], length: usize) -> Glance {
+    match is_special(&bytes[..length]) {
+        true => Glance::Careful,
+        false => Glance::Ordinary(length),
     }
 }
 
@@ -128,8 +136,12 @@ fn glance_further(bytes: &[u8], window: &[u8], from: usize) -> Glance {
     let is_last = |byte: &u8| !matches!(byte, 0x20..=0x3f);
     let Some(distance) = window[from..].iter().position(is_last) else { return Glance::Careful };
     let end = 2 + from + distance;
+    // Introducer, final byte and this many parameters with something between them: it may hold more than are taken.
+    if end >= 2 + PARAMETERS_MAX {
+        return Glance::Careful;
+    }
     match bytes[end] {
-        b'b' | b'n' | b'p' if is_special(&bytes[..=end]) => Glance::Careful,
+        b'b' | b'e' | b'n' | b'p' | b'J' | b'K' if is_special(&bytes[..=end]) => Glance::Careful,
         0x40..=0x7e => Glance::Ordinary(end + 1),
         _ => Glance::Careful,
     }

@@ -147,6 +147,24 @@ fn a_checkpoint_of_an_unknown_format_is_refused_with_its_number() {
     assert_eq!(Screen::restore(&blob, limits()).unwrap_err(), RestoreError::Version(99));
 }
 
+/// A checkpoint in the format before shifts of character sets were kept: "one", "two" in red, and "three" in bold on
+/// the alternate screen, with line drawing in use.
+const BEFORE_SHIFTS: &str = "010a03020000000000000000d0010000000100000003020101010000000066a08d060103010000000101000000000003\
+    0100000001010000000000000300030000000000006f6e650300030100000101000074776f0008010001000101000002\
+    0000030100000001010000000000000a400a00000001010000000a000300000000000501010001010000746872656500\
+    020000000a400a0000";
+
+#[test]
+fn a_checkpoint_of_the_format_before_is_still_read() {
+    let digits = BEFORE_SHIFTS.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+    let blob: Vec<u8> = digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect();
+    let mut screen = Screen::restore(&blob, limits()).unwrap();
+    assert_eq!(screen.text(Wraps::Keep), "\n   three");
+    screen.feed(b"q\x0f\x1b[?1049l!");
+    assert_eq!(screen.text(Wraps::Keep), "one\ntwo!");
+    assert_ne!(screen.checkpoint(Depth::Full)[0], blob[0], "what is written is the new format");
+}
+
 #[test]
 fn a_small_blob_cannot_ask_for_much_memory() {
     let mut original = screen(Size::clamped(2, 1));

@@ -19,7 +19,7 @@ fn worked() -> Duration {
 }
 
 /// Other work on the machine can still slow one run down, by emptying caches, and not make a slow stream quick.
-fn quickest_of_three(stream: &[u8]) -> (Screen, Duration) {
+fn quickest_of_five(stream: &[u8]) -> (Screen, Duration) {
     let run = || {
         let mut screen = screen(Size::DEFAULT);
         let begin = worked();
@@ -30,13 +30,13 @@ fn quickest_of_three(stream: &[u8]) -> (Screen, Duration) {
     if first.1 < ALLOWED {
         return first;
     }
-    [run(), run()].into_iter().fold(first, |best, next| if next.1 < best.1 { next } else { best })
+    (0..4).map(|_| run()).fold(first, |best, next| if next.1 < best.1 { next } else { best })
 }
 
 #[test]
 fn c8_a_mebibyte_of_anything_is_quick_and_leaves_a_working_screen() {
     for (name, stream) in hostile::streams() {
-        let (mut screen, took) = quickest_of_three(&stream);
+        let (mut screen, took) = quickest_of_five(&stream);
         assert!(took < ALLOWED, "{name}: {took:?}");
         screen.take_facts();
         // CAN ends whatever is open, RIS whatever is set.

@@ -166,6 +166,9 @@ fn mode() -> impl Strategy<Value = Vec<u8>> {
         (0u8..7).prop_map(|style| format!("\x1b[{style} q")),
         Just("\x1b[!p".to_owned()),
         Just("\x1b[?5W".to_owned()),
+        Just("\x1b[?J".to_owned()),
+        Just("\x1b[?1K".to_owned()),
+        Just("\x1b[?6;7h".to_owned()),
         Just("\x1b[3g".to_owned()),
     ]
     .prop_map(String::into_bytes)
@@ -199,7 +202,12 @@ fn escape() -> impl Strategy<Value = Vec<u8>> {
         Just("\x1b>"),
         Just("\x1b(0"),
         Just("\x1b(B"),
+        Just("\x1b(A"),
         Just("\x1b)0"),
+        Just("\x1b*0"),
+        Just("\x1bN"),
+        Just("\x1bO"),
+        Just("\x1bn"),
         Just("\x0e"),
         Just("\x0f"),
         Just("\t"),

@@ -1,0 +1,63 @@
+//! Wide characters and clusters: at the last column, overwritten by half, erased by half, joined.
+
+use crate::case::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[
+    case("a wide character takes two columns", "日x", "日x", (1, 4)),
+    case("a wide character in the last two columns waits", "\x1b[9G日", "        日", (1, 10)).waits(),
+    case("a wide character does not fit in the last column", "\x1b[10G日", "|日", (2, 3)),
+    case("a wide character at the end of a full row", "0123456789日", "0123456789|日", (2, 3)),
+    case("the column left over is blank", "012345678日", "012345678|日", (2, 3)),
+    case("a wide character without wrapping", "\x1b[?7l012345678日\x1b[2;1H", "012345678", (2, 1)),
+    case("overwriting the first half", "日x\rab", "abx", (1, 3)),
+    case("overwriting only the first half", "日x\ra", "a x", (1, 2)),
+    case("overwriting only the second half", "日x\x1b[2Ga", " ax", (1, 3)),
+    case("a wide character over two halves", "日本\x1b[2G語", " 語", (1, 4)),
+    case("erasing right from the second half", "a日b\x1b[3G\x1b[K", "a", (1, 3)),
+    case("erasing left to the first half", "a日b\x1b[2G\x1b[1K", "   b", (1, 2)),
+    case("ech of the first half", "a日b\x1b[2G\x1b[X", "a  b", (1, 2)),
+    case("ech of the second half", "a日b\x1b[3G\x1b[X", "a  b", (1, 3)),
+    case("dch of the first half", "a日b\x1b[2G\x1b[P", "a b", (1, 2)),
+    case("dch of the second half", "a日b\x1b[3G\x1b[P", "a b", (1, 3)),
+    case("ich between halves", "a日b\x1b[3G\x1b[@", "a   b", (1, 3)),
+    case("ich pushes half over the edge", "01234567日\x1b[1G\x1b[@", " 01234567", (1, 1)),
+    case("insert mode with a wide character", "abc\x1b[1G\x1b[4h日", "日abc", (1, 3)),
+    case(
+        "insert mode makes room in the row a wide character wraps to",
+        "\r\nab\x1b[1;10H\x1b[4h日",
+        "|日ab",
+        (2, 3),
+    ),
+    case("a narrow character over half without wrapping", "\x1b[?7l01234567日ab", "01234567 b", (1, 10))
+        .waits(),
+    case("backspace goes one column", "日\x08x", " x", (1, 3)),
+    case("a wide character has looks in both columns", "\x1b[41m日", "日", (1, 3))
+        .looks(&[(1, 1, "bg=1"), (1, 2, "bg=1")]),
+    case("a mark joins", "e\u{301}x", "e\u{301}x", (1, 3)),
+    case("two marks join", "a\u{308}\u{301}x", "a\u{308}\u{301}x", (1, 3)),
+    case("a mark joins a wide character", "日\u{3099}x", "日\u{3099}x", (1, 4)),
+    case("a mark joins in the last column", "012345678e\u{301}", "012345678e\u{301}", (1, 10)).waits(),
+    case("a mark goes with its character", "ae\u{301}b\x1b[1G\x1b[P", "e\u{301}b", (1, 1)),
+    case("overwriting a joined character drops its marks", "e\u{301}\rx", "x", (1, 2)),
+    case("a flag is one cluster", "\u{1f1e9}\u{1f1ea}x", "\u{1f1e9}\u{1f1ea}x", (1, 4)),
+    case(
+        "a family is one cluster",
+        "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}x",
+        "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}x",
+        (1, 4),
+    ),
+    case("a skin colour joins", "\u{1f44d}\u{1f3fd}x", "\u{1f44d}\u{1f3fd}x", (1, 4)),
+    case("an emoji selector widens", "\u{2764}\u{fe0f}x", "\u{2764}\u{fe0f}x", (1, 4)),
+    case(
+        "without clusters a family is its members",
+        "\x1b[?2027l\u{1f468}\u{200d}\u{1f469}",
+        "\u{1f468}\u{200d}\u{1f469}",
+        (1, 5),
+    ),
+    case("hangul syllables are wide", "한x", "한x", (1, 4)),
+    case("halfwidth katakana is narrow", "ｶx", "ｶx", (1, 3)),
+    case("fullwidth latin is wide", "Ａx", "Ａx", (1, 4)),
+    case("box drawing is narrow", "─x", "─x", (1, 3)),
+    case("a zero width space takes no column", "a\u{200b}b", "ab", (1, 3)),
+    case("a two column screen holds a wide character", "日本", "日|本", (2, 2)).on(2, 3).waits(),
+];
