@@ -81,7 +81,7 @@ impl Records {
         let (reply, look) = oneshot::channel();
         self.post(Job::Audit(wish, reply)).await;
         let look = look.await.map_err(|_| ending())?.map_err(unreadable)?;
-        let page = tokio::task::spawn_blocking(move || {
+        let page = crate::threads::run(move || {
             let page = pages::page(look, &wish);
             // Whoever asked may be gone; the next one waits for the work, not for them.
             drop(permit);
@@ -102,7 +102,7 @@ impl Records {
         if let Err(TrySendError::Full(job)) = self.jobs.try_send(job) {
             let jobs = self.jobs.clone();
             // The thread ends only with the daemon.
-            let _was_taken = tokio::task::spawn_blocking(move || jobs.send(job)).await;
+            let _was_taken = crate::threads::run(move || jobs.send(job)).await;
         }
     }
 }
@@ -240,3 +240,6 @@ pub(crate) fn warn(warnings: &Warnings, text: String) {
         all.push(text);
     }
 }
+
+#[cfg(test)]
+mod tests;

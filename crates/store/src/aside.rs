@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -40,7 +41,9 @@ pub(crate) fn set_aside_orphan_log(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     move_file(&log, &with_suffix(&fresh_name(path)?, "-wal"))?;
-    remove(&with_suffix(path, "-shm"))
+    remove(&with_suffix(path, "-shm"))?;
+    drop_oldest(path)?;
+    atomic::sync_directory_of(path)
 }
 
 /// Keeps a copy of the log as it is, for SQLite is about to write over what it cannot read in it.
@@ -59,14 +62,25 @@ pub(crate) fn keep_log(path: &Path) -> Result<PathBuf, StoreError> {
 fn fresh_name(path: &Path) -> Result<PathBuf, StoreError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let newest = stamps(path).map_err(|source| StoreError::io(path, source))?.last().copied();
-    let stamp = newest.map_or(now, |newest| now.max(newest.saturating_add(1)));
-    Ok(with_suffix(path, &format!(".corrupt-{stamp}")))
+    let Some(next) = newest.map_or(Some(now), |newest| newest.checked_add(1)) else {
+        return Err(StoreError::refused(
+            path,
+            "the files set aside beside it have no later name; remove them",
+        ));
+    };
+    Ok(with_suffix(path, &format!(".corrupt-{}", now.max(next))))
 }
 
+/// What is moved is as private as what stays, however open somebody has left it.
 fn move_file(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let fail = |source| StoreError::io(from, source);
     match fs::rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        moved => moved.map_err(|source| StoreError::io(from, source)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        moved => moved.map_err(fail)?,
+    }
+    match to.symlink_metadata().map_err(fail)?.is_file() {
+        true => fs::set_permissions(to, Permissions::from_mode(0o600)).map_err(fail),
+        false => Ok(()),
     }
 }
 

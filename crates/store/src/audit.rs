@@ -1,14 +1,36 @@
-//! The audit log: who asked for what and what was decided. Owns the chain of hashes; refuses to change a row.
+//! The audit log: who asked for what and what was decided. Owns the rows and the hash of each; refuses to change a row.
+//!
+//! The rows form one chain: each carries a hash over the one before it. The chain is cut into segments, and the oldest of
+//! them go when all together are too much. A row of the chain itself says which went and what the hash of their last row
+//! was: whoever walks the chain knows from where on it is kept, and that nobody else has shortened it.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `segments` | when a segment ends, and which ones go |
+//! | `walk` | [`AuditCheck`]: whether the chain holds |
+//! | `reader` | [`AuditReader`]: a look from another thread |
 
 mod reader;
+mod segments;
+mod walk;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 
 pub use reader::AuditReader;
+pub use segments::AuditBound;
+pub use walk::AuditCheck;
+pub(crate) use walk::verify;
 
 /// What the first row names as the hash before it.
 const BEGINNING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Bytes of the longest text in a row. Rows say who, what and how much; what is longer is nobody's name, and a bound on
+/// rows bounds the disk only while each row is small.
+const MAX_TEXT: usize = 4096;
+
+/// Bytes of texts in the rows of one look: twice what an answer can carry.
+const MAX_ROWS: usize = 8 << 20; // 8 MiB
 
 /// One decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,36 +51,28 @@ pub struct AuditRow {
     pub hash: String,
 }
 
-/// What a look at the whole chain found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AuditCheck {
-    /// Every row fits. Noting `head` elsewhere makes a later rewrite of the whole log visible too.
-    Intact {
-        /// How many rows there are.
-        rows: u64,
-        /// The hash of the newest row.
-        head: String,
-    },
-    /// From `row` (counted from 1) on the log is not what was written.
-    Broken {
-        /// The first row that does not fit.
-        row: u64,
-        /// What is wrong with it.
-        reason: String,
-    },
-}
-
 /// Appends with the chain's next hash. The write lock comes first: two writers must not continue one head.
 ///
 /// Control characters are stored in escaped form, so that a shown row cannot forge another line.
-pub(crate) fn append(connection: &mut Connection, row: &AuditRow) -> rusqlite::Result<()> {
+pub(crate) fn append(connection: &mut Connection, row: &AuditRow, bound: AuditBound) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    append_in(&transaction, row)?;
+    append_in(&transaction, row, bound)?;
     transaction.commit()
 }
 
-/// The same inside a batch, which has the write lock already.
-pub(crate) fn append_in(transaction: &Transaction<'_>, row: &AuditRow) -> rusqlite::Result<()> {
+/// The same inside a batch, which has the write lock already. What ends a segment does so in the same transaction: there
+/// is no moment at which a row is in two segments or in none.
+pub(crate) fn append_in(
+    transaction: &Transaction<'_>,
+    row: &AuditRow,
+    bound: AuditBound,
+) -> rusqlite::Result<()> {
+    let id = insert(transaction, row)?;
+    segments::settle(transaction, id, row.at_ms, bound)
+}
+
+/// Adds one row to the chain and tells its number.
+fn insert(transaction: &Transaction<'_>, row: &AuditRow) -> rusqlite::Result<i64> {
     let before: Option<String> = transaction
         .prepare_cached("SELECT hash FROM audit ORDER BY id DESC LIMIT 1")?
         .query_row((), |found| found.get(0))
@@ -70,55 +84,35 @@ pub(crate) fn append_in(transaction: &Transaction<'_>, row: &AuditRow) -> rusqli
             "INSERT INTO audit (at_ms, caller, verb, target, decision, detail, hash)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
-        .execute(params![row.at_ms, row.caller, row.verb, row.target, row.decision, row.detail, hash])
-        .map(drop)
+        .insert(params![row.at_ms, row.caller, row.verb, row.target, row.decision, row.detail, hash])
 }
 
-/// The newest rows from a moment on, oldest first.
+/// The newest rows from a moment on, oldest first; no more of them than fit into memory with ease.
 pub(crate) fn rows(connection: &Connection, since: i64, limit: usize) -> rusqlite::Result<Vec<AuditRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, at_ms, caller, verb, target, decision, detail, hash FROM audit
          WHERE at_ms >= ?1 ORDER BY id DESC LIMIT ?2",
     )?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let found = statement.query_map(params![since, limit], |row| read(row).map(|(_, row)| row))?;
-    let mut newest = found.collect::<rusqlite::Result<Vec<AuditRow>>>()?;
+    let mut found = statement.query(params![since, limit])?;
+    let (mut newest, mut room) = (Vec::new(), MAX_ROWS);
+    while let Some(row) = found.next()? {
+        let (_, row) = read(row)?;
+        match room.checked_sub(length(&row)) {
+            Some(left) => room = left,
+            None => break,
+        }
+        newest.push(row);
+    }
     newest.reverse();
     Ok(newest)
 }
 
-/// Walks the chain from its beginning.
-pub(crate) fn verify(connection: &Connection) -> rusqlite::Result<AuditCheck> {
-    let broken = |row, reason: &str| Ok(AuditCheck::Broken { row, reason: reason.to_owned() });
-    let mut statement = connection.prepare_cached(
-        "SELECT id, at_ms, caller, verb, target, decision, detail, hash FROM audit ORDER BY id",
-    )?;
-    let mut found = statement.query(())?;
-    let (mut count, mut head) = (0_u64, BEGINNING.to_owned());
-    while let Some(row) = found.next()? {
-        let Ok((id, row)) = read(row) else {
-            return broken(count + 1, "the row cannot be read");
-        };
-        if u64::try_from(id) != Ok(count + 1) {
-            return broken(count + 1, "the row is missing");
-        }
-        if row.hash != chain(&head, &row) {
-            return broken(count + 1, "the row does not follow from the one before it");
-        }
-        (count, head) = (count + 1, row.hash);
-    }
-    match highest_id(connection)? == count {
-        true => Ok(AuditCheck::Intact { rows: count, head }),
-        false => broken(count + 1, "the row is missing at the end"),
-    }
-}
-
-/// The highest id ever given out, which outlives the row that had it.
-fn highest_id(connection: &Connection) -> rusqlite::Result<u64> {
-    let found: Option<i64> = connection
-        .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'audit'", (), |row| row.get(0))
-        .optional()?;
-    Ok(found.and_then(|id| u64::try_from(id).ok()).unwrap_or(0))
+/// Bytes of a row's texts.
+fn length(row: &AuditRow) -> usize {
+    let target = row.target.as_deref().unwrap_or_default();
+    let texts = [row.caller.as_str(), &row.verb, target, &row.decision, &row.detail, &row.hash];
+    texts.iter().map(|text| text.len()).sum()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<(i64, AuditRow)> {
@@ -145,7 +139,8 @@ fn chain(before: &str, row: &AuditRow) -> String {
         hash.update((field.len() as u64).to_le_bytes());
         hash.update(field);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    hash.finalize().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn escaped(row: &AuditRow) -> AuditRow {
@@ -160,10 +155,12 @@ fn escaped(row: &AuditRow) -> AuditRow {
     }
 }
 
-/// Control characters, and the ones that reorder text or break lines without being control characters.
+/// Control characters, and the ones that reorder text or break lines without being control characters. What is too long
+/// is cut, and says so.
 fn escape(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    for character in text.chars() {
+    let kept = text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or_default();
+    let mut clean = String::with_capacity(kept.len());
+    for character in kept.chars() {
         match character {
             '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
                 clean.extend(character.escape_unicode());
@@ -171,6 +168,9 @@ fn escape(text: &str) -> String {
             _ if character.is_control() => clean.extend(character.escape_unicode()),
             _ => clean.push(character),
         }
+    }
+    if kept.len() < text.len() {
+        clean.push_str(&format!(" … ({} bytes in all)", text.len()));
     }
     clean
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::audit::{self, AuditCheck, AuditReader, AuditRow};
-use crate::records::{self, Change, Contents, EventRow};
+use crate::audit::{self, AuditBound, AuditCheck, AuditReader, AuditRow};
+use crate::records::{self, Change, Contents};
 use crate::{StoreError, aside, atomic, log, schema};
 
 /// How long a call waits for another program (a backup, someone's SQL shell) before it reports `Locked`.
@@ -43,13 +43,10 @@ impl Promise {
             | Change::RemoveDocument { .. } => true,
             Change::PutProcess { .. }
             | Change::RemoveProcess { .. }
-            | Change::PutRun { .. }
-            | Change::RemoveRuns { .. }
             | Change::PutTurn { .. }
             | Change::RemoveTurn { .. }
             | Change::Audit(_)
-            | Change::Setting { .. }
-            | Change::Event { .. } => false,
+            | Change::Setting { .. } => false,
         };
         if batch.iter().any(is_entrusted) { Self::PowerCut } else { Self::ProcessDeath }
     }
@@ -72,6 +69,8 @@ pub struct Store {
     damaged_log: Option<PathBuf>,
     /// What the connection is set to.
     promise: Promise,
+    /// How much of the audit log is kept.
+    bound: AuditBound,
 }
 
 impl Store {
@@ -82,7 +81,7 @@ impl Store {
     /// [`Store::recovered`] then tells.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let path = resolve_directory(path)?;
-        let log = damaged_log(&path);
+        let log = damaged_log(&path)?;
         match open_checked(&path) {
             Err(StoreError::Corrupt { .. }) => {
                 let kept = aside::set_aside(&path)?;
@@ -94,7 +93,8 @@ impl Store {
     }
 
     fn over(connection: Connection, path: PathBuf) -> Store {
-        Store { connection, path, recovered: None, damaged_log: None, promise: Promise::ProcessDeath }
+        let (promise, bound) = (Promise::ProcessDeath, AuditBound::ON_DISK);
+        Store { connection, path, recovered: None, damaged_log: None, promise, bound }
     }
 
     /// A store that lives and dies with the process: for `--ephemeral` and tests.
@@ -102,9 +102,14 @@ impl Store {
         let path = PathBuf::from(":memory:");
         let fail = |error| StoreError::sqlite(&path, error);
         let mut connection = Connection::open_in_memory().map_err(fail)?;
-        connection.pragma_update(None, "foreign_keys", true).map_err(fail)?;
         schema::migrate(&mut connection).map_err(fail)?;
-        Ok(Store::over(connection, path))
+        Ok(Store::over(connection, path).bounding_audit(AuditBound::IN_MEMORY))
+    }
+
+    /// The same store, which keeps so much of the audit log from now on.
+    #[must_use]
+    pub fn bounding_audit(self, bound: AuditBound) -> Store {
+        Store { bound, ..self }
     }
 
     /// Where the previous file was moved to when it turned out to be corrupt. The user has to be told.
@@ -130,32 +135,29 @@ impl Store {
             self.connection.pragma_update(None, "synchronous", promise.pragma()).map_err(fail)?;
             self.promise = promise;
         }
-        records::apply(&mut self.connection, batch).map_err(fail)
+        records::apply(&mut self.connection, batch, self.bound).map_err(fail)
     }
 
-    /// Everything but the logs, as one consistent view.
+    /// Everything but the audit log, as one consistent view.
     pub fn load(&self) -> Result<Contents, StoreError> {
         records::load(&self.connection, &self.path, schema::KNOWN)
     }
 
-    /// Events with a greater id than `after`, oldest first.
-    pub fn events(&self, after: i64, limit: usize) -> Result<Vec<EventRow>, StoreError> {
-        records::events(&self.connection, after, limit).map_err(|error| StoreError::sqlite(&self.path, error))
-    }
-
-    /// Appends to the audit log; the row's `hash` is ignored and computed here. Durable when it returns.
+    /// Appends to the audit log; the row's `hash` is ignored and computed here. Durable when it returns. When that is too
+    /// much, the oldest rows go, and a row says so.
     pub fn audit(&mut self, row: &AuditRow) -> Result<(), StoreError> {
-        audit::append(&mut self.connection, row).map_err(|error| StoreError::sqlite(&self.path, error))
+        let appended = audit::append(&mut self.connection, row, self.bound);
+        appended.map_err(|error| StoreError::sqlite(&self.path, error))
     }
 
-    /// The newest audit rows not older than `since` (milliseconds since 1970), oldest first.
+    /// The newest audit rows not older than `since` (milliseconds since 1970), oldest first; 8 MiB of them at most.
     pub fn audit_rows(&self, since: i64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
         audit::rows(&self.connection, since, limit).map_err(|error| StoreError::sqlite(&self.path, error))
     }
 
-    /// Recomputes the chain of the whole audit log.
+    /// Recomputes the chain of the audit log as far as it is kept.
     pub fn verify_audit(&self) -> Result<AuditCheck, StoreError> {
-        audit::verify(&self.connection).map_err(|error| StoreError::sqlite(&self.path, error))
+        audit::verify(&self.connection, drop).map_err(|error| StoreError::sqlite(&self.path, error))
     }
 
     /// A way to look at the audit log from another thread. There is none to a store that lives in memory.
@@ -185,16 +187,16 @@ fn resolve_directory(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(directory.join(name))
 }
 
-/// A copy of the log, if there are commits in it that SQLite will not find. A log that cannot be read or copied is met
-/// again by whoever opens the database.
-fn damaged_log(path: &Path) -> Option<PathBuf> {
+/// A copy of the log, if there are commits in it that SQLite will not find. A log that cannot be read is met again by
+/// whoever opens the database; one of which no copy can be made is not opened, for opening it writes over it.
+fn damaged_log(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let log = aside::with_suffix(path, "-wal");
     let is_plain = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
     if !is_plain(path) || !is_plain(&log) {
-        return None;
+        return Ok(None);
     }
-    let is_damaged = log::has_unreadable_commits(&fs::read(log).ok()?);
-    is_damaged.then(|| aside::keep_log(path).ok()).flatten()
+    let is_damaged = fs::read(log).is_ok_and(|bytes| log::has_unreadable_commits(&bytes));
+    is_damaged.then(|| aside::keep_log(path)).transpose()
 }
 
 /// Nothing is written to an existing file before it has been checked, and a file that fails keeps its log:
@@ -226,7 +228,6 @@ fn open_checked(path: &Path) -> Result<Connection, StoreError> {
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", Promise::ProcessDeath.pragma())?;
-    connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT_BYTES, |_| Ok(()))
 }

@@ -8,8 +8,8 @@
 //! |---|---|
 //! | `database` | [`Store`]: opening, checking, one transaction per call |
 //! | `schema` | tables, migrations by `user_version`, what a healthy file looks like |
-//! | `records` | [`Change`] and [`Contents`]: processes, runs, mail, turns, settings, events |
-//! | `audit` | [`AuditRow`] and the chain of hashes over them |
+//! | `records` | [`Change`] and [`Contents`]: processes, mail, turns, settings, small documents |
+//! | `audit` | [`AuditRow`], the chain of hashes over them, and how much of it is kept |
 //! | `aside` | where a corrupt file goes |
 //! | `log` | what the database's write-ahead log says of itself |
 //! | `atomic` | [`write_file_atomically`] |
@@ -18,7 +18,7 @@
 //!
 //! What durable means here: a change that was acknowledged survives any death of the process, kill -9 included.
 //! Messages, timers, grants, trust and questions survive a power cut too: their commit returns when the disk has it.
-//! Of processes, runs, turns and the logs a power cut can undo the newest changes, as a whole and in order: their
+//! Of processes, turns and the audit log a power cut can undo the newest changes, as a whole and in order: their
 //! part of the write-ahead log is synced with the next such commit or checkpoint (docs/design/0010). Nothing is ever
 //! torn, and no file is left unreadable.
 
@@ -36,9 +36,9 @@ mod pads;
 mod private_dir;
 
 pub use atomic::write_file_atomically;
-pub use audit::{AuditCheck, AuditReader, AuditRow};
+pub use audit::{AuditBound, AuditCheck, AuditReader, AuditRow};
 pub use database::Store;
 pub use error::StoreError;
 pub use pads::{BadPadName, PAD_LIMIT, Pad, PadChange, PadError, PadName, Pads, Revision};
 pub use private_dir::{PrivateDirError, ensure_private_dir};
-pub use records::{Change, Contents, EVENT_LIMIT, EventRow};
+pub use records::{Change, Contents};

@@ -1,44 +1,27 @@
-//! What the engine records: processes, runs, mail, turns, settings and events. Owns their SQL; refuses to look into
+//! What the engine records: processes, mail, turns, settings and small documents. Owns their SQL; refuses to look into
 //! documents.
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 
-use crate::{AuditRow, StoreError, audit, schema};
-
-/// How many events are kept; older ones are dropped with the batch that exceeds it.
-pub const EVENT_LIMIT: i64 = 100_000;
+use crate::{AuditBound, AuditRow, StoreError, audit, schema};
 
 /// One thing to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Creates or replaces the document of a process; its runs stay.
+    /// Creates or replaces the document of a process; its turns stay.
     PutProcess {
         /// The process.
         id: String,
         /// What is kept of it.
         document: String,
     },
-    /// Forgets a process with its runs and turns; unknown ones are no error.
+    /// Forgets a process with its turns; unknown ones are no error.
     RemoveProcess {
         /// The process.
         id: String,
-    },
-    /// Creates or replaces the document of a run. Its process must be stored when the batch ends.
-    PutRun {
-        /// The process.
-        process: String,
-        /// The number of the run within the process.
-        run: u32,
-        /// What is kept of it.
-        document: String,
-    },
-    /// Forgets all runs of a process and keeps the process.
-    RemoveRuns {
-        /// The process.
-        process: String,
     },
     /// Creates or replaces the document of a message.
     PutMail {
@@ -93,26 +76,13 @@ pub enum Change {
         /// Its value.
         value: String,
     },
-    /// Appends to the event log.
-    Event {
-        /// When it happened, in milliseconds since 1970.
-        at_ms: i64,
-        /// What happened.
-        kind: String,
-        /// To whom.
-        process: Option<String>,
-        /// The details.
-        document: String,
-    },
 }
 
-/// Everything stored but the logs, each list in the order of its key.
+/// Everything stored but the audit log, each list in the order of its key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
     /// Id and document.
     pub processes: Vec<(String, String)>,
-    /// Process, number of the run, document.
-    pub runs: Vec<(String, u32, String)>,
     /// Key and value.
     pub settings: Vec<(String, String)>,
     /// Number and document.
@@ -123,29 +93,15 @@ pub struct Contents {
     pub documents: Vec<(String, String, String)>,
 }
 
-/// One entry of the event log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventRow {
-    /// Grows with every event.
-    pub id: i64,
-    /// When it happened, in milliseconds since 1970.
-    pub at_ms: i64,
-    /// What happened.
-    pub kind: String,
-    /// To whom.
-    pub process: Option<String>,
-    /// The details.
-    pub document: String,
-}
-
 /// All of `batch` in one transaction. The lock is taken at the start, so a busy file fails before any work.
-pub(crate) fn apply(connection: &mut Connection, batch: &[Change]) -> rusqlite::Result<()> {
+pub(crate) fn apply(
+    connection: &mut Connection,
+    batch: &[Change],
+    bound: AuditBound,
+) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for change in batch {
-        write(&transaction, change)?;
-    }
-    if batch.iter().any(|change| matches!(change, Change::Event { .. })) {
-        prune_events(&transaction)?;
+        write(&transaction, change, bound)?;
     }
     transaction.commit()
 }
@@ -161,12 +117,6 @@ pub(crate) fn load(connection: &Connection, path: &Path, version: i64) -> Result
     {
         sealed(found == seal(&["process", &id, &document]), "a process")?;
         contents.processes.push((id, document));
-    }
-    for (process, run, document, found) in
-        rows(&view, "SELECT process, run, document, seal FROM runs", triple).map_err(fail)?
-    {
-        sealed(found == seal(&["run", &process, &run.to_string(), &document]), "a run")?;
-        contents.runs.push((process, run, document));
     }
     for (key, value, found) in rows(&view, "SELECT key, value, seal FROM settings", pair).map_err(fail)? {
         sealed(found == seal(&["setting", &key, &value]), "a setting")?;
@@ -213,33 +163,13 @@ fn check_seal(path: &Path, fits: bool, what: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Events after an id, oldest first.
-pub(crate) fn events(connection: &Connection, after: i64, limit: usize) -> rusqlite::Result<Vec<EventRow>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, at_ms, kind, process, document FROM events WHERE id > ?1 ORDER BY id LIMIT ?2",
-    )?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let found = statement.query_map(params![after, limit], |row| {
-        Ok(EventRow {
-            id: row.get(0)?,
-            at_ms: row.get(1)?,
-            kind: row.get(2)?,
-            process: row.get(3)?,
-            document: row.get(4)?,
-        })
-    })?;
-    found.collect()
-}
-
-fn write(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> {
+fn write(transaction: &Transaction<'_>, change: &Change, bound: AuditBound) -> rusqlite::Result<()> {
     match change {
         Change::PutProcess { id, document } => put_process(transaction, id, document),
         Change::RemoveProcess { id } => {
             remove(transaction, "DELETE FROM turns WHERE process = ?1", id)?;
             remove(transaction, "DELETE FROM processes WHERE id = ?1", id)
         }
-        Change::PutRun { process, run, document } => put_run(transaction, process, *run, document),
-        Change::RemoveRuns { process } => remove(transaction, "DELETE FROM runs WHERE process = ?1", process),
         Change::PutMail { id, document } => put_mail(transaction, *id, document),
         Change::RemoveMail { id } => {
             transaction.prepare_cached("DELETE FROM mail WHERE id = ?1")?.execute([*id]).map(drop)
@@ -254,16 +184,11 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()>
             .prepare_cached("DELETE FROM documents WHERE kind = ?1 AND id = ?2")?
             .execute(params![kind, id])
             .map(drop),
-        Change::Audit(row) => audit::append_in(transaction, row),
+        Change::Audit(row) => audit::append_in(transaction, row, bound),
         Change::Setting { key, value } => put_setting(transaction, key, value),
-        Change::Event { at_ms, kind, process, document } => transaction
-            .prepare_cached("INSERT INTO events (at_ms, kind, process, document) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![at_ms, kind, process, document])
-            .map(drop),
     }
 }
 
-/// An upsert, never `REPLACE`: that deletes first, and the runs would go with the old row.
 fn put_process(transaction: &Transaction<'_>, id: &str, document: &str) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
@@ -271,16 +196,6 @@ fn put_process(transaction: &Transaction<'_>, id: &str, document: &str) -> rusql
              ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
         )?
         .execute(params![id, document, seal(&["process", id, document])])
-        .map(drop)
-}
-
-fn put_run(transaction: &Transaction<'_>, process: &str, run: u32, document: &str) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO runs (process, run, document, seal) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
-        )?
-        .execute(params![process, run, document, seal(&["run", process, &run.to_string(), document])])
         .map(drop)
 }
 
@@ -328,18 +243,6 @@ fn remove(transaction: &Transaction<'_>, sql: &str, key: &str) -> rusqlite::Resu
     transaction.prepare_cached(sql)?.execute([key]).map(drop)
 }
 
-/// Ids have no holes above the oldest kept event, so the newest id tells which ones are too many.
-fn prune_events(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let newest: Option<i64> = transaction
-        .prepare_cached("SELECT id FROM events ORDER BY id DESC LIMIT 1")?
-        .query_row((), |row| row.get(0))
-        .optional()?;
-    transaction
-        .prepare_cached("DELETE FROM events WHERE id <= ?1")?
-        .execute([newest.unwrap_or(0) - EVENT_LIMIT])
-        .map(drop)
-}
-
 fn rows<T>(
     connection: &Connection,
     sql: &str,
@@ -363,10 +266,6 @@ fn turn(row: &Row<'_>) -> rusqlite::Result<(String, i64, String, Vec<u8>)> {
 }
 
 fn kinded(row: &Row<'_>) -> rusqlite::Result<(String, String, String, Vec<u8>)> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-}
-
-fn triple(row: &Row<'_>) -> rusqlite::Result<(String, u32, String, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 

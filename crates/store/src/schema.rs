@@ -16,7 +16,7 @@ const APPLICATION_ID: i64 = 0x5144_7374;
 /// exist, and `check` compares their tables with what the steps produce. New needs get a new step.
 ///
 /// No table has an index beside its own tree: what the quick check does not compare cannot disagree.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     // 1: what the engine records. `seal` makes a changed byte inside a record visible.
     "CREATE TABLE processes (
         id TEXT PRIMARY KEY,
@@ -79,6 +79,20 @@ const STEPS: [&str; 4] = [
         seal BLOB NOT NULL,
         PRIMARY KEY (kind, id)
     ) STRICT, WITHOUT ROWID;",
+    // 5: the audit log has an end: its oldest segments go, and only those. What a run was is in its process's record, and
+    // events are told and not kept: nobody ever wrote the two tables that were meant for them.
+    "DROP TABLE runs;
+    DROP TABLE events;
+    CREATE TABLE audit_segments (
+        last INTEGER PRIMARY KEY,
+        hash TEXT NOT NULL,
+        bytes INTEGER NOT NULL,
+        is_kept INTEGER NOT NULL
+    ) STRICT;
+    DROP TRIGGER audit_keeps_rows;
+    CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
+        WHEN NOT EXISTS (SELECT 1 FROM audit_segments WHERE last >= OLD.id AND is_kept = 0)
+        BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;",
 ];
 
 /// The first schema that has mail and turns.

@@ -52,8 +52,15 @@ fn tell(page: &AuditPage, out: &mut Output) -> Result<(), CliError> {
         false => out.table(&table(&page.rows))?,
     }
     match &page.verified {
-        Some(AuditVerdict::Intact { rows, head }) => {
+        Some(AuditVerdict::Intact { first: 1, rows, head }) => {
             out.line(&format!("intact: {rows} rows, the newest is {}", Printable(head)))
+        }
+        Some(AuditVerdict::Intact { first, rows, head }) => {
+            let older = first.saturating_sub(1);
+            let newest = Printable(head);
+            out.line(&format!(
+                "intact: {rows} rows, the newest is {newest}; the {older} before are no longer kept"
+            ))
         }
         Some(AuditVerdict::Broken { row, reason }) => {
             out.line(&format!("broken from row {row} on: {}", Printable(reason)))
@@ -103,6 +110,18 @@ TIME                  CALLER        VERB  TARGET      DECISION     DETAIL
 broken from row 2 on: its hash\\u{7}
 ";
         assert_eq!(memory.text(), expected);
+    }
+
+    #[test]
+    fn a_log_whose_oldest_rows_went_says_from_where_on_it_is_kept() {
+        let told = |first: u64| {
+            let verified = Some(AuditVerdict::Intact { first, rows: 7, head: "aa".into() });
+            let memory = Memory::default();
+            tell(&AuditPage { rows: Vec::new(), verified }, &mut memory.output()).unwrap();
+            memory.text().lines().last().unwrap_or_default().to_owned()
+        };
+        assert_eq!(told(1), "intact: 7 rows, the newest is aa");
+        assert_eq!(told(41), "intact: 7 rows, the newest is aa; the 40 before are no longer kept");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use super::flood::Flood;
 use super::{Warnings, warn};
 use crate::clock;
+use crate::failpoint::{self, Failpoint};
 
 /// How often a failed write is tried again while nothing new comes.
 const RETRY: Duration = Duration::from_secs(2);
@@ -130,8 +131,10 @@ impl Keeper {
         }
         let loss = (self.given_up.0 > 0).then(|| loss(self.given_up.0));
         self.kept.extend(loss.clone());
+        failpoint::pass(Failpoint::BeforeCommit);
         match self.store.apply(&self.kept) {
             Ok(()) => {
+                failpoint::pass(Failpoint::AfterCommit);
                 self.kept = Vec::new();
                 self.given_up.0 = 0;
                 self.unwarn(UNWRITTEN);
@@ -183,7 +186,6 @@ fn loss(count: u64) -> Change {
 #[derive(PartialEq, Eq, Hash)]
 enum About {
     Process(String),
-    Run(String, u32),
     Mail(i64),
     Turn(String, i64),
     Document(&'static str, String),
@@ -193,7 +195,6 @@ enum About {
 fn about(change: &Change) -> Option<About> {
     Some(match change {
         Change::PutProcess { id, .. } | Change::RemoveProcess { id } => About::Process(id.clone()),
-        Change::PutRun { process, run, .. } => About::Run(process.clone(), *run),
         Change::PutMail { id, .. } | Change::RemoveMail { id } => About::Mail(*id),
         Change::PutTurn { process, turn, .. } | Change::RemoveTurn { process, turn } => {
             About::Turn(process.clone(), *turn)
@@ -202,7 +203,7 @@ fn about(change: &Change) -> Option<About> {
             About::Document(kind, id.clone())
         }
         Change::Setting { key, .. } => About::Setting(key.clone()),
-        Change::RemoveRuns { .. } | Change::Audit(_) | Change::Event { .. } => return None,
+        Change::Audit(_) => return None,
     })
 }
 
@@ -221,11 +222,10 @@ fn newest(changes: &mut Vec<Change>) {
     *changes = kept;
 }
 
-/// Gives up the oldest: rows of logs first, because the next daemon starts from states.
+/// Gives up the oldest: rows of the audit log first, because the next daemon starts from states.
 fn give_up(changes: &mut Vec<Change>, mut excess: usize) {
     changes.retain(|change| {
-        let is_row = matches!(change, Change::Audit(_) | Change::Event { .. });
-        let goes = is_row && excess > 0;
+        let goes = matches!(change, Change::Audit(_)) && excess > 0;
         excess -= usize::from(goes);
         !goes
     });

@@ -66,7 +66,7 @@ fn entry(row: AuditRow) -> AuditEntry {
 
 fn verdict(check: AuditCheck) -> AuditVerdict {
     match check {
-        AuditCheck::Intact { rows, head } => AuditVerdict::Intact { rows, head },
+        AuditCheck::Intact { first, rows, head } => AuditVerdict::Intact { first, rows, head },
         AuditCheck::Broken { row, reason } => AuditVerdict::Broken { row, reason },
     }
 }

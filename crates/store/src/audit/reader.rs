@@ -32,7 +32,7 @@ impl AuditReader {
         Ok(Self { connection, path: path.to_owned() })
     }
 
-    /// The newest rows not older than `since` (milliseconds since 1970), oldest first.
+    /// The newest rows not older than `since` (milliseconds since 1970), oldest first; 8 MiB of them at most.
     pub fn rows(&self, since: i64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
         rows(&self.connection, since, limit).map_err(|error| StoreError::sqlite(&self.path, error))
     }
@@ -42,7 +42,7 @@ impl AuditReader {
         let fail = |error| StoreError::sqlite(&self.path, error);
         // One view: a row that is added while the chain is walked is not one that is missing at its end.
         let view = self.connection.unchecked_transaction().map_err(fail)?;
-        verify(&view).map_err(fail)
+        verify(&view, drop).map_err(fail)
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(super::rows(&view, 0, 100).unwrap().len(), 10);
         store.audit(&row(10)).unwrap();
         // The row that came in between is not one that is missing at the end.
-        assert!(matches!(super::verify(&view), Ok(AuditCheck::Intact { rows: 10, .. })));
+        assert!(matches!(super::verify(&view, drop), Ok(AuditCheck::Intact { rows: 10, .. })));
         drop(view);
         assert!(matches!(reader.verify(), Ok(AuditCheck::Intact { rows: 11, .. })));
         assert_eq!(reader.rows(9, 100).unwrap().len(), 2);

@@ -46,7 +46,7 @@ fn f11_the_newest_rows_come_back_in_order_from_a_moment_on() {
     assert_eq!(rows.iter().map(|row| row.at_ms).collect::<Vec<_>>(), [8, 9, 10]);
     assert_eq!(rows[0].target.as_deref(), Some("p_8"));
     assert_eq!(store.audit_rows(9, 5).unwrap().len(), 2);
-    let AuditCheck::Intact { rows: 10, head } = store.verify_audit().unwrap() else {
+    let AuditCheck::Intact { first: 1, rows: 10, head } = store.verify_audit().unwrap() else {
         panic!("the chain is whole");
     };
     assert_eq!(store.audit_rows(10, 1).unwrap()[0].hash, head);
@@ -112,4 +112,28 @@ fn f11_control_characters_cannot_forge_another_line() {
     let stored = &store.audit_rows(0, 1).unwrap()[0].detail;
     assert_eq!(stored, "no\\u{a}2030 user kill allowed\\u{1b}[2A\\u{9b}\\u{202e}");
     assert!(matches!(store.verify_audit(), Ok(AuditCheck::Intact { rows: 1, .. })));
+}
+
+#[test]
+fn f11_a_long_text_is_cut_where_a_character_ends_and_says_how_long_it_was() {
+    let mut store = Store::in_memory().unwrap();
+    store
+        .audit(&AuditRow { detail: format!("{}é{}", "x".repeat(4095), "y".repeat(9000)), ..row(1) })
+        .unwrap();
+    let stored = &store.audit_rows(0, 1).unwrap()[0].detail;
+    assert_eq!(*stored, format!("{} … (13097 bytes in all)", "x".repeat(4095)));
+    assert!(matches!(store.verify_audit(), Ok(AuditCheck::Intact { rows: 1, .. })));
+}
+
+#[test]
+fn f11_a_look_holds_the_newest_rows_and_never_the_whole_log() {
+    let mut store =
+        Store::in_memory().unwrap().bounding_audit(AuditBound { segment_rows: 4096, bytes: u64::MAX });
+    let long = |number| AuditRow { target: Some("t".repeat(4000)), detail: "d".repeat(4000), ..row(number) };
+    let batch: Vec<_> = (1..=1200).map(|number| crate::Change::Audit(long(number))).collect();
+    store.apply(&batch).unwrap();
+    let rows = store.audit_rows(0, usize::MAX).unwrap();
+    assert_eq!(rows.last().map(|row| row.at_ms), Some(1200));
+    assert!((1000..1100).contains(&rows.len()), "{}", rows.len());
+    assert!(matches!(store.verify_audit(), Ok(AuditCheck::Intact { rows: 1200, .. })));
 }

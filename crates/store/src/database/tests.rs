@@ -17,14 +17,13 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// A state file with every kind of record, one of them larger than a page.
 fn sample(path: &Path) -> (Contents, Vec<AuditRow>) {
-    let mut store = Store::open(path).unwrap();
+    let bound = AuditBound { segment_rows: 4, ..AuditBound::ON_DISK };
+    let mut store = Store::open(path).unwrap().bounding_audit(bound);
     let mut batch = Vec::new();
     for number in 0..30_usize {
         let id = format!("p_{number:08}");
         batch.push(process(&id, &format!("{{\"n\":{number},\"pad\":\"{}\"}}", "é".repeat(number * 10))));
-        batch.push(Change::PutRun { process: id.clone(), run: 1, document: "{\"exit\":0}".into() });
-        let (kind, document) = ("spawned".into(), "{}".into());
-        batch.push(Change::Event { at_ms: 5, kind, process: Some(id.clone()), document });
+        batch.push(Change::PutDocument { kind: "timer", id: id.clone(), document: "{\"at\":0}".into() });
         let document = format!("{{\"turn\":{number}}}");
         batch.push(Change::PutTurn { process: id, turn: 1, document: document.clone() });
         batch.push(Change::PutMail { id: 1 + i64::try_from(number).unwrap(), document });
@@ -65,9 +64,7 @@ fn a_file_of_schema_1_is_migrated_with_everything_in_it() {
     assert_eq!(store.recovered(), None);
     let contents = store.load().unwrap();
     assert_eq!(contents.processes[1], ("p_bbbbbbbb".into(), "{\"v\":1,\"name\":\"täst\"}".into()));
-    assert_eq!(contents.runs.len(), 2);
     assert_eq!(contents.settings, [("revision".into(), "41".into())]);
-    assert_eq!(store.events(0, 10).unwrap().len(), 1);
     store.audit(&AuditRow::default()).unwrap();
     drop(store);
     let version: i64 =
@@ -94,6 +91,51 @@ fn a_file_of_schema_2_is_migrated_with_everything_in_it() {
     drop(store);
     let contents = Store::open(&path).unwrap().load().unwrap();
     assert_eq!((contents.mail.len(), contents.turns.len()), (1, 1));
+}
+
+/// A file of schema 4, by hand. The two tables that nobody wrote are filled here only.
+fn schema_4(path: &Path) {
+    let old = Connection::open(path).unwrap();
+    for step in [
+        include_str!("../../tests/fixtures/schema_1.sql"),
+        include_str!("../../tests/fixtures/schema_2.sql"),
+        include_str!("../../tests/fixtures/schema_3.sql"),
+        include_str!("../../tests/fixtures/schema_4.sql"),
+    ] {
+        old.execute_batch(step).unwrap();
+    }
+}
+
+fn tables(path: &Path) -> Vec<String> {
+    let opened = Connection::open(path).unwrap();
+    let mut statement = opened.prepare("SELECT name FROM sqlite_schema ORDER BY name").unwrap();
+    let names = statement.query_map((), |row| row.get(0)).unwrap();
+    names.collect::<rusqlite::Result<_>>().unwrap()
+}
+
+#[test]
+fn a_file_of_schema_4_loses_the_two_tables_that_nobody_wrote_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let [path, fresh] = ["state.db", "fresh.db"].map(|name| directory.path().join(name));
+    schema_4(&path);
+    let before = tables(&path);
+    assert!(before.contains(&"runs".to_owned()) && before.contains(&"events".to_owned()));
+
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!((store.recovered(), store.damaged_log()), (None, None));
+    let contents = store.load().unwrap();
+    assert_eq!((contents.processes.len(), contents.settings.len()), (2, 1));
+    assert_eq!(contents.mail, [(7, "{\"v\":1}".into())]);
+    assert_eq!(contents.turns, [("p_aaaaaaaa".into(), 1, "{\"v\":1}".into())]);
+    assert_eq!(contents.documents, [("grant".into(), "3".into(), "{\"v\":1}".into())]);
+    assert!(matches!(store.verify_audit(), Ok(AuditCheck::Intact { first: 1, rows: 3, .. })));
+    store.audit(&AuditRow::default()).unwrap();
+    assert!(matches!(store.verify_audit(), Ok(AuditCheck::Intact { first: 1, rows: 4, .. })));
+    drop(store);
+    drop(Store::open(&fresh).unwrap());
+    let after = tables(&path);
+    assert!(!after.contains(&"runs".to_owned()) && !after.contains(&"events".to_owned()), "{after:?}");
+    assert_eq!(after, tables(&fresh));
 }
 
 #[test]
@@ -255,7 +297,6 @@ fn open_damaged(bytes: &[u8], truth: &(Contents, Vec<AuditRow>), what: &str) -> 
                     assert!(store.load().unwrap() == truth.0, "{what}");
                     let is_intact = matches!(store.verify_audit(), Ok(AuditCheck::Intact { .. }));
                     assert!(!is_intact || store.audit_rows(0, 100).unwrap() == truth.1, "{what}");
-                    drop(store.events(0, usize::MAX));
                     "as it was"
                 }
             };
@@ -356,6 +397,48 @@ fn f1_no_damaged_byte_of_the_log_panics_or_hides_that_changes_are_missing() {
     }
     println!("{} bytes, {frames} frames: {verdicts:?}", log.len());
     assert!(verdicts["told"] > 300, "{verdicts:?}");
+}
+
+#[test]
+fn f1_a_damaged_log_of_which_no_copy_can_be_kept_is_not_written_over() {
+    let (database, mut log, states) = unclosed_sample();
+    let middle = log.len() / 2;
+    log[middle] ^= 0xff;
+    let directory = quick_directory();
+    let path = directory.path().join("state.db");
+    fs::write(&path, &database).unwrap();
+    fs::write(with_log(&path), &log).unwrap();
+    // After this one there is no later name.
+    let last = directory.path().join(format!("state.db.corrupt-{}-wal", u64::MAX));
+    fs::write(&last, "kept before").unwrap();
+    for _ in 0..2 {
+        assert!(matches!(Store::open(&path), Err(StoreError::Refused { .. })));
+        assert!(fs::read(&path).unwrap() == database && fs::read(with_log(&path)).unwrap() == log);
+        assert_eq!(fs::read(&last).unwrap(), b"kept before");
+    }
+    fs::remove_file(&last).unwrap();
+    let store = Store::open(&path).unwrap();
+    assert!(fs::read(store.damaged_log().unwrap()).unwrap() == log);
+    assert!(states.contains(&store.load().unwrap()));
+}
+
+#[test]
+fn f1_at_most_five_logs_that_lost_their_database_are_kept_and_nobody_else_reads_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    for number in 0..8 {
+        drop(fs::remove_file(&path));
+        fs::write(with_log(&path), format!("log {number}")).unwrap();
+        fs::set_permissions(with_log(&path), Permissions::from_mode(0o644)).unwrap();
+        drop(Store::open(&path).unwrap());
+    }
+    let kept: Vec<_> =
+        names(directory.path()).into_iter().filter(|name| name.contains(".corrupt-")).collect();
+    let contents = kept.iter().map(|name| fs::read_to_string(directory.path().join(name)).unwrap());
+    assert_eq!(contents.collect::<Vec<_>>(), ["log 3", "log 4", "log 5", "log 6", "log 7"]);
+    for name in kept {
+        assert_eq!(fs::metadata(directory.path().join(&name)).unwrap().mode() & 0o777, 0o600, "{name}");
+    }
 }
 
 #[test]

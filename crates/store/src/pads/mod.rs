@@ -209,10 +209,32 @@ impl Pads {
             return Err(PadError::Taken(to.clone()));
         }
         let made = self.put(project, &folder, to, &bytes, author)?;
-        let removal = History::open(&folder, from)?.bury(author)?;
-        folder.remove(from)?;
-        self.told(project, from, &removal);
-        Ok(made.number)
+        let left = History::open(&folder, from).and_then(|history| {
+            let removal = history.bury(author)?;
+            folder.remove(from).inspect_err(|_| history.forget(&removal))?;
+            Ok(removal)
+        });
+        match left {
+            Ok(removal) => {
+                self.told(project, from, &removal);
+                Ok(made.number)
+            }
+            Err(error) => {
+                self.take_back(project, &folder, to, &made);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Undoes the making of a pad whose namesake could not go: asked again, the name must not be taken.
+    fn take_back(&self, project: &str, folder: &Folder, name: &PadName, made: &Revision) {
+        let removed = folder.remove(name);
+        if let Ok(history) = History::open(folder, name)
+            && removed.is_ok()
+        {
+            history.forget(made);
+            self.told(project, name, &Revision { is_removal: true, ..made.clone() });
+        }
     }
 
     /// Every revision that is kept, oldest first.

@@ -75,6 +75,28 @@ fn a_rename_takes_the_text_along_and_never_replaces_another() {
 }
 
 #[test]
+fn a_rename_that_fails_half_way_is_taken_back_and_can_be_asked_for_again() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("a"), "text", "fix", None).unwrap();
+    // In the way of the file that says that the old name is gone.
+    let obstacle = format!(".history/a/.0000000002-fix.gone.tmp-{}", std::process::id());
+    let obstacle = root.path().join("pads").join(PROJECT).join(obstacle);
+    std::fs::create_dir(&obstacle).unwrap();
+    assert!(matches!(pads.rename(PROJECT, &name("a"), &name("b"), "fix"), Err(PadError::Store(_))));
+    let names = |pads: &Pads| -> Vec<String> {
+        pads.list(PROJECT).unwrap().into_iter().map(|(name, _)| name.to_string()).collect()
+    };
+    assert_eq!(names(&pads), ["a"]);
+    std::fs::remove_dir(&obstacle).unwrap();
+    pads.rename(PROJECT, &name("a"), &name("b"), "fix").unwrap();
+    assert_eq!(
+        (names(&pads), pads.read(PROJECT, &name("b")).unwrap().content),
+        (vec!["b".into()], "text".into())
+    );
+}
+
+#[test]
 fn appends_of_many_threads_are_all_there_once() {
     let root = tempfile::tempdir().unwrap();
     let pads = pads(root.path());
@@ -102,6 +124,20 @@ fn only_the_newest_hundred_revisions_are_kept() {
     }
     let kept = pads.history(PROJECT, &name("plan")).unwrap();
     assert_eq!((kept.len(), kept[0].number, kept[99].number), (100, 6, 105));
+}
+
+#[test]
+fn an_old_revision_that_cannot_go_does_not_refuse_new_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("plan"), "text", "fix", None).unwrap();
+    let history = root.path().join("pads").join(PROJECT).join(".history/plan");
+    // Older than all others, and not a file.
+    std::fs::create_dir(history.join("0000000000-x")).unwrap();
+    (2..=120).for_each(|number| std::fs::write(history.join(format!("{number:010}-fix")), "text").unwrap());
+    assert_eq!(pads.write(PROJECT, &name("plan"), "new", "fix", None).unwrap(), 121);
+    assert_eq!(pads.read(PROJECT, &name("plan")).unwrap().content, "new");
+    assert!(pads.history(PROJECT, &name("plan")).unwrap().len() <= 101);
 }
 
 /// What lies in a directory: every path with what it holds.

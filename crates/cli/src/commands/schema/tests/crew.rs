@@ -48,7 +48,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         ("trust", printed::<Vec<TrustView>>(json!([trust]))),
         ("grant", printed::<GrantView>(grant())),
         ("grants", printed::<Vec<GrantView>>(json!([grant()]))),
-        ("audit", printed::<AuditPage>(audit(json!({"intact": {"rows": 1, "head": "00"}})))),
+        ("audit", printed::<AuditPage>(audit(json!({"intact": {"first": 2, "rows": 1, "head": "00"}})))),
         ("audit", printed::<AuditPage>(audit(json!({"broken": {"row": 1, "reason": "r"}})))),
         ("whoami", printed::<Identity>(identity)),
         ("ports", printed::<Listening>(json!({"ports": [port], "urls": ["http://x"]}))),

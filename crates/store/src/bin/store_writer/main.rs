@@ -1,6 +1,8 @@
 //! The process that tests kill, starve of disk and run under odd umasks; it acknowledges each write on stdout.
 //! Refuses to judge: it states facts, the tests compare them.
 
+mod levels;
+
 use std::error::Error;
 use std::ffi::OsStr;
 use std::fs;
@@ -8,7 +10,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use store::{AuditRow, Change, Store, StoreError, write_file_atomically};
+use store::{AuditBound, AuditRow, Change, Store, StoreError, write_file_atomically};
 
 /// How many processes the endless writer goes round.
 const PROCESSES: u64 = 50;
@@ -24,25 +26,28 @@ fn main() -> Result<(), Box<dyn Error>> {
         [mode, path, first] if *mode == "records" => write_records(Path::new(path), number(first)?),
         [mode, path, first] if *mode == "files" => write_files(Path::new(path), number(first)?),
         [mode, directory, limit] if *mode == "full" => fill(Path::new(directory), *limit == "limited"),
-        _ => Err("usage: store-writer records|files PATH FIRST, or full DIRECTORY mounted|limited".into()),
+        [mode, directory, limit] if *mode == "levels" => {
+            levels::walk(Path::new(directory), *limit == "limited")
+        }
+        _ => {
+            Err("usage: store-writer records|files PATH FIRST, or full|levels DIRECTORY mounted|limited"
+                .into())
+        }
     }
 }
 
+/// So little of the audit log is kept that every few rows a segment ends, and soon one goes with it.
+const AUDIT: AuditBound = AuditBound { segment_rows: 5, bytes: 2000 };
+
 /// One batch per number, each touching every kind of record, for ever.
 fn write_records(path: &Path, first: u64) -> Result<(), Box<dyn Error>> {
-    let mut store = Store::open(path)?;
+    let mut store = Store::open(path)?.bounding_audit(AUDIT);
     for number in first.. {
         let process = format!("p_{:08}", number % PROCESSES);
         let document = format!("{number} {}", "x".repeat(usize::try_from(number % 7)? * 700));
         store.apply(&[
             Change::PutProcess { id: process.clone(), document: document.clone() },
-            Change::PutRun { process: process.clone(), run: 1, document },
-            Change::Event {
-                at_ms: 0,
-                kind: "written".into(),
-                process: Some(process),
-                document: number.to_string(),
-            },
+            Change::PutTurn { process, turn: 1, document },
             Change::Setting { key: "last".into(), value: number.to_string() },
         ])?;
         store.audit(&AuditRow { detail: number.to_string(), ..AuditRow::default() })?;
@@ -80,7 +85,7 @@ fn fill(directory: &Path, limited: bool) -> Result<(), Box<dyn Error>> {
     state("note_is_old", fs::read(&note)? == b"old")?;
     free(directory, limited)?;
     state("retried", verdict(&store.apply(&[put(stored)])))?;
-    state("event", verdict(&store.apply(&[event()])))?;
+    state("message", verdict(&store.apply(&[message()])))?;
     state("audit", verdict(&store.audit(&AuditRow::default())))?;
     state("retried_is_loaded", store.load()?.processes.len() == stored + 1)?;
     state("small_note", verdict(&write_file_atomically(&note, b"new")))?;
@@ -123,8 +128,8 @@ fn put(number: usize) -> Change {
     Change::PutProcess { id: format!("p_{number:08}"), document: "d".repeat(2000) }
 }
 
-fn event() -> Change {
-    Change::Event { at_ms: 1, kind: "freed".into(), process: None, document: "{}".into() }
+fn message() -> Change {
+    Change::PutMail { id: 1, document: "{}".into() }
 }
 
 /// How many processes are stored when the first one is refused, and how it was refused.

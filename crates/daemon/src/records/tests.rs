@@ -1,0 +1,50 @@
+//! The way to the store's thread: what may not wait there.
+
+use std::time::Duration;
+
+use proto::crew::AuditVerdict;
+
+use super::keeper::Look;
+use super::*;
+
+/// Far more than a loaded machine needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn deed(number: u64) -> Change {
+    audit(AuditNote {
+        caller: Some(Caller::Human),
+        verb: "write",
+        target: Some("p_aaaaaaaa".to_owned()),
+        decision: "allowed".to_owned(),
+        detail: format!("{number} bytes"),
+    })
+}
+
+/// Waits for something, and fails when it does not come.
+async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let Ok(come) = tokio::time::timeout(PATIENCE, future).await else { panic!("{what} does not come") };
+    come
+}
+
+#[test]
+fn f11_a_record_is_acknowledged_while_somebody_is_about_to_walk_a_long_chain() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&directory.path().join("state.db")).unwrap();
+    store.apply(&(0..5000).map(deed).collect::<Vec<_>>()).unwrap();
+    let records = Records::start(store, Warnings::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let wish = Audit { since: 0, limit: Some(1), verify: true };
+        let (reply, look) = oneshot::channel();
+        soon("the queue", records.post(Job::Audit(wish, reply))).await;
+        let look = soon("a look", look).await.unwrap().unwrap();
+        assert!(matches!(look, Look::Beside(..)), "the store's thread walks no chain itself");
+        // Nobody has walked it yet, and the thread is free.
+        soon("the acknowledgement", records.keep(vec![deed(5000)])).await;
+        let page = pages::page(look, &wish).unwrap();
+        assert_eq!(page.rows[0].detail, "5000 bytes");
+        let verdict = page.verified.unwrap();
+        assert!(matches!(verdict, AuditVerdict::Intact { first: 1, rows: 5001, .. }), "{verdict:?}");
+        soon("the end", records.close()).await;
+    });
+}
