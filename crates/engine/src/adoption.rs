@@ -1,9 +1,10 @@
 //! Taking over runs that an earlier daemon started.
 //!
-//! Owns matching a holder with an entry, and bringing back what lost its holder. Refuses ending one on doubt: only a run
-//! that a finished restart left behind is let go.
+//! Owns matching a holder with an entry, bringing back what lost its holder, and what becomes of a start that was not
+//! carried out. Refuses ending one on doubt: only a run that a finished restart left behind is let go.
 
-use proto::{ExitReason, Kind, Status};
+use proto::error::Cause;
+use proto::{ErrorCode, ExitReason, Failure, Kind, Status};
 
 use crate::Engine;
 use crate::effect::Effect;
@@ -47,7 +48,7 @@ impl Engine {
         let is_ending = process.ending.is_some();
         if let (Some((_, final_offset)), Some(exit)) = (exit, process.exit) {
             // Its viewers were told by the last daemon; the next ones are told by this one.
-            self.effects.push(Effect::TellExit { run, exit, final_offset });
+            self.effects.push(Effect::TellExit { run, exit, final_offset, restarts: false });
         }
         // The last daemon may have died between promising a size and setting it; an equal size changes nothing.
         let size = process.size;
@@ -62,12 +63,16 @@ impl Engine {
         if is_running {
             self.await_ready(run);
         }
+        self.follow_parent(run.process);
     }
 
     /// The holder vanished; the daemon swept what it left.
     pub(crate) fn lost(&mut self, run: RunKey, final_offset: u64) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.has_holder = false;
+        if process.was_launching() && process.ending.is_none() {
+            return self.never_started(run);
+        }
         let is_restored = self.is_restored(run);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if process.is_live() {
@@ -91,6 +96,29 @@ impl Engine {
         }
         self.waits_see_end(run);
         self.tree_gone(run);
+    }
+
+    /// The daemon that was to start the run ended before it did. Nobody was told that it runs, so it is no run that was
+    /// lost: what starts by itself is started now, and otherwise it is a start that failed. A first one leaves nothing
+    /// behind, so that the same order under the same key is carried out when it comes again.
+    fn never_started(&mut self, run: RunKey) {
+        let (now, is_restored) = (self.now.uptime_ms, self.is_restored(run));
+        let is_ending = self.shutdown.is_some();
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        let starters = std::mem::take(&mut process.starters);
+        if is_restored {
+            return self.next_run(run.process, starters);
+        }
+        let has_failed_before = process.auto_restart && process.run.0 > 1;
+        process.starters = starters;
+        if has_failed_before && !is_ending {
+            // It was being started again by itself: whether it still may be is looked at as it was then.
+            (process.status, process.restart_at) = (Status::Failed, Some(now));
+            return self.touch(run.process);
+        }
+        let message = "it was not started: the daemon that was to do it had ended before";
+        let failure = Failure::new(ErrorCode::SpawnFailed, message).cause(Cause::Other);
+        self.start_failed(run, failure.hint("ask for it again"));
     }
 
     /// The holder that an entry awaited is gone, as after a restart of the machine: whether the entry is one of those

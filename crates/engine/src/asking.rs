@@ -1,6 +1,6 @@
 //! Questions that agents ask the person.
 //!
-//! Owns a question from its asking to its answer. Refuses answering for the person, and outliving the run that asked.
+//! Owns a question from its asking to its answer, and the keys against asking it twice. Refuses answering for the person, and outliving the run that asked.
 
 use proto::agent::{InboxItem, ItemKind};
 use proto::{ErrorCode, Failure, Kind};
@@ -15,6 +15,10 @@ use crate::waits::answer_key;
 
 /// Most questions and calls for attention that one run may have open.
 const MAX_OPEN: usize = 20;
+/// Longest key, in bytes.
+const MAX_KEY: usize = 200;
+/// Keys of one run that are remembered, whatever became of what was asked.
+const KEPT: usize = 100;
 
 /// One open question or call for attention as it is made durable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +27,9 @@ pub struct QuestionRecord {
     pub view: InboxItem,
     /// The run that asked.
     pub run: proto::RunNumber,
+    /// Under which key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 impl Engine {
@@ -48,12 +55,40 @@ impl Engine {
         Ok(run)
     }
 
+    /// What the same run has asked under this key, whatever became of it.
+    pub(crate) fn asked_before(&self, caller: Caller, key: Option<&str>) -> Result<Option<u64>, Failure> {
+        let Some(key) = key else { return Ok(None) };
+        if key.is_empty() || key.len() > MAX_KEY {
+            return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
+        }
+        let Caller::Process(run) = caller else { return Ok(None) };
+        Ok(self.asked.get(&(run, key.to_owned())).copied())
+    }
+
     /// Writes a question down that was opened.
-    pub(crate) fn record_question(&mut self, item: u64, run: RunKey) {
+    pub(crate) fn record_question(&mut self, item: u64, run: RunKey, key: Option<String>) {
         if let Some(view) = self.items.get(&item).map(|item| item.view.clone()) {
-            let record = QuestionRecord { view, run: run.run };
+            let record = QuestionRecord { view, run: run.run, key: key.clone() };
             self.effects.push(Effect::Record(Record::PutQuestion(Box::new(record))));
         }
+        if let Some(key) = key {
+            self.remember_key(run, key, item);
+        }
+    }
+
+    /// A run that is over asks nothing again; of one that goes on the newest keys are enough.
+    fn remember_key(&mut self, run: RunKey, key: String, item: u64) {
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.retain(|(asker, _), _| self.is_run_live(*asker));
+        let own = || asked.iter().filter(|((asker, _), _)| *asker == run);
+        let oldest = own().min_by_key(|(_, item)| **item).map(|(key, _)| key.clone());
+        if own().count() >= KEPT
+            && let Some(oldest) = oldest
+        {
+            asked.remove(&oldest);
+        }
+        asked.insert((run, key), item);
+        self.asked = asked;
     }
 
     /// The person has answered: whoever waits for it hears it, otherwise it is a message. That somebody has looked is
@@ -70,11 +105,12 @@ impl Engine {
 
     /// The questions an earlier daemon left open. One whose run is over is void.
     pub(crate) fn restore_questions(&mut self, saved: Vec<QuestionRecord>) {
-        for QuestionRecord { view, run } in saved {
+        for QuestionRecord { view, run, key } in saved {
             let (item, run) = (view.item, RunKey::new(view.id, run));
             self.counters.next_item = self.counters.next_item.max(item.saturating_add(1));
             if self.is_run_live(run) {
                 self.items.insert(item, Item { view, about: About::Question(run) });
+                self.asked.extend(key.map(|key| ((run, key), item)));
             } else {
                 self.effects.push(Effect::Record(Record::RemoveQuestion(item)));
             }

@@ -1,6 +1,9 @@
 //! How soon a failed command starts again, and when it is given up.
 //!
-//! Owns the arithmetic: 1 s doubling to 60 s, at most five starts a minute, then parked. Refuses starting anything.
+//! Owns the arithmetic: 1 s doubling to 60 s, at most five starts a minute, then parked, whichever daemon counted them.
+//! Refuses starting anything.
+
+use serde::{Deserialize, Serialize};
 
 const FIRST_MS: u64 = 1_000;
 const LAST_MS: u64 = 60_000;
@@ -18,17 +21,29 @@ pub(crate) enum Verdict {
     Park,
 }
 
-/// The recent starts of one command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Backoff {
+/// The recent starts of one command. It is written down with its process: otherwise every new daemon would begin to count
+/// at nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Backoff {
+    /// On the uptime clock, oldest first, no more than may be in one window.
     starts: Vec<u64>,
+    /// What the last failure had to wait; 0: there was none.
     delay_ms: u64,
 }
 
 impl Backoff {
+    /// Whether there is nothing to write down.
+    pub(crate) fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// A run has started.
     pub(crate) fn started(&mut self, now: u64) {
-        self.starts.retain(|start| now.saturating_sub(*start) < WINDOW_MS);
+        self.starts.retain(|start| is_recent(*start, now));
+        if self.starts.len() >= STARTS_PER_WINDOW {
+            self.starts.remove(0);
+        }
         self.starts.push(now);
     }
 
@@ -38,13 +53,18 @@ impl Backoff {
         if lived >= HEALTHY_MS {
             *self = Self::default();
         }
-        let recent = self.starts.iter().filter(|start| now.saturating_sub(**start) < WINDOW_MS).count();
+        let recent = self.starts.iter().filter(|start| is_recent(**start, now)).count();
         if recent >= STARTS_PER_WINDOW {
             return Verdict::Park;
         }
-        self.delay_ms = (self.delay_ms * 2).clamp(FIRST_MS, LAST_MS);
+        self.delay_ms = self.delay_ms.saturating_mul(2).clamp(FIRST_MS, LAST_MS);
         Verdict::StartAt(now + self.delay_ms)
     }
+}
+
+/// Whether a start counts. One that lies ahead was counted before the machine was started again.
+fn is_recent(start: u64, now: u64) -> bool {
+    now.checked_sub(start).is_some_and(|age| age < WINDOW_MS)
 }
 
 #[cfg(test)]
@@ -63,6 +83,15 @@ mod tests {
             }
         }
         assert_eq!((starts, now), (5, 15_000));
+    }
+
+    #[test]
+    fn f10_starts_before_a_new_boot_do_not_count() {
+        let mut backoff = Backoff::default();
+        (0..5).for_each(|n| backoff.started(900_000 + n));
+        assert_eq!(backoff.failed(900_010), Verdict::Park);
+        backoff.started(20);
+        assert!(matches!(backoff.failed(30), Verdict::StartAt(_)));
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Engine {
             && ending.sweep_at <= now
         {
             if ending.keeps_background && ending.grace_ms > 0 {
-                // It did not go when it was hung up. Without a grace it is a killed one that the holder says nothing of.
+                // It did not go when it was asked to. Without a grace it is a killed one that the holder says nothing of.
                 ending.sweep_at = now + self.config.sweep_after_ms.saturating_sub(ending.grace_ms.into());
                 ending.grace_ms = 0;
                 self.effects.push(Effect::EndChild { run, at_once: true });

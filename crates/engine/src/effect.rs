@@ -39,7 +39,7 @@ pub enum Effect {
     EndChild {
         /// Which run.
         run: RunKey,
-        /// Kill it; otherwise hang it up, as a terminal does that closes.
+        /// Kill it; otherwise ask it to end. It is not hung up: a shell would hand that on to its jobs.
         at_once: bool,
     },
     /// The holder did not answer: end it and its tree from outside; `TreeGone` will follow.
@@ -82,6 +82,8 @@ pub enum Effect {
         exit: proto::Exit,
         /// The log's end.
         final_offset: u64,
+        /// Somebody has it started again: its viewers wait for the next run.
+        restarts: bool,
     },
     /// Type for a program, if what the screen shows at that very moment allows it; answer with `TypingDone`.
     Type {

@@ -1,11 +1,13 @@
 //! The environment a child gets: an allow-list, what was declared, and who it is.
 //!
-//! Owns the composition. Refuses reading anybody's environment: the caller brings it.
+//! Owns the composition. Refuses reading anybody's environment, for the caller brings it, and refuses putting anything
+//! else in the place of what was declared.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use proto::environment::{is_allowed, is_inheritable};
-use proto::{Failure, Kind, Printable};
+use proto::{Failure, Kind, Places, Printable};
 
 use crate::input::Caller;
 use crate::process::Process;
@@ -23,6 +25,17 @@ pub(crate) fn base(
     let is_persons_terminal = kind == Kind::Terminal && caller == Caller::Human;
     let keeps = |name: &String| if is_persons_terminal { is_inheritable(name) } else { is_allowed(name) };
     offered.unwrap_or_else(|| own.clone()).into_iter().filter(|(name, _)| keeps(name)).collect()
+}
+
+/// What a run of a new process starts with: what it takes over, in a character set that its terminal understands, and what
+/// was declared, as it was declared.
+pub(crate) fn with_declared(
+    mut base: BTreeMap<String, String>,
+    declared: BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    base.extend(declared.clone());
+    make_utf8(&mut base, &declared);
+    base
 }
 
 /// Whether variables may be declared like this.
@@ -45,23 +58,49 @@ pub(crate) fn check_declared(declared: &BTreeMap<String, String>) -> Result<(), 
     Ok(())
 }
 
-/// The whole environment of a run.
-pub(crate) fn compose(process: &Process, session: Option<&str>) -> Vec<(String, String)> {
+/// The whole environment of a run of the daemon that keeps its things at `places`.
+pub(crate) fn compose(
+    process: &Process,
+    session: Option<&str>,
+    places: Option<&Places>,
+) -> Vec<(String, String)> {
     let mut env = process.env.clone();
+    // Nobody takes these over; one that is there was declared.
+    for (name, value) in [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")] {
+        env.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    }
     let mut set = |name: &str, value: &str| env.insert(name.to_owned(), value.to_owned());
-    set("TERM", "xterm-256color");
-    set("COLORTERM", "truecolor");
     set("QD_PROCESS_ID", &process.id.to_string());
     set("QD_WORKSPACE_ID", &process.workspace);
     set("QD_TASK_ID", process.task.as_deref().unwrap_or_default());
     set("QD_SESSION_ID", session.unwrap_or_default());
     set("QD_RUN_TOKEN", &process.run_token);
-    make_utf8(&mut env);
+    if let Some(places) = places {
+        lead_to(places, &mut env);
+    }
     env.into_iter().collect()
 }
 
-/// Makes the effective character set UTF-8 and changes nothing else of the locale.
-fn make_utf8(env: &mut BTreeMap<String, String>) {
+/// Makes a `qd` inside a run find the daemon it belongs to. Where it would anyway nothing is set: the usual places need
+/// no names, and a run sees no more of us than it must.
+fn lead_to(places: &Places, env: &mut BTreeMap<String, String>) {
+    let found = Places::find(|name| env.get(name).cloned()).ok();
+    let place = |pick: fn(&Places) -> &PathBuf| (pick(places), found.as_ref().map(pick));
+    for (name, (own, found)) in [
+        ("QD_RUNTIME_DIR", place(|places| &places.runtime)),
+        ("QD_DATA_DIR", place(|places| &places.data)),
+        ("QD_CONFIG_DIR", place(|places| &places.config)),
+    ] {
+        if found != Some(own)
+            && let Some(own) = own.to_str()
+        {
+            env.insert(name.to_owned(), own.to_owned());
+        }
+    }
+}
+
+/// Makes the effective character set UTF-8, unless another one was declared, and changes nothing else of the locale.
+fn make_utf8(env: &mut BTreeMap<String, String>, declared: &BTreeMap<String, String>) {
     let is_utf8 = |value: &String| {
         let value = value.to_ascii_lowercase();
         value.contains("utf-8") || value.contains("utf8")
@@ -69,7 +108,7 @@ fn make_utf8(env: &mut BTreeMap<String, String>) {
     let effective =
         ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(|name| env.get(*name).is_some_and(|v| !v.is_empty()));
     match effective {
-        Some(name) if is_utf8(&env[name]) => {}
+        Some(name) if is_utf8(&env[name]) || declared.contains_key(name) => {}
         Some("LC_ALL") => {
             env.insert("LC_ALL".to_owned(), "C.UTF-8".to_owned());
         }
@@ -108,13 +147,46 @@ mod tests {
     fn h9_the_character_set_is_utf8_whatever_came_in() {
         let made = |pairs: &[(&str, &str)]| {
             let mut env = map(pairs);
-            make_utf8(&mut env);
+            make_utf8(&mut env, &map(&[]));
             env
         };
         assert_eq!(made(&[])["LANG"], "C.UTF-8");
         assert_eq!(made(&[("LC_ALL", "C")])["LC_ALL"], "C.UTF-8");
         assert_eq!(made(&[("LANG", "de_DE")])["LC_CTYPE"], "C.UTF-8");
         assert_eq!(made(&[("LANG", "de_DE.UTF-8")]), map(&[("LANG", "de_DE.UTF-8")]));
+    }
+
+    #[test]
+    fn h9_a_declared_locale_stands_and_the_rest_is_made_to_fit() {
+        let base = || map(&[("LANG", "de_DE"), ("PATH", "/bin")]);
+        let made = |declared: &[(&str, &str)]| with_declared(base(), map(declared));
+        assert_eq!(made(&[("LC_ALL", "C")])["LC_ALL"], "C");
+        assert_eq!(made(&[("LANG", "C")]), map(&[("LANG", "C"), ("PATH", "/bin")]));
+        // Only what decides the character set counts: this does not.
+        let sorted = made(&[("LC_COLLATE", "C")]);
+        assert_eq!((&*sorted["LC_CTYPE"], &*sorted["LC_COLLATE"]), ("C.UTF-8", "C"));
+        assert_eq!(made(&[("LC_ALL", "")])["LC_CTYPE"], "C.UTF-8", "an empty one says nothing");
+    }
+
+    #[test]
+    fn b9_a_run_is_told_of_its_daemons_places_exactly_where_it_would_find_others() {
+        let led = |pairs: &[(&str, &str)], places: &Places| {
+            let mut env = map(pairs);
+            lead_to(places, &mut env);
+            pairs.iter().for_each(|(name, _)| drop(env.remove(*name)));
+            env
+        };
+        let home = [("HOME", "/h"), ("XDG_RUNTIME_DIR", "/x")];
+        let usual = Places::find(|name| map(&home).get(name).cloned()).unwrap();
+        assert_eq!(led(&home, &usual), map(&[]));
+        assert_eq!(led(&home[..1], &usual), map(&[("QD_RUNTIME_DIR", "/x/quarterdeck")]));
+        let own = Places::below(std::path::Path::new("/own"));
+        let all =
+            [("QD_RUNTIME_DIR", "/own/run"), ("QD_DATA_DIR", "/own/data"), ("QD_CONFIG_DIR", "/own/config")];
+        assert_eq!(led(&home, &own), map(&all));
+        assert_eq!(led(&[], &own), map(&all), "without a home nothing is found");
+        let mixed = Places { config: usual.config, ..own };
+        assert_eq!(led(&home, &mixed), map(&all[..2]));
     }
 
     #[test]

@@ -388,6 +388,11 @@ pub enum Fact {
         /// Which wait.
         wait: WaitId,
     },
+    /// A watched pattern costs so much that what is printed can no longer be looked through for it.
+    Outrun {
+        /// Which wait.
+        wait: WaitId,
+    },
     /// It listens on the port that says it is ready.
     PortOpen,
 }

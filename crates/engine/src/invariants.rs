@@ -16,6 +16,7 @@ impl Engine {
         if cfg!(debug_assertions) {
             self.names_are_unique();
             self.parents_form_a_forest();
+            self.endings_take_families_along();
             self.waits_are_open();
             self.records_restore_the_entries();
             self.deliveries_are_of_open_mail();
@@ -40,6 +41,14 @@ impl Engine {
         }
     }
 
+    fn endings_take_families_along(&self) {
+        for process in self.processes.values().filter(|process| process.ending.is_none()) {
+            let parent = process.parent.and_then(|parent| self.processes.get(&parent));
+            let ending = parent.and_then(|parent| parent.ending.as_ref());
+            assert!(ending.is_none_or(|ending| ending.keeps_background), "{} escapes", process.id);
+        }
+    }
+
     fn waits_are_open(&self) {
         for wait in self.waits.values() {
             let open = wait.targets.iter().filter(|run| !wait.satisfied.contains_key(&run.process)).count();
@@ -54,6 +63,7 @@ impl Engine {
             assert_eq!((&again.argv, again.size, again.exit), (&process.argv, process.size, process.exit));
             assert_eq!((&again.key, &again.leave), (&process.key, &process.leave));
             assert_eq!((again.spawns, again.restart_at), (process.spawns, process.restart_at));
+            assert_eq!(again.backoff, process.backoff);
             let record = |process: &Process| process.agent.as_deref().map(|agent| agent.record.clone());
             assert_eq!(record(&again), record(process));
         }

@@ -31,6 +31,7 @@ mod drift;
 mod endings;
 mod environment;
 mod evidence;
+mod families;
 mod grants;
 mod inbox;
 mod invariants;
@@ -62,10 +63,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto::agent::MailId;
 use proto::crew::Budget;
-use proto::{Event, ProcessId, ProcessView};
+use proto::{Event, Places, ProcessId, ProcessView};
 
 pub use agent::AgentRecord;
 pub use asking::QuestionRecord;
+pub use backoff::Backoff;
 pub use effect::{AgentStart, Answer, AuditNote, Effect, Guard, Keystrokes, Located, StartRun};
 pub use grants::GrantRecord;
 pub use input::{
@@ -91,6 +93,8 @@ use waits::Wait;
 pub struct Config {
     /// The allow-listed part of the daemon's own environment, for spawns that bring none.
     pub base_env: BTreeMap<String, String>,
+    /// Where the daemon keeps its things, which is where a `qd` inside a run looks for it.
+    pub places: Option<Places>,
     /// Where a process without a directory runs.
     pub home: String,
     /// What a terminal without argv runs.
@@ -106,6 +110,8 @@ pub struct Config {
     /// How long an end may take, its grace included, before the tree is swept from outside. What is left of the three
     /// seconds that an end may take is for the sweep.
     pub sweep_after_ms: u64,
+    /// This boot of the machine: what was noted on the uptime clock in another one means nothing in this.
+    pub boot: String,
     /// Start of the engine's own random sequence (ids, run tokens).
     pub seed: u64,
 }
@@ -114,6 +120,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             base_env: BTreeMap::new(),
+            places: None,
             home: "/".to_owned(),
             shell: "/bin/sh".to_owned(),
             max_processes: 1000,
@@ -121,6 +128,7 @@ impl Default for Config {
             grace_ms: 500,
             linger_ms: 5_000,
             sweep_after_ms: 2_750,
+            boot: String::new(),
             seed: 1,
         }
     }
@@ -136,6 +144,8 @@ pub struct Engine {
     mail: Mailbox,
     /// What needs a person.
     items: BTreeMap<u64, Item>,
+    /// The items that runs asked for under keys of their own.
+    asked: BTreeMap<(RunKey, String), u64>,
     timers: Timers,
     grants: Grants,
     trust: Ledger,
@@ -169,6 +179,7 @@ impl Engine {
             next_wait: 1,
             mail: Mailbox::default(),
             items: BTreeMap::new(),
+            asked: BTreeMap::new(),
             timers: Timers::default(),
             grants: Grants::default(),
             trust: Ledger::default(),
@@ -208,7 +219,7 @@ impl Engine {
     pub fn next_deadline(&self) -> Option<u64> {
         let processes = self.processes.values().filter_map(Process::next_deadline);
         let waits = self.waits.values().filter_map(|wait| self.wait_deadline(wait));
-        let others = [self.mail.next_deadline(self.now), self.inbox_deadline(), self.timer_deadline()];
+        let others = [self.mail.next_deadline(), self.inbox_deadline(), self.timer_deadline()];
         processes.chain(waits).chain(others.into_iter().flatten()).min()
     }
 

@@ -57,6 +57,11 @@ impl Engine {
                     self.unmatched(wait, run);
                 }
             }
+            Fact::Outrun { wait } => {
+                if !self.ready_unmatched(run, wait) {
+                    self.outrun(wait, run);
+                }
+            }
             Fact::Launched(launched) => self.launched(run, launched),
             Fact::Evidence(evidence) => self.heard(run, *evidence),
             Fact::Withdrawn(source) => self.withdrawn(run, source),
@@ -95,7 +100,9 @@ impl Engine {
         process.active_at = now.wall_ms;
         process.last_activity = now.uptime_ms;
         process.last_output = now.uptime_ms;
-        process.backoff.started(now.uptime_ms);
+        if process.auto_restart {
+            process.backoff.started(now.uptime_ms);
+        }
         if let Some(agent) = process.agent.as_deref_mut() {
             agent.start(nonce, now);
         }
@@ -109,7 +116,7 @@ impl Engine {
             run: process.key(),
             argv: process.argv.clone(),
             cwd: process.cwd.clone(),
-            env: environment::compose(process, process.session.as_deref()),
+            env: environment::compose(process, process.session.as_deref(), self.config.places.as_ref()),
             size: process.size,
             record: process.record(),
             agent: process.agent.as_deref().map(Agent::order),
@@ -154,7 +161,7 @@ impl Engine {
         process.status = Status::Failed;
         process.failure = Some(failure.message.clone());
         let (starters, is_first) = (std::mem::take(&mut process.starters), process.run.0 <= 1);
-        let ending = process.ending.take();
+        let (ending, parent) = (process.ending.take(), process.parent);
         for ticket in starters {
             self.reply(ticket, Err(failure.clone()));
         }
@@ -172,6 +179,7 @@ impl Engine {
         if let Some(ending) = ending {
             self.answer_enders(run.process, None, ending.tickets);
         }
+        self.child_gone(parent);
     }
 
     pub(crate) fn exited(&mut self, run: RunKey, exit: Option<ChildExit>, final_offset: u64) {
@@ -188,7 +196,8 @@ impl Engine {
         let is_ending = process.ending.is_some();
         // Whoever keeps the background waits for the child alone.
         let is_gone = process.ending.as_ref().is_some_and(|ending| ending.is_gone || ending.keeps_background);
-        self.effects.push(Effect::TellExit { run, exit, final_offset });
+        let restarts = process.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
+        self.effects.push(Effect::TellExit { run, exit, final_offset, restarts });
         self.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
         self.touch(run.process);
         self.answer_starters(run.process);
@@ -197,7 +206,7 @@ impl Engine {
         self.trust_sees_end(run);
         self.ready_over(run);
         self.waits_see_exit(run);
-        self.end_children(run.process, asked.unwrap_or(ExitReason::Closed));
+        self.end_children(run.process, self.config.grace_ms, asked);
         if is_gone {
             self.tree_gone(run);
         } else if is_ending && was_starting && self.processes.get(&run.process).is_some_and(|p| p.has_holder)
@@ -232,19 +241,6 @@ impl Engine {
         }
     }
 
-    /// Parent death takes its descendants with it.
-    fn end_children(&mut self, parent: ProcessId, reason: ExitReason) {
-        let children: Vec<ProcessId> = self
-            .processes
-            .values()
-            .filter(|child| child.parent == Some(parent))
-            .map(|child| child.id)
-            .collect();
-        for child in children {
-            self.end(child, Some(reason), Then::Remove, None);
-        }
-    }
-
     /// Begins, or strengthens, the end of an entry's run.
     pub(crate) fn end(
         &mut self,
@@ -272,20 +268,9 @@ impl Engine {
         process.restart_at = None;
         // A terminal without a child has no entry, so for it every end is a removal.
         let then = if process.kind == Kind::Terminal && then == Then::Stay { Then::Remove } else { then };
-        if let Some(ending) = &mut process.ending {
-            ending.then = ending.then.max(then);
-            ending.reason = ending.reason.or(reason);
-            ending.tickets.extend(ticket);
-            if std::mem::take(&mut ending.keeps_background) {
-                // Somebody wants all of it gone: the end begins anew.
-                (ending.grace_ms, ending.sweep_at) = (u32::MAX, sweep_at);
-            }
-            if grace_ms < ending.grace_ms && process.status != Status::Starting {
-                ending.grace_ms = grace_ms;
-                let run = process.key();
-                self.kill_tree(run);
-            }
-            return;
+        if process.ending.is_some() {
+            self.end_sooner(grace_ms, id, reason, then, ticket);
+            return self.end_children(id, grace_ms, reason);
         }
         let tickets = ticket.into_iter().collect();
         let (is_swept, is_gone, keeps_background) = (false, false, false);
@@ -302,6 +287,34 @@ impl Engine {
             Status::Exited | Status::Failed | Status::Parked => self.tree_gone(run),
         }
         self.touch(id);
+        self.end_children(id, grace_ms, reason);
+    }
+
+    /// Adds somebody's wish to an end that is under way.
+    fn end_sooner(
+        &mut self,
+        grace_ms: u32,
+        id: ProcessId,
+        reason: Option<ExitReason>,
+        then: Then,
+        ticket: Option<Ticket>,
+    ) {
+        let sweep_at = self.sweep_time();
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
+        let Some(ending) = &mut process.ending else { return };
+        ending.then = ending.then.max(then);
+        ending.reason = ending.reason.or(reason);
+        ending.tickets.extend(ticket);
+        if std::mem::take(&mut ending.keeps_background) && has_holder {
+            // Somebody wants all of it gone: the end begins anew.
+            (ending.grace_ms, ending.sweep_at) = (u32::MAX, sweep_at);
+            (ending.is_gone, ending.is_swept) = (false, false);
+        }
+        if grace_ms < ending.grace_ms && status != Status::Starting && !ending.is_gone {
+            ending.grace_ms = grace_ms;
+            self.kill_tree(run);
+        }
     }
 
     pub(crate) fn kill_tree(&mut self, run: RunKey) {
@@ -331,8 +344,12 @@ impl Engine {
             }
             return;
         }
+        if self.awaits_family(run) {
+            return;
+        }
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
         let Some(ending) = process.ending.take() else { return };
-        let exit = process.exit;
+        let (exit, parent) = (process.exit, process.parent);
         match ending.then {
             Then::Stay => {
                 self.touch(run.process);
@@ -343,8 +360,13 @@ impl Engine {
                 self.remove(run.process);
                 self.answer_enders(run.process, exit, ending.tickets);
                 self.announce(Event::Done { id: run.process });
+                self.child_gone(parent);
             }
             Then::Restart if self.ends_all => {
+                // Its viewers wait for a run that does not come.
+                let final_offset = process.log_end;
+                let told = exit.map(|exit| Effect::TellExit { run, exit, final_offset, restarts: false });
+                self.effects.extend(told);
                 self.touch(run.process);
                 for ticket in ending.tickets {
                     let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
@@ -367,7 +389,8 @@ impl Engine {
         process.run = process.run.next();
         process.viewers.clear();
         process.size_owner = None;
-        process.starters = starters;
+        // Whoever asked in the silence after an earlier daemon's end waits for this one.
+        process.starters.extend(starters);
         self.start_run(id);
         self.touch(id);
     }

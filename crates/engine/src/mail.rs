@@ -1,10 +1,13 @@
 //! Messages to agents: one durable queue, in order per target, each with a receipt.
 //!
-//! Owns ids, keys, expiry, in whose voice a message speaks and who is told what became of it. Refuses delivering:
+//! Owns ids, keys, in whose voice a message speaks and who is told what became of it. Refuses delivering:
 //! `delivery` finds the moment.
+
+mod expiry;
 
 use std::collections::BTreeMap;
 
+pub use expiry::Due;
 use proto::agent::{Delivery, MailId, Receipt};
 use proto::event::Event;
 use proto::{Name, ProcessId, Reply, RunNumber};
@@ -12,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Engine;
 use crate::effect::{Answer, Effect};
-use crate::input::{Moment, RunKey, Ticket};
+use crate::input::{RunKey, Ticket};
 use crate::record::Record;
 
 /// Finished messages kept for whoever asks for their receipt or sends the same key again.
@@ -95,6 +98,9 @@ pub struct MailRecord {
     /// When it is given up, wall time.
     #[serde(default)]
     pub expires_at: u64,
+    /// When it is given up on the clock that counts; none: it was sent in an earlier boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Due>,
     /// What became of it.
     pub delivery: Delivery,
     /// How far it had come.
@@ -162,13 +168,8 @@ impl Mailbox {
     }
 
     /// When something about a message is due, on the uptime clock.
-    pub(crate) fn next_deadline(&self, now: Moment) -> Option<u64> {
-        let expiries = self
-            .open
-            .values()
-            .filter(|mail| mail.may_expire())
-            .map(|mail| now.uptime_ms.saturating_add(mail.expires_at.saturating_sub(now.wall_ms)));
-        expiries.chain(self.tickets.iter().map(|(_, _, until)| *until)).min()
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        self.next_expiry().into_iter().chain(self.tickets.iter().map(|(_, _, until)| *until)).min()
     }
 }
 
@@ -180,11 +181,6 @@ impl MailRecord {
     fn is_said(&self, to: RunKey, key: &str) -> bool {
         let is_its = self.to == to.process && self.run == Some(to.run);
         is_its && self.is_system() && self.key.as_deref() == Some(key)
-    }
-
-    /// A message that is being typed is not given up in the middle.
-    fn may_expire(&self) -> bool {
-        self.stage == Stage::Queued
     }
 }
 
@@ -233,7 +229,7 @@ impl Engine {
 
     fn say_more(&mut self, to: RunKey, tag: &str, text: String, key: String) {
         let id = self.next_mail();
-        let at = self.now.wall_ms;
+        let (expires_at, due) = self.expiry(SYSTEM_EXPIRES_MS);
         self.enqueue(MailRecord {
             id,
             to: to.process,
@@ -243,8 +239,9 @@ impl Engine {
             run: Some(to.run),
             text,
             key: Some(key),
-            at,
-            expires_at: at.saturating_add(SYSTEM_EXPIRES_MS),
+            at: self.now.wall_ms,
+            expires_at,
+            due,
             delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
             stage: Stage::Queued,
         });
@@ -331,13 +328,7 @@ impl Engine {
     pub(crate) fn pass_mail_deadlines(&mut self) {
         let now = self.now;
         self.mail.told.clear();
-        let is_over = |mail: &&MailRecord| mail.may_expire() && mail.expires_at <= now.wall_ms;
-        let over: Vec<(MailId, ProcessId)> =
-            self.mail.open.values().filter(is_over).map(|mail| (mail.id, mail.to)).collect();
-        for (id, to) in over {
-            self.forget_progress_of(to, id);
-            self.set_delivery(id, Delivery::Expired, Stage::Queued);
-        }
+        self.expire_mail();
         let is_due = |until: &u64| *until <= now.uptime_ms;
         let tickets = std::mem::take(&mut self.mail.tickets);
         let (due, rest): (Vec<_>, Vec<_>) = tickets.into_iter().partition(|(_, _, until)| is_due(until));

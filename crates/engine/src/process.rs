@@ -134,7 +134,8 @@ pub struct Process {
 impl Process {
     /// The entry an earlier daemon wrote down. A run that had a holder is `starting` again until it is adopted.
     pub(crate) fn from_record(record: ProcessRecord) -> Self {
-        let is_awaited = record.has_holder && matches!(record.status, Status::Running | Status::Stopping);
+        let is_awaited = record.has_holder
+            && matches!(record.status, Status::Starting | Status::Running | Status::Stopping);
         // Somebody was ending what was stopping: it is not brought back.
         let restores = record.restore && record.status != Status::Stopping;
         let status = if is_awaited { Status::Starting } else { record.status };
@@ -166,7 +167,7 @@ impl Process {
             last_activity: 0,
             last_output: 0,
             auto_restart: record.auto_restart,
-            backoff: Backoff::default(),
+            backoff: record.backoff,
             restart_at: record.restart_at,
             idle_timeout_ms: record.idle_timeout_ms,
             viewers: BTreeMap::new(),
@@ -232,6 +233,7 @@ impl Process {
             leave: self.leave.clone(),
             born_ms: self.born_ms,
             restart_at: self.restart_at,
+            backoff: self.backoff.clone(),
         }
     }
 
@@ -291,6 +293,11 @@ impl Process {
     /// Whether a child runs or is about to.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.status, Status::Starting | Status::Running | Status::Stopping)
+    }
+
+    /// Whether an earlier daemon had its run started and nobody ever heard that it was.
+    pub(crate) fn was_launching(&self) -> bool {
+        self.status == Status::Starting && self.awaits.is_some_and(|awaits| awaits.status == Status::Starting)
     }
 
     /// Whether its holder is being started by this daemon.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentRecord;
 use crate::asking::QuestionRecord;
+use crate::backoff::Backoff;
 use crate::grants::GrantRecord;
 use crate::mail::MailRecord;
 use crate::timers::TimerRecord;
@@ -198,6 +199,9 @@ pub struct ProcessRecord {
     /// When it is started again by itself, on the uptime clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_at: Option<u64>,
+    /// Its recent starts.
+    #[serde(default, skip_serializing_if = "Backoff::is_fresh")]
+    pub backoff: Backoff,
 }
 
 /// On whose word a process was started for an agent.

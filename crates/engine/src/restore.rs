@@ -47,7 +47,8 @@ impl Engine {
         agent.turns.insert(turn.turn, turn);
     }
 
-    fn restore_mail(&mut self, mail: MailRecord) {
+    fn restore_mail(&mut self, mut mail: MailRecord) {
+        mail.due = mail.due.filter(|due| due.boot == self.config.boot);
         self.counters.next_mail = self.counters.next_mail.max(mail.id.0.saturating_add(1));
         if mail.delivery.is_final() {
             self.mail.closed.insert(mail.id, mail);

@@ -21,6 +21,7 @@ mod timers;
 mod trees;
 mod trust;
 mod unheard;
+mod unstarted;
 mod viewers;
 mod waitgraph;
 mod waits;

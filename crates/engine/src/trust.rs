@@ -211,6 +211,7 @@ impl Engine {
         process.status = Status::Parked;
         process.failure = Some(failure.message.clone());
         let title = format!("{}: not started again", process.name);
+        self.answer_starters(run.process);
         self.touch(run.process);
         self.notice_parked(run.process);
         self.effects.push(Effect::Notify { run, title, body: failure.message.clone() });

@@ -178,6 +178,16 @@ impl Engine {
         }
     }
 
+    /// A watched pattern is not looked for any more: it costs too much for what the run prints.
+    pub(crate) fn outrun(&mut self, id: WaitId, run: RunKey) {
+        let Some(process) = self.processes.get(&run.process) else { return };
+        let message = format!("{} prints faster than this pattern can be looked for", process.name);
+        if self.waits.get(&id).is_some_and(|wait| wait.is_open_for(&run)) {
+            let hint = "a simpler pattern is found faster: repeat less, name fewer choices";
+            self.fail_wait(id, Failure::new(ErrorCode::Limit, message).hint(hint));
+        }
+    }
+
     /// An agent's state changed.
     pub(crate) fn waits_see_state(&mut self, id: ProcessId) {
         self.waits_see_agent(id, |until| matches!(until, Until::State(_)));

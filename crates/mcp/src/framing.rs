@@ -5,6 +5,7 @@
 //! client that hears nothing waits for ever.
 
 use proto::Printable;
+use proto::request::nesting;
 use serde_json::{Map, Value, json};
 
 /// Longest line, its newline not counted. The longest argument any tool takes is a sixteenth of it.
@@ -125,7 +126,7 @@ pub(crate) fn examine(line: &[u8]) -> Result<Option<Sound>, Fault> {
     if text.is_empty() {
         return Ok(None);
     }
-    if depth(text.as_bytes()) > MAX_DEPTH {
+    if nesting(text.as_bytes()) > MAX_DEPTH {
         return Err(Fault::invalid(format!("line: nests deeper than {MAX_DEPTH}")));
     }
     let value: Value = serde_json::from_str(text).map_err(|error| {
@@ -192,25 +193,6 @@ fn removed(message: &Value) -> Option<&'static str> {
 
 fn is_id(id: &Value) -> bool {
     id.is_i64() || id.as_str().is_some_and(|text| text.len() <= MAX_ID)
-}
-
-/// How deep brackets nest outside strings; cheap, and run before any recursive parser sees the line.
-fn depth(line: &[u8]) -> usize {
-    let (mut deepest, mut current, mut is_inside, mut is_escaped) = (0usize, 0usize, false, false);
-    for byte in line {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_inside => is_escaped = true,
-            b'"' => is_inside = !is_inside,
-            b'[' | b'{' if !is_inside => {
-                current += 1;
-                deepest = deepest.max(current);
-            }
-            b']' | b'}' if !is_inside => current = current.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 #[cfg(test)]

@@ -324,6 +324,9 @@ pub struct AuditPage {
 pub enum AuditVerdict {
     /// Every row fits.
     Intact {
+        /// The number of the oldest row that is kept; 1 while none has gone.
+        #[serde(default = "first_row")]
+        first: u64,
         /// How many rows there are.
         rows: u64,
         /// The hash of the newest.
@@ -331,11 +334,15 @@ pub enum AuditVerdict {
     },
     /// From this row on it is not what was written.
     Broken {
-        /// Counted from one.
+        /// Counted from one, those that are no longer kept included.
         row: u64,
         /// What is wrong.
         reason: String,
     },
+}
+
+fn first_row() -> u64 {
+    1
 }
 
 /// A question or a call for attention is in the inbox.

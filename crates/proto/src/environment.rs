@@ -22,7 +22,6 @@ const ALLOWED: &[&str] = &[
     "WAYLAND_DISPLAY",
     "DBUS_SESSION_BUS_ADDRESS",
     "SSH_AUTH_SOCK",
-    "GPG_TTY",
     "CARGO_HOME",
     "RUSTUP_HOME",
     "GOPATH",
@@ -49,22 +48,52 @@ const OTHER_TERMINALS: &[&str] = &[
     "COLORTERM",
     "TERMCAP",
     "VTE_VERSION",
-    "KITTY_WINDOW_ID",
-    "WEZTERM_PANE",
+    "WINDOWID",
+    "GPG_TTY",
+    "SSH_TTY",
+    "INSIDE_EMACS",
+    "NVIM",
+    "NVIM_LISTEN_ADDRESS",
+    "VIM_TERMINAL",
+    "TERM_SESSION_ID",
+    "LC_TERMINAL",
+    "LC_TERMINAL_VERSION",
+    "TERMINAL_EMULATOR",
+    "TERMINATOR_UUID",
+    "TILIX_ID",
+    "WT_SESSION",
+    "WT_PROFILE_ID",
+];
+/// Families of such names: a terminal's own, by which programs know it or talk to it.
+const OTHER_TERMINALS_PREFIXES: &[&str] = &[
+    "ALACRITTY_",
+    "GHOSTTY_",
+    "GNOME_TERMINAL_",
+    "ITERM_",
+    "KITTY_",
+    "KONSOLE_",
+    "WEZTERM_",
+    "XTERM_",
     "ZELLIJ",
 ];
+
+/// Whether this name tells of the terminal of whoever starts a child, which is not the child's.
+fn is_of_another_terminal(name: &str) -> bool {
+    OTHER_TERMINALS.contains(&name) || OTHER_TERMINALS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
 
 /// Whether a child of any kind may take this name over from the environment it is started from.
 #[must_use]
 pub fn is_allowed(name: &str) -> bool {
-    ALLOWED.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    let is_listed = ALLOWED.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    is_listed && !is_of_another_terminal(name)
 }
 
 /// Whether a terminal that a person opens may take this name over from that person's own shell: all but what
 /// describes another terminal or another process of ours.
 #[must_use]
 pub fn is_inheritable(name: &str) -> bool {
-    !name.is_empty() && !name.contains('=') && !name.starts_with("QD_") && !OTHER_TERMINALS.contains(&name)
+    !name.is_empty() && !name.contains('=') && !name.starts_with("QD_") && !is_of_another_terminal(name)
 }
 
 #[cfg(test)]
@@ -86,6 +115,24 @@ mod tests {
         for name in ["TMUX", "TERM", "QD_PROCESS_ID", "COLUMNS", "", "A=B"] {
             assert!(!is_inheritable(name), "{name}");
         }
-        assert!(is_inheritable("GITHUB_TOKEN"));
+        let others = [
+            "GPG_TTY",
+            "SSH_TTY",
+            "WINDOWID",
+            "INSIDE_EMACS",
+            "NVIM",
+            "VIM_TERMINAL",
+            "KITTY_PID",
+            "ITERM_SESSION_ID",
+            "WT_SESSION",
+            "KONSOLE_VERSION",
+            "LC_TERMINAL",
+        ];
+        for name in others {
+            assert!(!is_inheritable(name) && !is_allowed(name), "{name}");
+        }
+        for name in ["GITHUB_TOKEN", "SSH_AUTH_SOCK", "SSH_CONNECTION", "VIMRUNTIME", "LC_TIME"] {
+            assert!(is_inheritable(name), "{name}");
+        }
     }
 }

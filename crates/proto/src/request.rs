@@ -23,7 +23,7 @@ pub use crew::{
     Ask, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke, Select,
     SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
-pub use parse::parse_call;
+pub use parse::{nesting, parse_call};
 
 /// One request with the number its answer will carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

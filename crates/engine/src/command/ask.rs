@@ -25,28 +25,34 @@ const MAX_OPTION: usize = 200;
 
 impl Engine {
     pub(super) fn ask(&mut self, caller: Caller, wish: Ask) -> Verdict {
+        if let Some(item) = self.asked_before(caller, wish.key.as_deref())? {
+            return Ok(Some(Answer::Reply(Reply::Asked(Asked { item }))));
+        }
         let run = self.check_asker(caller)?;
         check_text("question", &wish.question)?;
         let options = check_options(&wish.options)?;
-        self.open_question(run, ItemKind::Question, &wish.question, options)
+        self.open_question((run, wish.key), ItemKind::Question, &wish.question, options)
     }
 
     pub(super) fn attention(&mut self, caller: Caller, wish: Attention) -> Verdict {
+        if let Some(item) = self.asked_before(caller, wish.key.as_deref())? {
+            return Ok(Some(Answer::Reply(Reply::Asked(Asked { item }))));
+        }
         let run = self.check_asker(caller)?;
         check_text("reason", &wish.reason)?;
         let options = vec![option(1, "dismiss", "Dismiss")];
-        self.open_question(run, ItemKind::Attention, &wish.reason, options)
+        self.open_question((run, wish.key), ItemKind::Attention, &wish.reason, options)
     }
 
     fn open_question(
         &mut self,
-        run: RunKey,
+        (run, key): (RunKey, Option<String>),
         kind: ItemKind,
         text: &str,
         options: Vec<DialogOption>,
     ) -> Verdict {
         let item = self.open_item(run.process, kind, title_and_body(text), options, About::Question(run));
-        self.record_question(item, run);
+        self.record_question(item, run, key);
         Ok(Some(Answer::Reply(Reply::Asked(Asked { item }))))
     }
 

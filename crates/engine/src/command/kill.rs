@@ -1,4 +1,4 @@
-//! `kill`: end the run, or send one signal; the entry stays.
+//! `kill`: end the run, or send one signal; the entry stays, and what was to start by itself does not.
 
 use proto::request::Kill;
 use proto::{ErrorCode, Failure};
@@ -33,7 +33,9 @@ impl Engine {
             return Err(Failure::invalid("grace_ms", words)
                 .hint("qd kill --signal sends one signal and leaves the program its time"));
         }
-        if !process.is_live() {
+        // One that has failed and waits to be started again is as good as running to whoever wants it to stop.
+        let is_waiting = process.restart_at.is_some() && kill.signal.is_none();
+        if !process.is_live() && !is_waiting {
             let message = format!("{} is not running", process.name);
             return Err(Failure::new(ErrorCode::NotRunning, message)
                 .hint("qd restart starts it, qd close removes it"));

@@ -14,6 +14,7 @@ use super::tell::check_text;
 use crate::Engine;
 use crate::agent::AgentRecord;
 use crate::audit::spawn_words;
+use crate::backoff::Backoff;
 use crate::effect::Answer;
 use crate::environment;
 use crate::input::{Caller, SpawnOrder, Ticket};
@@ -104,8 +105,8 @@ impl Engine {
         check_wishes(caller, &spawn)?;
         let cwd = self.check_cwd(spawn.cwd.as_deref(), task.as_ref())?;
         let workspace = self.check_workspace(caller, &spawn, task.as_ref())?;
-        let mut env = environment::base(spawn.kind, caller, spawn.base_env, &self.config.base_env);
-        env.extend(spawn.env);
+        let base = environment::base(spawn.kind, caller, spawn.base_env, &self.config.base_env);
+        let env = environment::with_declared(base, spawn.env);
         let mut process = Process::from_record(ProcessRecord {
             id: self.fresh_id(),
             name,
@@ -142,6 +143,7 @@ impl Engine {
             leave: None,
             born_ms: self.now.uptime_ms,
             restart_at: None,
+            backoff: Backoff::default(),
         });
         if let Some(agent) = process.agent.as_deref_mut() {
             agent.resume_next = spawn.agent.session;

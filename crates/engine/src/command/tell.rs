@@ -57,7 +57,7 @@ impl Engine {
             return Err(Failure::new(ErrorCode::Limit, message));
         }
         let id = self.next_mail();
-        let at = self.now.wall_ms;
+        let (expires_at, due) = self.expiry(expires_ms.unwrap_or(EXPIRES_MS));
         Ok(self.enqueue(MailRecord {
             id,
             to,
@@ -67,8 +67,9 @@ impl Engine {
             run: None,
             text,
             key,
-            at,
-            expires_at: at.saturating_add(expires_ms.unwrap_or(EXPIRES_MS)),
+            at: self.now.wall_ms,
+            expires_at,
+            due,
             delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
             stage: Stage::Queued,
         }))
@@ -124,7 +125,8 @@ impl Engine {
 /// Only agents understand this.
 pub(super) fn wrong_kind(process: &Process) -> Failure {
     let message = format!("{} is a {}: only agents understand this", process.name, process.kind);
-    Failure::new(ErrorCode::WrongKind, message).hint("qd send types into any process")
+    Failure::new(ErrorCode::WrongKind, message)
+        .hint("`qd ps` tells who is an agent; `qd send` types into any process")
 }
 
 fn check_tell(caller: Caller, tell: &Tell) -> Result<(), Failure> {

@@ -252,7 +252,7 @@ fn check_duration(field: &str, ms: u64) -> Result<(), Failure> {
 }
 
 fn no_timer(number: u64) -> Failure {
-    Failure::new(ErrorCode::NotFound, format!("no timer {number}")).hint("qd timer list shows them")
+    Failure::new(ErrorCode::NotFound, format!("no timer {number}")).hint("`qd timers` lists them")
 }
 
 fn is_over(number: u64, how: &str) -> Failure {

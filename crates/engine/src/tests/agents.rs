@@ -1,6 +1,7 @@
 //! Facts about agents: what is believed of them, what they are told, what they say, what they ask.
 
 mod delivery;
+mod expiry;
 mod inbox;
 mod model;
 mod restore;

@@ -11,7 +11,12 @@ use crate::{Caller, Command, Effect, Fact, Rule, RunKey, SpawnOrder, Ticket};
 
 fn ask(question: &str, options: &[&str]) -> Command {
     let options = options.iter().map(|option| (*option).to_owned()).collect();
-    Command::Ask(Ask { question: question.to_owned(), options })
+    Command::Ask(Ask { question: question.to_owned(), options, key: None })
+}
+
+/// The same under a key.
+fn keyed(question: &str, key: &str) -> Command {
+    Command::Ask(Ask { question: question.to_owned(), options: Vec::new(), key: Some(key.to_owned()) })
 }
 
 fn asked(crew: &mut Crew, run: RunKey, command: Command) -> u64 {
@@ -139,7 +144,7 @@ fn only_people_answer_what_a_person_was_asked() {
 fn a_call_for_attention_is_dismissed_without_beginning_a_turn() {
     let mut crew = Crew::new();
     let boss = crew.agent("boss", None);
-    let attention = || Command::Attention(Attention { reason: "the build is red".into() });
+    let attention = || Command::Attention(Attention { reason: "the build is red".into(), key: None });
     let item = asked(&mut crew, boss, attention());
     assert_eq!(inbox(&mut crew, Caller::Human)[0].kind, ItemKind::Attention);
     assert_eq!(answer(&mut crew, Caller::Human, item, "dismiss"), None);
@@ -169,6 +174,52 @@ fn a_question_survives_the_daemon_and_ends_with_the_run_that_asked() {
     assert!(inbox(&mut crew, Caller::Human).is_empty());
     assert!(super::agents::scene::saved(&crew.stage.effects).questions.is_empty());
     assert!(crew.letters_to(next(boss)).is_empty());
+}
+
+#[test]
+fn f4_a_question_under_a_key_is_asked_once_whatever_becomes_of_it_and_of_the_daemon() {
+    let mut crew = Crew::new();
+    let boss = crew.agent("boss", None);
+    let item = asked(&mut crew, boss, keyed("Go?", "k"));
+    assert_eq!(asked(&mut crew, boss, keyed("Go?", "k")), item);
+    crew.crash();
+    assert_eq!(asked(&mut crew, boss, keyed("Go?", "k")), item, "the daemon that heard it is gone");
+    assert_eq!(inbox(&mut crew, Caller::Human).len(), 1);
+    let attention = |key: &str| {
+        Command::Attention(Attention { reason: "the build is red".into(), key: Some(key.to_owned()) })
+    };
+    let looked = asked(&mut crew, boss, attention("l"));
+    assert_eq!(asked(&mut crew, boss, attention("l")), looked);
+    assert_ne!(asked(&mut crew, boss, keyed("Go?", "other")), item);
+    answer(&mut crew, Caller::Human, item, "yes");
+    assert_eq!(asked(&mut crew, boss, keyed("Go?", "k")), item, "it was answered meanwhile");
+    assert_eq!(inbox(&mut crew, Caller::Human).len(), 2);
+    // Somebody else's key is another one, and so is that of the next run.
+    let peer = crew.agent("peer", None);
+    assert_ne!(asked(&mut crew, peer, keyed("Go?", "k")), item);
+    for bad in ["", &"x".repeat(201)] {
+        let ticket = crew.ask_as(Caller::Process(boss), keyed("Go?", bad));
+        assert_eq!(crew.stage.failure(ticket).code, ErrorCode::InvalidArgs);
+    }
+}
+
+#[test]
+fn f4_a_key_is_known_also_when_nothing_more_may_be_asked_and_old_keys_are_let_go() {
+    let mut crew = Crew::new();
+    let boss = crew.agent("boss", None);
+    let first = asked(&mut crew, boss, keyed("0?", "k0"));
+    for number in 1..20 {
+        asked(&mut crew, boss, keyed("again?", &format!("k{number}")));
+    }
+    let ticket = crew.ask_as(Caller::Process(boss), keyed("one more?", "more"));
+    assert_eq!(crew.stage.failure(ticket).code, ErrorCode::Limit);
+    assert_eq!(asked(&mut crew, boss, keyed("0?", "k0")), first);
+    for number in 0..100 {
+        answer(&mut crew, Caller::Human, first + number, "yes");
+        asked(&mut crew, boss, keyed("again?", &format!("n{number}")));
+    }
+    assert_eq!(crew.stage.engine.asked.len(), 100);
+    assert!(!crew.stage.engine.asked.contains_key(&(boss, "k0".to_owned())));
 }
 
 #[test]

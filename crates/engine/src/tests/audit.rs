@@ -186,9 +186,12 @@ fn f11_no_text_and_no_secret_is_ever_written() {
         stage.ask_as(caller, Command::Spawn(Box::new(prompted.clone().into())));
         stage.ask_as(caller, Command::Tell(tell(other, SECRET)));
         stage.ask_as(caller, Command::Trust(Box::new(shown.clone())));
-        stage.ask_as(caller, Command::Ask(proto::request::Ask { question: secret(), options: Vec::new() }));
+        stage.ask_as(
+            caller,
+            Command::Ask(proto::request::Ask { question: secret(), options: Vec::new(), key: None }),
+        );
         stage.ask_as(caller, Command::Answer(GiveAnswer { item: 1, choice: secret() }));
-        stage.ask_as(caller, Command::Attention(proto::request::Attention { reason: secret() }));
+        stage.ask_as(caller, Command::Attention(proto::request::Attention { reason: secret(), key: None }));
     }
     // A digest that is none holds the whole command.
     let ticket = stage.ask_as(Caller::Process(other), Command::Spawn(Box::new(spawn.into())));

@@ -25,7 +25,7 @@ fn released(stage: &Stage, run: RunKey) -> Option<bool> {
 /// What was done to the run, in order.
 fn deeds(stage: &Stage, run: RunKey) -> Vec<&'static str> {
     let deed = |effect: &Effect| match effect {
-        Effect::EndChild { run: of, at_once: false } if *of == run => Some("hang up"),
+        Effect::EndChild { run: of, at_once: false } if *of == run => Some("ask to end"),
         Effect::EndChild { run: of, at_once: true } if *of == run => Some("kill the child"),
         Effect::Kill { run: of, .. } if *of == run => Some("kill the tree"),
         Effect::Sweep { run: of } if *of == run => Some("sweep"),
@@ -67,7 +67,7 @@ fn d2_a_close_that_keeps_the_background_ends_the_child_alone() {
     stage.fact(run, Fact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
     let Reply::Ended(ended) = stage.reply(ticket) else { panic!("another reply") };
     assert_eq!(ended.exit.map(|exit| (exit.signal, exit.reason)), Some((Some(1), ExitReason::Closed)));
-    assert_eq!((deeds(&stage, run), released(&stage, run)), (vec!["hang up"], Some(false)));
+    assert_eq!((deeds(&stage, run), released(&stage, run)), (vec!["ask to end"], Some(false)));
     assert_eq!(stage.view(run.process), None);
 }
 
@@ -82,14 +82,14 @@ fn d2_a_background_is_kept_once_the_child_is_over() {
 }
 
 #[test]
-fn h6_a_child_that_does_not_hear_the_hang_up_is_killed_and_a_silent_holder_swept() {
+fn h6_a_child_that_does_not_go_when_asked_is_killed_and_a_silent_holder_swept() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let ticket = stage.ask(keep(run));
     stage.pass(u64::from(stage.engine.config.grace_ms));
-    assert_eq!(deeds(&stage, run), ["hang up", "kill the child"]);
+    assert_eq!(deeds(&stage, run), ["ask to end", "kill the child"]);
     stage.pass(stage.engine.config.sweep_after_ms);
-    assert_eq!(deeds(&stage, run), ["hang up", "kill the child", "sweep"]);
+    assert_eq!(deeds(&stage, run), ["ask to end", "kill the child", "sweep"]);
     stage.fact(run, Fact::Lost { final_offset: 3 });
     assert!(matches!(stage.reply(ticket), Reply::Ended(_)));
 }
@@ -100,7 +100,7 @@ fn h5_whoever_wants_all_of_it_gone_gets_it_even_beside_one_who_keeps_the_backgro
         let mut stage = Stage::new();
         let run = stage.spawn(command("a"));
         let (mild, strong) = (stage.ask(keep(run)), stage.ask(stronger(run)));
-        assert_eq!(deeds(&stage, run), ["hang up", "kill the tree"]);
+        assert_eq!(deeds(&stage, run), ["ask to end", "kill the tree"]);
         stage.fact(run, Fact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
         assert!(stage.answer(strong).is_none(), "the tree is still there");
         stage.fact(run, Fact::TreeGone);

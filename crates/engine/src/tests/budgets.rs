@@ -78,7 +78,7 @@ fn time_is_limited_and_is_up_for_restarts_too() {
     let root = stage.spawn(below("root", Budget { wall_ms: Some(10_000), ..Budget::default() }));
     let first = child(&mut stage, root).unwrap();
     stage.pass(9_999);
-    assert!(child(&mut stage, first).is_ok());
+    let second = child(&mut stage, first).unwrap();
     stage.pass(1);
     assert_eq!(
         refusal(&mut stage, first),
@@ -91,7 +91,7 @@ fn time_is_limited_and_is_up_for_restarts_too() {
     let ticket = stage.ask_as(Caller::Process(root), restart(root));
     assert_eq!(stage.failure(ticket).code, ErrorCode::BudgetExceeded, "no process begins its own time anew");
     stage.ask(restart(root));
-    stage.die(root);
+    [root, first, second].into_iter().for_each(|run| stage.die(run));
     stage.fact(next(root), Fact::Started { pid: 6 });
     assert!(child(&mut stage, next(root)).is_ok(), "a person does");
 }

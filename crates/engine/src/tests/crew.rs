@@ -179,7 +179,7 @@ impl Crew {
         let records = saved.processes.clone();
         let config = Config { max_processes: 500, seed: effects as u64 + 7, ..Config::default() };
         let mut stage = Stage::with(Engine::restore(config, Box::new(OneTask), saved));
-        stage.now = self.stage.now + 50;
+        (stage.now, stage.next_ticket) = (self.stage.now + 50, self.stage.next_ticket);
         // The records of the dead daemon are still the records.
         stage.effects = std::mem::take(&mut self.stage.effects);
         self.seen = stage.effects.len();

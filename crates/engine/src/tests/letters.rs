@@ -73,6 +73,7 @@ fn mail(voice: Voice, name: Option<&str>, text: &str) -> MailRecord {
         key: None,
         at: 0,
         expires_at: 0,
+        due: None,
         delivery: Delivery::Delivering,
         stage: Stage::Queued,
     }

@@ -244,6 +244,65 @@ fn f10_a_crash_loop_is_started_five_times_then_parked() {
 }
 
 #[test]
+fn f10_a_kill_stops_what_waits_to_be_started_again() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(Spawn { auto_restart: true, ..command("a") });
+    stage.exit(run, 1);
+    let ticket = stage.ask(kill(run));
+    stage.fact(run, Fact::TreeGone);
+    let Reply::Ended(ended) = stage.reply(ticket) else { panic!("not ended") };
+    assert_eq!(ended.exit.and_then(|exit| exit.code), Some(1));
+    stage.pass(120_000);
+    assert_eq!(stage.starts().len(), 1);
+    let mut later = stage.reborn();
+    later.fact(run, Fact::Lost { final_offset: 0 });
+    later.pass(120_000);
+    assert_eq!(later.starts().len(), 0, "the next daemon knows it too");
+    // There is nothing to stop any more, and a signal needs somebody to get it.
+    let ticket = stage.ask(kill(run));
+    assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning);
+}
+
+#[test]
+fn f10_a_crash_loop_has_its_five_starts_however_many_daemons_see_it() {
+    let mut stage = Stage::new();
+    let mut run = stage.spawn(Spawn { auto_restart: true, ..command("a") });
+    let mut starts = 1;
+    for _ in 0..10 {
+        // One daemon sees it fail, the next one starts it again.
+        stage.exit(run, 1);
+        let record = records(&stage.effects).remove(0);
+        stage = stage.reborn();
+        let exit = Some((ChildExit::Code(1), 10));
+        stage.input(Input::Adopted { record: Box::new(record), pid: 1, exit });
+        stage.pass(9_000);
+        if let Some(start) = stage.starts().first() {
+            (run, starts) = (start.run, starts + 1);
+            stage.fact(run, Fact::Started { pid: 1 });
+        }
+    }
+    assert_eq!(starts, 5);
+    assert_eq!(stage.view(run.process).map(|view| view.status), Some(Status::Parked));
+}
+
+#[test]
+fn f10_a_failure_that_no_daemon_saw_waits_as_long_as_it_would_have() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(Spawn { auto_restart: true, ..command("a") });
+    stage.exit(run, 1);
+    stage.pass(1_000);
+    stage.fact(next(run), Fact::Started { pid: 1 });
+    let mut later = stage.reborn();
+    let record = Box::new(records(&stage.effects).remove(0));
+    later.input(Input::Adopted { record, pid: 1, exit: None });
+    later.exit(next(run), 1);
+    later.pass(1_999);
+    assert!(later.starts().is_empty(), "its second failure waits two seconds");
+    later.pass(1);
+    assert_eq!(later.starts().len(), 1);
+}
+
+#[test]
 fn a_command_that_succeeds_is_not_started_again() {
     let mut stage = Stage::new();
     let run = stage.spawn(Spawn { auto_restart: true, ..command("a") });

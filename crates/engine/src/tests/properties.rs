@@ -1,18 +1,27 @@
-//! Random lives: whatever happens in whatever order, nothing panics, every ticket is answered at most once, and
-//! everything that was told to end does.
+//! Random lives: whatever happens in whatever order, dying daemons included, nothing panics, every ticket is answered at
+//! most once, everything that was told to end does, and no start that was not carried out is taken for one that was.
 
 use proptest::prelude::*;
 use proto::agent::{Composer, Source};
 use proto::request::{OnTimeout, PermissionDesk, Quantifier, Resume, Tell};
-use proto::{AgentState, Evidence, Kind};
+use proto::{AgentState, Evidence, ExitReason, Kind, Status};
 
-use super::stage::{Stage, close, command, exit, kill, next, order, restart, shutdown, target, terminal};
+use super::agents::scene::saved;
+use super::stage::{
+    OneTask, Stage, close, command, exit, kill, next, order, restart, shutdown, target, terminal,
+};
 use crate::input::ChildExit;
-use crate::{Caller, Command, Effect, Fact, HookMoment, HookNotice, Launched, Look, RunKey, Ticket, Typing};
+use crate::{
+    Caller, Command, Config, Effect, Engine, Fact, HookMoment, HookNotice, Input, Launched, Look, RunKey,
+    Ticket, Typing,
+};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Spawn { kind: Kind, below: Option<usize> },
+    Spawn {
+        kind: Kind,
+        below: Option<usize>,
+    },
     Start(usize),
     FailToStart(usize),
     Exit(usize, i32),
@@ -29,6 +38,10 @@ enum Step {
     Look(usize, bool, Composer),
     Typed(usize, Typing),
     HookSays(usize, HookMoment),
+    /// The daemon dies; of the starts that were under way these come to be.
+    Crash {
+        held: u16,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -51,6 +64,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (index.clone(), any::<bool>(), composer()).prop_map(|(n, asks, held)| Step::Look(n, asks, held)),
         5 => (index.clone(), typing()).prop_map(|(n, outcome)| Step::Typed(n, outcome)),
         3 => (index, moment()).prop_map(|(n, moment)| Step::HookSays(n, moment)),
+        1 => any::<u16>().prop_map(|held| Step::Crash { held }),
     ]
 }
 
@@ -140,6 +154,7 @@ impl Life {
                 self.fact(n, Fact::Looked(Box::new(look)));
             }
             Step::Typed(n, outcome) => self.typed(n, outcome),
+            Step::Crash { held } => self.crash(held),
             Step::HookSays(n, moment) => {
                 if let Some(run) = self.runs.get(n).copied() {
                     let notice = HookNotice { evidence: None, moment };
@@ -204,6 +219,36 @@ impl Life {
                 let launched = Launched { hands_over_at_turn_end: true, ..Launched::default() };
                 self.stage.fact(start.run, Fact::Launched(launched));
             }
+        }
+    }
+
+    /// Another daemon goes on with what is in the records and whose holder is there. Who waited for an answer of the old
+    /// one asks nobody any more.
+    fn crash(&mut self, held: u16) {
+        let effects = std::mem::take(&mut self.stage.effects);
+        let saved = saved(&effects);
+        let records = saved.processes.clone();
+        let mut stage = Stage::with(Engine::restore(Config::default(), Box::new(OneTask), saved));
+        (stage.now, stage.next_ticket) = (self.stage.now + 50, self.stage.next_ticket);
+        self.tickets.clear();
+        // The records of the dead daemon are still the records.
+        stage.effects = effects;
+        self.stage = stage;
+        let is_held =
+            |run: RunKey| held >> (run.process.to_string().bytes().map(u32::from).sum::<u32>() % 16) & 1 == 1;
+        for record in records.into_iter().filter(|record| record.has_holder) {
+            let run = RunKey::new(record.id, record.run);
+            let was_started = record.status != Status::Starting;
+            if was_started || is_held(run) {
+                let exit = record.exit.map(|_| (ChildExit::Code(0), 5));
+                self.stage.input(Input::Adopted { record: Box::new(record), pid: 10, exit });
+                continue;
+            }
+            self.stage.fact(run, Fact::Lost { final_offset: 0 });
+            let view = self.stage.view(run.process);
+            let is_lost =
+                view.is_some_and(|view| view.exit.is_some_and(|exit| exit.reason == ExitReason::Lost));
+            assert!(!is_lost, "{run:?} was never started");
         }
     }
 

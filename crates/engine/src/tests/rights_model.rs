@@ -147,7 +147,8 @@ impl World {
         let actor = self.caller(self.actor);
         let asked = HookMoment::PermissionAsked { title: "rm".to_owned(), body: String::new() };
         self.stage.ask_as(actor, Command::Hook(Box::new(HookNotice { evidence: None, moment: asked })));
-        let ask = Ask { question: "which?".to_owned(), options: vec!["a".to_owned(), "b".to_owned()] };
+        let ask =
+            Ask { question: "which?".to_owned(), options: vec!["a".to_owned(), "b".to_owned()], key: None };
         let ticket = self.stage.ask_as(actor, Command::Ask(ask));
         let Reply::Asked(asked) = self.stage.reply(ticket) else { panic!("not asked") };
         (self.permission, self.question) = (asked.item - 1, asked.item);
@@ -259,8 +260,8 @@ impl World {
             Command::Timers,
             Command::ChangeTimer(ChangeTimer { timer: self.timer, change: TimerChange::Resume }),
             Command::ChangeTimer(ChangeTimer { timer: 99_999, change: TimerChange::Cancel }),
-            Command::Ask(Ask { question: String::new(), options: Vec::new() }),
-            Command::Attention(Attention { reason: String::new() }),
+            Command::Ask(Ask { question: String::new(), options: Vec::new(), key: None }),
+            Command::Attention(Attention { reason: String::new(), key: None }),
             Command::Revoke(Revoke { grant: 99_999 }),
             Command::Grants,
             Command::Trust(Box::new(warrant("", Rule::Ask))),

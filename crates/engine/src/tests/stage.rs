@@ -28,7 +28,9 @@ impl TaskLookup for OneTask {
 pub(super) struct Stage {
     pub(super) engine: Engine,
     pub(super) now: u64,
-    next_ticket: u64,
+    /// How far the wall clock is ahead of the other one.
+    pub(super) ahead: u64,
+    pub(super) next_ticket: u64,
     /// Everything that was to be done, oldest first.
     pub(super) effects: Vec<Effect>,
 }
@@ -37,7 +39,7 @@ impl Stage {
     pub(super) fn new() -> Self {
         let mut engine = Engine::new(Config { max_processes: 50, ..Config::default() }, Box::new(OneTask));
         trust_list(&mut engine);
-        Self { engine, now: 1_000, next_ticket: 1, effects: Vec::new() }
+        Self { engine, now: 1_000, ahead: 1_000_000, next_ticket: 1, effects: Vec::new() }
     }
 
     pub(super) fn with(mut engine: Engine) -> Self {
@@ -46,7 +48,7 @@ impl Stage {
     }
 
     pub(super) fn moment(&self) -> Moment {
-        Moment { uptime_ms: self.now, wall_ms: self.now + 1_000_000 }
+        Moment { uptime_ms: self.now, wall_ms: self.now + self.ahead }
     }
 
     pub(super) fn input(&mut self, input: Input) -> Vec<Effect> {
@@ -217,11 +219,16 @@ pub(super) fn next(run: RunKey) -> RunKey {
 impl Stage {
     /// A later daemon with what this one's effects left in the database. Its tickets go on counting.
     pub(super) fn reborn(&self) -> Self {
-        let config = Config { max_processes: 50, seed: 99, ..Config::default() };
+        self.reborn_in("")
+    }
+
+    /// The same in this boot of the machine.
+    pub(super) fn reborn_in(&self, boot: &str) -> Self {
+        let config = Config { max_processes: 50, seed: 99, boot: boot.to_owned(), ..Config::default() };
         let saved = super::agents::scene::saved(&self.effects);
         let mut engine = Engine::restore(config, Box::new(OneTask), saved);
         trust_list(&mut engine);
-        Self { engine, now: self.now, next_ticket: self.next_ticket, effects: Vec::new() }
+        Self { engine, effects: Vec::new(), ..*self }
     }
 
     /// A process asks for something to be started under this warrant.

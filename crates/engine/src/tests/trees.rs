@@ -1,10 +1,11 @@
 //! Processes that spawn processes: rights, depth, and dying together.
 
-use proto::request::Spawn;
-use proto::{ErrorCode, Status};
+use proto::event::Event;
+use proto::request::{Close, Spawn};
+use proto::{ErrorCode, ExitReason, ProcessId, Status};
 
-use super::stage::{Stage, close, command, order, shutdown, target};
-use crate::{Caller, Command, Effect, Fact, RunKey, Verb};
+use super::stage::{Stage, close, command, kill, next, order, restart, shutdown, target};
+use crate::{Caller, Command, Effect, Fact, Input, RunKey, Verb};
 
 fn family(stage: &mut Stage) -> [RunKey; 4] {
     let root = stage.spawn(command("root"));
@@ -24,6 +25,174 @@ fn parent_death_takes_its_descendants_at_any_depth() {
     assert!(stage.view(child.process).is_none() && stage.view(grandchild.process).is_none());
     assert_eq!(stage.view(stranger.process).map(|view| view.status), Some(Status::Running));
     assert_eq!(stage.view(root.process).map(|view| view.status), Some(Status::Exited));
+}
+
+/// What a run was told to do about its end, and with which grace.
+fn graces(stage: &Stage, of: RunKey) -> Vec<u32> {
+    let kills = stage.effects.iter().filter_map(|effect| match effect {
+        Effect::Kill { run, grace_ms } if *run == of => Some(*grace_ms),
+        _ => None,
+    });
+    kills.collect()
+}
+
+#[test]
+fn t7_the_close_of_a_leader_is_answered_when_the_last_of_its_family_is_gone() {
+    let mut stage = Stage::new();
+    let [root, child, grandchild, stranger] = family(&mut stage);
+    let closed = stage.ask(close(root));
+    for run in [root, child, grandchild] {
+        assert_eq!(graces(&stage, run), [500], "all of them end at once");
+    }
+    assert!(graces(&stage, stranger).is_empty());
+    stage.die(root);
+    assert_eq!(stage.view(root.process).map(|view| view.status), Some(Status::Exited));
+    stage.die(child);
+    assert!(stage.answer(closed).is_none(), "a grandchild lives");
+    stage.die(grandchild);
+    assert!(stage.answer(closed).is_some_and(|answer| answer.is_ok()));
+    let done: Vec<ProcessId> = stage
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Announce(told) => match told.what {
+                Event::Done { id } => Some(id),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    assert_eq!(done, [grandchild.process, child.process, root.process]);
+    let left: Vec<ProcessId> = stage.engine.snapshot().iter().map(|view| view.id).collect();
+    assert_eq!(left, [stranger.process]);
+}
+
+#[test]
+fn t7_a_kill_and_a_restart_of_a_leader_wait_for_its_family_too() {
+    for (verb, follows) in [(kill as fn(RunKey) -> Command, false), (restart, true)] {
+        let mut stage = Stage::new();
+        let [root, child, grandchild, _] = family(&mut stage);
+        let starts = stage.starts().len();
+        let asked = stage.ask(verb(root));
+        for run in [grandchild, root] {
+            stage.die(run);
+            assert!(stage.answer(asked).is_none());
+            assert_eq!(stage.starts().len(), starts);
+        }
+        stage.fact(child, Fact::Lost { final_offset: 0 });
+        assert_eq!(stage.starts().len() > starts, follows);
+        if follows {
+            stage.fact(next(root), Fact::Started { pid: 9 });
+        }
+        assert!(stage.answer(asked).is_some_and(|answer| answer.is_ok()));
+        assert!(stage.view(child.process).is_none() && stage.view(root.process).is_some());
+    }
+}
+
+#[test]
+fn h6_a_family_that_says_nothing_is_swept_at_the_same_moment() {
+    let mut stage = Stage::new();
+    let [root, child, grandchild, _] = family(&mut stage);
+    let closed = stage.ask(close(root));
+    stage.pass(2_749);
+    let swept = |stage: &Stage| {
+        let sweeps = stage.effects.iter().filter_map(|effect| match effect {
+            Effect::Sweep { run } => Some(*run),
+            _ => None,
+        });
+        sweeps.collect::<Vec<RunKey>>()
+    };
+    assert!(swept(&stage).is_empty());
+    stage.pass(1);
+    assert_eq!(swept(&stage).len(), 3);
+    for run in [root, child, grandchild] {
+        assert!(stage.answer(closed).is_none());
+        stage.fact(run, Fact::Lost { final_offset: 0 });
+    }
+    assert!(stage.answer(closed).is_some());
+    stage.pass(10_000);
+    assert_eq!(swept(&stage).len(), 3, "nothing is swept twice");
+}
+
+#[test]
+fn t7_a_leader_that_is_over_is_closed_with_what_is_left_of_its_family() {
+    for keep_background in [false, true] {
+        let mut stage = Stage::new();
+        let [root, child, grandchild, _] = family(&mut stage);
+        stage.exit(root, 0);
+        let closed = stage.ask(Command::Close(Close { target: target(root), keep_background }));
+        stage.fact(root, Fact::TreeGone);
+        stage.die(child);
+        assert!(stage.answer(closed).is_none(), "keeps background: {keep_background}");
+        stage.die(grandchild);
+        assert!(stage.answer(closed).is_some_and(|answer| answer.is_ok()));
+        assert!(stage.view(root.process).is_none());
+        assert_eq!(graces(&stage, root).is_empty(), keep_background);
+    }
+}
+
+#[test]
+fn a_leader_whose_background_is_kept_loses_it_to_whoever_wants_all_of_it_gone() {
+    let mut stage = Stage::new();
+    let [root, child, grandchild, _] = family(&mut stage);
+    stage.exit(root, 0);
+    let keep = Command::Close(Close { target: target(root), keep_background: true });
+    let kept = [stage.ask(keep.clone()), stage.ask(keep)];
+    assert!(graces(&stage, root).is_empty(), "two that keep it do not end it");
+    let closed = stage.ask(close(root));
+    assert_eq!(graces(&stage, root), [500]);
+    [child, grandchild].into_iter().for_each(|run| stage.die(run));
+    assert!(stage.answer(closed).is_none(), "its own tree lives");
+    stage.fact(root, Fact::TreeGone);
+    for ticket in [kept[0], kept[1], closed] {
+        assert!(stage.answer(ticket).is_some_and(|answer| answer.is_ok()));
+    }
+}
+
+#[test]
+fn t7_a_child_that_cannot_start_is_waited_for_and_not_longer() {
+    let mut stage = Stage::new();
+    let root = stage.spawn(command("root"));
+    stage.ask_as(Caller::Process(root), order(Caller::Process(root), command("child")));
+    let child = stage.starts().last().expect("starting").run;
+    let closed = stage.ask(close(root));
+    stage.die(root);
+    assert!(stage.answer(closed).is_none());
+    let failure = proto::Failure::new(ErrorCode::SpawnFailed, "no such program");
+    stage.fact(child, Fact::StartFailed(failure));
+    assert!(stage.answer(closed).is_some_and(|answer| answer.is_ok()));
+}
+
+#[test]
+fn a_family_is_given_the_grace_that_was_asked_for_until_its_leader_is_over() {
+    let mut stage = Stage::new();
+    let [root, child, ..] = family(&mut stage);
+    let Command::Kill(wish) = kill(root) else { panic!("no kill") };
+    stage.ask(Command::Kill(proto::request::Kill { grace_ms: Some(2_000), ..wish }));
+    assert_eq!((graces(&stage, root), graces(&stage, child)), (vec![2_000], vec![2_000]));
+    stage.exit(root, 0);
+    assert_eq!(graces(&stage, child), [2_000, 500]);
+    stage.die(child);
+    let exit = stage.effects.iter().find_map(|effect| match effect {
+        Effect::TellExit { run, exit, .. } if *run == child => Some(*exit),
+        _ => None,
+    });
+    assert_eq!(exit.map(|exit| exit.reason), Some(ExitReason::Closed));
+}
+
+#[test]
+fn a_child_that_a_killed_daemon_did_not_take_along_is_ended_when_it_is_found() {
+    let mut stage = Stage::new();
+    let root = stage.spawn(command("root"));
+    let child = stage.spawn_as(Caller::Process(root), command("child"));
+    let record = Box::new(stage.engine.processes[&child.process].record());
+    // The end of the parent was written down; the order to end its child was not carried out.
+    stage.exit(root, 0);
+    let mut later = stage.reborn();
+    later.input(Input::Adopted { record, pid: 100, exit: None });
+    assert_eq!(graces(&later, child), [500]);
+    later.die(child);
+    assert!(later.view(child.process).is_none() && later.view(root.process).is_some());
 }
 
 #[test]
@@ -98,9 +267,9 @@ fn b6_a_process_drives_itself_and_its_descendants_only() {
 fn an_older_run_has_no_power() {
     let mut stage = Stage::new();
     let root = stage.spawn(command("root"));
-    stage.ask(super::stage::restart(root));
+    stage.ask(restart(root));
     stage.die(root);
-    stage.fact(super::stage::next(root), Fact::Started { pid: 2 });
+    stage.fact(next(root), Fact::Started { pid: 2 });
     let ticket = stage.ask_as(Caller::Process(root), close(root));
     assert_eq!(stage.failure(ticket).code, ErrorCode::Unauthorized);
 }

@@ -113,6 +113,18 @@ fn a_pattern_that_can_no_longer_come_is_a_failure_not_a_hang() {
 }
 
 #[test]
+fn e7_a_pattern_that_costs_too_much_ends_its_wait_and_says_why() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    let ticket = stage.wait_on(&[run], Until::Pattern("(a|b){900}".into()), Quantifier::All, None);
+    let wait = WaitId(stage.engine.next_wait - 1);
+    stage.fact(run, Fact::Outrun { wait });
+    let failure = stage.failure(ticket);
+    assert_eq!(failure.code, ErrorCode::Limit);
+    assert!(failure.message.contains("faster than this pattern can be looked for"), "{}", failure.message);
+}
+
+#[test]
 fn a_pattern_found_behind_the_exit_is_found() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));

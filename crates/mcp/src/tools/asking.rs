@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use super::{Bench, Caller, Effect, Outcome, Tool};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Shape, may, must};
-use crate::link::Manner;
+use crate::link::{Manner, fresh_key};
 use crate::waiting::{Then, Waiting};
 
 /// Longest question, reason or answer.
@@ -126,9 +126,10 @@ pub(crate) async fn opened(bench: &Bench, question: Question) -> Result<Waiting,
     if let Some(item) = bench.questions.item(&question) {
         return waiting(bench, item).await;
     }
-    let wish = Ask { question: question.question.clone(), options: question.options.clone() };
+    let key = Some(fresh_key()?);
+    let wish = Ask { question: question.question.clone(), options: question.options.clone(), key };
     let asked =
-        bench.ask(Manner::DEED, ASK_FIELDS, move |connection: &mut Connection| connection.ask(wish.clone()));
+        bench.ask(Manner::KEYED, ASK_FIELDS, move |connection: &mut Connection| connection.ask(wish.clone()));
     let item = asked.await?.item;
     bench.questions.remember(question, item);
     waiting(bench, item).await
@@ -151,9 +152,9 @@ async fn waiting(bench: &Bench, item: u64) -> Result<Waiting, ToolFailure> {
 }
 
 async fn attention(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let wish = Attention { reason: arguments.required("reason").to_owned() };
+    let wish = Attention { reason: arguments.required("reason").to_owned(), key: Some(fresh_key()?) };
     let work = move |connection: &mut Connection| connection.attention(wish.clone());
-    let asked = bench.ask(Manner::DEED, &[("reason", "reason")], work).await?;
+    let asked = bench.ask(Manner::KEYED, &[("reason", "reason")], work).await?;
     Ok(json!({"item": asked.item}).into())
 }
 

@@ -138,6 +138,9 @@ pub struct Ask {
     /// What may be answered; empty: any text.
     #[serde(default)]
     pub options: Vec<String>,
+    /// The same key from the same run asks once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Arguments of `attention`: the person should look.
@@ -145,6 +148,9 @@ pub struct Ask {
 pub struct Attention {
     /// Why.
     pub reason: String,
+    /// The same key from the same run asks once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Arguments of `select`: faces show this process.

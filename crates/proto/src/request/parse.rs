@@ -16,7 +16,7 @@ pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
     let Ok(text) = std::str::from_utf8(line) else {
         return Err((0, protocol("the line is not UTF-8".to_owned())));
     };
-    if depth(line) > MAX_DEPTH {
+    if nesting(line) > MAX_DEPTH {
         return Err((0, protocol(format!("the line nests deeper than {MAX_DEPTH}"))));
     }
     serde_json::from_str(text).map_err(|error| {
@@ -63,7 +63,8 @@ fn next_place(place: &str) -> String {
 }
 
 /// How deep brackets nest outside strings; cheap, and run before any recursive parser sees the line.
-fn depth(line: &[u8]) -> usize {
+#[must_use]
+pub fn nesting(line: &[u8]) -> usize {
     let (mut deepest, mut current, mut in_string, mut escaped) = (0usize, 0usize, false, false);
     for byte in line {
         match byte {

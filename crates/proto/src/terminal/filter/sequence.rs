@@ -173,9 +173,11 @@ impl Csi {
 
     fn is_query(&self, last: u8) -> bool {
         match (self.prefix, self.intermediate, last) {
-            // Device attributes, status and cursor reports, modes, version, kitty keyboard flags.
-            (0 | b'>' | b'=', 0, b'c') | (0 | b'?', 0, b'n') | (0 | b'?', b'$', b'p') => true,
-            (b'>', 0, b'q') | (b'?', 0, b'u') => true,
+            // Device attributes, status and cursor reports. Some terminals answer them whatever stands between, and nothing
+            // else of that form is in use.
+            (0 | b'>' | b'=', _, b'c') | (0 | b'?', _, b'n') => true,
+            // Modes, version, kitty keyboard flags.
+            (0 | b'?', b'$', b'p') | (b'>', 0, b'q') | (b'?', 0, b'u') => true,
             // Window reports.
             (0, 0, b't') => matches!(self.first, Some(11 | 13..=16 | 18..=21)),
             // Terminal parameters, graphics limits, key modifier options.

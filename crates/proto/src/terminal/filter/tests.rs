@@ -6,6 +6,8 @@ use proptest::prelude::*;
 /// Sequences a terminal would answer.
 const QUERIES: &[&[u8]] = &[
     b"\x1b[c",
+    b"\x1b[>-c",
+    b"\x1b[6+n",
     b"\x1b[0c",
     b"\x1b[>c",
     b"\x1b[>0c",

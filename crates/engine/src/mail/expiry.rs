@@ -1,0 +1,79 @@
+//! When a message is given up.
+//!
+//! Owns the moment, on the clock that nobody sets: people and time servers move the wall clock by hours, and a lid that
+//! is closed stops none of them. Refuses the wall clock but once: in a new boot it is all that is left to go by.
+
+use proto::ProcessId;
+use proto::agent::{Delivery, MailId};
+use serde::{Deserialize, Serialize};
+
+use super::{MailRecord, Mailbox, Stage};
+use crate::Engine;
+use crate::effect::Effect;
+use crate::record::Record;
+
+/// A moment on the uptime clock, which begins anew with each boot of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due {
+    /// Milliseconds since that boot.
+    pub at_ms: u64,
+    /// Which boot.
+    pub boot: String,
+}
+
+impl Mailbox {
+    /// When a message is next given up, on the uptime clock; at once, when that is yet to be found out.
+    pub(super) fn next_expiry(&self) -> Option<u64> {
+        let waiting = self.open.values().filter(|mail| mail.may_expire());
+        waiting.map(|mail| mail.due.as_ref().map_or(0, |due| due.at_ms)).min()
+    }
+}
+
+impl MailRecord {
+    /// A message that is being typed is not given up in the middle.
+    fn may_expire(&self) -> bool {
+        self.stage == Stage::Queued
+    }
+}
+
+impl Engine {
+    /// When something that is sent now and may wait this long is given up: on the wall clock, and on the one that counts.
+    pub(crate) fn expiry(&self, lifetime_ms: u64) -> (u64, Option<Due>) {
+        let due = self.due_in(lifetime_ms);
+        (self.now.wall_ms.saturating_add(lifetime_ms), Some(due))
+    }
+
+    fn due_in(&self, ms: u64) -> Due {
+        Due { at_ms: self.now.uptime_ms.saturating_add(ms), boot: self.config.boot.clone() }
+    }
+
+    /// Gives up what has waited too long.
+    pub(super) fn expire_mail(&mut self) {
+        self.find_dues();
+        let now = self.now.uptime_ms;
+        let is_over =
+            |mail: &&MailRecord| mail.may_expire() && mail.due.as_ref().is_none_or(|due| due.at_ms <= now);
+        let over: Vec<(MailId, ProcessId)> =
+            self.mail.open.values().filter(is_over).map(|mail| (mail.id, mail.to)).collect();
+        for (id, to) in over {
+            self.forget_progress_of(to, id);
+            self.set_delivery(id, Delivery::Expired, Stage::Queued);
+        }
+    }
+
+    /// Messages of an earlier boot have what the wall clock leaves them, and never more than they had at first.
+    fn find_dues(&mut self) {
+        let unknown = self.mail.open.values().filter(|mail| mail.due.is_none());
+        let unknown: Vec<MailId> = unknown.map(|mail| mail.id).collect();
+        for id in unknown {
+            let wall_ms = self.now.wall_ms;
+            let Some(mail) = self.mail.open.get(&id) else { continue };
+            let lifetime = mail.expires_at.saturating_sub(mail.at);
+            let due = self.due_in(mail.expires_at.saturating_sub(wall_ms).min(lifetime));
+            let Some(mail) = self.mail.open.get_mut(&id) else { continue };
+            mail.due = Some(due);
+            let record = mail.clone();
+            self.effects.push(Effect::Record(Record::PutMail(Box::new(record))));
+        }
+    }
+}
