@@ -27,15 +27,27 @@ const GRACE_SECONDS: u32 = 60;
 /// Targets run at once; each is one thread.
 const AT_ONCE: usize = 2;
 
-/// Longest input per target. Inputs name long stretches in a few bytes (see `fuzz/src/lib.rs`), so this is where inputs
-/// of many pieces end, not where the parsers' limits are.
-const MAX_LENGTHS: &[(&str, u32)] = &[
-    ("frame", 64 << 10),
-    ("holder_wire", 64 << 10),
-    ("mcp_line", 64 << 10),
-    ("screen", 64 << 10),
-    ("terminal_filter", 96 << 10),
-    ("typed_keys", 16 << 10),
+/// Where the smoke run's chance begins: the same commit meets the same inputs, so that a finding is the commit's and not the
+/// day's. Hunts begin elsewhere each time.
+const SMOKE_SEED: u32 = 1;
+
+/// What is known of a target.
+struct Known {
+    name: &'static str,
+    /// Longest input. Inputs name long stretches in a few bytes (see `fuzz/src/lib.rs`), so this is where inputs of many
+    /// pieces end, not where the parsers' limits are.
+    max_length: u32,
+    /// Inputs of a smoke run, about a quarter of a minute's work.
+    smoke_runs: u32,
+}
+
+const KNOWN: &[Known] = &[
+    Known { name: "frame", max_length: 64 << 10, smoke_runs: 40_000 },
+    Known { name: "holder_wire", max_length: 64 << 10, smoke_runs: 500_000 },
+    Known { name: "mcp_line", max_length: 64 << 10, smoke_runs: 15_000 },
+    Known { name: "screen", max_length: 64 << 10, smoke_runs: 10_000 },
+    Known { name: "terminal_filter", max_length: 96 << 10, smoke_runs: 30_000 },
+    Known { name: "typed_keys", max_length: 16 << 10, smoke_runs: 100_000 },
 ];
 
 /// Parses `[--seconds N | --runs N] [TARGET]` and runs.
@@ -43,9 +55,9 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     run_all(&options::parse(arguments)?)
 }
 
-/// A short run of every target.
-pub(crate) fn smoke(seconds: u32) -> Result<(), String> {
-    run_all(&Options { budget: Budget::Seconds(seconds), only: None })
+/// A short run of every target, the same for the same commit.
+pub(crate) fn smoke() -> Result<(), String> {
+    run_all(&Options { budget: Budget::Smoke, only: None })
 }
 
 /// Builds all targets once, then runs them, a few at a time.
@@ -87,12 +99,17 @@ fn run(name: &str, triple: &str, budget: Budget) -> Result<(), String> {
     std::fs::create_dir_all(&artifacts).map_err(|error| format!("{}: {error}", artifacts.display()))?;
     let mut command = within(budget, &build_dir().join(triple).join("release").join(name));
     command.arg(format!("-artifact_prefix={}/", artifacts.display()));
-    command.arg(budget.flag());
-    command.arg(format!("-max_len={}", max_length(name)?));
+    let known = known(name)?;
+    command.args(match budget {
+        Budget::Seconds(seconds) => vec![format!("-max_total_time={seconds}")],
+        Budget::Runs(runs) => vec![format!("-runs={runs}")],
+        Budget::Smoke => vec![format!("-runs={}", known.smoke_runs), format!("-seed={SMOKE_SEED}")],
+    });
+    command.arg(format!("-max_len={}", known.max_length));
     command.arg(format!("-timeout={ENDLESS_SECONDS}"));
     command.arg(format!("-rss_limit_mb={MEMORY_LIMIT_MIB}"));
     command.args(["-print_final_stats=1", "-verbosity=0"]);
-    command.arg(scratch_corpus(name)?).arg(seeds(name)?);
+    command.arg(scratch_corpus(name, budget)?).arg(seeds(name)?);
     let start = Instant::now();
     let printed = command.output().map_err(|error| format!("cannot start fuzz target {name}: {error}"))?;
     let said = String::from_utf8_lossy(&printed.stderr).into_owned();
@@ -120,11 +137,11 @@ fn within(budget: Budget, program: &Path) -> std::process::Command {
     command
 }
 
-fn max_length(name: &str) -> Result<u32, String> {
-    let known = MAX_LENGTHS.iter().find(|(target, _)| *target == name);
-    known
-        .map(|(_, length)| *length)
-        .ok_or_else(|| format!("xtask knows no longest input of fuzz target {name}"))
+fn known(name: &str) -> Result<&'static Known, String> {
+    KNOWN
+        .iter()
+        .find(|known| known.name == name)
+        .ok_or_else(|| format!("xtask knows nothing of fuzz target {name}"))
 }
 
 /// The committed beginning of every hunt.
@@ -133,10 +150,16 @@ fn seeds(name: &str) -> Result<PathBuf, String> {
     if directory.is_dir() { Ok(directory) } else { Err(format!("{} is missing", directory.display())) }
 }
 
-/// libFuzzer writes what it learns into the first corpus directory; the committed seeds stay as they are.
-fn scratch_corpus(name: &str) -> Result<PathBuf, String> {
-    let directory = build_dir().join("corpus").join(name);
-    std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+/// libFuzzer writes what it learns into the first corpus directory; the committed seeds stay as they are. A smoke run
+/// begins with nothing: what an earlier run learnt would change its course.
+fn scratch_corpus(name: &str, budget: Budget) -> Result<PathBuf, String> {
+    let is_smoke = matches!(budget, Budget::Smoke);
+    let directory = build_dir().join(if is_smoke { "smoke" } else { "corpus" }).join(name);
+    let told = |error: std::io::Error| format!("{}: {error}", directory.display());
+    if is_smoke && directory.exists() {
+        std::fs::remove_dir_all(&directory).map_err(told)?;
+    }
+    std::fs::create_dir_all(&directory).map_err(told)?;
     Ok(directory)
 }
 
@@ -144,7 +167,7 @@ fn build_dir() -> PathBuf {
     step::target_dir().join("fuzz")
 }
 
-fn host_triple() -> Result<String, String> {
+pub(crate) fn host_triple() -> Result<String, String> {
     let version = step::output(step::command("rustc").arg("-vV"))?;
     let line = version.lines().find_map(|line| line.strip_prefix("host: "));
     line.map(str::to_owned).ok_or_else(|| "rustc -vV names no host".to_owned())
@@ -183,9 +206,9 @@ mod tests {
     fn every_target_has_seeds_and_a_longest_input_and_fits_it() {
         let manifest = std::fs::read_to_string(step::root().join("fuzz/Cargo.toml")).unwrap();
         let targets = targets(&manifest);
-        assert_eq!(targets.len(), MAX_LENGTHS.len());
+        assert_eq!(targets.len(), KNOWN.len());
         for name in targets {
-            let longest = u64::from(max_length(&name).unwrap());
+            let longest = u64::from(known(&name).unwrap().max_length);
             let sizes: Vec<u64> = std::fs::read_dir(seeds(&name).unwrap())
                 .unwrap()
                 .map(|entry| entry.unwrap().metadata().unwrap().len())

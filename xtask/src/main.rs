@@ -1,11 +1,12 @@
 //! `cargo xtask`: the project's own automation. Owns the meter (`tidy`), what a fresh machine needs (`setup`),
-//! the one command that checks everything (`test`), the fuzz smoke run and the benchmark. Refuses to link any
+//! the one command that checks everything (`test`), the sanitizer, the fuzz smoke run and the benchmark. Refuses to link any
 //! crate of ours: it looks at the product from outside, as a user does, so nothing here can be shipped.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a terminal tool whose output is its purpose")]
 
 mod bench;
 mod fuzz;
+mod sanitize;
 mod setup;
 mod step;
 mod test;
@@ -18,7 +19,8 @@ usage: cargo xtask <command>
 
   tidy [--bless]                check the rules no compiler checks; --bless renews the protocol hash
   setup                         install what tests and the bench need (idempotent)
-  test                          everything: setup, fmt, clippy, tidy, build, tests, docs, deny, fuzz smoke
+  test                          everything: setup, fmt, clippy, tidy, build, tests, sanitizer, docs, deny, fuzz smoke
+  sanitize                      the tests of the crate with `unsafe`, under the address sanitizer
   fuzz [--seconds N | --runs N] [TARGET]
                                 run every fuzz target, or one, for a while or for a number of inputs
   bench [--quick] [--json] [--only ROW] [--contenders A,B] [--report-only]
@@ -48,6 +50,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<(), String> {
         "setup" => setup::command(rest),
         "test" => test::command(rest),
         "fuzz" => fuzz::command(rest),
+        "sanitize" => sanitize::command(rest),
         "bench" => bench::command(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -3,10 +3,7 @@
 
 use std::time::Instant;
 
-use crate::{fuzz, setup, step, tidy};
-
-/// Long enough to catch a fresh panic, short enough to run on every change.
-const FUZZ_SECONDS: u32 = 15;
+use crate::{fuzz, sanitize, setup, step, tidy};
 
 type Step = (&'static str, fn() -> Result<(), String>);
 
@@ -18,9 +15,10 @@ const STEPS: &[Step] = &[
     ("clippy", clippy),
     ("build qd", || step::run(&mut step::cargo(&["build", "--package", "cli"]))),
     ("tests", || step::run(&mut step::cargo(&["test", "--workspace"]))),
+    ("sanitize", sanitize::run),
     ("doc", doc),
     ("deny", deny),
-    ("fuzz smoke", || fuzz::smoke(FUZZ_SECONDS)),
+    ("fuzz smoke", fuzz::smoke),
 ];
 
 /// Runs all steps.

@@ -2,12 +2,10 @@
 //!
 //! Owns global flags and the list of verbs. Refuses meaning: each verb's file says what its arguments do.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use proto::Printable;
 
 use crate::commands::{
     agents, answer, ask, attach, attention, audit, close, completions, daemon, doctor, events, explain,
@@ -101,16 +99,22 @@ fn told(error: &clap::Error) -> ExitCode {
         drop(error.print());
         return ExitCode::SUCCESS;
     }
-    let text = error.to_string();
-    if !is_json {
-        // What was typed is told back, whatever it is; clap would send it to the terminal as it is.
-        let lines: String = text.lines().map(|line| format!("{}\n", Printable(line))).collect();
-        drop(io::stderr().write_all(lines.as_bytes()));
-        return ExitCode::from(errors::USAGE);
-    }
-    let first = text.lines().next().unwrap_or_default();
-    let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
-    errors::report(&CliError::usage(message), true)
+    errors::report(&usage(&error.to_string()), is_json)
+}
+
+/// What is wrong, on one line, and how the verb is called, from clap's paragraphs: what is wrong with a list of words, tips,
+/// the usage, and where more is told.
+fn usage(text: &str) -> CliError {
+    let mut paragraphs = text.split("\n\n").map(one_line);
+    let first = paragraphs.next().unwrap_or_default();
+    let error = CliError::usage(first.strip_prefix("error: ").unwrap_or(&first));
+    let rest: Vec<String> = paragraphs.filter(|paragraph| !paragraph.is_empty()).collect();
+    if rest.is_empty() { error } else { error.hinted(rest.join("; ")) }
+}
+
+fn one_line(paragraph: &str) -> String {
+    let words: Vec<&str> = paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    words.join(" ").trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -136,6 +140,18 @@ mod tests {
             }
             check_help(verb);
         }
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_told_on_one_line_with_the_usage_as_its_next_step() {
+        let told = |words: &[&str]| usage(&Cli::try_parse_from(words).unwrap_err().to_string());
+        let missing = told(&["qd", "key"]);
+        assert!(missing.to_string().contains("were not provided: <NAME> <KEY>"), "{missing}");
+        let hint = missing.hint().unwrap();
+        assert!(hint.starts_with("Usage: qd key") && hint.contains("--help"), "{hint}");
+        let tip = told(&["qd", "spwan"]).hint().unwrap();
+        assert!(tip.contains("'spawn'"), "{tip}");
+        assert!(!missing.to_string().contains('\n') && !hint.contains('\n'));
     }
 
     #[test]

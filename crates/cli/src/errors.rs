@@ -80,7 +80,10 @@ impl CliError {
 
     fn code(&self) -> String {
         match self {
-            Self::Client(ClientError::Unreachable(_) | ClientError::Silent(_)) => "unreachable".to_owned(),
+            Self::Client(error) if error.is_forbidden() => word(ErrorCode::Denied),
+            Self::Client(
+                ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Unopened { .. },
+            ) => "unreachable".to_owned(),
             Self::Client(ClientError::Version { .. }) => "version".to_owned(),
             Self::Client(ClientError::Broken(_)) => "broken".to_owned(),
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => word(failure.code),
@@ -91,9 +94,12 @@ impl CliError {
 
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Client(ClientError::Unreachable(_) | ClientError::Silent(_)) => {
-                Some("`qd doctor` finds out why".to_owned())
-            }
+            Self::Client(error) if error.is_forbidden() => Some(
+                "ask as the user it belongs to, or set QD_RUNTIME_DIR to a directory of your own".to_owned(),
+            ),
+            Self::Client(
+                ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Unopened { .. },
+            ) => Some("`qd doctor` finds out why".to_owned()),
             Self::Client(ClientError::Version { .. }) => Some(
                 "`qd shutdown` ends the other version; processes stay and the next command adopts them"
                     .to_owned(),
@@ -120,8 +126,12 @@ impl CliError {
 
     fn exit(&self) -> u8 {
         match self {
+            Self::Client(error) if error.is_forbidden() => DENIED,
             Self::Client(
-                ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Version { .. },
+                ClientError::Unreachable(_)
+                | ClientError::Silent(_)
+                | ClientError::Unopened { .. }
+                | ClientError::Version { .. },
             ) => UNREACHABLE,
             Self::Client(ClientError::Broken(_)) => FAILED,
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => exit_for(failure.code),
@@ -226,6 +236,10 @@ mod tests {
         ClientError::Failed(Failure::new(code, "m")).into()
     }
 
+    fn unopened(kind: io::ErrorKind) -> CliError {
+        ClientError::Unopened { socket: "/s".into(), source: kind.into() }.into()
+    }
+
     #[test]
     fn every_error_has_the_documented_exit_code() {
         let table = [
@@ -246,6 +260,8 @@ mod tests {
             (failed(ErrorCode::Busy), 7),
             (failed(ErrorCode::Timeout), 5),
             (ClientError::Unreachable("m".into()).into(), 6),
+            (unopened(io::ErrorKind::PermissionDenied), 4),
+            (unopened(io::ErrorKind::NotADirectory), 6),
             (ClientError::Version { ours: 1, theirs: 2 }.into(), 6),
             (failed(ErrorCode::ShuttingDown), 6),
             (failed(ErrorCode::Conflict), 7),
@@ -272,6 +288,16 @@ mod tests {
             "{unreachable}"
         );
     }
+
+    #[test]
+    fn a_socket_that_may_not_be_opened_is_named_with_its_cause_and_the_next_step() {
+        let told = told(&unopened(io::ErrorKind::PermissionDenied), true);
+        for part in ["\"code\":\"denied\"", "socket /s cannot be opened: permission denied", "QD_RUNTIME_DIR"]
+        {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+
     #[test]
     fn a_program_is_told_the_revision_and_the_item_that_it_needs() {
         let conflict = ClientError::Failed(Failure::new(ErrorCode::Conflict, "m").revision(7));

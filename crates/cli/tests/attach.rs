@@ -10,6 +10,7 @@ use proto::reply::{Attached, Done};
 use proto::request::View;
 use proto::{Exit, ExitReason, Notice, ProcessId, Reply, Request, RunNumber, Size};
 use rustix::process::Signal;
+use testkit::census::eventually;
 use testkit::{DEADLINE, FakeDaemon, FromClient, Peer, Pty, wait_for_end};
 
 const SIZE: Size = Size { cols: 90, rows: 20 };
@@ -18,20 +19,25 @@ struct Stage {
     _root: tempfile::TempDir,
     daemon: FakeDaemon,
     pty: Pty,
+    pid: i32,
 }
 
 fn stage(arguments: &[&str]) -> Stage {
+    stage_with(env!("CARGO_BIN_EXE_qd"), arguments, &[])
+}
+
+fn stage_with(program: &str, arguments: &[&str], more: &[(&str, &OsStr)]) -> Stage {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
     let places = daemon.places().clone();
-    let variables: [(&str, &OsStr); 3] = [
+    let own: [(&str, &OsStr); 3] = [
         ("QD_RUNTIME_DIR", places.runtime.as_os_str()),
         ("QD_DATA_DIR", places.data.as_os_str()),
         ("QD_CONFIG_DIR", places.config.as_os_str()),
     ];
-    pty.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), arguments, &variables);
-    Stage { _root: root, daemon, pty }
+    let pid = pty.spawn(OsStr::new(program), arguments, &[&own, more].concat());
+    Stage { _root: root, daemon, pty, pid }
 }
 
 fn attached() -> (Stage, Peer) {
@@ -115,10 +121,26 @@ fn a_size_that_changed_before_the_daemon_has_answered_is_told_afterwards() {
 
 #[test]
 fn every_signal_that_ends_it_restores_the_terminal_first() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+    for signal in [
+        Signal::TERM,
+        Signal::HUP,
+        Signal::INT,
+        Signal::QUIT,
+        Signal::ABORT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::XCPU,
+        Signal::XFSZ,
+        Signal::IO,
+        Signal::POWER,
+        Signal::STKFLT,
+    ] {
         let (mut stage, _peer) = attached();
         stage.pty.signal(signal);
-        assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(code));
+        assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(128 + signal.as_raw()), "{signal:?}");
         stage.pty.expect(b"\x1b[?25h");
         assert!(!stage.pty.is_raw());
     }
@@ -184,4 +206,75 @@ fn other_detach_keys_come_from_an_option() {
     peer.expect_input(b"\x1cd");
     stage.pty.type_keys(b"\x11");
     assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+}
+
+#[test]
+fn a_client_that_is_sent_to_sleep_leaves_a_terminal_that_a_shell_can_use() {
+    let (mut stage, mut peer) = attached();
+    stage.pty.signal(Signal::TSTP);
+    stage.pty.expect(b"1002;1003");
+    stage.pty.expect(b"\x1b[?25h");
+    eventually("the client sleeps", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", stage.pid)).unwrap();
+        stat.rsplit_once(')').filter(|(_, rest)| rest.starts_with(" T")).map(drop)
+    });
+    assert!(!stage.pty.is_raw());
+    stage.pty.signal(Signal::CONT);
+    assert!(matches!(peer.call().request, Request::View(View::Repaint(_))));
+    assert!(stage.pty.is_raw());
+    peer.data(DataKind::Repaint, 0, b"<drawn again>");
+    stage.pty.expect(b"<drawn again>");
+    stage.pty.type_keys(b"\x1cd");
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+}
+
+#[test]
+fn modes_that_are_on_in_some_terminals_and_off_in_others_are_as_they_were() {
+    let (mut stage, _peer) = attached();
+    stage.pty.type_keys(b"\x1cd");
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+    stage.pty.expect(b"\x1b[?1007;2027r");
+    let mut stage = self::stage(&["attach", "build"]);
+    let (mut peer, _) = stage.daemon.accept_attach();
+    stage.pty.expect(b"\x1b[?1007;2027s");
+    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+}
+
+#[test]
+fn a_watcher_without_input_watches_to_the_end() {
+    let script = "\"$0\" attach build --read-only </dev/null";
+    let mut stage = stage_with("sh", &["-c", script, env!("CARGO_BIN_EXE_qd")], &[]);
+    let (mut peer, _) = stage.daemon.accept_attach();
+    for round in 0..20 {
+        let words = format!("<round {round}>");
+        peer.data(DataKind::Repaint, 0, words.as_bytes());
+        stage.pty.expect(words.as_bytes());
+    }
+    let exit = Exit { code: Some(3), signal: None, reason: ExitReason::Exited };
+    peer.notice(Notice::Exit { stream: 1, exit, offset: 0 });
+    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(3));
+}
+
+#[test]
+fn a_variable_that_is_set_to_nothing_leaves_the_detach_keys_as_they_are() {
+    let empty = [("QD_DETACH_KEYS", OsStr::new(""))];
+    let mut stage = stage_with(env!("CARGO_BIN_EXE_qd"), &["attach", "build"], &empty);
+    let (mut peer, _) = stage.daemon.accept_attach();
+    peer.data(DataKind::Repaint, 0, b"<drawn>");
+    stage.pty.expect(b"<drawn>");
+    stage.pty.type_keys(b"\x1cd");
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
+}
+
+#[test]
+fn why_no_daemon_comes_back_is_told() {
+    let (mut stage, peer) = attached();
+    let runtime = stage.daemon.places().runtime.clone();
+    std::fs::set_permissions(&runtime, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::remove_file(stage.daemon.places().socket()).unwrap();
+    drop(peer);
+    assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(6));
+    stage.pty.expect(b"others may enter it (mode 0755)");
 }

@@ -7,6 +7,8 @@ use proto::frame::{DataKind, data_header};
 use serde_json::{Value, json};
 use testkit::{RawClient, Stage, child, scaled};
 
+#[path = "bad_input/command_line.rs"]
+mod command_line;
 #[path = "bad_input/samples.rs"]
 mod samples;
 

@@ -1,19 +1,27 @@
 //! `qd` and its real daemon together: only what needs both. Everything else is tested closer to its code.
 
+#[path = "daemon/starting.rs"]
+mod starting;
+#[path = "daemon/stopping.rs"]
+mod stopping;
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use proto::{Places, Size};
+use proto::request::Spawn;
+use proto::{Places, Size, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use testkit::{DEADLINE, Pty, TestDaemon, child};
+use testkit::{DEADLINE, Pty, Stage, TestDaemon, child};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
@@ -53,6 +61,19 @@ fn s1_killing_the_daemon_changes_no_pid_and_an_attached_viewer_goes_on() {
     assert_eq!(daemon.process("echo").pid, pid);
     pty.type_keys(b"\x1cd");
     assert_eq!(pty.wait_exit(DEADLINE).code(), Some(0));
+}
+
+#[test]
+fn f10_a_crash_loop_has_five_starts_however_often_the_daemon_is_killed() {
+    let stage = Stage::start(QD);
+    let script = "echo started >> starts; exit 1";
+    stage.spawn_as(Spawn { auto_restart: true, ..stage.spec("loop", child::shell(script)) });
+    for run in [2, 3, 5] {
+        stage.until_view("loop", |view| view.run.0 >= run && view.exit.is_some());
+        stage.kill_9();
+    }
+    stage.until_view("loop", |view| view.status == Status::Parked);
+    assert_eq!(std::fs::read_to_string(stage.root().join("starts")).unwrap().lines().count(), 5);
 }
 
 #[test]
@@ -198,7 +219,7 @@ fn an_ephemeral_daemon_leaves_no_process_and_no_directory() {
     let temporary = tempfile::Builder::new().prefix("qdt").tempdir().unwrap();
     let pid_file = temporary.path().join("pid");
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000000", pid_file.display());
-    let mut command = std::process::Command::new(QD);
+    let mut command = Command::new(QD);
     command.args(["--ephemeral", "spawn", "--", "sh", "-c", &script]).env("TMPDIR", temporary.path());
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     // The child may have been ended before it wrote its pid; when it did write, it must be gone all the same.
@@ -212,6 +233,60 @@ fn an_ephemeral_daemon_leaves_no_process_and_no_directory() {
         .filter(|name| is_private(name))
         .collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Listens at a path until its input closes, and says when it does.
+const LISTENER: &str = r#"use Socket; $| = 1;
+socket(S, AF_UNIX, SOCK_STREAM, 0) and bind(S, sockaddr_un($ARGV[0])) and listen(S, 5) or die "no listener: $!";
+print "listens\n"; <STDIN>;"#;
+
+/// Somebody listens at this path whom we may not talk to. Root is let in everywhere, so for root it is another user.
+fn listen_closed(socket: &Path) -> Child {
+    let mut listener = Command::new("perl");
+    listener.arg("-e").arg(LISTENER).arg(socket).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        let directory = socket.parent().expect("a socket lies in a directory");
+        std::fs::set_permissions(directory, Permissions::from_mode(0o777)).expect("it is ours");
+        listener.uid(65_534);
+    }
+    let mut listener = listener.spawn().expect("perl starts");
+    let mut told = String::new();
+    let output = listener.stdout.take().expect("it is piped");
+    BufReader::new(output).read_line(&mut told).expect("it speaks");
+    assert_eq!(told, "listens\n");
+    if !is_root {
+        std::fs::set_permissions(socket, Permissions::from_mode(0o000)).expect("it is ours");
+    }
+    listener
+}
+
+#[test]
+fn a_daemon_that_may_not_be_talked_to_is_not_called_absent() {
+    let daemon = TestDaemon::without_start(QD);
+    let socket = daemon.places().socket();
+    std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
+    // Only its own directory lets others in: the way to it must, too.
+    std::fs::set_permissions(daemon.root(), Permissions::from_mode(0o755)).unwrap();
+    let mut listener = listen_closed(&socket);
+    for verb in ["status", "ps", "shutdown", "read x"] {
+        let words: Vec<&str> = verb.split(' ').collect();
+        let output = daemon.command(&["--json"]).args(&words).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(4), 0), "{verb}: {told}");
+        let error = &serde_json::from_str::<serde_json::Value>(&told).unwrap()["error"];
+        assert_eq!(error["code"], "denied", "{verb}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(socket.to_str().unwrap()), "{verb}: {message}");
+        assert!(message.contains("ermission denied") || message.contains("user 65534"), "{verb}: {message}");
+        assert!(error["hint"].as_str().unwrap().contains("QD_RUNTIME_DIR"), "{verb}: {error}");
+    }
+    let doctor = daemon.qd(&["doctor"]);
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("cannot be opened"), "{doctor:?}");
+    drop(listener.stdin.take());
+    listener.wait().unwrap();
+    let absent = daemon.qd(&["status"]);
+    assert_eq!((absent.status.code(), absent.stdout.as_slice()), (Some(6), &b"not running\n"[..]));
 }
 
 #[test]

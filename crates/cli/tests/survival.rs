@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+#[cfg(debug_assertions)]
+#[path = "survival/failpoints.rs"]
+mod failpoints;
 #[path = "survival/killed_daemon.rs"]
 mod killed_daemon;
 #[path = "survival/killed_holder.rs"]
@@ -19,5 +22,7 @@ mod spoiled;
 mod story;
 #[path = "survival/timers.rs"]
 mod timers;
+#[path = "survival/unwatched.rs"]
+mod unwatched;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");

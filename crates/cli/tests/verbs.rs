@@ -2,7 +2,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
-use std::io::Write;
+#[path = "verbs/gaps.rs"]
+mod gaps;
+#[path = "verbs/lasting.rs"]
+mod lasting;
+#[path = "verbs/stopping.rs"]
+mod stopping;
+
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -126,6 +133,9 @@ fn wait_asks_for_what_was_said() {
         ["wait", "a", "b", "--pattern", "done|failed", "--any", "--since", "7", "--timeout", "1.5"];
     let output = served(&arguments, |peer| {
         let call = peer.call();
+        assert!(matches!(call.request, Request::List(_)), "{call:?}");
+        peer.reply(call.id, Reply::Processes(vec![]));
+        let call = peer.call();
         let Request::Wait(wait) = call.request else { panic!("{call:?}") };
         assert_eq!(wait.until, Until::Pattern("done|failed".to_owned()));
         assert_eq!((wait.quantifier, wait.since, wait.timeout_ms), (Quantifier::Any, Some(7), Some(1500)));
@@ -186,6 +196,20 @@ fn h8_a_paste_that_is_refused_early_ends_instead_of_hanging() {
 }
 
 #[test]
+fn a_paste_that_was_cut_off_is_told_by_its_whole_length() {
+    let cut = "wrote 13824 of 262144 bytes to x";
+    for length in [100_000, 700_000] {
+        let output = served_with_input(&["paste", "x", "-"], &vec![b'x'; length], |peer| {
+            let call = peer.call();
+            while !matches!(peer.receive(), FromClient::Data(Data { bytes, .. }) if bytes.is_empty()) {}
+            peer.fail(call.id, Failure::new(ErrorCode::Partial, cut).hint("h"));
+        });
+        let whole = if length > 262_144 { "; the whole paste has 700000 bytes" } else { "" };
+        assert_eq!(text(&output.stderr), format!("qd: {cut}{whole}\nhint: h\n"));
+    }
+}
+
+#[test]
 fn logs_are_bytes_as_they_are_when_nobody_looks() {
     let bytes = b"a\x1b[c\xff\x00b";
     let output = served(&["logs", "x", "--since", "3"], |peer| {
@@ -199,15 +223,33 @@ fn logs_are_bytes_as_they_are_when_nobody_looks() {
 }
 
 #[test]
+fn what_follows_a_run_that_is_lost_says_so_in_its_exit_code() {
+    for verb in
+        [&["logs", "x", "-f"][..], &["--json", "logs", "x", "-f"], &["record", "x", "-", "--from-start"]]
+    {
+        for (reason, code) in [(ExitReason::Lost, 1), (ExitReason::Closed, 0)] {
+            let output = served(verb, |peer| {
+                begin_follow(peer);
+                let exit = Exit { code: None, signal: None, reason };
+                peer.notice(Notice::Exit { stream: 1, exit, offset: 0 });
+                peer.notice(Notice::End { stream: 1, reason: reason.to_string() });
+            });
+            assert_eq!(output.status.code(), Some(code), "{verb:?}");
+            assert_eq!(text(&output.stderr).contains("x was lost"), code == 1, "{verb:?}");
+        }
+    }
+}
+
+#[test]
 fn a_reader_that_has_had_enough_ends_it_quietly() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut child: Child = qd(root.path(), &["logs", "x", "-f"]).spawn().unwrap();
     let mut peer = daemon.accept_welcome();
     begin_follow(&mut peer);
-    drop(child.stdout.take());
-    // More than a pipe holds: a sibling that was being forked may have the reading end for a moment longer.
+    // More than a pipe holds: it is in the middle of writing when its reader goes.
     peer.data(DataKind::Output, 0, &vec![b'x'; 150_000]);
+    child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
     assert_eq!(peer.receive(), FromClient::End);
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));

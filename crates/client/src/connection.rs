@@ -26,6 +26,7 @@ use rustix::net::{
 };
 
 use crate::patience::{GREETING, Patience, TAKING};
+use crate::stop::{Stop, Stops};
 use crate::{ClientError, ready};
 
 /// Bytes asked of the socket at once: one large data frame and its header fit.
@@ -171,6 +172,12 @@ impl Connection {
         Ok(line)
     }
 
+    /// The same, and its id.
+    pub(crate) fn numbered_line(&mut self, request: Request) -> Result<(u64, Vec<u8>), ClientError> {
+        let id = self.next_id;
+        self.line(request).map(|line| (id, line))
+    }
+
     /// Waits for the answer to the call with this id, however long it takes.
     pub fn answer(&mut self, id: u64) -> Result<Reply, ClientError> {
         self.answer_with(id, Patience::default())?.ok_or_else(ClientError::gone)
@@ -225,6 +232,26 @@ impl Connection {
         match self.queue.pop_front() {
             Some(queued) => Ok(Some(queued)),
             None => self.next_from_socket(),
+        }
+    }
+
+    /// The next thing the daemon sends, unless this side wants to stop first.
+    pub(crate) fn receive_unless(
+        &mut self,
+        stops: &mut Stops,
+    ) -> Result<Result<Incoming, Stop>, ClientError> {
+        loop {
+            if let Some(incoming) = self.take()? {
+                return Ok(Ok(incoming));
+            }
+            if let Some(stop) = stops.wait(Some(self.stream.as_fd()), None)? {
+                return Ok(Err(stop));
+            }
+            if ready::readable_before(self.stream.as_fd(), Instant::now()).map_err(broken)?
+                && self.fill().map_err(ClientError::Broken)? == 0
+            {
+                return Err(ClientError::gone());
+            }
         }
     }
 
@@ -344,7 +371,7 @@ pub(crate) fn data_frame(stream: u32, offset: u64, bytes: &[u8]) -> Result<Vec<u
     Ok(frame)
 }
 
-fn outcome(outcome: Outcome) -> Result<Reply, ClientError> {
+pub(crate) fn outcome(outcome: Outcome) -> Result<Reply, ClientError> {
     match outcome {
         Outcome::Ok(reply) => Ok(reply),
         Outcome::Error(failure) => Err(failure.into()),

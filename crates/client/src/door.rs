@@ -66,10 +66,15 @@ impl Door {
         &self.places
     }
 
+    /// Whether its daemon is a private one, which no other follows.
+    pub(crate) fn is_private(&self) -> bool {
+        self.private.is_some()
+    }
+
     /// Connects without hello and never starts anybody: for `status` and `shutdown`, which any version answers.
     pub fn knock(&self) -> Result<Connection, ClientError> {
         let socket = self.places.socket();
-        Connection::open(&socket).map_err(|error| self.unreachable(&error))
+        Connection::open(&socket).map_err(|error| self.unreachable(error))
     }
 
     /// Connects and says hello, starting a daemon first when nobody listens and this door may.
@@ -108,14 +113,19 @@ impl Door {
             match (Connection::open(&socket), self.exe.clone()) {
                 (Ok(connection), _) => return Ok(connection),
                 (Err(error), Some(exe)) if nobody_listens(&error) => self.start(&exe, deadline)?,
-                (Err(error), _) => return Err(self.unreachable(&error)),
+                (Err(error), _) => return Err(self.unreachable(error)),
             }
         }
         self.knock()
     }
 
-    fn unreachable(&self, error: &io::Error) -> ClientError {
-        ClientError::Unreachable(format!("{}: {error}", self.places.socket().display()))
+    fn unreachable(&self, error: io::Error) -> ClientError {
+        let socket = self.places.socket();
+        if nobody_listens(&error) {
+            ClientError::Unreachable(format!("{}: {error}", socket.display()))
+        } else {
+            ClientError::Unopened { socket, source: error }
+        }
     }
 
     fn start(&mut self, exe: &Path, deadline: Instant) -> Result<(), ClientError> {
@@ -165,7 +175,7 @@ fn has_ended(child: &Child) -> bool {
 }
 
 /// The other side went without a word.
-fn has_closed(error: &io::Error) -> bool {
+pub(crate) fn has_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }

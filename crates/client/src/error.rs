@@ -1,11 +1,14 @@
 //! How talking to the daemon fails, by what the caller can do about it.
 //!
-//! Owns the five ways. Refuses exit codes and hints for people: those are the face's.
+//! Owns the six ways. Refuses exit codes and hints for people: those are the face's.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use proto::Failure;
+use proto::{ErrorCode, Failure};
+
+use crate::door;
 
 /// Talking to the daemon failed.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +16,14 @@ pub enum ClientError {
     /// Nobody listens and nobody could be started.
     #[error("the daemon cannot be reached: {0}")]
     Unreachable(String),
+    /// The daemon's socket may be there and cannot be opened from here: nothing can be said about who listens.
+    #[error("the daemon's socket {} cannot be opened: {source}", .socket.display())]
+    Unopened {
+        /// Which.
+        socket: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// Somebody listens and does not answer; what was asked may or may not happen yet.
     #[error("the daemon has not answered for {:.0} s: it is stopped or stuck", .0.as_secs_f64())]
     Silent(Duration),
@@ -33,6 +44,22 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Whether the system does not let this user in.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Unopened { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
+    /// Whether the daemon is on its way out or gone: nothing more is done there, and what was asked may not have been.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        match self {
+            Self::Failed(failure) => failure.code == ErrorCode::ShuttingDown,
+            Self::Broken(error) => door::has_closed(error),
+            _ => false,
+        }
+    }
+
     /// The other side said something that is not in the protocol.
     pub(crate) fn nonsense(what: impl Into<String>) -> Self {
         Self::Broken(io::Error::new(io::ErrorKind::InvalidData, what.into()))

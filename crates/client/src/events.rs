@@ -5,7 +5,7 @@
 use proto::event::Announcement;
 use proto::reply::Subscribed;
 
-use crate::{ClientError, Connection, Incoming};
+use crate::{ClientError, Connection, Incoming, Next, Stops};
 
 /// An ongoing `subscribe`. It has no end of its own: a connection that closes is an error.
 #[derive(Debug)]
@@ -27,6 +27,19 @@ impl EventStream {
         loop {
             if let Incoming::Event(event) = self.connection.receive()?.ok_or_else(ClientError::gone)? {
                 return Ok(event);
+            }
+        }
+    }
+}
+
+impl EventStream {
+    /// The next event, unless this side wants to stop first.
+    pub(crate) fn next_unless(&mut self, stops: &mut Stops) -> Result<Next<Announcement>, ClientError> {
+        loop {
+            match self.connection.receive_unless(stops)? {
+                Ok(Incoming::Event(event)) => return Ok(Next::Came(event)),
+                Ok(Incoming::Answer(_) | Incoming::Notice(_) | Incoming::Data(_)) => {}
+                Err(stop) => return Ok(Next::Stopped(stop)),
             }
         }
     }

@@ -7,7 +7,7 @@ use proto::reply::Following;
 use proto::request::Follow;
 use proto::{Exit, Notice, Size};
 
-use crate::{ClientError, Connection, Incoming};
+use crate::{ClientError, Connection, Incoming, Next, Stops};
 
 /// One piece of what is followed.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,21 +50,47 @@ impl FollowStream {
 
     fn advance(&mut self) -> Result<Option<Chunk>, ClientError> {
         loop {
-            let chunk = match self.connection.receive()?.ok_or_else(ClientError::gone)? {
-                Incoming::Data(data) if data.kind == DataKind::Output => {
-                    Chunk::Bytes { offset: data.offset, bytes: data.bytes }
-                }
-                Incoming::Notice(Notice::Gap { from, to, .. }) => Chunk::Gap { from, to },
-                Incoming::Notice(Notice::Resized { size, .. }) => Chunk::Resized(size),
-                Incoming::Notice(Notice::Exit { exit, .. }) => Chunk::Exit(exit),
-                Incoming::Notice(Notice::End { .. }) => return Ok(None),
-                Incoming::Data(_)
-                | Incoming::Event(_)
-                | Incoming::Answer(_)
-                | Incoming::Notice(Notice::Screen { .. }) => continue,
-            };
-            return Ok(Some(chunk));
+            match step(self.connection.receive()?.ok_or_else(ClientError::gone)?) {
+                Step::Came(chunk) => return Ok(Some(chunk)),
+                Step::Over => return Ok(None),
+                Step::Nothing => {}
+            }
         }
+    }
+
+    /// The next piece, unless this side wants to stop first.
+    pub(crate) fn next_unless(&mut self, stops: &mut Stops) -> Result<Next<Chunk>, ClientError> {
+        loop {
+            match self.connection.receive_unless(stops)?.map(step) {
+                Ok(Step::Came(chunk)) => return Ok(Next::Came(chunk)),
+                Ok(Step::Over) => return Ok(Next::Over),
+                Ok(Step::Nothing) => {}
+                Err(stop) => return Ok(Next::Stopped(stop)),
+            }
+        }
+    }
+}
+
+/// What something that arrived is to a follower.
+enum Step {
+    Came(Chunk),
+    Over,
+    Nothing,
+}
+
+fn step(incoming: Incoming) -> Step {
+    match incoming {
+        Incoming::Data(data) if data.kind == DataKind::Output => {
+            Step::Came(Chunk::Bytes { offset: data.offset, bytes: data.bytes })
+        }
+        Incoming::Notice(Notice::Gap { from, to, .. }) => Step::Came(Chunk::Gap { from, to }),
+        Incoming::Notice(Notice::Resized { size, .. }) => Step::Came(Chunk::Resized(size)),
+        Incoming::Notice(Notice::Exit { exit, .. }) => Step::Came(Chunk::Exit(exit)),
+        Incoming::Notice(Notice::End { .. }) => Step::Over,
+        Incoming::Data(_)
+        | Incoming::Event(_)
+        | Incoming::Answer(_)
+        | Incoming::Notice(Notice::Screen { .. }) => Step::Nothing,
     }
 }
 

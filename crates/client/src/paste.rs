@@ -6,9 +6,8 @@
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 
-use proto::Reply;
 use proto::request::{Input, Nothing, Target, Write};
-use proto::{Outcome, Request};
+use proto::{ErrorCode, Failure, Outcome, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::connection::{broken, data_frame};
@@ -57,13 +56,14 @@ impl Connection {
         loop {
             let count = fill_piece(source, &mut piece).map_err(PasteError::Source)?;
             let frame = data_frame(stream, sent, &piece[..count])?;
-            if let Some(early) = self.write_unless_answered(&frame, id)? {
+            let early = self.write_unless_answered(&frame, id);
+            sent += count as u64;
+            if let Some(early) = early.map_err(|error| of_the_whole(error, sent, count == 0))? {
                 return wrote(early);
             }
-            sent += count as u64;
             progress(sent);
             if count == 0 {
-                return wrote(self.answer(id)?);
+                return wrote(self.answer(id).map_err(|error| of_the_whole(error, sent, true))?);
             }
         }
     }
@@ -104,6 +104,18 @@ impl Connection {
             }
         }
         Ok(None)
+    }
+}
+
+/// A paste that was not all taken, seen from where it comes from: the daemon counts only the pieces that it took in hand.
+fn of_the_whole(error: ClientError, sent: u64, is_over: bool) -> ClientError {
+    match error {
+        ClientError::Failed(failure) if failure.code == ErrorCode::Partial && sent > PIECE as u64 => {
+            let least = if is_over { "" } else { "at least " };
+            let message = format!("{}; the whole paste has {least}{sent} bytes", failure.message);
+            Failure { message, ..failure }.into()
+        }
+        error => error,
     }
 }
 

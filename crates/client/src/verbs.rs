@@ -2,9 +2,6 @@
 //!
 //! Owns pairing each request with the reply it gets. Refuses defaults and decisions: arguments go as they are.
 
-use std::os::fd::AsFd;
-use std::time::Instant;
-
 use proto::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
 use proto::reply::{
     Attached, DaemonStatus, Ended, Following, HookAnswer, ManifestChecked, Matches, SampleTaken, Spawned,
@@ -12,12 +9,11 @@ use proto::reply::{
 };
 use proto::request::{
     AskReceipt, AskResult, Attach, CheckManifest, Close, Explain, Follow, GiveAnswer, Hook, Kill, Nothing,
-    Read, Rename, Resize, Restart, Resume, Sample, Search, Shutdown, Spawn, Tell, Wait, Write,
+    Read, Rename, Resize, Restart, Resume, Sample, Search, Spawn, Tell, Wait, Write,
 };
 use proto::{ProcessView, Reply, Request};
 
-use crate::connection::broken;
-use crate::{ClientError, Connection, ready};
+use crate::{ClientError, Connection};
 
 /// One method: its sentence, its name, its request with arguments, its reply with what is inside.
 macro_rules! verb {
@@ -93,17 +89,6 @@ impl Connection {
     /// Answers an item of the inbox.
     pub fn answer_item(&mut self, arguments: GiveAnswer) -> Result<(), ClientError> {
         self.done("answer", Request::Answer(arguments))
-    }
-
-    /// Ends the daemon and waits until its process is gone, so that another one may take its place. Whether it was
-    /// gone before `deadline`.
-    pub fn shutdown(&mut self, arguments: Shutdown, deadline: Instant) -> Result<bool, ClientError> {
-        // The connection ends before the process does: its end proves nothing about locks and sockets.
-        let process = self.daemon_process().map_err(ClientError::Broken)?;
-        // Ending everything takes its time; one that does not even say how it is will not end anything.
-        self.status()?;
-        self.done("shutdown", Request::Shutdown(arguments))?;
-        ready::readable_before(process.as_fd(), deadline).map_err(broken)
     }
 
     /// How the daemon is; answered whatever version it speaks.

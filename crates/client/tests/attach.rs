@@ -277,3 +277,180 @@ fn a_refusal_leaves_the_terminal_untouched() {
     assert!(!pty.is_raw());
     assert!(pty.seen().is_empty());
 }
+
+/// A client whose daemon has its terminal.
+fn passed(daemon: &FakeDaemon) -> Peer {
+    let (mut peer, offer) = offered(daemon);
+    peer.reply(offer, Reply::Done(Done {}));
+    peer
+}
+
+/// A request for a sign of life; its id.
+fn asked(peer: &mut Peer) -> u64 {
+    let call = peer.call();
+    assert!(matches!(call.request, Request::View(View::Size(_))), "{call:?}");
+    call.id
+}
+
+#[test]
+fn detaching_works_while_a_daemon_that_has_the_terminal_is_silent() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let pty = Pty::open(SIZE);
+    let before = modes(&pty.settings());
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let mut peer = passed(&daemon);
+    pty.type_keys(b"ls\r\x1cd");
+    asked(&mut peer);
+    peer.expect_input(b"ls\r");
+    assert_eq!(left(attachment), Left::Detached);
+    assert_eq!(modes(&pty.settings()), before);
+    assert_eq!(peer.receive(), FromClient::End);
+}
+
+#[test]
+fn a_daemon_that_wakes_gets_what_was_typed_meanwhile_before_it_has_the_terminal_again() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let mut peer = passed(&daemon);
+    pty.type_keys(b"a");
+    let first = asked(&mut peer);
+    peer.expect_input(b"a");
+    assert!(!pty.is_raw(), "the daemon would read beside the client");
+    pty.type_keys(b"\x03\x1a");
+    peer.expect_input(b"\x03\x1a");
+    peer.reply(first, Reply::Done(Done {}));
+    // It may not have read what was sent behind the first question.
+    let second = asked(&mut peer);
+    assert!(!pty.is_raw());
+    peer.reply(second, Reply::Done(Done {}));
+    assert!(matches!(peer.call().request, Request::View(View::Repaint(_))));
+    assert!(pty.is_raw());
+    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
+    assert_eq!(left(attachment), Left::Detached);
+}
+
+/// Keys that are left where a daemon has not read them.
+fn unread(pty: &Pty) -> u64 {
+    rustix::io::ioctl_fionread(pty.slave()).expect("a terminal counts its keys")
+}
+
+/// Whether one of several rounds goes as wanted: a machine with other work may take longer over one than a daemon may.
+fn in_one_of_five(round: impl Fn() -> bool) -> bool {
+    (0..5).any(|_| round())
+}
+
+#[test]
+fn a_daemon_that_answers_keeps_the_terminal_however_long_it_leaves_keys_there() {
+    let is_left_alone = || {
+        let root = tempfile::tempdir().unwrap();
+        let daemon = FakeDaemon::listen(root.path());
+        let pty = Pty::open(SIZE);
+        let attachment = attach(daemon.places(), &pty, |_| {});
+        let mut peer = passed(&daemon);
+        pty.type_keys(b"held back");
+        let mut signs = 0;
+        while signs < 2 {
+            match peer.receive() {
+                FromClient::Call(call) => peer.reply(call.id, Reply::Done(Done {})),
+                FromClient::Data(_) | FromClient::End => break,
+            }
+            signs += 1;
+        }
+        let unread = unread(&pty);
+        peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
+        assert_eq!(left(attachment), Left::Detached);
+        signs == 2 && unread == 9
+    };
+    assert!(in_one_of_five(is_left_alone));
+}
+
+#[test]
+fn keys_for_a_daemon_that_never_returns_are_dropped_with_a_bell() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let peer = passed(&daemon);
+    drop(daemon);
+    drop(peer);
+    pty.type_keys(b"touch leak\r");
+    let outcome = attachment.join().expect("no panic");
+    assert!(matches!(outcome, Err(ClientError::Unreachable(_))), "{outcome:?}");
+    pty.expect(b"\x07");
+    assert_eq!(unread(&pty), 0);
+}
+
+#[test]
+fn detaching_works_while_no_daemon_lives_that_had_the_terminal() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let peer = passed(&daemon);
+    drop(daemon);
+    drop(peer);
+    pty.type_keys(b"nobody reads this\x1cd");
+    assert_eq!(left(attachment), Left::Detached);
+}
+
+#[test]
+fn what_was_typed_and_not_read_is_the_next_programs_after_an_exit_and_after_a_detach_only() {
+    let exit = Exit { code: Some(0), signal: None, reason: ExitReason::Exited };
+    let is_kept = |reason: &str, exit: Option<Exit>| {
+        let root = tempfile::tempdir().unwrap();
+        let daemon = FakeDaemon::listen(root.path());
+        let pty = Pty::open(SIZE);
+        let attachment = attach(daemon.places(), &pty, |_| {});
+        let mut peer = passed(&daemon);
+        pty.type_keys(b"next\n");
+        if let Some(exit) = exit {
+            peer.notice(Notice::Exit { stream: 1, exit, offset: 0 });
+        }
+        peer.notice(Notice::End { stream: 1, reason: reason.to_owned() });
+        left(attachment);
+        unread(&pty) > 0
+    };
+    assert!(in_one_of_five(|| is_kept("exited", Some(exit))));
+    assert!(in_one_of_five(|| is_kept("detached", None)));
+    for reason in ["taken_over", "lost", "closed"] {
+        assert!(!is_kept(reason, None), "{reason}");
+    }
+}
+
+#[test]
+fn a_process_that_is_started_again_is_shown_again() {
+    let root = tempfile::tempdir().unwrap();
+    let daemon = FakeDaemon::listen(root.path());
+    let mut pty = Pty::open(SIZE);
+    let attachment = attach(daemon.places(), &pty, |_| {});
+    let (mut peer, _) = daemon.accept_attach();
+    peer.notice(Notice::End { stream: 1, reason: "restarted".to_owned() });
+    // There is no next run yet, then the old one is still there, then the next.
+    let mut early = daemon.accept_welcome();
+    let call = early.call();
+    early.fail(call.id, Failure::new(ErrorCode::NotRunning, "its run is gone"));
+    let (mut old, _) = daemon.accept_attach();
+    let exit = Exit { code: None, signal: Some(1), reason: ExitReason::Signalled };
+    old.notice(Notice::Exit { stream: 1, exit, offset: 0 });
+    old.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+    let mut next = daemon.accept_welcome();
+    let call = next.call();
+    assert!(matches!(call.request, Request::Attach(_)), "{call:?}");
+    let attached = Attached {
+        id: ProcessId::from_entropy(1),
+        name: "build".parse().expect("a name"),
+        run: RunNumber(2),
+        size: Size::DEFAULT,
+        stream: 1,
+        takes_terminal: false,
+    };
+    next.reply(call.id, Reply::Attached(attached));
+    next.data(DataKind::Repaint, 0, b"<the next run>");
+    pty.expect(b"<the next run>");
+    pty.type_keys(b"ls\x1cd");
+    next.expect_input(b"ls");
+    assert_eq!(left(attachment), Left::Detached);
+}

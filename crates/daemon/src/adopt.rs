@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::agents::Agents;
+use crate::failpoint::{self, Failpoint};
 use crate::records::{self, Warnings};
 use crate::screens::{NewRun, Screens};
 use seek::{Seeker, Word};
@@ -79,6 +80,7 @@ impl Adoption {
                 Word::Found(new, input) => {
                     self.take_in(*new, &input);
                     inputs.push(*input);
+                    failpoint::pass(Failpoint::Adopting);
                 }
                 Word::Lost(run) => inputs.push(self.give_up(run)),
                 Word::Silent | Word::Nobody => {}
@@ -86,7 +88,7 @@ impl Adoption {
         }
         let (agents, unheard) = (self.search.agents.clone(), self.search.unheard.runs());
         // Nobody is served yet who could be kept waiting; a panic in there has nothing to tell us.
-        drop(tokio::task::spawn_blocking(move || agents.sweep(&unheard)).await);
+        drop(crate::threads::run(move || agents.sweep(&unheard)).await);
         inputs
     }
 

@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::input::{JobId, Typing};
 use engine::{Answer, AuditNote, Caller, Command, Effect, Engine, Fact, Input, Keystrokes, Ticket};
-use proto::Failure;
 use proto::event::Announcement;
+use proto::reply::Done;
+use proto::{ErrorCode, Failure, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::clock;
 use crate::effects::Hands;
+use crate::failpoint::{self, Failpoint};
 use crate::quiet::Quiet;
 
 /// Asks that may wait; the connections that sent them wait with them.
@@ -55,18 +57,35 @@ impl DeskHandle {
     pub(crate) async fn ask(&self, caller: Caller, command: Command) -> Answered {
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
-        let ending = || Failure::new(proto::ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
+        let is_agreed = caller == Caller::Human && is_plain_shutdown(&command);
         let guard = Guard { ticket, gone: Some(self.gone.clone()) };
-        self.asks.send(Ask { ticket, caller, command, reply }).await.map_err(|_| ending())?;
-        let answered = answer.await.map_err(|_| ending());
+        let sent = self.asks.send(Ask { ticket, caller, command, reply }).await;
+        let answered = match sent {
+            Ok(()) => answer.await.ok(),
+            Err(_) => None,
+        };
         guard.disarm();
-        answered?
+        answered.unwrap_or_else(|| unanswered(is_agreed))
     }
 
     /// Events from here on.
     pub(crate) fn events(&self) -> broadcast::Receiver<Arc<Announcement>> {
         self.events.subscribe()
     }
+}
+
+/// Whether this asks for nothing but the daemon's end.
+fn is_plain_shutdown(command: &Command) -> bool {
+    matches!(command, Command::Shutdown(shutdown) if !shutdown.kill)
+}
+
+/// What is said to whoever comes when the desk has decided its last. Who wanted only that is served: as for whoever came
+/// first, the connection closes when everything is put away.
+fn unanswered(is_agreed: bool) -> Answered {
+    if is_agreed {
+        return Ok(Answer::Reply(Reply::Done(Done {})));
+    }
+    Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"))
 }
 
 /// Tells the engine when whoever asked goes away before the answer.
@@ -193,6 +212,9 @@ impl Desk {
     pub(crate) async fn decide(&mut self, input: Input) -> bool {
         if let Input::CallerGone { ticket } = &input {
             self.inbox.tickets.remove(ticket);
+        }
+        if matches!(&input, Input::Fact { .. }) {
+            failpoint::pass(Failpoint::FactHeard);
         }
         let typed = self.typed(&input);
         let now = clock::now();

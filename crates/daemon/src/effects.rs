@@ -18,6 +18,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use crate::adopt::Unheard;
 use crate::agents::Agents;
 use crate::desk::Answered;
+use crate::failpoint::{self, Failpoint};
 use crate::records::{self, Records};
 use crate::screens::{Order, Screens, TypeJob};
 use crate::{launch, pattern, ports};
@@ -64,10 +65,12 @@ impl Hands {
         }
         if !changes.is_empty() {
             self.records.keep(changes).await;
+            failpoint::pass(Failpoint::Recorded);
         }
         let mut stops = false;
         for effect in rest {
             stops |= self.do_one(effect, tickets);
+            failpoint::pass(Failpoint::EffectDone);
         }
         stops
     }
@@ -96,8 +99,8 @@ impl Hands {
             }
             Effect::Watch { run, wait, pattern, since } => self.watch(run, wait, &pattern, since),
             Effect::Unwatch { run, wait } => self.order(run, Order::Unwatch(run, wait)),
-            Effect::TellExit { run, exit, final_offset } => {
-                self.order(run, Order::TellExit { run, exit, final_offset });
+            Effect::TellExit { run, exit, final_offset, restarts } => {
+                self.order(run, Order::TellExit { run, exit, final_offset, restarts });
                 self.agents.ended(run);
             }
             Effect::Type { run, job, what, guard } => self.type_into(run, job, what, guard),
@@ -136,7 +139,7 @@ impl Hands {
         let (launcher, places) = (Arc::clone(&self.launcher), Arc::clone(&self.places));
         let (screens, facts, run) = (self.screens.clone(), self.facts.clone(), start.run);
         let (agents, umask) = (self.agents.clone(), self.umask);
-        drop(tokio::task::spawn_blocking(move || {
+        drop(crate::threads::run(move || {
             if let Some(fact) = launch::start(&launcher, &places, umask, (&screens, &agents), start) {
                 // The daemon is ending when nobody listens.
                 drop(facts.blocking_send(Input::Fact { run, fact }));

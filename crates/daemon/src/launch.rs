@@ -12,6 +12,7 @@ use proto::error::Cause;
 use proto::{ErrorCode, Failure, Places, Printable};
 
 use crate::agents::Agents;
+use crate::failpoint::{self, Failpoint};
 use crate::screens::{NewRun, Screens};
 use crate::warrant;
 
@@ -43,6 +44,7 @@ pub(crate) fn start(
     };
     match config(places, umask, start).and_then(|config| launcher.start(&config).map_err(failure)) {
         Ok(started) => {
+            failpoint::pass(Failpoint::HolderStarted);
             let pid = started.hello.child_pid;
             let mut new = NewRun::new(run, token, started.link, started.hello, true);
             new.agent = charge.map(|charge| agents.begin(&charge, pid, !is_resumed));

@@ -5,12 +5,13 @@
 //! in `adopt`, which is used every day.
 //!
 //! All async work is one thread, so whatever may wait for the disk, a program or a lock has a thread of its own: a named one
-//! below, or one of the runtime's blocking pool for the length of a call.
+//! below, or a `worker` of `threads` for the length of a call.
 //!
 //! | task | owns | hears | says | when others are slow | ends when |
 //! |---|---|---|---|---|---|
 //! | desk (1, async) | `Engine`, tickets | bounded asks and facts, the alarm | effects, events with a revision | asks wait in their queue; facts are kept by the workers | `Effect::Stop` |
 //! | `screens-N` (2-4 threads) | rings, emulators, viewers, input | orders, rings, links, viewers | facts, frames | never waits | the process ends |
+//! | `patterns`, `patterns-slow` (2 threads) | searches for patterns | text that is new, bounded | what was found | who falls too far behind ends, and is told | the process ends |
 //! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the desk; orders it cannot take are refused and logged, and the engine gives up waiting | the process ends |
 //! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the desk; the vendor's server waits for it | its run is over or let go |
 //! | `agent-version` (1 thread per launch, short) | nothing | one program's output | a fact | is waited for by nobody | the program has answered, or its time is over |
@@ -18,7 +19,9 @@
 //! | `port` (1 async task per awaited port) | nothing | a timer: the kernel announces no listening socket | a fact | waits for the desk | the port is open, or its run is over |
 //! | `pads-watch` (1 thread) | which project each watch is | inotify on the scratchpads | announcements, through the store's pads | waits for the desk | the process ends |
 //! | `store` (1 thread) | the database | bounded batches, requests for a look at the audit log | acks, looks | the desk waits: losing a record is worse | its queue closes; a panic of it ends the daemon |
-//! | `sweeper` (1 thread per lost holder, short) | nothing | the list of processes | signals to what the run left | is waited for by nobody | nothing of the run is found |
+//! | sweeper (on a `worker`, 1 per lost holder, short) | nothing | the list of processes | signals to what the run left | is waited for by nobody | nothing of the run is found |
+//! | `worker` (1 thread that stays, up to 31 `extra-worker`s while there is work) | nothing | pieces of work that may wait | what comes of them | work waits for a free one; when the system gives no thread, for the one that stays | the process ends; an `extra-worker` after two idle seconds |
+//! | `stdin` (1 thread in an ephemeral daemon) | standard input | its end | that it has ended | is waited for by one task | it has ended |
 //! | signals (1, async; 2 in an ephemeral daemon) | nothing | TERM, INT, HUP; the end of standard input | one ask | waits for the desk | it has asked |
 //! | `clock` (1 thread, short) | nothing | one program's output | how far the local clock is from UTC | is waited for by whoever needs to know at once | it knows |
 //! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the desk ends |
@@ -36,6 +39,7 @@ mod clock;
 mod desk;
 mod door;
 mod effects;
+mod failpoint;
 mod launch;
 mod log;
 mod notify;
@@ -49,6 +53,7 @@ mod quiet;
 mod records;
 mod screens;
 mod start;
+mod threads;
 mod tokens;
 mod urls;
 mod warrant;
@@ -57,6 +62,7 @@ use std::path::PathBuf;
 
 use proto::Places;
 
+pub use failpoint::Failpoint;
 pub use start::{refuse_setuid, run};
 
 /// What a daemon is started with.

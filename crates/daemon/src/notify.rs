@@ -4,7 +4,7 @@
 //! control characters: what an agent wrote is made printable before it leaves.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::RunKey;
@@ -43,10 +43,15 @@ struct ConfigFile {
     notify: Ways,
 }
 
+/// Where the user's settings are.
+pub(crate) fn file(places: &Places) -> PathBuf {
+    places.config.join("config.toml")
+}
+
 impl Ways {
     /// What the user's file says; a file that does not read is told, and means the defaults.
     pub(crate) fn read(places: &Places) -> (Self, Option<String>) {
-        let path = places.config.join("config.toml");
+        let path = file(places);
         match std::fs::read_to_string(&path) {
             Ok(text) => match toml::from_str::<ConfigFile>(&text) {
                 Ok(file) => (file.notify, None),

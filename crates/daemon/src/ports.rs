@@ -49,7 +49,7 @@ pub(crate) async fn watch(handle: Arc<ScreenHandle>, port: u16, facts: mpsc::Sen
             _ = progress.wait_for(|progress| progress.exited_at.is_some() || progress.is_over) => return,
         }
         let look = move || !of_tree_where(holder, |listener| listener.port == port).is_empty();
-        if tokio::task::spawn_blocking(look).await.unwrap_or(false) {
+        if crate::threads::run(look).await.unwrap_or(false) {
             // The daemon is ending when nobody listens.
             drop(facts.send(Input::Fact { run, fact: Fact::PortOpen }).await);
             return;

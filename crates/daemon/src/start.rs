@@ -19,15 +19,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store::{Store, ensure_private_dir};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::adopt::{Adoption, Search, Unheard};
 use crate::agents::Agents;
 use crate::desk::{Channels, Desk, DeskHandle};
 use crate::door::Doorway;
 use crate::effects::Hands;
+use crate::failpoint::{self, Failpoint};
 use crate::records::{self, Records, Warnings};
 use crate::screens::Screens;
-use crate::{DaemonError, Options, clock, log};
+use crate::{DaemonError, Options, clock, log, threads};
 
 /// How long a daemon that lost the race looks for the winner's socket.
 const LOSER_PATIENCE: Duration = Duration::from_secs(10);
@@ -45,6 +47,7 @@ pub fn run(options: Options) -> Result<(), DaemonError> {
         Err(error) => say_ready(&format!("error {error}")),
     }
     let Role::Winner { lock, umask } = result? else { return Ok(()) };
+    failpoint::pass(Failpoint::Locked);
     let served = serve(options, umask);
     drop(lock);
     served
@@ -120,9 +123,12 @@ fn serve(options: Options, umask: u32) -> Result<(), DaemonError> {
     clock::learn();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(32)
         .build()
-        .map_err(DaemonError::system("cannot start the async runtime"));
+        .map_err(DaemonError::system("cannot start the async runtime"))
+        .and_then(|runtime| {
+            let started = threads::start().map_err(DaemonError::system("cannot start a thread"));
+            started.map(|()| runtime)
+        });
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -169,7 +175,7 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
         events: channels.events(),
     };
     let known: HashSet<ProcessId> = saved.processes.iter().map(|entry| entry.id).collect();
-    let engine = Engine::restore(config(), Box::new(NoTasks), saved);
+    let engine = Engine::restore(config(&places), Box::new(NoTasks), saved);
     let expected = engine.expected_runs();
     let handle = channels.handle.clone();
     let mut desk = Desk::new(engine, hands, channels).map_err(system("cannot set an alarm"))?;
@@ -183,20 +189,27 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
         known: Arc::new(known),
     };
     let mut adoption = Adoption::begin(search, expected);
-    for input in adoption.first_words().await {
+    let adopted = adoption.first_words().await;
+    failpoint::pass(Failpoint::Adopted);
+    for input in adopted {
         desk.decide(input).await;
     }
+    failpoint::pass(Failpoint::DoorClosed);
     drop(tokio::spawn(adoption.go_on()));
     let listener = listen(&places).map_err(system("cannot open the door"))?;
+    failpoint::pass(Failpoint::DoorUnserved);
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
     let doorway =
         Doorway::new(handle, screens.clone(), agents, records.clone(), warnings, Arc::clone(&places));
     drop(tokio::spawn(doorway.clone().serve(listener)));
     say_ready(&format!("ready {}", std::process::id()));
     desk.work().await;
+    failpoint::pass(Failpoint::DeskClosed);
     screens.finish().await;
     doorway.close().await;
+    failpoint::pass(Failpoint::DoorLeft);
     records.close().await;
+    failpoint::pass(Failpoint::StoreClosed);
     let _gone = std::fs::remove_file(places.socket());
     Ok(())
 }
@@ -224,7 +237,7 @@ fn listen(places: &Places) -> std::io::Result<UnixListener> {
     UnixListener::bind(places.socket())
 }
 
-fn config() -> Config {
+fn config(places: &Places) -> Config {
     let base_env: BTreeMap<String, String> =
         std::env::vars().filter(|(name, _)| environment::is_allowed(name)).collect();
     let home =
@@ -234,7 +247,9 @@ fn config() -> Config {
     // Without entropy ids would repeat across daemons; the clock is the only other thing that differs.
     let is_random = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty()).is_ok();
     let seed = if is_random { u64::from_ne_bytes(seed) } else { crate::clock::now().wall_ms };
-    Config { base_env, home, shell: shell.unwrap_or_else(|| "/bin/sh".to_owned()), seed, ..Config::default() }
+    let (shell, places) = (shell.unwrap_or_else(|| "/bin/sh".to_owned()), Some(places.clone()));
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Config { base_env, places, home, shell, boot: boot.trim().to_owned(), seed, ..Config::default() }
 }
 
 /// As many descriptors as we may have, up to what 1,000 runs need.
@@ -269,8 +284,12 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
     }));
     if is_ephemeral {
         let asker = desk.clone();
-        let ended =
-            tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+        let (told, ended) = oneshot::channel();
+        let reading = move || {
+            drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+            let _ended = told.send(());
+        };
+        std::thread::Builder::new().name("stdin".to_owned()).spawn(reading)?;
         drop(tokio::spawn(async move {
             drop(ended.await);
             drop(asker.ask(Caller::Human, Command::Shutdown(Shutdown { kill: true })).await);

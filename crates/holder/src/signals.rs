@@ -115,10 +115,14 @@ pub(crate) fn reset_for_child() -> io::Result<()> {
     set_mask(libc::SIG_SETMASK, &signal_set(&[]))
 }
 
-/// Closes every descriptor from 3 up.
+/// Closes every descriptor from 3 up: what whoever started this process had open is not ours to keep. Only for a process
+/// that has just begun; one with threads of its own is refused.
 #[expect(unsafe_code, reason = "rustix has no close_range")]
-pub(crate) fn close_inherited() -> io::Result<()> {
-    // SAFETY: called first thing in `hold`, when nothing in this process owns a descriptor from 3 up.
+pub fn close_inherited() -> io::Result<()> {
+    if !is_single_threaded()? {
+        return Err(io::Error::from(io::ErrorKind::ResourceBusy));
+    }
+    // SAFETY: called first thing in `hold` and in a daemon, when nothing in this process owns a descriptor from 3 up.
     check(unsafe { libc::close_range(3, libc::c_uint::MAX, 0) })
 }
 

@@ -1,5 +1,5 @@
-//! What `cargo xtask fuzz` was asked for. Owns the two ways to say how much: time, for every change, and a number of
-//! inputs, for the night.
+//! What `cargo xtask fuzz` was asked for. Owns the ways to say how much: a fixed little for every change, time or a number
+//! of inputs for a hunt.
 
 use std::fmt;
 
@@ -11,16 +11,8 @@ const SECONDS: u32 = 15;
 pub(crate) enum Budget {
     Seconds(u32),
     Runs(u32),
-}
-
-impl Budget {
-    /// As libFuzzer takes it.
-    pub(crate) fn flag(self) -> String {
-        match self {
-            Self::Seconds(seconds) => format!("-max_total_time={seconds}"),
-            Self::Runs(runs) => format!("-runs={runs}"),
-        }
-    }
+    /// What every change meets: each target's own number of inputs, the same ones each time.
+    Smoke,
 }
 
 impl fmt::Display for Budget {
@@ -28,6 +20,7 @@ impl fmt::Display for Budget {
         match self {
             Self::Seconds(seconds) => write!(f, "{seconds} s"),
             Self::Runs(runs) => write!(f, "{runs} inputs"),
+            Self::Smoke => f.write_str("its smoke run"),
         }
     }
 }

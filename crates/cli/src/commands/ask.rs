@@ -25,13 +25,17 @@ pub(crate) struct AskArgs {
     /// Wait this many seconds for the answer and print it, or exit with 5; the question stays open
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true)]
     wait: Option<u64>,
+
+    /// The same key again asks nothing twice
+    #[arg(long)]
+    key: Option<String>,
 }
 
 impl AskArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let question = if self.question == "-" { super::send::from_stdin()? } else { self.question };
         let mut connection = context.connect()?;
-        let ask = Ask { question, options: self.options };
+        let ask = Ask { question, options: self.options, key: self.key };
         let Some(timeout_ms) = self.wait else {
             let asked = connection.ask(ask)?;
             context.print(&asked, |asked, out| out.line(&format!("item {} is in the inbox", asked.item)))?;

@@ -1,16 +1,19 @@
 //! `qd attach`: this terminal as a viewer. Owns choosing the process and the last words; refuses the loop itself.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use client::attach::{Clipboard, DetachKeys, Left, Options, Outcome, attach};
+use client::attach::{Clipboard, DetachKeys, Left, Options, Outcome, Terminal, attach};
 use proto::request::{SizePolicy, Target};
-use proto::{ErrorCode, Failure, Printable};
+use proto::{ErrorCode, Failure, Printable, Size};
 
 use crate::context::Context;
 use crate::errors::CliError;
 
+/// The variable that names the detach keys.
+const DETACH_KEYS: &str = "QD_DETACH_KEYS";
 /// Why a viewing ends when the run is gone and nobody can say how it ended.
 const LOST: &str = "lost";
 
@@ -32,9 +35,9 @@ pub(crate) struct AttachArgs {
     #[arg(long, value_enum, value_name = "POLICY")]
     size: Option<Policy>,
 
-    /// The keys that detach, such as `ctrl-\ d` or `ctrl-q`
-    #[arg(long, env = "QD_DETACH_KEYS", value_name = "KEYS", default_value = "ctrl-\\ d")]
-    detach_keys: DetachKeys,
+    /// The keys that detach, such as `ctrl-\ d` or `ctrl-q`; otherwise those of QD_DETACH_KEYS, otherwise `ctrl-\ d`
+    #[arg(long, value_name = "KEYS")]
+    detach_keys: Option<DetachKeys>,
 
     /// Another way to detach: `~.` at the start of a line, as ssh has it
     #[arg(long, value_enum, value_name = "STYLE")]
@@ -71,9 +74,10 @@ impl AttachArgs {
             Some(name) => Target(name),
             None => only_one(context)?,
         };
+        let keys = self.detach_keys.map_or_else(usual_keys, Ok)?;
         let keys = match self.escape {
-            Some(Escape::Ssh) => self.detach_keys.with_tilde(),
-            None => self.detach_keys,
+            Some(Escape::Ssh) => keys.with_tilde(),
+            None => keys,
         };
         let options = Options {
             read_only: self.read_only,
@@ -94,11 +98,25 @@ impl AttachArgs {
 
 /// Attaches with every default, and the detach keys of the environment.
 pub(crate) fn attach_to(context: &mut Context, target: Target) -> Result<ExitCode, CliError> {
-    let mut options = Options::new(target);
-    if let Ok(keys) = std::env::var("QD_DETACH_KEYS") {
-        options.keys = keys.parse().map_err(|error| CliError::usage(format!("QD_DETACH_KEYS: {error}")))?;
-    }
+    let options = Options { keys: usual_keys()?, ..Options::new(target) };
     show(context, &options)
+}
+
+/// The size of the terminal that would show a process; none when there is no terminal.
+pub(crate) fn shown_size() -> Option<Size> {
+    Terminal::size_of(rustix::stdio::stdout()).or_else(|| Terminal::size_of(rustix::stdio::stdin()))
+}
+
+/// The detach keys of the environment, where it names any.
+fn usual_keys() -> Result<DetachKeys, CliError> {
+    keys_named(std::env::var_os(DETACH_KEYS))
+}
+
+/// A variable that is set to nothing names none.
+fn keys_named(value: Option<OsString>) -> Result<DetachKeys, CliError> {
+    let named = value.filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned());
+    let keys = named.map(|named| named.parse()).transpose();
+    Ok(keys.map_err(|error| CliError::usage(format!("{DETACH_KEYS}: {error}")))?.unwrap_or_default())
 }
 
 fn show(context: &mut Context, options: &Options) -> Result<ExitCode, CliError> {
@@ -163,6 +181,15 @@ mod tests {
         {
             assert_eq!(exit_code(&Left::Ended(reason.to_owned())), code, "{reason}");
         }
+    }
+
+    #[test]
+    fn a_variable_that_is_set_to_nothing_names_no_detach_keys() {
+        let named = |value: &str| keys_named(Some(value.into()));
+        assert_eq!(named("").unwrap(), DetachKeys::default());
+        assert_eq!(keys_named(None).unwrap(), DetachKeys::default());
+        assert_eq!(named("ctrl-q").unwrap().to_string(), "Ctrl-Q");
+        assert!(named("q").unwrap_err().to_string().contains(DETACH_KEYS));
     }
 
     #[test]

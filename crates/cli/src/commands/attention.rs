@@ -13,11 +13,15 @@ use crate::errors::CliError;
 pub(crate) struct AttentionArgs {
     /// Why
     reason: String,
+
+    /// The same key again asks nothing twice
+    #[arg(long)]
+    key: Option<String>,
 }
 
 impl AttentionArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let asked = context.connect()?.attention(Attention { reason: self.reason })?;
+        let asked = context.connect()?.attention(Attention { reason: self.reason, key: self.key })?;
         context.print(&asked, |asked, out| out.line(&format!("item {} is in the inbox", asked.item)))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -7,7 +7,7 @@ use proto::Printable;
 use proto::request::{Close, Target};
 
 use crate::context::Context;
-use crate::errors::CliError;
+use crate::errors::{self, CliError};
 
 /// End processes and remove their entries
 #[derive(Debug, Args)]
@@ -24,17 +24,20 @@ pub(crate) struct CloseArgs {
 impl CloseArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let mut connection = context.connect()?;
-        let mut first_error = None;
+        let mut code = None;
         for name in self.names {
             let request = Close { target: Target(name.clone()), keep_background: self.keep_background };
             match connection.close(request) {
                 Ok(ended) => {
                     context.print(&ended, |_, out| out.line(&format!("{} is closed", Printable(&name))))?
                 }
-                // The others are closed all the same; the first reason is told at the end.
-                Err(error) => first_error = first_error.or(Some(error)),
+                // The others are closed all the same, and the first failure is the exit code's.
+                Err(error) => {
+                    let told = errors::report(&error.into(), context.json);
+                    code = code.or(Some(told));
+                }
             }
         }
-        first_error.map_or(Ok(ExitCode::SUCCESS), |error| Err(error.into()))
+        Ok(code.unwrap_or(ExitCode::SUCCESS))
     }
 }

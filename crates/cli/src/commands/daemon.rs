@@ -20,6 +20,8 @@ pub(crate) struct DaemonArgs {
 
 impl DaemonArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        // Before there is one of our own: a lock or a pipe of whoever started us would be held for as long as we live.
+        holder::close_inherited().map_err(CliError::io("inherited files cannot be closed"))?;
         if !self.foreground {
             // Fails only for the leader of a group, which a shell made of us: then there is a session to stay in.
             rustix::process::setsid().ok();

@@ -10,6 +10,7 @@ use clap::Args;
 use client::{ClientError, Connection, Door};
 use proto::version::PROTOCOL;
 use proto::{Places, Printable};
+use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, getuid, pidfd_open};
 use serde::Serialize;
 
@@ -68,6 +69,8 @@ impl DoctorArgs {
             private("runtime directory", &places.runtime),
             private("data directory", &places.data),
             private("config directory", &places.config),
+            room(&[&places.runtime, &places.data]),
+            database(&places.database()),
         ];
         let (daemon, connection) = reach(&places);
         checks.extend([daemon, holders(&places, connection), terminals(), descriptors(), kernel()]);
@@ -118,6 +121,50 @@ fn private(name: &'static str, dir: &Path) -> Check {
     Check::new(name, Health::Ok, shown.to_string())
 }
 
+/// Whether something can be written where the daemon must write.
+fn room(dirs: &[&Path]) -> Check {
+    let name = "room";
+    let problem = dirs.iter().find_map(|dir| {
+        // What is not there yet is made, so what counts is the nearest directory that is.
+        let near = dir.ancestors().find(|near| near.is_dir()).unwrap_or(Path::new("/"));
+        cannot_grow(near).map(|why| Check::new(name, Health::Fail, format!("{}: {why}", near.display())))
+    });
+    problem
+        .unwrap_or_else(|| Check::new(name, Health::Ok, "the runtime and the data directory can be written"))
+}
+
+/// Why nothing new can be made in a directory.
+fn cannot_grow(dir: &Path) -> Option<String> {
+    if let Err(error) = access(dir, Access::WRITE_OK | Access::EXEC_OK) {
+        return Some(format!("it cannot be written: {}", std::io::Error::from(error)));
+    }
+    let system = statvfs(dir).ok()?;
+    if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Some("its file system is read-only".to_owned());
+    }
+    // Kernel views such as /proc have no blocks at all.
+    if system.f_blocks == 0 {
+        return Some("its file system keeps no files".to_owned());
+    }
+    let is_full = system.f_bavail == 0 || (system.f_files > 0 && system.f_favail == 0);
+    is_full.then(|| "no space is left".to_owned())
+}
+
+/// Whether what is remembered is in a file.
+fn database(file: &Path) -> Check {
+    let name = "database";
+    let shown = file.display();
+    match fs::symlink_metadata(file) {
+        Ok(found) if found.is_file() => Check::new(name, Health::Ok, shown.to_string()),
+        Ok(_) => Check::new(name, Health::Fail, format!("{shown} is not a regular file"))
+            .hint(format!("move {shown} away")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Check::new(name, Health::Ok, format!("{shown} is made when it is needed"))
+        }
+        Err(error) => Check::new(name, Health::Fail, format!("{shown}: {error}")),
+    }
+}
+
 /// Whether a daemon answers, and whether it can be talked to.
 fn reach(places: &Places) -> (Check, Option<Connection>) {
     let name = "daemon";
@@ -155,7 +202,11 @@ fn reach(places: &Places) -> (Check, Option<Connection>) {
             );
             (Check::new(name, Health::Fail, error.to_string()).hint(hint), None)
         }
-        Err(error) => (Check::new(name, Health::Fail, error.to_string()), None),
+        Err(error) => {
+            let check = Check::new(name, Health::Fail, error.to_string());
+            let hint = error.is_forbidden().then(|| CliError::from(error).hint()).flatten();
+            (if let Some(hint) = hint { check.hint(hint) } else { check }, None)
+        }
     }
 }
 
@@ -256,5 +307,21 @@ mod tests {
             assert_eq!(private("x", bad).status, Health::Fail, "{}", bad.display());
         }
         assert_eq!(fs::metadata(&open).unwrap().permissions().mode() & 0o777, 0o777);
+    }
+
+    #[test]
+    fn what_keeps_a_daemon_from_starting_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let (good, missing) = (root.path(), root.path().join("none/below"));
+        assert_eq!(room(&[good, &missing]).status, Health::Ok);
+        for (bad, words) in [("/proc/qd", "keeps no files"), ("/sys/qd", "/sys")] {
+            let check = room(&[good, Path::new(bad)]);
+            assert_eq!(check.status, Health::Fail, "{bad}");
+            assert!(check.detail.contains(words), "{}", check.detail);
+        }
+        let file = root.path().join("state.db");
+        assert_eq!(database(&file).status, Health::Ok);
+        fs::create_dir(&file).unwrap();
+        assert_eq!(database(&file).status, Health::Fail);
     }
 }

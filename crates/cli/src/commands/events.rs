@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use client::EventStream;
+use client::{LastingEvents, Next, Stops};
 use proto::agent::{Delivery, Receipt};
 use proto::crew::{TimerStatus, TimerView};
+use proto::reply::Subscribed;
 use proto::{Event, Name, ProcessId, ProcessView};
 
 use crate::context::Context;
@@ -23,15 +24,25 @@ pub(crate) struct EventsArgs {
 
 impl EventsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let stream = EventStream::begin(context.connect()?)?;
+        let stops = Stops::default().unread(rustix::stdio::stdout());
+        let mut events = LastingEvents::begin(context.connect()?, stops)?;
         let mut names = Names::default();
-        stream.began.processes.iter().for_each(|process| names.learn(process));
+        names.learn_all(events.began());
         if context.json {
-            context.out.json(&stream.began)?;
+            context.out.json(events.began())?;
         }
-        let most = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        for event in stream.take(most) {
-            context.print(&event?, |event, out| out.line(&names.words(&event.what)))?;
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        while left > 0 {
+            let event = match events.next(context.door()?)? {
+                Next::Came(event) => event,
+                Next::Over => break,
+                Next::Stopped(stop) => return super::logs::stopped(stop),
+            };
+            if matches!(event.what, Event::Resync {}) {
+                names.learn_all(events.began());
+            }
+            context.print(&event, |event, out| out.line(&names.words(&event.what)))?;
+            left -= 1;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -42,6 +53,10 @@ impl EventsArgs {
 struct Names(HashMap<ProcessId, Name>);
 
 impl Names {
+    fn learn_all(&mut self, began: &Subscribed) {
+        began.processes.iter().for_each(|process| self.learn(process));
+    }
+
     fn learn(&mut self, process: &ProcessView) {
         self.0.insert(process.id, process.name.clone());
     }

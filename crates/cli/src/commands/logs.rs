@@ -1,19 +1,18 @@
-//! `qd logs`: the log, now or as it grows. Owns what a terminal may see of it; refuses hiding gaps.
+//! `qd logs`: the log, now or as it grows. Owns drawing it; refuses hiding gaps, and
+//! leaving a terminal with what the log has switched on.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
-use client::attach::{Clipboard, Filter};
-use client::{Chunk, FollowStream};
+use client::scroll::Scroll;
+use client::{Chunk, ClientError, LastingFollow, Next, Stop, Stops};
 use proto::request::{Follow, Target};
+use proto::{ErrorCode, Exit, ExitReason, Failure};
 use serde_json::json;
 
 use crate::context::Context;
 use crate::errors::CliError;
-
-/// Ends whatever colours and strings the log left open on a terminal.
-const SETTLE: &[u8] = b"\x18\x1b[m\x1b[?25h";
 
 /// Print the log of a process
 #[derive(Debug, Args)]
@@ -36,26 +35,100 @@ pub(crate) struct LogsArgs {
 
 impl LogsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let follow = Follow { target: Target(self.name), from: self.since, live: self.follow };
-        let stream = FollowStream::begin(context.connect()?, follow)?;
-        let is_filtered = context.out.is_terminal() && !self.raw && !context.json;
-        let mut filter = Filter::new(Clipboard::Refused);
-        for chunk in stream {
-            match chunk? {
-                chunk if context.json => tell(context, chunk)?,
-                Chunk::Bytes { bytes, .. } if is_filtered => context.out.bytes(&filter.pass(&bytes))?,
-                Chunk::Bytes { bytes, .. } => context.out.bytes(&bytes)?,
-                Chunk::Gap { from, to } => {
-                    drop(writeln!(std::io::stderr(), "[{} bytes are gone]", to.saturating_sub(from)));
-                }
-                Chunk::Resized(_) | Chunk::Exit(_) => {}
-            }
+        let connection = context.connect()?;
+        // What such a log switches on is undone at the end, however it comes.
+        let mut scroll = (context.out.is_terminal() && !context.json).then(|| Scroll::new(self.raw));
+        let mut stops = Stops::default().unread(rustix::stdio::stdout());
+        if scroll.is_some() {
+            stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;
         }
-        if is_filtered {
-            context.out.bytes(SETTLE)?;
+        let follow = Follow { target: Target(self.name.clone()), from: self.since, live: self.follow };
+        let mut log = LastingFollow::begin(connection, follow, stops).map_err(as_since)?;
+        if let Some(scroll) = &scroll {
+            context.out.bytes(scroll.before())?;
         }
-        Ok(ExitCode::SUCCESS)
+        let printed = print(context, &mut log, &mut scroll);
+        if let Some(scroll) = &scroll {
+            context.out.bytes(&scroll.way_back())?;
+        }
+        match printed? {
+            Printed::ToItsEnd(ended) => known_end(&self.name, ended),
+            Printed::Until(stop) => stopped(stop),
+        }
     }
+}
+
+/// How far a log was printed.
+enum Printed {
+    /// All of it, and how the run ended if that was waited for.
+    ToItsEnd(Option<Exit>),
+    /// Not further than this.
+    Until(Stop),
+}
+
+fn print(
+    context: &mut Context,
+    log: &mut LastingFollow,
+    scroll: &mut Option<Scroll>,
+) -> Result<Printed, CliError> {
+    let mut ended = None;
+    loop {
+        let chunk = match log.next(context.door()?)? {
+            Next::Came(chunk) => chunk,
+            Next::Over => return Ok(Printed::ToItsEnd(ended)),
+            Next::Stopped(stop) => return Ok(Printed::Until(stop)),
+        };
+        if let Chunk::Exit(exit) = &chunk {
+            ended = Some(*exit);
+        }
+        match chunk {
+            chunk if context.json => tell(context, chunk)?,
+            Chunk::Bytes { bytes, .. } => match scroll {
+                Some(scroll) => context.out.bytes(&scroll.pass(&bytes))?,
+                None => context.out.bytes(&bytes)?,
+            },
+            Chunk::Gap { from, to } => {
+                if let Some(scroll) = scroll {
+                    context.out.bytes(scroll.skip())?;
+                }
+                tell_gap(from, to);
+            }
+            Chunk::Resized(_) | Chunk::Exit(_) => {}
+        }
+    }
+}
+
+/// Beside what is printed, for whoever reads both; nobody may be left to.
+pub(super) fn tell_gap(from: u64, to: u64) {
+    drop(writeln!(std::io::stderr(), "[{} bytes are gone]", to.saturating_sub(from)));
+}
+
+/// A stream that this side has ended.
+pub(super) fn stopped(stop: Stop) -> Result<ExitCode, CliError> {
+    match stop {
+        Stop::Unread => Err(CliError::BrokenPipe),
+        Stop::Signal(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
+    }
+}
+
+/// The daemon's field by the name that it has here.
+fn as_since(error: ClientError) -> CliError {
+    match error {
+        ClientError::Failed(failure) if failure.code == ErrorCode::InvalidArgs => {
+            let message = failure.message.replacen("from: ", "--since: ", 1);
+            CliError::Own(Failure { message, ..failure })
+        }
+        error => error.into(),
+    }
+}
+
+/// Success after a run that ended somehow, or has not; what a run that was lost did last, nobody can say.
+pub(super) fn known_end(name: &str, ended: Option<Exit>) -> Result<ExitCode, CliError> {
+    if ended.is_none_or(|exit| exit.reason != ExitReason::Lost) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let message = format!("{name} was lost: nobody can say how it ended");
+    Err(CliError::Own(Failure::new(ErrorCode::NotRunning, message)))
 }
 
 /// One JSON object per piece, text with replacement characters where bytes are no UTF-8.

@@ -59,6 +59,10 @@ use crate::errors::CliError;
 
 /// Runs one verb.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
+    if cli.ephemeral && is_about_what_is_there(&cli.verb) {
+        let words = "this verb looks at the daemon that is there; --ephemeral would begin another one";
+        return Err(CliError::usage(words).hinted("leave --ephemeral out"));
+    }
     let mut context = Context::new(cli.json, cli.ephemeral);
     let context = &mut context;
     match cli.verb {
@@ -110,4 +114,9 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Skills(args) => args.run(context),
         Verb::Daemon(args) => args.run(context),
     }
+}
+
+/// Verbs that never start a daemon. Without this, `--ephemeral shutdown --kill` would end what was never private.
+fn is_about_what_is_there(verb: &Verb) -> bool {
+    matches!(verb, Verb::Status(_) | Verb::Shutdown(_) | Verb::Doctor(_) | Verb::Hook(_))
 }

@@ -70,6 +70,10 @@ impl ReadArgs {
         let Self { since, until, limit, join, .. } = self;
         let wish = Read { target: Target(self.name), mode, since, until, limit, join };
         let text = context.connect()?.read(wish)?;
+        if text.missed > 0 && !context.json {
+            let what = if mode == ReadMode::History { "lines" } else { "bytes" };
+            tell(&format!("{} {what} are gone", text.missed));
+        }
         context.print(&text, |text, out| out.text(&text.text))?;
         Ok(ExitCode::SUCCESS)
     }

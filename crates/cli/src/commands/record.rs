@@ -7,13 +7,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
-use client::{Chunk, Connection, FollowStream};
+use client::{Chunk, Connection, LastingFollow, Next, Stop, Stops};
 use proto::request::{Follow, Target};
 use proto::{ErrorCode, Failure, Printable, Size};
 use serde_json::json;
 
 use crate::context::Context;
 use crate::errors::CliError;
+
+/// Ctrl-C, the usual end of a recording.
+const INTERRUPTED: Stop = Stop::Signal(rustix::process::Signal::INT.as_raw());
 
 /// Record the output of a process as an asciicast, until it ends or Ctrl-C
 #[derive(Debug, Args)]
@@ -46,19 +49,48 @@ impl RecordArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let mut connection = context.connect()?;
         let from = if self.from_start { None } else { Some(log_end(&mut connection, &self.name)?) };
-        let follow = Follow { target: Target(self.name), from, live: true };
-        let stream = FollowStream::begin(connection, follow)?;
-        let unwritable = || CliError::io(format!("{} cannot be written", Printable(&self.file)));
+        let follow = Follow { target: Target(self.name.clone()), from, live: true };
+        // From here on Ctrl-C is the end of the recording, not of the program in the middle of a line.
+        let mut stops = Stops::default().signals().map_err(CliError::io("signals cannot be heard"))?;
+        if self.file == "-" {
+            stops = stops.unread(rustix::stdio::stdout());
+        }
+        let mut log = LastingFollow::begin(connection, follow, stops)?;
+        let unwritable = |error| self.unwritable(error);
         let out: Box<dyn Write> = match self.file.as_str() {
             "-" => Box::new(io::stdout().lock()),
-            path => Box::new(BufWriter::new(File::create(path).map_err(unwritable())?)),
+            path => Box::new(BufWriter::new(File::create(path).map_err(unwritable)?)),
         };
-        let mut cast = Cast::begin(out, self.format, stream.began.size).map_err(unwritable())?;
+        let mut cast = Cast::begin(out, self.format, log.began.size).map_err(unwritable)?;
         let start = Instant::now();
-        for chunk in stream {
-            cast.event(&chunk?, start.elapsed()).map_err(unwritable())?;
+        let mut ended = None;
+        loop {
+            let chunk = match log.next(context.door()?)? {
+                Next::Came(chunk) => chunk,
+                Next::Over => return super::logs::known_end(&self.name, ended),
+                Next::Stopped(stop) => {
+                    cast.spill(start.elapsed()).map_err(unwritable)?;
+                    return if stop == INTERRUPTED {
+                        Ok(ExitCode::SUCCESS)
+                    } else {
+                        super::logs::stopped(stop)
+                    };
+                }
+            };
+            match &chunk {
+                Chunk::Exit(exit) => ended = Some(*exit),
+                Chunk::Gap { from, to } => super::logs::tell_gap(*from, *to),
+                Chunk::Bytes { .. } | Chunk::Resized(_) => {}
+            }
+            cast.event(&chunk, start.elapsed()).map_err(unwritable)?;
         }
-        Ok(ExitCode::SUCCESS)
+    }
+
+    fn unwritable(&self, error: io::Error) -> CliError {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => CliError::BrokenPipe,
+            _ => CliError::io(format!("{} cannot be written", Printable(&self.file)))(error),
+        }
     }
 }
 
@@ -98,6 +130,9 @@ impl Cast {
     }
 
     fn event(&mut self, chunk: &Chunk, now: Duration) -> io::Result<()> {
+        if matches!(chunk, Chunk::Gap { .. } | Chunk::Exit(_)) {
+            self.spill(now)?;
+        }
         match chunk {
             Chunk::Bytes { bytes, .. } => {
                 let text = self.text(bytes);
@@ -112,6 +147,12 @@ impl Cast {
             }
             Chunk::Exit(_) => Ok(()),
         }
+    }
+
+    /// Writes the beginning of a character whose rest will not arrive.
+    fn spill(&mut self, now: Duration) -> io::Result<()> {
+        let partial = std::mem::take(&mut self.partial);
+        if partial.is_empty() { Ok(()) } else { self.write(now, "o", &String::from_utf8_lossy(&partial)) }
     }
 
     fn write(&mut self, now: Duration, code: &str, data: &str) -> io::Result<()> {
@@ -200,5 +241,18 @@ mod tests {
         let chunks = [(0, bytes(b"\xff \xe6\x97")), (1, bytes(b"\xa5!"))];
         let events = recorded(Format::V2, &chunks);
         assert_eq!(events[1..], [json!([0.0, "o", "\u{fffd} "]), json!([0.001, "o", "\u{65e5}!"])]);
+    }
+
+    #[test]
+    fn half_a_character_before_a_gap_is_not_joined_with_what_comes_after_it() {
+        let chunks = [(0, bytes(b"a\xe6\x97")), (1, Chunk::Gap { from: 3, to: 5 }), (2, bytes(b"\xa5!"))];
+        let events = recorded(Format::V2, &chunks);
+        let expected = [
+            json!([0.0, "o", "a"]),
+            json!([0.001, "o", "\u{fffd}"]),
+            json!([0.001, "m", "2 bytes are gone"]),
+            json!([0.002, "o", "\u{fffd}!"]),
+        ];
+        assert_eq!(events[1..], expected);
     }
 }

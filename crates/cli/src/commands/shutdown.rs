@@ -1,15 +1,16 @@
-//! `qd shutdown`: ends the daemon; processes stay unless told otherwise. Owns waiting until it is gone.
+//! `qd shutdown`: ends the daemon; processes stay unless told otherwise. Owns waiting until it is gone, and ending what
+//! goes on without one.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use client::{ClientError, Door};
+use client::{ClientError, Connection, Door};
 use proto::request::Shutdown;
-use proto::{ErrorCode, Failure};
+use proto::{ErrorCode, Failure, Places};
 use serde_json::json;
 
-use crate::context::{Context, places};
+use crate::context::{Context, own_executable, places};
 use crate::errors::CliError;
 
 /// How long a daemon that agreed to end may take.
@@ -23,21 +24,75 @@ pub(crate) struct ShutdownArgs {
     kill: bool,
 }
 
+/// What was found to be ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Daemon,
+    /// Nobody but processes that went on without one.
+    Processes,
+    Nothing,
+}
+
 impl ShutdownArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let was_running = match Door::without_start(places()?).knock() {
-            Ok(mut connection) => {
-                if !connection.shutdown(Shutdown { kill: self.kill }, Instant::now() + DEADLINE)? {
-                    let words = "the daemon agreed to end and is still there";
-                    return Err(CliError::Own(Failure::new(ErrorCode::Timeout, words)));
-                }
-                true
-            }
-            Err(ClientError::Unreachable(_)) => false,
-            Err(error) => return Err(error.into()),
+        let found = self.end(&places()?, Instant::now() + DEADLINE)?;
+        let words = match found {
+            Found::Daemon => "the daemon has ended",
+            Found::Processes => "no daemon was running; what went on without one has ended",
+            Found::Nothing => "not running",
         };
-        let words = if was_running { "the daemon has ended" } else { "not running" };
+        let was_running = found == Found::Daemon;
         context.print(&json!({"running": false, "was_running": was_running}), |_, out| out.line(words))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn end(&self, places: &Places, deadline: Instant) -> Result<Found, CliError> {
+        let mut found = Found::Nothing;
+        loop {
+            let Some((connection, now_found)) = self.reach(places)? else { return Ok(found) };
+            if found == Found::Nothing {
+                found = now_found;
+            }
+            if self.is_over(connection, deadline)? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Whoever is to be told; nobody when there is nothing to end.
+    fn reach(&self, places: &Places) -> Result<Option<(Connection, Found)>, CliError> {
+        match Door::without_start(places.clone()).knock() {
+            Ok(connection) => Ok(Some((connection, Found::Daemon))),
+            // Only a daemon knows what belongs to a run, so one is started to end them.
+            Err(ClientError::Unreachable(_)) if self.kill && has_holders(places) => {
+                let connection = Door::new(places.clone(), own_executable()?).connect()?;
+                Ok(Some((connection, Found::Processes)))
+            }
+            Err(ClientError::Unreachable(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether everything has ended that was to. It has not when the daemon went on somebody else's word, who may have
+    /// let the processes go on.
+    fn is_over(&self, mut connection: Connection, deadline: Instant) -> Result<bool, CliError> {
+        match connection.shutdown(Shutdown { kill: self.kill }, deadline) {
+            Ok(true) => Ok(true),
+            Err(error) if self.kill && error.is_leaving() && Instant::now() < deadline => Ok(false),
+            Err(error) => Err(error.into()),
+            Ok(false) => {
+                let words = "the daemon agreed to end and is still there";
+                Err(CliError::Own(Failure::new(ErrorCode::Timeout, words)))
+            }
+        }
+    }
+}
+
+/// Whether there may be holders. A directory that cannot be looked at hides none: whoever is started to end them says why
+/// it cannot.
+fn has_holders(places: &Places) -> bool {
+    match std::fs::read_dir(places.holders()) {
+        Ok(mut sockets) => sockets.next().is_some(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     }
 }

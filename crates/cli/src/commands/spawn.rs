@@ -33,7 +33,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 
-    /// Its terminal's size; otherwise 80x24
+    /// Its terminal's size; otherwise 80x24, with --attach this terminal's
     #[arg(long, value_name = "COLSxROWS")]
     size: Option<Size>,
 
@@ -92,7 +92,9 @@ impl SpawnArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let attach = self.attach;
         self.check()?;
-        let request = self.request(std::env::vars_os().filter_map(text_pair).collect())?;
+        let size = self.size.or_else(|| attach.then(attach::shown_size).flatten());
+        let wish = Self { size, ..self };
+        let request = wish.request(std::env::vars_os().filter_map(text_pair).collect())?;
         let spawned = context.connect()?.spawn(request)?;
         if attach && !context.json {
             return attach::attach_to(context, Target(spawned.id.to_string()));

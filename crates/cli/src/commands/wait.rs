@@ -1,4 +1,5 @@
-//! `qd wait`: blocks until something has happened. Owns spelling the condition; refuses polling: the daemon answers.
+//! `qd wait`: blocks until something has happened. Owns spelling the condition; refuses polling: the daemon
+//! answers, or the one that follows it.
 
 use std::process::ExitCode;
 
@@ -75,7 +76,7 @@ pub(crate) struct WaitArgs {
 impl WaitArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let request = self.request()?;
-        let waited = context.connect()?.wait(request)?;
+        let waited = client::lasting::wait(context.door()?, request)?;
         context.print(&waited, |waited, out| waited.satisfied.iter().try_for_each(|one| tell(one, out)))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -149,3 +149,56 @@ fn spawning_attached_shows_the_process_at_once() {
     window.type_keys("\r");
     assert_eq!(window.wait_exit().code(), Some(3));
 }
+
+#[test]
+fn a_process_that_is_spawned_attached_has_the_size_of_the_window_from_its_first_line_on() {
+    let stage = stage();
+    let words =
+        ["spawn", "--name", "x", "--env", &stage.mark(), "--attach", "--", "sh", "-c", "stty size; read l"];
+    let mut window = Window::open(&stage, Size { cols: 120, rows: 30 }, &words);
+    window.until_shows("30 120");
+    window.type_keys("\r");
+    assert_eq!(window.wait_exit().code(), Some(0));
+}
+
+#[test]
+fn a_viewer_of_a_process_that_is_restarted_sees_the_next_run() {
+    let stage = running();
+    let mut window = Window::attached(&stage, "ready");
+    window.type_keys("first\r");
+    window.until_shows("got:first");
+    for round in 0..2 {
+        stage.json(&["restart", "x"]);
+        window.until("a new screen", |screen| {
+            let text = screen.text(term::Wraps::Keep);
+            text.contains("ready") && !text.contains("got:")
+        });
+        window.type_keys(&format!("round {round}\r"));
+        window.until_shows(&format!("got:round {round}"));
+    }
+    assert_eq!(stage.process("x").run.0, 3);
+    assert_eq!(window.detach().code(), Some(0));
+    window.until_shows("[detached from x]");
+}
+
+#[test]
+fn attaching_to_a_run_that_was_lost_says_so_and_fails() {
+    let stage = running();
+    let holder = testkit::census::parent(stage.process("x").pid.unwrap());
+    let holder = rustix::process::Pid::from_raw(holder).unwrap();
+    rustix::process::kill_process(holder, Signal::KILL).unwrap();
+    stage.until_view("x", |view| view.exit.is_some_and(|exit| exit.reason == proto::ExitReason::Lost));
+    let mut window = Window::open(&stage, Size::DEFAULT, &["attach", "x"]);
+    assert_eq!(window.wait_exit().code(), Some(1));
+    window.until_shows("[x was lost");
+    assert_eq!(settings(&window), untouched());
+}
+
+#[test]
+fn detaching_names_the_process_as_it_is_called_by_then() {
+    let stage = running();
+    let mut window = Window::attached(&stage, "ready");
+    stage.json(&["rename", "x", "renamed"]);
+    assert_eq!(window.detach().code(), Some(0));
+    window.until_shows("[detached from renamed]");
+}

@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
 mod leaving;
+mod mirrors;
 mod passed;
 mod queries;
 mod showing;
+mod silence;
 mod slow;
 mod typing;
 mod window;

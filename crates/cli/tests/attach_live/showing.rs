@@ -243,3 +243,25 @@ fn c6_a_clipboard_write_of_a_process_reaches_no_client() {
     let late = Window::attached(&stage, "over");
     assert!(!late.has_drawn(b"]52;"));
 }
+
+#[test]
+fn a_window_of_another_size_rings_tells_and_copies_as_one_of_the_same_size_does() {
+    let stage = stage();
+    let said = "printf '\\007\\033]9;tell me\\007\\033]52;c;Y29weQ==\\007'; echo over";
+    stage.run("x", sh(&format!("stty -echo; echo ready; read l; {said}; read l")));
+    stage.wait_pattern("x", "ready");
+    let small = Size { cols: 60, rows: 20 };
+    let mut windows = [Size::DEFAULT, small].map(|size| {
+        let mut window = Window::open(&stage, size, &["attach", "x", "--read-only", "--clipboard"]);
+        window.until_shows("ready");
+        window.drawn.clear();
+        window
+    });
+    stage.type_text("x", "\n");
+    for window in &mut windows {
+        window.until_shows("over");
+        for said in [&b"\x07"[..], b"\x1b]9;tell me", b"\x1b]52;c;Y29weQ=="] {
+            assert!(window.has_drawn(said), "{}: {}", said.escape_ascii(), window.drawn.escape_ascii());
+        }
+    }
+}

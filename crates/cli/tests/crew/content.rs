@@ -16,7 +16,7 @@ const FILE: &str = "[preset.job]\nargv = [\"./job.sh\"]\nworking_dir = \"web\"\n
                     [preset.given]\nargv = [\"sh\", \"web/job.sh\"]\n\
                     [preset.loop]\nargv = [\"./loop.sh\"]\nworking_dir = \"web\"\nauto_restart = true\n";
 const JOB: &str = "#!/bin/sh\nexec sleep 1000000\n";
-const LOOP: &str = "#!/bin/sh\nread line\nexit 1\n";
+const LOOP: &str = "#!/bin/sh\necho reads\nread line\nexit 1\n";
 
 /// The same with something else in it, which leaves a trace.
 fn evil(app: &Path) -> String {
@@ -122,6 +122,8 @@ fn f10_an_edited_script_is_parked_instead_of_being_started_again_by_itself() {
     inside.json("spawn --preset loop --name loop");
     stage.type_text("loop", "go\r");
     stage.until_view("loop", |view| view.run.0 == 2 && view.status == Status::Running);
+    // Its shell has opened the script by then: what it runs is what was looked at.
+    stage.wait_pattern("loop", "reads");
     script(&app.join("web/loop.sh"), &evil(&app));
     stage.type_text("loop", "go\r");
     stage.until_view("loop", |view| view.status == Status::Parked);

@@ -55,13 +55,30 @@ fn a_spawn_that_was_cut_off_is_asked_again_under_the_same_key() {
 }
 
 #[test]
+fn a_call_for_attention_that_was_cut_off_is_made_again_under_the_same_key() {
+    let (_places, fake, mut proxy) = with_fake();
+    let wish = json!({"name": "request_human_attention", "arguments": {"reason": "look"}});
+    let id = proxy.begin("tools/call", wish);
+    let key = |call: &proto::Call| match &call.request {
+        Request::Attention(wish) => wish.key.clone().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let first = key(&fake.accept_welcome().call());
+    let mut peer = fake.accept_welcome();
+    let call = peer.call();
+    assert!(first.len() >= 32 && key(&call) == first, "{first} and {call:?}");
+    peer.reply(call.id, Reply::Asked(proto::crew::Asked { item: 5 }));
+    let answer = proxy.answer(id);
+    assert_eq!(answer["result"]["structuredContent"]["item"], json!(5), "{answer}");
+}
+
+#[test]
 fn what_has_no_key_has_an_unknown_outcome_and_is_not_repeated() {
     for (tool, arguments) in [
         ("restart_process", json!({"process": "a"})),
         ("close_process", json!({"process": "a"})),
         ("answer_prompt", json!({"dialog_id": 1, "choice": "allow"})),
         ("timer_cancel", json!({"timer": 1})),
-        ("request_human_attention", json!({"reason": "look"})),
     ] {
         let (_places, fake, mut proxy) = with_fake();
         let id = proxy.begin("tools/call", json!({"name": tool, "arguments": arguments}));

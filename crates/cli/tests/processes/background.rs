@@ -89,6 +89,46 @@ fn d2_a_close_that_keeps_the_background_leaves_a_multiplexer_alone() {
     end_what_is_left(&stage);
 }
 
+/// A shell, the words that start it as a person would have it, and how it calls what it put in the background last.
+const SHELLS: [(&str, &[&str], &str); 4] = [
+    ("bash", &["bash", "--norc", "--noprofile", "-i"], "$!"),
+    ("zsh", &["zsh", "-f", "-i"], "$!"),
+    ("fish", &["fish", "--no-config", "-i"], "$last_pid"),
+    ("sh", &["sh", "-i"], "$!"),
+];
+
+#[test]
+fn d2_a_close_that_keeps_the_background_keeps_the_jobs_of_every_shell() {
+    let stage = stage();
+    for (name, words, last) in SHELLS {
+        let shell = pin(stage.run_terminal(name, argv(words)).pid.unwrap());
+        stage.type_text(name, &format!("sleep 1000000 & echo job {last} up\r"));
+        let told = stage.wait_pattern(name, "job [0-9]+ up").satisfied[0].text.clone().unwrap();
+        let job: i32 = told.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
+        let ended = stage.json(&["close", name, "--keep-background"]);
+        assert_eq!(ended["exit"]["reason"], "closed", "{name}");
+        wait_gone(&shell);
+        assert!(is_alive(job), "{name} took its job along");
+    }
+    assert_eq!(stage.list(), []);
+    end_what_is_left(&stage);
+}
+
+#[test]
+fn d2_a_child_that_is_no_shell_is_asked_before_it_is_killed() {
+    let stage = stage();
+    // On a busy machine one may not come to its last words before its grace is over.
+    let has_ended_itself = |_| {
+        stage.run("x", sh("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done"));
+        stage.wait_pattern("x", "ready");
+        let ended = stage.json(&["close", "x", "--keep-background"]);
+        assert_eq!(ended["exit"]["reason"], "closed");
+        ended["exit"]["code"] == 7
+    };
+    assert!((0..5).any(has_ended_itself), "it was never given the time to end by itself");
+    end_what_is_left(&stage);
+}
+
 #[test]
 fn d2_h5_a_plain_close_ends_a_multiplexer_too() {
     let stage = stage();
@@ -101,10 +141,10 @@ fn d2_h5_a_plain_close_ends_a_multiplexer_too() {
 }
 
 #[test]
-fn d2_a_child_that_ignores_the_hang_up_is_killed_and_its_background_still_kept() {
+fn d2_a_child_that_does_not_go_when_asked_is_killed_and_its_background_still_kept() {
     let stage = stage();
     let script = "setsid sleep 1000000 </dev/null >/dev/null 2>&1 & \
-                  trap '' HUP; echo daemon-$!-up; while :; do sleep 1000; done";
+                  trap '' HUP TERM; echo daemon-$!-up; while :; do sleep 1000; done";
     let child = stage.run("x", sh(script)).pid.unwrap();
     let told = stage.wait_pattern("x", "daemon-[0-9]+-up").satisfied[0].text.clone().unwrap();
     let daemon: i32 = told.split('-').nth(1).unwrap().parse().unwrap();

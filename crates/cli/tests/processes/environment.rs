@@ -110,3 +110,87 @@ fn h9_b9_a_command_sees_the_allow_list_and_none_of_the_daemons_secrets() {
         assert!(printed.contains("\nPATH=") || printed.starts_with("PATH="), "{name}: {printed}");
     }
 }
+
+#[test]
+fn h9_what_was_declared_stands_as_it_was_declared() {
+    let stage = stage();
+    let mark = stage.mark();
+    let declared = ["--env", "TERM=dumb", "--env", "COLORTERM=", "--env", "LC_ALL=C", "--env", &mark, "--"];
+    for kind in ["command", "terminal"] {
+        // A terminal leaves the list with its child, which waits until it is followed.
+        let name = ["--kind", kind, "--name", kind];
+        let waits = ["sh", "-c", "read line; env"];
+        let mut spawn = stage.command(&["spawn"]);
+        spawn.args(name).args(declared).args(waits).env("LC_ALL", "de_DE");
+        assert!(spawn.output().unwrap().status.success());
+        let mut tail = Tail::live(&stage, kind);
+        stage.type_text(kind, "\r");
+        let printed = text(tail.to_end()).replace('\r', "");
+        for line in ["TERM=dumb", "COLORTERM=", "LC_ALL=C"] {
+            assert!(printed.lines().any(|printed| printed == line), "{kind}: {line}: {printed}");
+        }
+    }
+}
+
+#[test]
+fn h9_a_terminal_inherits_nothing_that_tells_of_the_persons_own() {
+    let stage = stage();
+    let own = ["GPG_TTY", "SSH_TTY", "WINDOWID", "INSIDE_EMACS", "NVIM", "VIM_TERMINAL", "KITTY_PID"];
+    let more = ["ITERM_SESSION_ID", "WT_SESSION", "KONSOLE_VERSION", "LC_TERMINAL", "TERM_SESSION_ID"];
+    let mut spawn = stage.command(&["spawn", "--kind", "terminal", "--name", "pane", "--env", &stage.mark()]);
+    spawn.args(["--", "sh", "-c", "read line; env"]).env("A_PERSONS_OWN", "taken over");
+    spawn.envs(own.iter().chain(&more).map(|name| (name, "another terminal")));
+    assert!(spawn.output().unwrap().status.success());
+    let mut tail = Tail::live(&stage, "pane");
+    stage.type_text("pane", "\r");
+    let printed = text(tail.to_end()).replace('\r', "");
+    assert!(
+        printed.contains("A_PERSONS_OWN=taken over") && !printed.contains("another terminal"),
+        "{printed}"
+    );
+}
+
+/// The variables of ours that a child sees, without their values.
+fn ours(printed: &str) -> Vec<&str> {
+    let names =
+        printed.lines().filter(|line| line.starts_with("QD_")).filter_map(|line| line.split_once('='));
+    let mut names: Vec<&str> = names.map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn b8_b9_a_run_finds_the_daemon_it_belongs_to_and_sees_no_more_of_it() {
+    let stage = stage();
+    let qd = env!("CARGO_BIN_EXE_qd");
+    let script = format!("env; {qd} status --json; {qd} whoami --json");
+    let command = stage.run("command", sh(&script));
+    // A terminal leaves the list with its child: it waits until it is followed.
+    let terminal = stage.run_terminal("terminal", sh(&format!("read line; {script}")));
+    for (name, id) in [("command", command.id), ("terminal", terminal.id)] {
+        let mut tail = Tail::live(&stage, name);
+        if name == "terminal" {
+            stage.type_text(name, "\r");
+        }
+        let printed = text(tail.to_end()).replace('\r', "");
+        let expected = [
+            "QD_CONFIG_DIR",
+            "QD_DATA_DIR",
+            "QD_PROCESS_ID",
+            "QD_RUNTIME_DIR",
+            "QD_RUN_TOKEN",
+            "QD_SESSION_ID",
+            "QD_TASK_ID",
+            "QD_WORKSPACE_ID",
+        ];
+        assert_eq!(ours(&printed), expected, "{name}: {printed}");
+        let said: Vec<serde_json::Value> = printed
+            .lines()
+            .filter(|line| line.starts_with('{'))
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let [status, whoami] = said.as_slice() else { panic!("{name}: {printed}") };
+        assert_eq!(status["pid"], stage.pid(), "{name}");
+        assert_eq!(whoami["process"]["id"], id.to_string(), "{name}");
+    }
+}

@@ -1,13 +1,14 @@
 //! How runs end and what is left of their words: codes, signals, every byte before the exit.
 
-use std::process::{Child, Command};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use proto::event::Event;
 use proto::request::{Close, Input, Spawn, Write};
 use proto::{ErrorCode, ExitReason, Notice, Request, Status};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::is_alive;
+use testkit::census::{is_alive, parent};
 use testkit::{Stage, Tail, child, scaled};
 
 use super::{argv, sh, stage, text};
@@ -273,4 +274,19 @@ fn a_process_that_prints_nothing_ends_with_nothing() {
     let mut tail = Tail::live(&stage, "quiet");
     assert_eq!(text(tail.to_end()), "");
     assert_eq!(tail.exit.map(|(exit, offset)| (exit.code, offset)), Some((Some(0), 0)));
+}
+
+#[test]
+fn s2_the_log_of_a_run_that_is_lost_is_followed_to_its_last_byte_and_fails() {
+    let stage = stage();
+    let run = stage.run("lost", sh("echo last words; exec sleep 1000000"));
+    let mut command = stage.command(&["--json", "logs", "lost", "-f"]);
+    let mut logs = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut told = BufReader::new(logs.stdout.take().unwrap()).lines();
+    let first: serde_json::Value = serde_json::from_str(&told.next().unwrap().unwrap()).unwrap();
+    assert_eq!(first["offset"], 0);
+    kill_process(Pid::from_raw(parent(run.pid.unwrap())).unwrap(), Signal::KILL).unwrap();
+    let last = told.last().unwrap().unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&last).unwrap()["exit"]["reason"], "lost");
+    assert_eq!(logs.wait().unwrap().code(), Some(1));
 }

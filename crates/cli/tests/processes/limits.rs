@@ -2,16 +2,17 @@
 //! something again.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use client::Incoming;
 use proto::reply::Outcome;
 use proto::request::Spawn;
 use proto::{Failure, Request};
+use testkit::census::eventually;
 use testkit::world::with_few_pids;
 use testkit::{DEADLINE, Stage, child};
 
-use super::{argv, stage};
+use super::stage;
 
 /// All pids but some.
 #[derive(Default)]
@@ -47,23 +48,23 @@ fn told(stage: &Stage, spawn: Spawn) -> Option<Result<(), Failure>> {
     }
 }
 
-/// What a spawn is refused with while this many pids are free. A daemon that has had nothing to do for ten seconds needs a
-/// thread for it, which is a pid too: so something else is asked for right before, while there is one.
+/// What a spawn is refused with while this many pids are free. A thread is a pid too: those that the daemon no longer needs
+/// leave first, and the one that stays does the work.
 fn refusal(stage: &Stage, taken: &mut Taken, free: usize) -> Failure {
-    for _ in 0..5 {
-        taken.all_but(1);
-        let began = Instant::now();
-        let _whatever = told(stage, stage.spec("nothing", argv(&["/nowhere/at/all"])));
-        taken.all_but(free);
-        let is_in_time = began.elapsed() < Duration::from_secs(5);
-        match told(stage, stage.spec("none", child::repeat_lines())) {
-            Some(Err(failure)) => return failure,
-            Some(Ok(())) => stage.fail(&format!("it was started with {free} free pids")),
-            None if is_in_time => stage.fail("nobody was told"),
-            None => {}
-        }
+    eventually("the daemon to rest", || (extra_workers(stage.pid()) == 0).then_some(()));
+    taken.all_but(free);
+    match told(stage, stage.spec("none", child::repeat_lines())) {
+        Some(Err(failure)) => failure,
+        Some(Ok(())) => stage.fail(&format!("it was started with {free} free pids")),
+        None => stage.fail("nobody was told"),
     }
-    stage.fail("this machine is too slow to ask twice within ten seconds")
+}
+
+/// The threads of a daemon that leave when there is nothing for them.
+fn extra_workers(daemon: i32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{daemon}/task")).into_iter().flatten().flatten();
+    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    names.filter(|name| name.trim() == "extra-worker").count()
 }
 
 fn is_served(stage: &Stage, word: &str) {

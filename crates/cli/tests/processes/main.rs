@@ -8,6 +8,7 @@ mod environment;
 mod events;
 mod exits;
 mod input;
+mod kept;
 mod limits;
 mod pages;
 mod pastes;

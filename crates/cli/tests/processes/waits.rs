@@ -205,3 +205,75 @@ fn waits_whose_callers_go_leave_room_for_others() {
         matches!(begun, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Timeout).then_some(())
     });
 }
+
+/// Costs more than ten microseconds for every byte of this text, in which it is at the end.
+const COSTLY: &str = "(?:a|b|c|ab|bc){700}Q";
+
+fn costly_text(length: usize) -> String {
+    let mut state = 1_u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if state >> 31 == 0 { 'a' } else { 'b' }
+    };
+    let mut row = || (0..900).map(|_| letter()).collect::<String>();
+    let rows: Vec<String> = (0..length / 900).map(|_| row()).collect();
+    rows.join("\n") + "Q\n"
+}
+
+#[test]
+fn e7_the_costliest_pattern_delays_no_neighbour_and_no_other_wait() {
+    let stage = stage();
+    let file = stage.root().join("costly");
+    std::fs::write(&file, costly_text(1 << 20)).unwrap();
+    stage.run("costly", sh(&format!("cat '{}'; echo =printed=; read x", file.display())));
+    // Runs are served by four threads at most, in turn: one of so many neighbours shares its thread.
+    let neighbours: Vec<String> = (0..4).map(|number| format!("neighbour{number}")).collect();
+    for name in &neighbours {
+        stage.run(name, child::repeat_lines());
+        stage.wait_pattern(name, "ready");
+    }
+    stage.wait_pattern("costly", "=printed=");
+    let mut waiter = stage.client();
+    waiter.send(Request::Wait(wait("costly", Until::Pattern(COSTLY.to_owned()), Some(0)))).unwrap();
+    // Answered calls of the same connection: the wait before them is registered.
+    for _ in 0..3 {
+        drop(waiter.list().unwrap());
+    }
+    for round in 0..3 {
+        for name in &neighbours {
+            stage.type_text(name, &format!("{round}\n"));
+            stage.wait_pattern(name, &format!("got:{round}"));
+        }
+        stage.wait_pattern("costly", "=printed=");
+        assert!(stage.screen("costly").contains("=printed="));
+    }
+    // All of that came before the pattern was found, which takes seconds: nobody has waited for it.
+    let told = waiter.receive_before(std::time::Instant::now()).unwrap();
+    assert!(told.is_none(), "{told:?}");
+}
+
+#[test]
+fn e7_a_costly_pattern_is_found_all_the_same() {
+    let stage = stage();
+    let file = stage.root().join("costly");
+    std::fs::write(&file, costly_text(20_000)).unwrap();
+    stage.run("x", sh(&format!("stty -echo; echo ready; read x; cat '{}'; read x", file.display())));
+    stage.wait_pattern("x", "ready");
+    let mut waiter = stage.client();
+    let id = waiter.send(Request::Wait(wait("x", Until::Pattern(COSTLY.to_owned()), None))).unwrap();
+    drop(waiter.list().unwrap());
+    stage.type_text("x", "go\n");
+    let Reply::Waited(waited) = waiter.answer(id).unwrap() else { stage.fail("another answer") };
+    assert!(waited.satisfied[0].text.as_ref().is_some_and(|line| line.ends_with('Q')));
+}
+
+#[test]
+fn e7_a_search_that_would_take_minutes_ends_and_says_so() {
+    let stage = stage();
+    let file = stage.root().join("costly");
+    std::fs::write(&file, costly_text(2 << 20)).unwrap();
+    stage.run("x", sh(&format!("cat '{}'; echo =printed=; read x", file.display())));
+    stage.wait_pattern("x", "=printed=");
+    let (code, said) = qd(&stage, &["search", "x", "(?:a|b|c|ab|bc){700}Z"]);
+    assert!(code != Some(0) && said.contains("takes too long"), "{code:?}: {said}");
+}

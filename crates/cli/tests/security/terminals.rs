@@ -66,7 +66,8 @@ fn d8_closing_the_launching_terminal_leaves_sessions_alive() {
     let script = format!(
         "'{QD}' spawn --name kept --env {name}={value} -- sleep 1000000 && echo started; exec sleep 1000000"
     );
-    let (mut pty, _) = in_terminal(&daemon, "sh", &["-c", &script]);
+    // Also where the tests themselves were started so that they outlive a hang-up.
+    let (mut pty, _) = in_terminal(&daemon, "env", &["--default-signal=HUP", "sh", "-c", &script]);
     pty.expect(b"started");
     let (pid, before) = (daemon.pid(), daemon.process("kept"));
     let mut shell = pty.hang_up().unwrap();

@@ -1,5 +1,7 @@
 //! `qd spawn` on terms: presets, keys, readiness and budgets; `qd ports` and `qd select`.
 
+use std::time::{Duration, Instant};
+
 use proto::Event;
 use serde_json::json;
 use testkit::{Stage, child};
@@ -108,4 +110,29 @@ fn a_selection_is_announced_to_every_face() {
         .until_event(&mut subscriber, |event| matches!(event, Event::Selected { id: shown } if *shown == id));
     let lead = Inside::start(&stage, "lead");
     assert_eq!(lead.qd("select web --json").error().0, 4, "not what it may read");
+}
+
+#[test]
+fn t7_h6_when_a_leader_is_closed_or_killed_its_family_is_gone_too() {
+    let stage = Stage::start(QD);
+    let mut took = Vec::new();
+    for verb in ["close", "kill", "close"] {
+        let lead = Inside::start(&stage, "lead");
+        // It outlives its leader by a grace: it hears no signal that can be ignored.
+        let kid = "spawn --json --name kid -- sh -c \"trap '' HUP INT TERM; echo deaf; sleep 1000\"";
+        let item = lead.qd(kid).error().1["item"].to_string();
+        told(&stage.qd(&["answer", &item, "allow_once"]));
+        lead.qd(kid).json();
+        stage.wait_pattern("kid", "deaf");
+        let began = Instant::now();
+        told(&stage.qd(&[verb, "lead"]));
+        took.push(began.elapsed());
+        let left: Vec<String> = stage.list().iter().map(|process| process.name.to_string()).collect();
+        assert_eq!(left, if verb == "kill" { vec!["lead"] } else { vec![] }, "{verb}");
+        stage.assert_nobody_left();
+        if verb == "kill" {
+            told(&stage.qd(&["close", "lead"]));
+        }
+    }
+    assert!(took.iter().min().unwrap() < &Duration::from_secs(3), "{took:?}");
 }

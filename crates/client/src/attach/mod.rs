@@ -9,8 +9,10 @@
 //! |---|---|
 //! | `terminal` | raw mode and the way back |
 //! | `passing` | giving the terminal to the daemon and taking it back |
-//! | `returning` | attaching again after the daemon died |
+//! | `silence` | reading the keys in place of a daemon that does nothing |
+//! | `returning` | attaching again after the daemon died, and to the next run |
 //! | `signals` | size changes and requests to end |
+//! | `visit` | the beginning and the end |
 //! | `session` | the loop |
 
 pub mod terminal;
@@ -19,6 +21,8 @@ mod passing;
 mod returning;
 mod session;
 mod signals;
+mod silence;
+mod visit;
 
 use std::os::fd::BorrowedFd;
 
@@ -102,5 +106,5 @@ pub fn attach_terminal(
     input: BorrowedFd<'_>,
     output: BorrowedFd<'_>,
 ) -> Result<Outcome, ClientError> {
-    session::run(door, options, input, output)
+    visit::run(door, options, input, output)
 }

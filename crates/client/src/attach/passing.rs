@@ -52,15 +52,16 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// An answer; the only one that is waited for is the one to the offer.
+    /// An answer; those that are waited for are the one to the offer and a sign of life.
     pub(super) fn heed_answer(&mut self, answer: &Answer) -> Result<(), ClientError> {
         if self.keeper != Keeper::Offered(answer.id) {
-            return Ok(());
+            return self.note_answer(answer.id);
         }
         match answer.outcome {
             Outcome::Ok(_) => self.keeper = Keeper::Daemon,
             Outcome::Error(_) => {
                 self.keeper = Keeper::Us;
+                self.give_back()?;
                 // What was drawn for us meanwhile was not shown.
                 self.ask(View::Repaint(Nothing {}))?;
             }
@@ -69,9 +70,10 @@ impl Session<'_> {
     }
 
     /// Waits until the daemon has let go of the terminal: it does when it sees that nothing more comes from us, and closes
-    /// the terminal before the connection.
+    /// the terminal before the connection. One that was silent already is not waited for: it leaves a terminal alone that
+    /// is not raw.
     pub(super) fn take_terminal_back(&mut self) {
-        if std::mem::replace(&mut self.keeper, Keeper::Us) == Keeper::Us {
+        if std::mem::replace(&mut self.keeper, Keeper::Us) == Keeper::Us || self.is_seized() {
             return;
         }
         let deadline = Instant::now() + LET_GO;

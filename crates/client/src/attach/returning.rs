@@ -1,8 +1,9 @@
-//! Coming back: the daemon died, and the person looks at the same terminal.
+//! Coming back: the daemon died, or the process was started again, and the person looks at the same terminal.
 //!
-//! Owns the wait for the next daemon. Refuses replaying: what this process has read while nobody listened is dropped with
-//! a bell, because half a command is worse than none. What a passed terminal was typed meanwhile nobody has read: it is
-//! still there for the next daemon, whole.
+//! Owns the wait for the next daemon and for the next run. Refuses replaying halves: what this process had on its way to a
+//! daemon that died is dropped with a bell, because half a command is worse than none. What a passed terminal was typed
+//! meanwhile is read here, for the sake of the detach keys, and reaches the next daemon whole; where none comes it is
+//! dropped with a bell.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -15,7 +16,8 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::Left;
 use super::passing::Keeper;
-use super::session::{RETURN_DEADLINE, Session, TYPED_AT_ONCE, attach_request, is_passing};
+use super::session::{RETURN_DEADLINE, Session, TYPED_AT_ONCE, is_passing};
+use super::visit::attach_request;
 use crate::connection::broken;
 use crate::patience::Patience;
 use crate::verbs::unexpected;
@@ -23,6 +25,8 @@ use crate::{ClientError, ready};
 
 /// Between two attempts to reach a daemon; keys and signals are heard meanwhile.
 const RETURN_PAUSE: Duration = Duration::from_millis(50);
+/// Most typed bytes that are kept for the next daemon; what is more stays in the terminal.
+const MAX_KEPT: usize = 16 << 10; // 16 KiB
 
 impl Session<'_> {
     /// The connection broke without a word: the run is over, or the daemon died and comes back.
@@ -32,26 +36,59 @@ impl Session<'_> {
             return Ok(Some(Left::Exited(exit)));
         }
         let is_ours = self.keeper == Keeper::Us;
-        if !std::mem::take(&mut self.typed).is_empty() && is_ours {
+        if !std::mem::take(&mut self.typed).is_empty() && self.reads_keys() {
             self.drawing.push(BELL);
             self.draw()?;
         }
+        self.give_back()?;
+        let mut kept = Vec::new();
         let deadline = Instant::now() + RETURN_DEADLINE;
-        loop {
-            match self.attach_again(deadline) {
+        let mut told = None;
+        let error = loop {
+            match self.attach_again(deadline, &mut kept) {
                 Ok(Some(left)) => return Ok(Some(left)),
                 Ok(None) if is_ours => return self.drop_typed(),
                 Ok(None) => return Ok(None),
-                Err(error) if is_final(&error) || Instant::now() >= deadline => return Err(error),
+                Err(error) if is_final(&error) => break error,
+                // An attempt that the deadline has cut off knows less than the one before it.
+                Err(error) if Instant::now() >= deadline => break told.unwrap_or(error),
+                Err(error) => told = Some(error),
+            }
+            if let Some(left) = self.pause(&mut kept)? {
+                return Ok(Some(left));
+            }
+        };
+        if !kept.is_empty() || self.terminal.has_unread() {
+            self.drawing.push(BELL);
+            self.draw()?;
+        }
+        Err(error)
+    }
+
+    /// The process is started again: its next run is shown as soon as there is one. Where none comes, that is why this one
+    /// has ended.
+    pub(super) fn await_next_run(&mut self, reason: String) -> Result<Option<Left>, ClientError> {
+        let run = self.attached.run;
+        let mut kept = Vec::new();
+        let deadline = Instant::now() + RETURN_DEADLINE;
+        while Instant::now() < deadline {
+            match self.attach_again(deadline, &mut kept) {
+                Ok(left) if self.attached.run != run => return Ok(left),
+                // The old run still, or none yet.
+                Ok(_) => {}
+                Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotRunning => {}
+                Err(error) if is_final(&error) => break,
                 Err(_) => {}
             }
-            if let Some(left) = self.pause()? {
+            if let Some(left) = self.pause(&mut kept)? {
                 return Ok(Some(left));
             }
         }
+        Ok(Some(Left::Ended(reason)))
     }
 
-    fn attach_again(&mut self, deadline: Instant) -> Result<Option<Left>, ClientError> {
+    /// Attaches again, and types what was typed meanwhile before the daemon has the terminal.
+    fn attach_again(&mut self, deadline: Instant, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
         // A signal ends the attempt: the pause after it heeds it.
         let bell = self.signals.as_fd();
         let mut connection = self.door.connect_unless(deadline, Some(bell))?;
@@ -64,29 +101,46 @@ impl Session<'_> {
             Reply::Attached(attached) => attached,
             other => return Err(unexpected("attach", &other)),
         };
-        self.stream = self.attached.stream;
+        (self.stream, self.exit) = (self.attached.stream, None);
         self.connection = connection;
+        if !kept.is_empty() && !self.options.read_only {
+            self.connection.send_data(self.stream, 0, kept)?;
+        }
+        kept.clear();
         self.offer_terminal()?;
         self.connection.stream().set_nonblocking(true).map_err(ClientError::Broken)?;
         self.last_kind = Some(DataKind::Output);
         self.take_arrived()
     }
 
-    /// Waits a little for the daemon while keys, if they are ours, and signals are heard.
-    fn pause(&mut self) -> Result<Option<Left>, ClientError> {
+    /// Waits a little for the daemon while keys and signals are heard.
+    fn pause(&mut self, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
         let is_ours = self.keeper == Keeper::Us;
-        let keys = if is_ours { PollFlags::IN } else { PollFlags::empty() };
-        let mut fds = [
-            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.terminal.input(), keys),
-        ];
+        let keys = if is_ours || kept.len() < MAX_KEPT { PollFlags::IN } else { PollFlags::empty() };
+        let mut fds = vec![PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
+        if self.has_input {
+            fds.push(PollFd::from_borrowed_fd(self.terminal.input(), keys));
+        }
         ready::wait(&mut fds, Some(RETURN_PAUSE)).map_err(broken)?;
-        let is_gone = !is_ours && !fds[1].revents().is_empty();
+        let is_typed = fds.get(1).is_some_and(|input| !input.revents().is_empty());
         match self.heed_signals()? {
             Some(left) => Ok(Some(left)),
-            None if is_gone => Ok(Some(Left::HungUp)),
+            None if !is_typed => Ok(None),
             None if is_ours => self.drop_typed(),
-            None => Ok(None),
+            None => self.keep_typed(kept),
+        }
+    }
+
+    /// Reads what was typed while nobody listened, for whoever listens next.
+    fn keep_typed(&mut self, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
+        let mut buffer = [0; MAX_KEPT];
+        let room = MAX_KEPT.saturating_sub(kept.len()).max(1);
+        match self.terminal.read(&mut buffer[..room]) {
+            Ok(0) => Ok(self.input_ended()),
+            Ok(count) if self.keys.watch(&buffer[..count], kept) == Wish::Detach => Ok(Some(Left::Detached)),
+            Ok(_) => Ok(None),
+            Err(error) if is_passing(&error) => Ok(None),
+            Err(error) => Err(ClientError::Broken(error)),
         }
     }
 
@@ -94,13 +148,9 @@ impl Session<'_> {
     fn drop_typed(&mut self) -> Result<Option<Left>, ClientError> {
         let mut buffer = [0; TYPED_AT_ONCE];
         let mut dropped = Vec::new();
-        loop {
-            let mut fds = [PollFd::from_borrowed_fd(self.terminal.input(), PollFlags::IN)];
-            if ready::wait(&mut fds, Some(Duration::ZERO)).map_err(broken)? == 0 {
-                break;
-            }
+        while self.has_input && self.terminal.has_unread() {
             match self.terminal.read(&mut buffer) {
-                Ok(0) => return Ok(Some(Left::HungUp)),
+                Ok(0) => return Ok(self.input_ended()),
                 Ok(count) if self.keys.watch(&buffer[..count], &mut dropped) == Wish::Detach => {
                     return Ok(Some(Left::Detached));
                 }
@@ -122,6 +172,7 @@ fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::Version { .. } => true,
         ClientError::Failed(failure) => failure.code != ErrorCode::ShuttingDown,
+        ClientError::Unopened { .. } => error.is_forbidden(),
         ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Broken(_) => false,
     }
 }

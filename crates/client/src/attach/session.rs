@@ -9,111 +9,28 @@ use std::time::{Duration, Instant};
 
 use proto::frame::DataKind;
 use proto::reply::Attached;
-use proto::request::{Attach, Nothing, SizeWish, Target, View};
+use proto::request::{Nothing, SizeWish, View};
 use proto::terminal::{BELL, CANCEL, KeyWatch, Wish};
-use proto::{Exit, Notice, Reply, Request};
+use proto::{Exit, Notice, Request};
 use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Signal, getpid, kill_process};
 
 use super::passing::Keeper;
 use super::signals::Signals;
-use super::{Filter, Left, Options, Outcome, Terminal};
+use super::silence::Watch;
+use super::{Filter, Left, Options, Terminal};
 use crate::connection::{broken, data_frame};
-use crate::patience::Patience;
-use crate::verbs::unexpected;
 use crate::{ClientError, Connection, Door, Incoming, ready};
 
 /// How long a daemon that died may take to come back.
 pub(super) const RETURN_DEADLINE: Duration = Duration::from_secs(5);
+/// Why a viewing ends when the process is started again.
+const RESTARTED: &str = "restarted";
 /// How long the rest of a key's sequence may take to arrive.
 const KEY_PAUSE: Duration = Duration::from_millis(20);
 /// Most typed bytes on their way to a daemon that does not take them; then the terminal is not read.
 const MAX_TYPED: usize = 1 << 20; // 1 MiB
 pub(super) const TYPED_AT_ONCE: usize = 64 << 10; // 64 KiB
-
-pub(super) fn run(
-    door: &mut Door,
-    options: &Options,
-    input: BorrowedFd<'_>,
-    output: BorrowedFd<'_>,
-) -> Result<Outcome, ClientError> {
-    // Connecting may start a daemon and take its time: until then every signal ends this program as usual.
-    let mut connection = door.connect()?;
-    let mut signals = Signals::register().map_err(ClientError::Broken)?;
-    // Raw before the answer: a detach key typed at the first glimpse of the screen must not be a signal.
-    let terminal = Terminal::enter(input, output).map_err(ClientError::Broken)?;
-    let size = terminal.size().map_or_else(SizeWish::default, SizeWish::from);
-    let request = Request::Attach(attach_request(options, options.target.clone(), size));
-    let (attached, is_resized) = match begin(&mut connection, &mut signals, &terminal, request)? {
-        Begun::Attached(attached, is_resized) => (*attached, is_resized),
-        Begun::Signalled(signal) => {
-            return Ok(Outcome { name: options.target.0.clone(), left: Left::Signalled(signal) });
-        }
-    };
-    let name = attached.name.to_string();
-    let drawing = terminal.room();
-    let mut session = Session {
-        door,
-        options,
-        filter: Filter::new(options.clipboard),
-        keys: KeyWatch::new(options.keys.clone()),
-        stream: attached.stream,
-        attached,
-        connection,
-        terminal,
-        signals,
-        drawing,
-        typed: Vec::new(),
-        exit: None,
-        last_kind: None,
-        keeper: Keeper::Us,
-    };
-    if is_resized {
-        session.tell_size()?;
-    }
-    let left = session.run_until_left();
-    session.take_terminal_back();
-    Ok(Outcome { name, left: left? })
-}
-
-/// What came of asking to attach.
-enum Begun {
-    /// The answer, and whether the terminal has changed its size since it was asked.
-    Attached(Box<Attached>, bool),
-    /// This signal ends the client.
-    Signalled(i32),
-}
-
-/// Asks to attach and waits for the answer while signals are heard: the terminal is raw, and a daemon may be stopped.
-fn begin(
-    connection: &mut Connection,
-    signals: &mut Signals,
-    terminal: &Terminal,
-    request: Request,
-) -> Result<Begun, ClientError> {
-    let patience = Patience::with(&request);
-    let id = connection.send(request)?;
-    let mut is_resized = false;
-    loop {
-        match connection.answer_with(id, patience.listening(signals.as_fd()))? {
-            Some(Reply::Attached(attached)) => return Ok(Begun::Attached(Box::new(attached), is_resized)),
-            Some(other) => return Err(unexpected("attach", &other)),
-            None => {}
-        }
-        let asked = signals.take();
-        if let Some(signal) = asked.end {
-            return Ok(Begun::Signalled(signal));
-        }
-        if asked.continued {
-            terminal.make_raw().map_err(ClientError::Broken)?;
-        }
-        is_resized |= asked.resized;
-    }
-}
-
-pub(super) fn attach_request(options: &Options, target: Target, size: SizeWish) -> Attach {
-    let Options { read_only, take_over, policy, .. } = *options;
-    Attach { target, size, read_only, policy, take_over }
-}
 
 pub(super) struct Session<'s> {
     pub(super) door: &'s mut Door,
@@ -132,6 +49,12 @@ pub(super) struct Session<'s> {
     pub(super) exit: Option<Exit>,
     pub(super) last_kind: Option<DataKind>,
     pub(super) keeper: Keeper,
+    /// What is known about a daemon that has the terminal.
+    pub(super) watch: Watch,
+    /// Whether keys were read in place of the daemon since it was last asked for a sign of life.
+    pub(super) is_typed_for_daemon: bool,
+    /// Whether there may be more to read: a file or a pipe ends, a terminal hangs up.
+    pub(super) has_input: bool,
 }
 
 /// Which descriptors have something to do.
@@ -142,7 +65,7 @@ struct Ready {
 }
 
 impl Session<'_> {
-    fn run_until_left(&mut self) -> Result<Left, ClientError> {
+    pub(super) fn run_until_left(&mut self) -> Result<Left, ClientError> {
         let offered = self.offer_terminal();
         self.connection.stream().set_nonblocking(true).map_err(ClientError::Broken)?;
         if offered.is_err()
@@ -181,14 +104,13 @@ impl Session<'_> {
 
     fn wait(&mut self) -> Result<Ready, ClientError> {
         let nothing = PollFlags::empty();
-        // A terminal that is not ours is only watched for its end.
-        let can_type = self.keeper == Keeper::Us && self.typed.len() < MAX_TYPED;
         let is_drawn = self.drawing.is_empty();
         let socket = if is_drawn { PollFlags::IN } else { nothing };
         let socket = socket | if self.typed.is_empty() { nothing } else { PollFlags::OUT };
+        let (input, keys) = self.watched_input();
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.terminal.input(), if can_type { PollFlags::IN } else { nothing }),
+            PollFd::from_borrowed_fd(input, keys),
         ];
         // A descriptor that is not asked anything still reports hang-ups, in a loop that cannot act on them.
         if socket != nothing {
@@ -197,22 +119,44 @@ impl Session<'_> {
         if !is_drawn {
             fds.push(PollFd::from_borrowed_fd(self.terminal.output(), PollFlags::OUT));
         }
-        let timeout = self.keys.is_holding().then_some(KEY_PAUSE);
+        let due = self.watch_due().map(|due| due.saturating_duration_since(Instant::now()));
+        let timeout = self.keys.is_holding().then_some(KEY_PAUSE).into_iter().chain(due).min();
         let count = ready::wait(&mut fds, timeout).map_err(broken)?;
-        let happened = |place: usize| fds.get(place).is_some_and(|fd| !fd.revents().is_empty());
         let ended = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
         let socket = socket != nothing && is_drawn && fds[2].revents().intersects(ended);
-        let ready = Ready { signals: happened(0), keys: happened(1), socket };
+        let is_typed = fds[1].revents() == PollFlags::IN && !self.reads_keys();
+        let keys = !is_typed && !fds[1].revents().is_empty();
+        let ready = Ready { signals: !fds[0].revents().is_empty(), keys, socket };
+        if is_typed {
+            self.note_typed();
+        }
         if count == 0 {
             self.release_keys()?;
         }
+        self.look_after_daemon()?;
         Ok(ready)
+    }
+
+    /// What typing is waited for on, and how. A terminal that is not ours is watched for its end, and for the first key that
+    /// the daemon may not read.
+    fn watched_input(&self) -> (BorrowedFd<'_>, PollFlags) {
+        let is_watched =
+            if self.reads_keys() { self.typed.len() < MAX_TYPED } else { self.watch == Watch::Resting };
+        match self.has_input {
+            true if is_watched => (self.terminal.input(), PollFlags::IN),
+            true => (self.terminal.input(), PollFlags::empty()),
+            // Asked nothing, and without an end of its own.
+            false => (self.signals.as_fd(), PollFlags::empty()),
+        }
     }
 
     pub(super) fn heed_signals(&mut self) -> Result<Option<Left>, ClientError> {
         let asked = self.signals.take();
         if let Some(signal) = asked.end {
             return Ok(Some(Left::Signalled(signal)));
+        }
+        if asked.stop {
+            self.stop()?;
         }
         if asked.continued {
             self.terminal.make_raw().map_err(ClientError::Broken)?;
@@ -224,26 +168,33 @@ impl Session<'_> {
         Ok(None)
     }
 
-    fn tell_size(&mut self) -> Result<(), ClientError> {
-        match self.terminal.size() {
-            Some(size) => self.ask(View::Size(size.into())),
-            None => Ok(()),
-        }
+    /// Gives the terminal to whoever sent this process to sleep, and pushes their lines away when it goes on. The terminal
+    /// is raw again, and drawn anew, when the signal to go on is heeded.
+    fn stop(&mut self) -> Result<(), ClientError> {
+        sleep(&self.terminal)?;
+        self.drawing.extend_from_slice(&self.terminal.room());
+        self.draw()
     }
 
-    pub(super) fn ask(&mut self, view: View) -> Result<(), ClientError> {
-        let line = self.connection.line(Request::View(view))?;
+    /// Tells the terminal's size; the call by which it is told. Where the daemon has the terminal it answers.
+    pub(super) fn tell_size(&mut self) -> Result<u64, ClientError> {
+        let size = self.terminal.size().map_or_else(SizeWish::default, SizeWish::from);
+        self.ask(View::Size(size))
+    }
+
+    pub(super) fn ask(&mut self, view: View) -> Result<u64, ClientError> {
+        let (id, line) = self.connection.numbered_line(Request::View(view))?;
         self.typed.extend_from_slice(&line);
-        Ok(())
+        Ok(id)
     }
 
     fn read_keys(&mut self) -> Result<Option<Left>, ClientError> {
-        if self.keeper != Keeper::Us {
+        if !self.reads_keys() {
             return Ok(Some(Left::HungUp));
         }
         let mut buffer = [0; TYPED_AT_ONCE];
         let count = match self.terminal.read(&mut buffer) {
-            Ok(0) => return Ok(Some(Left::HungUp)),
+            Ok(0) => return Ok(self.input_ended()),
             Ok(count) => count,
             Err(error) if is_passing(&error) => return Ok(None),
             Err(error) => return Err(ClientError::Broken(error)),
@@ -259,16 +210,24 @@ impl Session<'_> {
         Ok(Some(Left::Detached))
     }
 
-    fn release_keys(&mut self) -> Result<(), ClientError> {
+    /// Nothing more will be typed. Whoever only watches goes on: nothing was to be typed anyway, and it is no terminal that
+    /// went.
+    pub(super) fn input_ended(&mut self) -> Option<Left> {
+        self.has_input = !self.options.read_only || self.terminal.is_typed_on();
+        self.has_input.then_some(Left::HungUp)
+    }
+
+    pub(super) fn release_keys(&mut self) -> Result<(), ClientError> {
         let mut keys = Vec::new();
         self.keys.release(&mut keys);
         self.type_keys(&keys)
     }
 
-    fn type_keys(&mut self, keys: &[u8]) -> Result<(), ClientError> {
+    pub(super) fn type_keys(&mut self, keys: &[u8]) -> Result<(), ClientError> {
         if keys.is_empty() {
             return Ok(());
         }
+        self.is_typed_for_daemon = true;
         if self.options.read_only {
             self.drawing.push(BELL);
             return Ok(());
@@ -316,7 +275,7 @@ impl Session<'_> {
             match incoming {
                 Incoming::Data(data) => self.show(data.kind, &data.bytes),
                 Incoming::Notice(Notice::Exit { exit, .. }) => self.exit = Some(exit),
-                Incoming::Notice(Notice::End { reason, .. }) => return Ok(Some(self.ended(reason))),
+                Incoming::Notice(Notice::End { reason, .. }) => return self.ended(reason),
                 Incoming::Notice(Notice::Screen { alternate, .. }) => {
                     self.terminal.shows_alternate(alternate)
                 }
@@ -330,14 +289,16 @@ impl Session<'_> {
     }
 
     /// The daemon has said its last word, and has let go of the terminal before it.
-    fn ended(&mut self, reason: String) -> Left {
+    fn ended(&mut self, reason: String) -> Result<Option<Left>, ClientError> {
         self.keeper = Keeper::Us;
+        self.watch = Watch::Resting;
         self.draw_all();
         match (self.exit, reason.as_str()) {
-            (Some(exit), _) => Left::Exited(exit),
-            (None, "detached") => Left::Detached,
-            (None, "hung_up") => Left::HungUp,
-            (None, _) => Left::Ended(reason),
+            (Some(exit), _) => Ok(Some(Left::Exited(exit))),
+            (None, "detached") => Ok(Some(Left::Detached)),
+            (None, "hung_up") => Ok(Some(Left::HungUp)),
+            (None, RESTARTED) => self.await_next_run(reason),
+            (None, _) => Ok(Some(Left::Ended(reason))),
         }
     }
 
@@ -381,6 +342,12 @@ impl Session<'_> {
             }
         }
     }
+}
+
+/// Leaves the terminal to whoever sent this process to sleep, and sleeps.
+pub(super) fn sleep(terminal: &Terminal) -> Result<(), ClientError> {
+    terminal.step_aside();
+    kill_process(getpid(), Signal::STOP).map_err(broken)
 }
 
 /// Interrupted or not ready: try again later.

@@ -9,12 +9,33 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::process::Signal;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2,
+    SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
+};
 use signal_hook::low_level::{pipe, unregister};
 
-/// Signals that end an attached client, most urgent first.
-const ENDING: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
+/// Signals that end an attached client, most urgent first: every one that would end it anyway and that somebody can have
+/// sent. Those by which the processor tells a fault are not among them: whoever catches one comes back to the fault.
+const ENDING: [i32; 15] = [
+    SIGTERM,
+    SIGHUP,
+    SIGINT,
+    SIGQUIT,
+    SIGABRT,
+    SIGUSR1,
+    SIGUSR2,
+    SIGALRM,
+    SIGVTALRM,
+    SIGPROF,
+    SIGXCPU,
+    SIGXFSZ,
+    SIGIO,
+    Signal::POWER.as_raw(),
+    Signal::STKFLT.as_raw(),
+];
 
 /// What signals have asked for since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +44,8 @@ pub(super) struct Asked {
     pub(super) resized: bool,
     /// The client was stopped and goes on.
     pub(super) continued: bool,
+    /// The client shall stop.
+    pub(super) stop: bool,
     /// The client shall end because of this signal.
     pub(super) end: Option<i32>,
 }
@@ -41,7 +64,7 @@ impl Signals {
         bell.set_nonblocking(true)?;
         writer.set_nonblocking(true)?;
         let mut signals = Self { bell, flags: Vec::new(), ids: Vec::new() };
-        for signal in ENDING.into_iter().chain([SIGWINCH, SIGCONT]) {
+        for signal in ENDING.into_iter().chain([SIGWINCH, SIGCONT, SIGTSTP]) {
             let flag = Arc::new(AtomicBool::new(false));
             // The flag first: by the time the byte is read it is set.
             signals.ids.push(signal_hook::flag::register(signal, Arc::clone(&flag))?);
@@ -63,6 +86,7 @@ impl Signals {
             match *signal {
                 SIGWINCH => asked.resized = true,
                 SIGCONT => asked.continued = true,
+                SIGTSTP => asked.stop = true,
                 ending => asked.end = asked.end.or(Some(ending)),
             }
         }

@@ -1,7 +1,8 @@
 //! A person's terminal, borrowed: raw while attached, as it was afterwards.
 //!
 //! Owns the saved settings and the way back. Refuses leaving by any path without it: the way back is in `Drop`, so it
-//! is taken on detach, on exit, on errors, on signals (which end the loop) and on a panic (which unwinds).
+//! is taken on detach, on exit, on errors, on signals (which end the loop) and on a panic (which unwinds). Refuses leaving
+//! keys behind for a shell to run that were typed to something else.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -11,19 +12,29 @@ use proto::Size;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, fstat};
 use rustix::io::Errno;
-use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::process::getpgrp;
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, isatty, tcflush, tcgetattr,
+    tcgetpgrp, tcgetwinsize, tcsetattr,
+};
 
 use crate::ready;
 
 /// How long the way back may wait for a terminal that takes nothing.
 const RESTORE_DEADLINE: Duration = Duration::from_secs(1);
 
+/// No key at all, as a key that means a signal.
+const NO_KEY: u8 = 0;
+/// Remembers modes whose usual value differs between terminals: the wheel on the alternate screen and grapheme clusters.
+/// They cannot be undone by switching them off.
+pub(crate) const SAVE: &[u8] = b"\x1b[?1007;2027s";
 /// Undoes what a child may have switched on: open strings, synchronised updates, pointer, focus, paste and colour
-/// reports, kitty keyboard and modified keys, application modes, margins, origin, insert, charsets, colours, cursor.
-const RESET: &[u8] = b"\x18\x1b\\\x1b[?2026l\x1b[?1000;1001;1002;1003;1004;1005;1006;1015;1016;2004;2031l\
+/// reports, kitty keyboard and modified keys, application modes, margins, origin, insert, charsets, colours, cursor; and
+/// restores what was saved.
+pub(crate) const RESET: &[u8] = b"\x18\x1b\\\x1b[?2026l\x1b[?1007;2027r\x1b[?1000;1001;1002;1003;1004;1005;1006;1015;1016;2004;2031l\
 \x1b[=0u\x1b[<99u\x1b[>4m\x1b[?1l\x1b>\x1b[?69l\x1b[r\x1b[?6l\x1b[?5l\x1b[4l\x1b[?7h\x1b(B\x1b)B\x0f\x1b[m\x1b[0 q\x1b[?25h";
 /// Leaves the alternate screen; its keyboard flags are a stack of their own.
-const LEAVE_ALTERNATE: &[u8] = b"\x1b[?1049l\x1b[=0u\x1b[<99u\x1b[m\x1b[?25h";
+pub(crate) const LEAVE_ALTERNATE: &[u8] = b"\x1b[?1049l\x1b[=0u\x1b[<99u\x1b[m\x1b[?25h";
 /// Below everything that is drawn.
 const BELOW: &[u8] = b"\x1b[999;1H\r\n";
 
@@ -37,9 +48,15 @@ pub struct Terminal {
     is_screen: bool,
     /// Whether input and output are one terminal.
     is_one: bool,
+    /// Whether the output can be read, too, and makes nobody wait.
+    is_own: bool,
     is_alternate: bool,
     /// Whether anything was drawn: what was not touched needs no undoing.
     is_drawn: bool,
+    /// Whether it is this process's alone, although somebody else has been given it.
+    is_seized: bool,
+    /// Whether what was typed and not read is the next program's.
+    keeps_unread: bool,
 }
 
 impl Terminal {
@@ -47,10 +64,24 @@ impl Terminal {
     pub fn enter(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<Self> {
         let is_screen = isatty(output);
         let is_one = is_screen && isatty(input) && is_same(input, output);
-        let output = if is_screen { own_description(output)? } else { output.try_clone_to_owned()? };
+        let own = if is_one { own_description(output, OFlags::RDWR) } else { None };
+        let is_own = own.is_some();
+        let own = own.or_else(|| is_screen.then(|| own_description(output, OFlags::WRONLY)).flatten());
+        let output = own.map_or_else(|| output.try_clone_to_owned(), Ok)?;
         let input = input.try_clone_to_owned()?;
         let saved = if isatty(&input) { Some(tcgetattr(&input)?) } else { None };
-        let terminal = Self { input, output, saved, is_screen, is_one, is_alternate: false, is_drawn: false };
+        let terminal = Self {
+            input,
+            output,
+            saved,
+            is_screen,
+            is_one,
+            is_own,
+            is_alternate: false,
+            is_drawn: false,
+            is_seized: false,
+            keeps_unread: false,
+        };
         terminal.make_raw()?;
         Ok(terminal)
     }
@@ -60,13 +91,50 @@ impl Terminal {
         let Some(saved) = &self.saved else { return Ok(()) };
         let mut raw = saved.clone();
         raw.make_raw();
+        if self.is_seized {
+            // Raw to us: no key means a signal. Not raw to whoever has been given it, who then leaves it alone.
+            raw.local_modes |= LocalModes::ISIG;
+            for signal in [SpecialCodeIndex::VINTR, SpecialCodeIndex::VQUIT, SpecialCodeIndex::VSUSP] {
+                raw.special_codes[signal] = NO_KEY;
+            }
+        }
         Ok(tcsetattr(&self.input, OptionalActions::Now, &raw)?)
+    }
+
+    /// Takes it from whoever was given it and does not do anything with it; or lets them have it again.
+    pub fn seize(&mut self, is_seized: bool) -> io::Result<()> {
+        self.is_seized = is_seized;
+        self.make_raw()
+    }
+
+    /// What was typed and not read goes to the next program, when this one has left.
+    pub fn keep_unread(&mut self) {
+        self.keeps_unread = true;
+    }
+
+    /// Whether something was typed that nobody has read.
+    #[must_use]
+    pub fn has_unread(&self) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(self.input(), PollFlags::IN)];
+        matches!(ready::wait(&mut fds, Some(Duration::ZERO)), Ok(count) if count > 0)
+    }
+
+    /// Whether a person types on it: the input is a terminal.
+    #[must_use]
+    pub fn is_typed_on(&self) -> bool {
+        self.saved.is_some()
     }
 
     /// The size; nothing when there is no terminal or it does not say.
     #[must_use]
     pub fn size(&self) -> Option<Size> {
         size_of(self.output.as_fd()).or_else(|| size_of(self.input.as_fd()))
+    }
+
+    /// The size of whatever terminal this leads to; nothing when it is none or does not say.
+    #[must_use]
+    pub fn size_of(fd: BorrowedFd<'_>) -> Option<Size> {
+        size_of(fd)
     }
 
     /// Whether the output is a terminal.
@@ -96,12 +164,14 @@ impl Terminal {
     #[must_use]
     pub fn room(&self) -> Vec<u8> {
         let rows = self.size().filter(|_| self.is_screen).map_or(0, |size| usize::from(size.rows));
-        if rows == 0 { Vec::new() } else { [b"\x1b[999;1H".to_vec(), vec![b'\n'; rows]].concat() }
+        if rows == 0 { Vec::new() } else { [SAVE, b"\x1b[999;1H", &vec![b'\n'; rows]].concat() }
     }
 
     /// Reads what was typed; 0 when the terminal is gone.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match rustix::io::read(&self.input, buffer) {
+        // Through the description that does not wait, where there is one: somebody else may have read the keys just now.
+        let input = if self.is_own { &self.output } else { &self.input };
+        match rustix::io::read(input, buffer) {
             // The other side of the terminal is closed: an end like any other.
             Err(Errno::IO) => Ok(0),
             other => Ok(other?),
@@ -145,28 +215,60 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
+impl Terminal {
+    /// The way back. The settings come last, so that nothing is echoed before; whoever was given the terminal must have let
+    /// go of it.
+    fn restore(&self) {
+        self.undo_drawing();
+        self.restore_settings();
+    }
+
+    /// The way back for a while: the settings come first, because whoever was given the terminal leaves one alone that is
+    /// not raw.
+    pub fn step_aside(&self) {
+        self.restore_settings();
+        self.undo_drawing();
+    }
+
+    fn undo_drawing(&self) {
         if self.is_screen && self.is_drawn {
             let end = if self.is_alternate { LEAVE_ALTERNATE } else { BELOW };
             self.write_before(&[RESET, end].concat(), Instant::now() + RESTORE_DEADLINE);
         }
+    }
+
+    fn restore_settings(&self) {
         if let Some(saved) = &self.saved {
             // A terminal that is gone cannot be restored and need not be.
             tcsetattr(&self.input, OptionalActions::Now, saved).unwrap_or(());
+        }
+    }
+
+    /// Whether it is in the hands of another program: this one was sent to the background.
+    fn is_anothers(&self) -> bool {
+        tcgetpgrp(&self.input).is_ok_and(|foreground| foreground != getpgrp())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if self.is_anothers() {
+            return;
+        }
+        self.restore();
+        // What was typed at the screen that is no more was typed to what it showed: a shell would run it.
+        if self.saved.is_some() && self.is_drawn && !self.keeps_unread {
+            tcflush(&self.input, QueueSelector::IFlush).unwrap_or(());
         }
     }
 }
 
 /// The same terminal through a file description of our own: ours may be non-blocking without the shell, which shares
 /// the inherited one, ever noticing.
-fn own_description(output: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+fn own_description(output: BorrowedFd<'_>, access: OFlags) -> Option<OwnedFd> {
     let path = format!("/proc/self/fd/{}", output.as_raw_fd());
-    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(own) => Ok(own),
-        Err(_) => output.try_clone_to_owned(),
-    }
+    let flags = access | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok()
 }
 
 fn is_same(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> bool {

@@ -1,8 +1,8 @@
 //! Looking for one holder until it has answered or is certainly gone.
 //!
 //! Owns what counts as certain, and the waiting: for the holder's own answer where it was greeted, with longer and longer
-//! pauses where it could not even be. Refuses taking silence, a full table of descriptors or words that do not read for
-//! an end.
+//! pauses where it could not even be. Refuses taking silence, a full table of descriptors, a run that nobody can watch or
+//! words that do not read for an end.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -132,7 +132,7 @@ impl Seeker {
             return Heard::Unwanted(knock);
         }
         let (search, record) = (self.search.clone(), self.record.clone());
-        let answered = tokio::task::spawn_blocking(move || take_over(&search, knock, record)).await;
+        let answered = crate::threads::run(move || take_over(&search, knock, record)).await;
         match answered.map_err(|error| LinkError::Io(std::io::Error::other(error))) {
             Ok(Ok((new, input))) => Heard::Found(new, input),
             Ok(Err(error)) | Err(error) => Heard::Failed(error),
@@ -142,7 +142,7 @@ impl Seeker {
     /// Whether nobody holds the run. Whoever cannot tell says no.
     async fn is_gone(&self) -> bool {
         let path = self.path.clone();
-        let is_held = tokio::task::spawn_blocking(move || holder::is_held(&path)).await;
+        let is_held = crate::threads::run(move || holder::is_held(&path)).await;
         matches!(is_held, Ok(Ok(false)))
     }
 
@@ -150,7 +150,7 @@ impl Seeker {
     /// run's own mark is ended.
     async fn end_run(self, holder: Option<Knock>) {
         let (path, token) = (self.path.clone(), self.record.as_ref().map(|record| record.run_token.clone()));
-        let ended = tokio::task::spawn_blocking(move || {
+        let ended = crate::threads::run(move || {
             let _was_there = holder.is_some_and(|holder| holder.end_holder());
             token.map_or(Ok(0), |token| holder::sweep_lost_run(&token, 0, 0)).map(|_| remove_stale(&path))
         });
@@ -212,7 +212,7 @@ fn take_over(
     let mut record = record_of(&hello, known)?;
     // The record is as old as the run; the size is not.
     record.size = Size { cols: hello.cols, rows: hello.rows };
-    Ok(make_run(search, record, link, hello))
+    make_run(search, record, link, hello)
 }
 
 fn record_of(hello: &Hello, known: Option<ProcessRecord>) -> Result<ProcessRecord, LinkError> {
@@ -228,7 +228,12 @@ fn record_of(hello: &Hello, known: Option<ProcessRecord>) -> Result<ProcessRecor
     }
 }
 
-fn make_run(search: &Search, record: ProcessRecord, link: Link, hello: Hello) -> (Box<NewRun>, Box<Input>) {
+fn make_run(
+    search: &Search,
+    record: ProcessRecord,
+    link: Link,
+    hello: Hello,
+) -> Result<(Box<NewRun>, Box<Input>), LinkError> {
     let run = RunKey::new(record.id, record.run);
     let pid = hello.child_pid;
     let exit = hello.exited.map(|exit| match exit.status {
@@ -236,8 +241,10 @@ fn make_run(search: &Search, record: ProcessRecord, link: Link, hello: Hello) ->
         ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
     });
     let mut new = NewRun::new(run, record.run_token.clone(), link, hello, false);
+    // Before anybody hears of it: one that the kernel will not watch is not ours yet.
+    search.screens.watch(&mut new)?;
     new.agent = search.agents.adopt(&record, pid);
-    (Box::new(new), Box::new(Input::Adopted { record: Box::new(record), pid, exit }))
+    Ok((Box::new(new), Box::new(Input::Adopted { record: Box::new(record), pid, exit })))
 }
 
 /// Whether what is open now leaves room for what the door needs.

@@ -91,6 +91,8 @@ impl Agents {
             Shared { yard, library, charges, told, versions, env, screens, facts, warnings, attendant };
         let agents = Self { shared: Arc::new(shared) };
         post.work(agents.clone())?;
+        // Now and not at the first notification: whoever wrote the file looks for a word about it after the start.
+        let _known = agents.ways();
         Ok(agents)
     }
 
@@ -210,7 +212,7 @@ impl Agents {
         if let Some(charge) = self.find(run) {
             charge.cut_line();
             self.shared.attendant.heard(run, Heard::Over);
-            drop(tokio::task::spawn_blocking(move || {
+            drop(crate::threads::run(move || {
                 if let Err(error) = charge.directory.remove_token() {
                     tracing::warn!(%error, ?run, "the token of a run that is over could not be removed");
                 }
@@ -253,7 +255,7 @@ impl Agents {
     pub(crate) fn keep_drift(&self, run: RunKey, winner: Box<Evidence>, other: Box<Evidence>) {
         let (Some(charge), Some(handle)) = (self.find(run), self.shared.screens.find(run)) else { return };
         let data = self.shared.yard.places.data.clone();
-        drop(tokio::task::spawn_blocking(move || {
+        drop(crate::threads::run(move || {
             let (manifest, version) = (charge.manifest(), charge.version());
             let about = (&*manifest, version.as_deref());
             if let Err(error) = drift::keep(&data, about, &handle.screen(), (&winner, &other)) {
@@ -262,14 +264,24 @@ impl Agents {
         }));
     }
 
+    /// How the user wants to be told, as the file says now; one that does not read is a warning until it is mended.
+    fn ways(&self) -> Ways {
+        let places = &self.shared.yard.places;
+        let (ways, problem) = Ways::read(places);
+        let about = notify::file(places).display().to_string();
+        lock(&self.shared.warnings)
+            .retain(|warning| Some(warning) == problem.as_ref() || !warning.starts_with(&about));
+        if let Some(problem) = problem {
+            crate::records::warn(&self.shared.warnings, problem);
+        }
+        ways
+    }
+
     /// Tells a person who may be looking elsewhere.
     pub(crate) fn notify(&self, run: RunKey, title: String, body: String) {
         let agents = self.clone();
-        drop(tokio::task::spawn_blocking(move || {
-            let (ways, problem) = Ways::read(&agents.shared.yard.places);
-            if let Some(problem) = problem {
-                crate::records::warn(&agents.shared.warnings, problem);
-            }
+        drop(crate::threads::run(move || {
+            let ways = agents.ways();
             if ways.terminal {
                 agents.shared.screens.alert(run, &title, &body);
             }
@@ -289,7 +301,7 @@ impl Agents {
         }
         let directory = charge
             .map_or_else(|| Directory::of(&self.shared.yard.places, run), |charge| charge.directory.clone());
-        drop(tokio::task::spawn_blocking(move || {
+        drop(crate::threads::run(move || {
             if let Err(error) = directory.remove() {
                 tracing::warn!(%error, ?run, "a launch's directory could not be removed");
             }

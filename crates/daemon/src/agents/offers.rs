@@ -16,7 +16,7 @@ impl Agents {
     /// Every manifest that is offered. Asks each installed program for its version, all at once.
     pub(crate) async fn offers(&self) -> Vec<AgentOffer> {
         let agents = self.clone();
-        let shelf = match tokio::task::spawn_blocking(move || agents.shelf(None)).await {
+        let shelf = match crate::threads::run(move || agents.shelf(None)).await {
             Ok(shelf) => shelf,
             Err(error) => {
                 tracing::error!(%error, "the manifests cannot be read");
@@ -30,7 +30,7 @@ impl Agents {
             let is_about = |problem: &&String| origin.iter().any(|file| problem.starts_with(file.as_str()));
             let problems = shelf.problems.iter().filter(is_about).cloned().collect();
             let agents = self.clone();
-            asked.push(tokio::task::spawn_blocking(move || agents.offer(&manifest, origin, problems)));
+            asked.push(crate::threads::run(move || agents.offer(&manifest, origin, problems)));
         }
         let mut offers = Vec::new();
         for offer in asked {

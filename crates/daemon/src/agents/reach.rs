@@ -23,7 +23,7 @@ impl Agents {
     /// Hands a message to the vendor's own channel.
     pub(crate) fn hand_over(&self, run: RunKey, mail: MailId, text: String) {
         let agents = self.clone();
-        drop(tokio::task::spawn_blocking(move || {
+        drop(crate::threads::run(move || {
             let outcome = match agents.find(run) {
                 Some(charge) => agents.hand_over_to(&charge, &text),
                 None => HandOver::Unavailable("the agent's launch is not known any more".to_owned()),
@@ -35,7 +35,7 @@ impl Agents {
     /// Answers what the agent asks through its vendor's server.
     pub(crate) fn answer_server(&self, run: RunKey, job: JobId, dialog: String, choice: Vec<String>) {
         let agents = self.clone();
-        drop(tokio::task::spawn_blocking(move || {
+        drop(crate::threads::run(move || {
             let line = agents.find(run).and_then(|charge| charge.line());
             let outcome = line.map_or(Typing::Gone, |line| line.answer(&dialog, &choice));
             agents.say(run, Fact::TypingDone { job, outcome });

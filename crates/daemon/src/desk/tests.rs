@@ -1,11 +1,11 @@
-//! Whoever goes is not waited for, in whichever order the desk hears of it.
+//! Whoever goes is not waited for, in whichever order the desk hears of it, and whoever comes when it has closed is told.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use engine::RunKey;
-use proto::request::{Quantifier, Target, Until, Wait};
+use proto::request::{Quantifier, Shutdown, Target, Until, Wait};
 
 use super::*;
 
@@ -87,4 +87,23 @@ fn whoever_was_answered_is_not_seen_off() {
     assert!(inbox.tickets.remove(&Ticket(1)).unwrap().send(Err(failure)).is_ok());
     assert!(poll(&mut asking).unwrap().is_err());
     assert_eq!(decided(&mut inbox), []);
+}
+
+#[test]
+fn t9_who_wants_the_end_when_the_desk_has_closed_has_it_and_nobody_else_is_served() {
+    let asked = |caller, command| {
+        let Channels { handle, inbox } = Channels::new();
+        let mut asking = pin!(handle.ask(caller, command));
+        assert!(poll(&mut asking).is_none());
+        // The question waits, and nobody is there to take it.
+        drop(inbox);
+        poll(&mut asking).expect("told at once")
+    };
+    let shutdown = |kill| Command::Shutdown(Shutdown { kill });
+    assert!(matches!(asked(Caller::Human, shutdown(false)), Ok(Answer::Reply(Reply::Done(_)))));
+    for (caller, command) in
+        [(Caller::Human, shutdown(true)), (Caller::Human, wait()), (Caller::Nobody, shutdown(false))]
+    {
+        assert_eq!(asked(caller, command).unwrap_err().code, ErrorCode::ShuttingDown);
+    }
 }

@@ -98,7 +98,7 @@ pub(super) async fn check_manifest(wish: CheckManifest) -> Result<Reply, Failure
         return Err(Failure::invalid("text", format!("a manifest has at most {} KiB", MAX_MANIFEST / 1024)));
     }
     // Patterns are compiled: not on the door's time.
-    let checked = tokio::task::spawn_blocking(move || ::agents::check(&wish.name, &wish.text)).await;
+    let checked = crate::threads::run(move || ::agents::check(&wish.name, &wish.text)).await;
     let faults =
         checked.map_err(|error| Failure::new(ErrorCode::Internal, format!("checking failed: {error}")))?;
     Ok(Reply::Manifest(ManifestChecked { faults }))
@@ -114,7 +114,7 @@ pub(super) async fn sample(client: &Client, wish: Sample) -> Result<Reply, Failu
         return Err(Failure::new(ErrorCode::WrongKind, message));
     };
     let internal = |why: String| Failure::new(ErrorCode::Internal, format!("nothing was recorded: {why}"));
-    let recorded = tokio::task::spawn_blocking(move || {
+    let recorded = crate::threads::run(move || {
         let (manifest, version) = (charge.manifest(), charge.version().unwrap_or_default());
         let screen = handle.screen();
         let recorded = ::agents::sample::Sample::record(&manifest, &version, &screen, wish.state);

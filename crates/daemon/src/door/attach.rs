@@ -3,6 +3,7 @@
 //! Owns the hand-over. Refuses keeping anything of the connection: keys and frames go worker to client and back.
 
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use engine::{Answer, Caller, Command, Located};
 use proto::reply::{Answer as Line, Attached, Outcome, ServerLine};
@@ -13,16 +14,32 @@ use super::Seat;
 use super::connection::{Client, encode};
 use super::dispatch::unexpected;
 use super::read::hosted;
-use crate::screens::{NewViewer, Order};
+use crate::screens::{NewViewer, Order, ScreenHandle};
+
+/// What a viewer is to be shown.
+pub(super) struct Sight {
+    pub(super) located: Located,
+    handle: Arc<ScreenHandle>,
+}
 
 /// Which run is meant, if the caller may and it can be shown.
-pub(super) async fn locate(client: &Client, wish: &Attach) -> Result<Located, Failure> {
+pub(super) async fn locate(client: &Client, wish: &Attach) -> Result<Sight, Failure> {
     match client.door.desk.ask(client.caller, Command::Attach(wish.clone())).await? {
         Answer::Located(located) => {
-            hosted(client, &located)?.ready().await;
-            Ok(located)
+            let handle = hosted(client, &located)?;
+            handle.ready().await;
+            Ok(Sight { located, handle })
         }
         Answer::Reply(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("attach")),
+    }
+}
+
+/// A place for the viewer, unless what it is to be shown would then show itself.
+pub(super) fn seat(client: &Client, wish: &Attach, sight: &Sight) -> Result<Seat, Failure> {
+    let (gallery, process) = (&client.door.gallery, sight.located.run.process);
+    match client.caller {
+        Caller::Process(run) => gallery.sit_within(run.process, process, wish.take_over),
+        Caller::Human | Caller::Nobody => gallery.sit(process, wish.take_over),
     }
 }
 
@@ -33,9 +50,10 @@ pub(super) fn hand_over(
     (socket, unread, mut greeting): (UnixStream, Vec<u8>, Vec<u8>),
     id: u64,
     wish: &Attach,
-    located: Located,
+    sight: Sight,
     seat: Seat,
 ) {
+    let Sight { located, handle } = sight;
     let stream = 1;
     let attached = Attached {
         id: located.run.process,
@@ -49,6 +67,7 @@ pub(super) fn hand_over(
     greeting.extend_from_slice(&encode(&reply));
     let viewer = NewViewer {
         run: located.run,
+        handle,
         viewer: client.door.next_viewer(),
         socket,
         unread,

@@ -283,8 +283,8 @@ impl Connection {
 
     /// Turns the connection into a viewer; on failure it stays a connection.
     async fn hand_over(&mut self, id: u64, wish: proto::request::Attach) -> Next {
-        let located = match attach::locate(&self.client, &wish).await {
-            Ok(located) => located,
+        let sight = match attach::locate(&self.client, &wish).await {
+            Ok(sight) => sight,
             Err(failure) => {
                 self.refuse(id, failure).await;
                 return Next::GoOn;
@@ -296,18 +296,18 @@ impl Connection {
             self.refuse(id, failure.hint("attach on a connection of its own")).await;
             return Next::GoOn;
         }
-        let seat = match self.client.door.gallery.sit(located.run.process, wish.take_over) {
+        let seat = match attach::seat(&self.client, &wish, &sight) {
             Ok(seat) => seat,
             Err(failure) => {
                 self.refuse(id, failure).await;
                 return Next::GoOn;
             }
         };
-        audit::attached(&self.client, &located, wish.read_only).await;
+        audit::attached(&self.client, &sight.located, wish.read_only).await;
         let unsent = self.unsent();
         let unread = self.decoder.pending().to_vec();
         match self.take_stream() {
-            Ok(stream) => attach::hand_over(&self.client, (stream, unread, unsent), id, &wish, located, seat),
+            Ok(stream) => attach::hand_over(&self.client, (stream, unread, unsent), id, &wish, sight, seat),
             Err(error) => tracing::warn!(%error, "a connection could not become a viewer"),
         }
         Next::HandedOver

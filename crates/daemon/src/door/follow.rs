@@ -11,7 +11,7 @@ use proto::frame::{DataKind, encode_data};
 use proto::process::LogSpan;
 use proto::reply::{Following, ServerLine};
 use proto::request::Follow;
-use proto::{Exit, Failure, Reply, Size};
+use proto::{Exit, ExitReason, Failure, Reply, Size};
 
 use super::connection::Client;
 use super::{dispatch::locate, read::hosted};
@@ -39,11 +39,12 @@ async fn begin(client: &Client, id: u64, wish: &Follow) -> Result<(Place, Follow
     if wish.from.is_some_and(|from| from > log.end) {
         return Err(Failure::invalid("from", format!("the log ends at {}", log.end)));
     }
-    let Size { cols, rows } = located.size;
-    let size = Size { cols, rows };
+    // What the terminal has, which may not yet be what it was told to have.
+    let size = handle.progress.borrow().size.unwrap_or(located.size);
     let stream = u32::try_from(id & u64::from(u32::MAX)).unwrap_or(0);
     let until = if wish.live { None } else { Some(log.end) };
-    let place = Place { handle, stream, at: wish.from.unwrap_or(log.start), until, exit: located.exit };
+    // Whoever names no place wants everything: what is gone of it is told as a gap.
+    let place = Place { handle, stream, at: wish.from.unwrap_or(0), until, size, exit: located.exit };
     Ok((place, Following { id: located.run.process, run: located.run.run, stream, log, size }))
 }
 
@@ -54,6 +55,8 @@ struct Place {
     at: u64,
     /// Where it ends; none: with the run.
     until: Option<u64>,
+    /// The size that it was told last.
+    size: Size,
     /// How the run had ended when it began.
     exit: Option<Exit>,
 }
@@ -65,7 +68,8 @@ impl Place {
         let mut buffer = vec![0; PIECE];
         loop {
             let now = *progress.borrow_and_update();
-            if !self.send_log(client, &mut buffer).await {
+            // The size first: what a child prints because of it comes after it.
+            if !self.send_size(client, now.size).await || !self.send_log(client, &mut buffer).await {
                 return;
             }
             if self.until.is_some() {
@@ -75,13 +79,14 @@ impl Place {
             let ended = self.exit.zip(now.exited_at).or(now.told_exit);
             match ended {
                 Some((exit, offset)) if self.at >= offset => {
-                    let notice = Notice::Exit { stream: self.stream, exit, offset };
-                    if client.say(&ServerLine::Notice(notice)).await {
-                        self.end(client, "exited").await;
-                    }
-                    return;
+                    return self.end_with(client, exit, offset, "exited").await;
                 }
-                _ if now.is_over => return self.end(client, "closed").await,
+                // A run that is ended has its exit told before it is let go: this one lost its holder.
+                None if now.is_over => {
+                    let lost = Exit { code: None, signal: None, reason: ExitReason::Lost };
+                    return self.end_with(client, lost, self.at, "lost").await;
+                }
+                Some(_) if now.is_over => return self.end(client, "closed").await,
                 _ => {}
             }
             tokio::select! {
@@ -89,6 +94,14 @@ impl Place {
                 () = client.out.closed() => return,
             }
         }
+    }
+
+    /// Tells another size, where one is of interest; whether the client is still there.
+    async fn send_size(&mut self, client: &Client, size: Option<Size>) -> bool {
+        let Some(size) = size.filter(|size| self.until.is_none() && *size != self.size) else { return true };
+        self.size = size;
+        let resized = Notice::Resized { stream: self.stream, size, fits: true };
+        client.say(&ServerLine::Notice(resized)).await
     }
 
     /// Sends what is there now; whether the client is still there.
@@ -116,6 +129,14 @@ impl Place {
             }
         }
         true
+    }
+
+    /// Says how the run ended, and that this was all.
+    async fn end_with(&self, client: &Client, exit: Exit, offset: u64, reason: &str) {
+        let notice = Notice::Exit { stream: self.stream, exit, offset };
+        if client.say(&ServerLine::Notice(notice)).await {
+            self.end(client, reason).await;
+        }
     }
 
     async fn end(&self, client: &Client, reason: &str) {

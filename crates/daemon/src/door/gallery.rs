@@ -1,7 +1,8 @@
 //! The room for viewers: so many in all, and so many for one process. A viewer has left the door, and the limit of its
 //! connections with it.
 //!
-//! Owns the counts. Refuses forgetting to count down: a seat is free when whoever had it is dropped.
+//! Owns the counts, and who shows what in whose terminal. Refuses forgetting to count down: a seat is free when whoever
+//! had it is dropped. Refuses mirrors that face each other: a process that showed itself would never come to rest.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,8 @@ const PER_PROCESS: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gallery {
     taken: Arc<Mutex<HashMap<ProcessId, usize>>>,
+    /// Who is shown in whose terminal, as often as it is: the one that shows, then the one that is shown.
+    shown: Arc<Mutex<Vec<(ProcessId, ProcessId)>>>,
 }
 
 /// One viewer's place.
@@ -24,6 +27,8 @@ pub(crate) struct Gallery {
 pub(crate) struct Seat {
     gallery: Gallery,
     process: ProcessId,
+    /// In whose terminal it is.
+    within: Option<ProcessId>,
 }
 
 impl Gallery {
@@ -38,7 +43,31 @@ impl Gallery {
             return Err(full(format!("this process has {PER_PROCESS} viewers, which is the limit")));
         }
         *count += 1;
-        Ok(Seat { gallery: self.clone(), process })
+        Ok(Seat { gallery: self.clone(), process, within: None })
+    }
+
+    /// The same for a viewer in the terminal of a process.
+    pub(crate) fn sit_within(
+        &self,
+        within: ProcessId,
+        process: ProcessId,
+        is_taking_over: bool,
+    ) -> Result<Seat, Failure> {
+        let mut shown = self.shown();
+        if shows(&shown, process, within) {
+            let message = "this terminal is its own, or shown there: it would show itself";
+            return Err(Failure::invalid("target", message)
+                .hint("attach from a terminal outside; `qd logs` shows what it has printed"));
+        }
+        let mut seat = self.sit(process, is_taking_over)?;
+        shown.push((within, process));
+        seat.within = Some(within);
+        Ok(seat)
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Vec<(ProcessId, ProcessId)>> {
+        // Every change is one entry.
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ProcessId, usize>> {
@@ -47,8 +76,29 @@ impl Gallery {
     }
 }
 
+/// Whether `outer` shows `inner`: itself, in its terminal, or in a terminal that is shown there.
+fn shows(shown: &[(ProcessId, ProcessId)], outer: ProcessId, inner: ProcessId) -> bool {
+    let mut reached = vec![outer];
+    let mut at = 0;
+    while let Some(here) = reached.get(at).copied() {
+        if here == inner {
+            return true;
+        }
+        let next: Vec<_> = shown.iter().filter(|(by, _)| *by == here).map(|(_, what)| *what).collect();
+        reached.extend(next.into_iter().filter(|what| !reached.contains(what)).collect::<Vec<_>>());
+        at += 1;
+    }
+    false
+}
+
 impl Drop for Seat {
     fn drop(&mut self) {
+        if let Some(within) = self.within {
+            let mut shown = self.gallery.shown();
+            if let Some(at) = shown.iter().position(|entry| *entry == (within, self.process)) {
+                shown.swap_remove(at);
+            }
+        }
         let mut taken = self.gallery.lock();
         if let Some(count) = taken.get_mut(&self.process) {
             *count = count.saturating_sub(1);
@@ -70,6 +120,26 @@ mod tests {
 
     fn process(n: u64) -> ProcessId {
         ProcessId::from_entropy(n)
+    }
+
+    #[test]
+    fn a_process_is_shown_neither_in_its_own_terminal_nor_in_one_that_is_shown_there() {
+        let gallery = Gallery::default();
+        let [a, b, c] = [1, 2, 3].map(process);
+        let refused = gallery.sit_within(a, a, true).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidArgs);
+        let a_shows_b = gallery.sit_within(a, b, false).unwrap();
+        let b_shows_c = gallery.sit_within(b, c, false).unwrap();
+        let again = gallery.sit_within(b, c, false).unwrap();
+        assert!(gallery.sit_within(b, a, false).is_err());
+        assert!(gallery.sit_within(c, a, false).is_err());
+        assert!(gallery.sit_within(a, c, false).is_ok(), "the same twice is no circle");
+        drop(b_shows_c);
+        assert!(gallery.sit_within(c, a, false).is_err(), "the second of two still shows it");
+        drop(again);
+        drop(gallery.sit_within(c, a, false).unwrap());
+        drop(a_shows_b);
+        assert!(gallery.lock().is_empty() && gallery.shown().is_empty());
     }
 
     #[test]

@@ -135,13 +135,25 @@ impl Doorway {
             return;
         };
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
-            return refuse(&stream, "the daemon has too many connections");
+            return self.turn_away(&stream);
         };
         let door = self.clone();
         drop(tokio::spawn(async move {
             connection::serve(door, stream, peer).await;
             drop(permit);
         }));
+    }
+}
+
+impl Doorway {
+    /// There is no room: all of it is taken, or it is being taken back because the daemon ends.
+    fn turn_away(&self, stream: &UnixStream) {
+        if *self.closing.borrow() {
+            let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
+            let _unheard = stream.try_write(&connection::failure_line(0, failure));
+        } else {
+            refuse(stream, "the daemon has too many connections");
+        }
     }
 }
 

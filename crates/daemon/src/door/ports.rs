@@ -22,7 +22,7 @@ pub(super) async fn ports(client: &Client, wish: Ports) -> Result<Reply, Failure
         // A run that is over may have left background jobs, and those may listen.
         Listening { ports: ports::of_tree(handle.holder_pid), urls: urls::addresses(&shown) }
     };
-    tokio::task::spawn_blocking(look).await.map(Reply::Ports).map_err(|error| {
+    crate::threads::run(look).await.map(Reply::Ports).map_err(|error| {
         Failure::new(ErrorCode::Internal, format!("the ports could not be looked up: {error}"))
     })
 }

@@ -4,6 +4,7 @@
 //! the blocking pool, under the screen's short lock.
 
 mod pages;
+mod scan;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +13,14 @@ use engine::{Located, Verb};
 use proto::reply::{Match, Matches};
 use proto::request::{Read, ReadMode, Search, Until, Wait};
 use proto::{ErrorCode, Failure, Reply};
-use term::{Found, Wraps};
+use term::Wraps;
 
 use self::pages::Span;
+use self::scan::Wanted;
 use super::connection::Client;
 use super::dispatch::locate;
 use crate::pattern;
-use crate::screens::ScreenHandle;
+use crate::screens::{ScreenHandle, offset_of};
 
 const DEFAULT_LIMIT: usize = 12_000;
 const MAX_LIMIT: usize = 65_536;
@@ -47,7 +49,8 @@ pub(super) async fn read(client: &Client, wish: Read) -> Result<Reply, Failure> 
 pub(super) async fn search(client: &Client, wish: Search) -> Result<Reply, Failure> {
     let limit = bounded("limit", wish.limit, 1, DEFAULT_MATCHES, MAX_MATCHES)?;
     let bytes = bounded("bytes", wish.bytes, 1, DEFAULT_LIMIT, MAX_LIMIT)?;
-    let regex = pattern::compile(&wish.pattern)?;
+    let wanted =
+        Wanted { regex: pattern::compile(&wish.pattern)?, is_light: pattern::is_light(&wish.pattern) };
     let handle = hosted(client, &locate(client, wish.target, Verb::Read).await?)?;
     catch_up(&handle).await;
     blocking(move || {
@@ -55,12 +58,12 @@ pub(super) async fn search(client: &Client, wish: Search) -> Result<Reply, Failu
             let screen = handle.screen();
             screen.lines(screen.written(), Wraps::Join)
         };
-        // Off the lock: a pattern may take seconds, and the screen's worker serves other runs too.
-        let found = Found::among(&lines, &regex, limit, bytes);
+        // Off the lock: a pattern may take long, and the screen's worker serves other runs too.
+        let found = scan::search(lines, &wanted, limit, bytes)?;
         let matches = found.matches.into_iter().map(told).collect();
-        Reply::Matches(Matches { matches, truncated: found.is_cut })
+        Ok(Reply::Matches(Matches { matches, truncated: found.is_cut }))
     })
-    .await
+    .await?
 }
 
 fn told(found: term::Match) -> Match {
@@ -83,7 +86,7 @@ fn bounded(
     }
 }
 
-/// A wait from a version on is one from the offset at which a read has told that version.
+/// A wait from a version on is one from the offset that the version names: whichever daemon has told it.
 pub(super) async fn wait_since(client: &Client, mut wish: Wait) -> Result<Wait, Failure> {
     let Some(version) = wish.since_version.take() else { return Ok(wish) };
     let field = "since_version";
@@ -97,13 +100,13 @@ pub(super) async fn wait_since(client: &Client, mut wish: Wait) -> Result<Wait, 
         return Err(Failure::invalid(field, "only a pattern is looked for in what came before"));
     }
     let located = locate(client, target.clone(), Verb::Read).await?;
-    let offset = hosted(client, &located)?.versions().offset_of(version);
-    let unknown = || {
-        let message = format!("{field}: no read of {} has told version {version} lately", located.name);
-        Failure::new(ErrorCode::NotFound, message)
-            .hint("the offset of that read does the same: --since OFFSET")
-    };
-    wish.since = Some(offset.ok_or_else(unknown)?);
+    let (offset, end) = (offset_of(version), hosted(client, &located)?.ring.end());
+    if offset > end {
+        let message = format!("{field}: no read of {} has told version {version}", located.name);
+        return Err(Failure::new(ErrorCode::NotFound, message)
+            .hint("the offset of that read does the same: --since OFFSET"));
+    }
+    wish.since = Some(offset);
     Ok(wish)
 }
 
@@ -127,7 +130,7 @@ pub(super) async fn catch_up(handle: &ScreenHandle) -> u64 {
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
-    tokio::task::spawn_blocking(work)
+    crate::threads::run(work)
         .await
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("reading failed: {error}")))
 }

@@ -91,7 +91,7 @@ pub(super) fn own_path() -> Option<String> {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = crate::threads::run(work).await;
     done.map_err(|error| Failure::new(ErrorCode::Internal, format!("it was not done: {error}")))?
 }
 

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use engine::{Fact, RunKey, ViewerId};
+use proto::{Exit, ExitReason, Notice};
 use rustix::event::epoll;
 
 use super::fault::Whose;
@@ -176,10 +177,15 @@ impl Worker {
         self.catch_up_viewers(number, now);
     }
 
-    pub(super) fn tell_exit(&mut self, run: RunKey, exit: proto::Exit, final_offset: u64, now: Instant) {
+    /// A run is over. Those who watch one that is started again are told so when it is let go, and come back to the next.
+    pub(super) fn tell_exit(&mut self, run: RunKey, ended: (Exit, u64), restarts: bool, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         let Some(slot) = self.slots.get_mut(&number) else { return };
+        let (exit, final_offset) = ended;
         slot.run.know_exit(exit, final_offset);
+        if restarts {
+            return;
+        }
         for id in &slot.viewers {
             if let Some(viewer) = self.viewers.get_mut(id) {
                 slot.run.tell_exit(viewer, exit, final_offset, now);
@@ -214,9 +220,17 @@ fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
     }
 }
 
-/// A viewer for a run that went while the door was handing it over.
+/// A viewer for a run whose holder has gone: lost, if nobody has seen it end before.
 fn refuse(new: NewViewer) {
-    turn_away(Viewer::new(new, Mode::Live), "closed");
+    let ended = new.handle.progress.borrow().told_exit.filter(|(exit, _)| exit.reason != ExitReason::Lost);
+    let mut viewer = Viewer::new(new, Mode::Live);
+    match ended {
+        Some((exit, offset)) => {
+            viewer.send_notice(Notice::Exit { stream: viewer.stream, exit, offset });
+            turn_away(viewer, "exited");
+        }
+        None => turn_away(viewer, "lost"),
+    }
 }
 
 /// Tells a viewer that was not taken in why.

@@ -79,6 +79,11 @@ impl Checkpoints {
         self.since_full = 0;
     }
 
+    /// None of everything could be handed over: the holder keeps what it has until there is much that is new.
+    pub(crate) fn put_off(&mut self) {
+        self.since_full = 0;
+    }
+
     /// Bytes before this offset may be overwritten.
     pub(crate) fn covered(&self) -> u64 {
         self.covered
@@ -109,6 +114,12 @@ mod tests {
         assert_eq!(checkpoints.covered(), STEP);
         assert_eq!(checkpoints.quiet(now), Verdict::Wait);
         assert_eq!(checkpoints.quiet(now + QUIET), Verdict::Full);
+        checkpoints.put_off();
+        assert_eq!(
+            (checkpoints.covered(), checkpoints.due()),
+            (STEP, None),
+            "the replay is as long as before"
+        );
         checkpoints.completed(STEP * 2);
         assert_eq!((checkpoints.covered(), checkpoints.due()), (STEP * 2, None));
     }

@@ -1,4 +1,5 @@
-//! Places where a test makes a run's work fail: by words in that run's output, in a daemon that was started for it.
+//! Places where a test makes a run's work fail: by words in that run's output or in the file that the variable names, in a
+//! daemon that was started for it.
 //!
 //! Owns the words. Refuses being there for anybody else: a release build has none of it, and a debug build none without
 //! the variable.
@@ -6,15 +7,12 @@
 #[cfg(debug_assertions)]
 mod armed {
     use std::collections::HashSet;
-    use std::sync::{Mutex, OnceLock, PoisonError};
+    use std::sync::{Mutex, PoisonError};
 
     use engine::RunKey;
     use term::Screen;
 
-    fn is_on() -> bool {
-        static IS_ON: OnceLock<bool> = OnceLock::new();
-        *IS_ON.get_or_init(|| std::env::var_os("QD_TEST_FAILPOINTS").is_some())
-    }
+    use crate::failpoint::{is_on, is_wanted};
 
     fn says(bytes: &[u8], word: &str) -> bool {
         bytes.windows(word.len()).any(|window| window == word.as_bytes())
@@ -46,6 +44,11 @@ mod armed {
         }
     }
 
+    /// Runs cannot be watched for as long as a test wants it so.
+    pub(in crate::screens) fn watching() -> rustix::io::Result<()> {
+        if is_wanted("unwatchable") { Err(rustix::io::Errno::NOSPC) } else { Ok(()) }
+    }
+
     pub(in crate::screens) fn at_deadline(run: RunKey) {
         if !is_on() {
             return;
@@ -66,7 +69,10 @@ mod armed {
 
     pub(in crate::screens) fn before_output(_bytes: &[u8], _screen: &mut Screen) {}
     pub(in crate::screens) fn after_output(_bytes: &[u8], _run: RunKey) {}
+    pub(in crate::screens) fn watching() -> rustix::io::Result<()> {
+        Ok(())
+    }
     pub(in crate::screens) fn at_deadline(_run: RunKey) {}
 }
 
-pub(super) use armed::{after_output, at_deadline, before_output};
+pub(super) use armed::{after_output, at_deadline, before_output, watching};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::RunKey;
 use holder::RingReader;
-use proto::Exit;
+use proto::{Exit, Size};
 use rustix::termios::{LocalModes, tcgetattr};
 use term::Screen;
 use tokio::sync::{Semaphore, watch};
@@ -21,6 +21,8 @@ pub(crate) struct Progress {
     pub(crate) seen: u64,
     /// The screen's version.
     pub(crate) version: u64,
+    /// The terminal's size; none before a worker has the run.
+    pub(crate) size: Option<Size>,
     /// The log's end, once the child is over.
     pub(crate) exited_at: Option<u64>,
     /// How it ended and the log's end, once the engine has said so.

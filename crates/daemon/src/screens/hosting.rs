@@ -1,22 +1,65 @@
 //! A worker's holders: taking a run in, hearing its holder, and what is left to do when the holder has gone.
 //!
 //! Owns a run's place in the worker. Refuses guessing: a link that ended without a release is a loss, and is swept.
+//! Refuses adopting what it cannot watch.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use engine::{Fact, Input, RunKey};
 use rustix::event::epoll;
+use rustix::io::Result;
 
+use super::failpoint;
 use super::fault::{Whose, attempt, retract};
 use super::order::NewRun;
 use super::run::{HolderIs, Run};
 use super::worker::{Slot, Source, Worker};
+use crate::threads;
+
+/// What a run is watched as: by which worker, under which number.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) worker: usize,
+    pub(super) number: u64,
+}
+
+/// Registers a run's descriptors with a worker's epoll, to be told of nothing yet. Only this can fail for want of memory or
+/// of watches; beginning to listen cannot.
+pub(super) fn register(epoll: BorrowedFd<'_>, new: &NewRun, number: u64) -> Result<()> {
+    let data = |source: Source| epoll::EventData::new_u64(source.token());
+    // Even whoever wants to hear nothing hears of a hang-up; until the run is hosted, once is enough.
+    let silent = epoll::EventFlags::ONESHOT;
+    epoll::add(epoll, &new.wake, data(Source::Ring(number)), silent)?;
+    let added = failpoint::watching()
+        .and_then(|()| epoll::add(epoll, new.link.as_fd(), data(Source::Link(number)), silent));
+    if added.is_err() {
+        // Closing would not be enough: its holder has the same descriptor open.
+        let _gone = epoll::delete(epoll, &new.wake);
+    }
+    added
+}
 
 impl Worker {
+    /// Watches a run that may be registered already; its number.
+    fn watch(&mut self, new: &mut NewRun) -> (u64, Result<()>) {
+        let data = |source: Source| epoll::EventData::new_u64(source.token());
+        let number = new.place.map_or(self.next_slot, |place| place.number);
+        let registered = if new.place.is_some() {
+            Ok(())
+        } else {
+            self.next_slot += 1;
+            register(self.epoll.as_fd(), new, number)
+        };
+        let (ring, link) = (data(Source::Ring(number)), data(Source::Link(number)));
+        let watched = registered
+            .and_then(|()| epoll::modify(&self.epoll, &new.wake, ring, epoll::EventFlags::IN))
+            .and_then(|()| epoll::modify(&self.epoll, new.link.as_fd(), link, epoll::EventFlags::IN));
+        (number, watched)
+    }
+
     pub(super) fn host(&mut self, mut new: NewRun, now: Instant) {
-        let number = self.next_slot;
-        self.next_slot += 1;
+        let (number, watched) = self.watch(&mut new);
         if let Some(adopted) = new.adopted.take() {
             self.facts.tell(*adopted);
         }
@@ -26,16 +69,13 @@ impl Worker {
         if let Some(agent) = &new.agent {
             self.facts.say(new.handle.run, Fact::Launched(agent.launched.clone()));
         }
-        let (run, wake) = Run::new(new, now);
+        let (run, wake) = Run::new(new, &self.matcher, now);
         let key = run.key();
-        let ring = epoll::EventData::new_u64(Source::Ring(number).token());
-        let link = epoll::EventData::new_u64(Source::Link(number).token());
-        let added = epoll::add(&self.epoll, &wake, ring, epoll::EventFlags::IN)
-            .and_then(|()| epoll::add(&self.epoll, run.link.as_fd(), link, epoll::EventFlags::IN));
         self.by_run.insert(key, number);
         self.slots.insert(number, Slot { run, wake, viewers: Vec::new(), is_waiting_for_room: false });
-        if let Err(error) = added {
-            // A run that cannot be watched (the kernel limits watches) would hang for ever: it ends as lost instead.
+        if let Err(error) = watched {
+            // One that was only started and cannot be watched (the kernel limits watches) would hang for ever: it ends as
+            // lost instead.
             tracing::error!(%error, "a run could not be watched");
             if let Some(slot) = self.slots.get_mut(&number) {
                 kill_holder(&mut slot.run);
@@ -93,7 +133,7 @@ impl Worker {
             attempt("the rest of the last output", run, || self.drain(&mut slot.run, now));
         }
         slot.run.say_exit_if_drained(now, &mut self.facts);
-        slot.run.end_watches(&mut self.facts);
+        slot.run.end_watches();
         slot.run.lane.clear();
         slot.run.abandon_typing(&mut self.facts);
         slot.run.close_progress();
@@ -118,7 +158,7 @@ impl Worker {
         }
     }
 
-    /// Cleans up after a killed holder on a thread of its own, because looking through every process may take a while.
+    /// Cleans up after a killed holder on another thread, because looking through every process may take a while.
     pub(super) fn sweep(&self, run: &Run) {
         let (key, token, seen) = (run.key(), run.token.clone(), run.seen);
         let (pid, start_time) = (run.handle.child_pid, run.child_start_time);
@@ -131,18 +171,14 @@ impl Worker {
             // The daemon is ending when nobody listens.
             drop(engine.blocking_send(fact));
         };
-        if let Err(error) = std::thread::Builder::new().name("sweeper".to_owned()).spawn(sweeper) {
-            tracing::error!(%error, "no thread to sweep with");
-        }
+        drop(threads::run(sweeper));
     }
 }
 
 /// Ends a holder that does not answer and what descends from it; its end is then noticed and swept like any other loss.
-/// On a thread of its own, because looking through a tree may take a while.
+/// On another thread, because looking through a tree may take a while.
 pub(super) fn kill_holder(run: &mut Run) {
     let (pid, start_time) = (run.handle.holder_pid, run.holder_start_time);
     let ending = move || start_time.is_some_and(|start_time| holder::end_silent_holder(pid, start_time));
-    if let Err(error) = std::thread::Builder::new().name("sweeper".to_owned()).spawn(ending) {
-        tracing::error!(%error, "no thread to end a holder with");
-    }
+    drop(threads::run(ending));
 }

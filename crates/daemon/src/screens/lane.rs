@@ -22,6 +22,7 @@ use holder::{Link, ToHolder};
 
 use super::handle::ScreenHandle;
 use super::order::WriteJob;
+use crate::failpoint::{self, Failpoint};
 use queue::{Outlet, Queue};
 
 /// The input of one run.
@@ -48,6 +49,7 @@ impl Outlet for Ways<'_> {
     // A broken link shows itself as end of file; the run is lost then and the lane is cleared.
     fn hand_over(&mut self, id: u64, bytes: Vec<u8>) {
         let _gone = self.link.send(&ToHolder::Input { id, bytes });
+        failpoint::pass(Failpoint::InputQueued);
     }
 
     fn cancel(&mut self, id: u64) {

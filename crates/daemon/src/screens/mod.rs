@@ -6,8 +6,10 @@
 //! | thread | owns | hears | says | when others are slow |
 //! |---|---|---|---|---|
 //! | `screens-N` (2 to 4) | its runs: link, ring position, viewers, input lane | bounded orders, rings, links, viewers, by epoll | facts (kept and retried when the engine's queue is full), viewers' frames | never waits: a full viewer is skipped ahead by repaint, a full engine queue is retried |
+//! | `patterns`, `patterns-slow` | open searches for patterns | text to look at, bounded | what was found | a search that falls too far behind ends, and is told so |
 
 mod alert;
+mod aside;
 mod audience;
 mod checkpoint;
 mod echo;
@@ -33,6 +35,7 @@ mod worker;
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -41,15 +44,21 @@ use engine::{Input, RunKey};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use handle::ScreenHandle;
+use hosting::{Place, register};
 pub(crate) use observe::AgentRun;
 pub(crate) use order::{NewRun, NewViewer, Order, Text, WriteJob, WriteOutcome};
 pub(crate) use typing::{MAX_CANONICAL, TypeJob};
+pub(crate) use versions::offset_of;
+use watch::Matcher;
 use worker::{OrderSender, Worker};
 
 use crate::records::Warnings;
 
 /// Fewest and most worker threads. Two keep a flood on one from delaying keys on the other even on one core.
 const WORKERS: std::ops::RangeInclusive<usize> = 2..=4;
+
+/// Where the numbers begin of runs that were registered before they were hosted.
+const REGISTERED: u64 = 1 << 32;
 
 /// How long holders that were let go may take: their trees are gone already, or end within three seconds.
 const FINISH: Duration = Duration::from_secs(4);
@@ -78,16 +87,29 @@ impl Screens {
     pub(crate) fn start(facts: &mpsc::Sender<Input>, warnings: &Warnings) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let count = cores.clamp(*WORKERS.start(), *WORKERS.end());
+        let matcher = Matcher::start(facts.clone())?;
         let workers = (0..count)
-            .map(|n| Worker::start(n, facts.clone(), Arc::clone(warnings)))
+            .map(|n| Worker::start(n, facts.clone(), Arc::clone(warnings), Arc::clone(&matcher)))
             .collect::<io::Result<Vec<_>>>()?;
         let index = Index { workers, next: AtomicUsize::new(0), runs: RwLock::default() };
         Ok(Self { shared: Arc::new(index) })
     }
 
+    /// Has a run watched that is to be hosted: so nobody hears of one that cannot be.
+    pub(crate) fn watch(&self, run: &mut NewRun) -> io::Result<()> {
+        let turn = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let worker = turn % self.shared.workers.len();
+        // Workers number what nobody has numbered before from one on.
+        let number = REGISTERED + turn as u64;
+        register(self.shared.workers[worker].epoll.as_fd(), run, number)?;
+        run.place = Some(Place { worker, number });
+        Ok(())
+    }
+
     /// Hosts a run whose holder is linked.
     pub(crate) fn host(&self, run: NewRun) {
-        let worker = self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.workers.len();
+        let next = || self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.workers.len();
+        let worker = run.place.map_or_else(next, |place| place.worker);
         let hosted = Hosted { handle: Arc::clone(&run.handle), worker };
         self.write().insert(run.handle.run, hosted);
         self.shared.workers[worker].send(Order::Host(Box::new(run)));

@@ -17,6 +17,7 @@ use term::{Limits, PastePiece, Screen};
 use tokio::sync::oneshot;
 
 use super::handle::{HelloParts, ScreenHandle};
+use super::hosting::Place;
 use super::observe::AgentRun;
 use super::typing::TypeJob;
 use crate::door::Seat;
@@ -42,8 +43,8 @@ pub(crate) enum Order {
     Watch { run: RunKey, wait: WaitId, pattern: LinePattern, since: Option<u64> },
     /// No longer.
     Unwatch(RunKey, WaitId),
-    /// The run is over, for this reason.
-    TellExit { run: RunKey, exit: Exit, final_offset: u64 },
+    /// The run is over, for this reason; viewers of one that is started again wait for its release.
+    TellExit { run: RunKey, exit: Exit, final_offset: u64, restarts: bool },
     /// Take this viewer.
     Attach(Box<NewViewer>),
     /// Type this.
@@ -123,6 +124,8 @@ pub(crate) struct NewRun {
     pub(crate) agent: Option<AgentRun>,
     /// What the engine is to be told before anything else, if it was adopted while the door was open.
     pub(crate) adopted: Option<Box<engine::Input>>,
+    /// Where it is watched already, before anybody has been told of it.
+    pub(super) place: Option<Place>,
 }
 
 impl NewRun {
@@ -150,6 +153,7 @@ impl NewRun {
             token,
             agent: None,
             adopted: None,
+            place: None,
         }
     }
 }
@@ -157,6 +161,8 @@ impl NewRun {
 /// A connection that becomes a viewer.
 pub(crate) struct NewViewer {
     pub(crate) run: RunKey,
+    /// What is left of the run when its worker has it no more.
+    pub(crate) handle: Arc<ScreenHandle>,
     pub(crate) viewer: ViewerId,
     pub(crate) socket: UnixStream,
     /// Bytes the door had read and not understood yet.

@@ -27,7 +27,7 @@ use super::order::{NewRun, WriteJob, WriteOutcome};
 use super::pace::{Flood, Pace};
 use super::typing::{SETTLE, Typewriter};
 use super::viewer::Viewer;
-use super::watch::Watches;
+use super::watch::{Matcher, Watches};
 
 /// Resizes come to the terminal at most this often; the first and the last always do.
 const RESIZE: Duration = Duration::from_millis(16);
@@ -94,13 +94,14 @@ pub(crate) struct Advance {
 
 impl Run {
     /// A run, and what wakes its worker.
-    pub(crate) fn new(new: NewRun, now: Instant) -> (Self, OwnedFd) {
+    pub(crate) fn new(new: NewRun, matcher: &Arc<Matcher>, now: Instant) -> (Self, OwnedFd) {
         let seen = restore(&new.handle, new.checkpoint);
         let ready_at = new.handle.ring.end();
         let size = new.handle.screen().size();
         let version = new.handle.screen().version();
         new.handle.progress.send_modify(|progress| {
-            *progress = Progress { seen, version, is_ready: seen >= ready_at, ..*progress };
+            let size = Some(Size { cols: size.cols, rows: size.rows });
+            *progress = Progress { seen, version, size, is_ready: seen >= ready_at, ..*progress };
         });
         let holder_start_time = holder::tree::start_time(new.handle.holder_pid);
         let settle = new.agent.as_ref().map_or(SETTLE, |agent| agent.settle);
@@ -110,10 +111,10 @@ impl Run {
             ready_at,
             answers_from: if new.is_new { 0 } else { ready_at },
             lane: Lane::new(new.last_input_id),
+            watches: Watches::new(new.handle.run, Arc::clone(matcher)),
             handle: new.handle,
             link: new.link,
             told_exit: None,
-            watches: Watches::default(),
             faults: Faults::default(),
             typist: None,
             echo: EchoWatch::default(),
@@ -215,7 +216,7 @@ impl Run {
         if is_replayed {
             self.watches.replayed(&screen);
         }
-        let hits = self.watches.changed(&screen, now, false);
+        self.watches.changed(&screen, self.seen, now, false);
         let verdict = self.checkpoints.fed(self.seen, bytes.len(), now);
         let step = (verdict == Verdict::Step).then(|| screen.checkpoint(Depth::Screen));
         let version = screen.version();
@@ -228,7 +229,6 @@ impl Run {
             self.title.clone_from(&title);
             facts.say(self.key(), Fact::Title(title));
         }
-        self.say_hits(hits, facts);
         if let Some(blob) = step {
             let ready = self.checkpoints.stepped(self.seen, blob);
             self.hand_over(ready);
@@ -264,7 +264,8 @@ impl Run {
         // Always told: who begins to wait between a look for waiters and a silent change would wait for ever.
         self.handle.progress.send_modify(|progress| {
             let is_ready = progress.is_ready || seen >= self.ready_at;
-            *progress = Progress { seen, version, exited_at, is_ready, ..*progress };
+            let size = Some(self.size);
+            *progress = Progress { seen, version, size, exited_at, is_ready, ..*progress };
         });
     }
 
@@ -289,15 +290,14 @@ impl Run {
         };
         self.is_exit_said = true;
         let has_looked = attempt("the last look", self.key(), || {
-            let hits = self.watches.changed(&self.handle.screen(), now, true);
-            self.say_hits(hits, facts);
+            self.look_at_last_words(now, facts);
             self.say_last_look(now, facts);
         });
         if !has_looked {
             // How it ended is told whatever its screen is.
             self.start_over(now, facts);
         }
-        self.end_watches(facts);
+        self.end_watches();
         self.lane.clear();
         let status = match exit.status {
             ExitStatus::Code(code) => ChildExit::Code(code),
@@ -320,6 +320,7 @@ impl Run {
             match self.link.receive() {
                 Ok(None) => return HolderIs::Here,
                 Ok(Some(FromHolder::InputDone { id, written, .. })) => {
+                    crate::failpoint::pass(crate::Failpoint::InputTyped);
                     self.lane.done(id, written, &self.handle, &mut self.link);
                     self.go_on_typing(now, facts);
                 }
@@ -358,12 +359,12 @@ impl Run {
     }
 
     /// Wants another size; whether it takes effect now.
-    pub(crate) fn want_size(&mut self, size: Size, now: Instant, facts: &mut FactLane) -> bool {
+    pub(crate) fn want_size(&mut self, size: Size, now: Instant) -> bool {
         self.wanted_size = (size != self.size).then_some(size);
-        self.apply_size(now, facts)
+        self.apply_size(now)
     }
 
-    fn apply_size(&mut self, now: Instant, facts: &mut FactLane) -> bool {
+    fn apply_size(&mut self, now: Instant) -> bool {
         let is_replaying = self.seen < self.ready_at;
         if is_replaying || self.resized_at.is_some_and(|at| now.duration_since(at) < RESIZE) {
             return false;
@@ -371,9 +372,8 @@ impl Run {
         let Some(size) = self.wanted_size.take() else { return false };
         self.resized_at = Some(now);
         self.size = size;
-        // Lines get other numbers and come back from the history: what is new before that is looked at before that.
-        let hits = self.watches.changed(&self.handle.screen(), now, true);
-        self.say_hits(hits, facts);
+        // Lines get other numbers and come back from the history: what is new before that is given away before that.
+        self.watches.changed(&self.handle.screen(), self.seen, now, true);
         // A replay of older bytes at the new size would wrap them differently: they are covered first. The checkpoint may
         // be long and the daemon may die while it is being sent; the holder must not have the new size before it.
         self.full_checkpoint();
@@ -391,9 +391,10 @@ impl Run {
         let _gone = self.link.send(&ToHolder::Signal { signal, to: SignalTarget::ForegroundGroup });
     }
 
-    /// Ends the child alone. A stopped one wakes to be hung up.
+    /// Ends the child alone. A stopped one wakes to be asked. A hang-up would be handed on: an interactive shell hangs up
+    /// its jobs with it, and they are what is to be kept.
     pub(crate) fn end_child(&mut self, at_once: bool) {
-        let signals: &[Signal] = if at_once { &[Signal::KILL] } else { &[Signal::HUP, Signal::CONT] };
+        let signals: &[Signal] = if at_once { &[Signal::KILL] } else { &[Signal::TERM, Signal::CONT] };
         for signal in signals {
             let order = ToHolder::Signal { signal: signal.as_raw(), to: SignalTarget::Leader };
             let _gone = self.link.send(&order);
@@ -452,7 +453,7 @@ impl Run {
         self.look_before_releasing(now);
         self.lane.pass(now, &self.handle, &mut self.link);
         if self.checkpoints.quiet(now) == Verdict::Full {
-            self.full_checkpoint();
+            self.keep_everything();
         }
         if self.output_due.is_some_and(|due| due <= now) {
             self.output_due = None;
@@ -467,18 +468,14 @@ impl Run {
             self.publish(version);
         }
         if is_sync_late || self.watches.due().is_some_and(|due| due <= now) {
-            let hits = self.watches.changed(&self.handle.screen(), now, true);
-            self.say_hits(hits, facts);
+            self.watches.changed(&self.handle.screen(), self.seen, now, is_sync_late);
         }
         if is_sync_late || self.observer.as_ref().and_then(Observer::due).is_some_and(|due| due <= now) {
             let handle = Arc::clone(&self.handle);
             self.observe(&handle.screen(), &[], now, facts);
         }
         self.go_on_typing(now, facts);
-        Passed {
-            is_resized: self.wanted_size.is_some() && self.apply_size(now, facts),
-            is_shown: is_sync_late,
-        }
+        Passed { is_resized: self.wanted_size.is_some() && self.apply_size(now), is_shown: is_sync_late }
     }
 
     /// The link had room again.

@@ -1,35 +1,52 @@
-//! Which version of a screen was told when: from a version back to the offset of the log it showed.
+//! The version of a screen that readers are told: a number that grows with what is shown, for as long as the run lives.
 //!
-//! Owns the newest versions that readers were told. Refuses guessing: a version that nobody was told has no offset.
+//! Owns what was told last. Refuses remembering more: a version says itself how much of the log its screen shows, so that
+//! it means the same to every daemon that ever adopts the run.
 
-use std::collections::VecDeque;
+/// How many low bits count the changes that no output made, such as a resize: the others are the offset of the log. An
+/// offset of two terabytes still makes a number that every reader of JSON can hold.
+const BITS: u32 = 12;
 
-/// How many versions of one screen are remembered.
-const MOST: usize = 64;
-
-/// Versions that were told, oldest first.
+/// What one screen's readers were told.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
-    told: VecDeque<(u64, u64)>,
+    /// Which state of the screen was told last, as the emulator counts.
+    shown: Option<u64>,
+    told: u64,
 }
 
 impl Versions {
-    /// A reader is told this version; everything before the offset is on that screen. The first word counts: output
-    /// that changes nothing visible may follow under the same version.
-    pub(crate) fn note(&mut self, version: u64, offset: u64) {
-        if self.offset_of(version).is_some() {
-            return;
+    /// The version of this state of the screen, which shows all output before the offset. States come in their order: they
+    /// are told while the screen is locked.
+    pub(crate) fn tell(&mut self, shown: u64, offset: u64) -> u64 {
+        if self.shown != Some(shown) {
+            let by_output = offset << BITS;
+            let by_itself = if self.shown.is_some() { after(self.told) } else { self.told };
+            (self.shown, self.told) = (Some(shown), by_output.max(by_itself));
         }
-        if self.told.len() == MOST {
-            self.told.pop_front();
-        }
-        self.told.push_back((version, offset));
+        self.told
     }
 
-    /// Where in the log this version was told.
-    pub(crate) fn offset_of(&self, version: u64) -> Option<u64> {
-        self.told.iter().find(|(told, _)| *told == version).map(|(_, offset)| *offset)
+    /// A number that nobody has been told: where the next daemon goes on.
+    pub(crate) fn next(&self) -> u64 {
+        if self.shown.is_some() { after(self.told) } else { self.told }
     }
+
+    /// Goes on where an earlier daemon ended.
+    pub(crate) fn go_on_from(&mut self, next: u64) {
+        *self = Self { shown: None, told: next };
+    }
+}
+
+/// The next version of a screen that shows no more output. After thousands there is none: the offset must stay true.
+fn after(version: u64) -> u64 {
+    let next = version.saturating_add(1);
+    if offset_of(next) == offset_of(version) { next } else { version }
+}
+
+/// How much of the log is on the screen of this version at least.
+pub(crate) fn offset_of(version: u64) -> u64 {
+    version >> BITS
 }
 
 #[cfg(test)]
@@ -37,14 +54,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_versions_are_known_and_the_first_word_counts() {
+    fn a_version_grows_with_every_change_and_names_its_offset() {
         let mut versions = Versions::default();
-        for version in 1..=100 {
-            versions.note(version, version * 10);
-            versions.note(version, version * 10 + 5);
+        let told: Vec<u64> = [(1, 0), (2, 10), (3, 10), (4, 9), (5, 11)]
+            .map(|(shown, offset)| {
+                let told = versions.tell(shown, offset);
+                // Told again, also when output came that changed nothing.
+                assert_eq!(versions.tell(shown, offset + 5), told);
+                told
+            })
+            .to_vec();
+        assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
+        assert_eq!(told.iter().map(|version| offset_of(*version)).collect::<Vec<_>>(), [0, 10, 10, 10, 11]);
+    }
+
+    #[test]
+    fn what_the_next_daemon_tells_is_above_whatever_was_told() {
+        let mut versions = Versions::default();
+        let mut last = 0;
+        for daemon in 0..10 {
+            for resize in 0..5 {
+                last = versions.tell(resize, 1000);
+            }
+            let next = versions.next();
+            versions.go_on_from(next);
+            let first = versions.tell(0, 1000);
+            assert!(first > last, "daemon {daemon}: {first} after {last}");
+            assert_eq!(offset_of(first), 1000);
         }
-        assert_eq!(versions.offset_of(100), Some(1000));
-        assert_eq!(versions.offset_of(37), Some(370));
-        assert_eq!((versions.offset_of(36), versions.offset_of(101)), (None, None));
+    }
+
+    #[test]
+    fn thousands_of_changes_without_output_do_not_make_up_output() {
+        let mut versions = Versions::default();
+        let last = (0..10_000).map(|shown| versions.tell(shown, 7)).last();
+        assert_eq!(last.map(offset_of), Some(7));
     }
 }

@@ -19,6 +19,7 @@ use proto::{ErrorCode, Failure, Owner, Size};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
+use super::aside::Asides;
 use super::outbox::Outbox;
 use super::terminal::Terminal;
 use crate::door::Seat;
@@ -78,6 +79,8 @@ pub(crate) struct Viewer {
     pub(crate) is_outrun: bool,
     /// Composed: the screen has changed since the last frame.
     pub(crate) is_stale: bool,
+    /// Composed: what the child has said beside its screen since the last frame.
+    pub(crate) asides: Asides,
     /// Composed: when the last frame was sent.
     pub(crate) painted_at: Option<Instant>,
     /// When the engine was last told that it types.
@@ -120,6 +123,7 @@ impl Viewer {
             drawn_to: 0,
             is_outrun: false,
             is_stale: false,
+            asides: Asides::default(),
             painted_at: None,
             typed_at: None,
             watched: EventFlags::IN,
@@ -268,6 +272,14 @@ impl Viewer {
             return;
         }
         self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }));
+    }
+
+    /// Answers a call of a viewer that has passed its terminal, and cannot see whether anybody is there. Full-queue policy:
+    /// dropped, because whoever does not read waits for no sign.
+    pub(crate) fn give_sign(&mut self, id: u64) {
+        if self.terminal.is_some() && self.out.len() <= MAX_UNREAD {
+            self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Ok(Reply::Done(Done {})) }));
+        }
     }
 
     /// Sends a line.

@@ -113,7 +113,8 @@ impl Run {
             match viewer.mode {
                 _ if !viewer.is_clear() => {}
                 Mode::Composed if viewer.is_stale && frame_due(viewer).is_none_or(|due| due <= now) => {
-                    self.repaint(viewer, now);
+                    let asides = viewer.asides.take();
+                    self.repaint_after(viewer, &asides, now);
                 }
                 Mode::Live if viewer.sent_to < self.seen && !self.is_skimming(viewer, now) => {
                     self.send_next(viewer, buffer, now);
@@ -158,7 +159,10 @@ impl Run {
                 viewer.send_output(bytes);
             }
             Mode::Live => {}
-            Mode::Composed => viewer.is_stale = true,
+            Mode::Composed => {
+                viewer.is_stale = true;
+                viewer.asides.feed(bytes);
+            }
         }
     }
 
@@ -168,7 +172,8 @@ impl Run {
             return;
         }
         if viewer.mode == Mode::Composed || viewer.sent_to < self.seen {
-            self.repaint(viewer, now);
+            let asides = viewer.asides.take();
+            self.repaint_after(viewer, &asides, now);
         }
         say_exit(viewer, exit, offset);
     }
@@ -273,7 +278,10 @@ impl Run {
                 viewer.take_terminal(call.id, wish);
                 self.pay(viewer, now);
             }
-            ViewCall::Size(wish) => self.view_resized(viewer, wish.or(viewer.size), now, facts),
+            ViewCall::Size(wish) => {
+                self.view_resized(viewer, wish.or(viewer.size), now, facts);
+                viewer.give_sign(call.id);
+            }
             ViewCall::Repaint(_) => {
                 viewer.owes(Owed::Paint);
                 self.pay(viewer, now);

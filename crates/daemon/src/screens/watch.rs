@@ -8,25 +8,33 @@
 //! resize deals ids anew and brings lines back from the history, so that it begins every watch again: what the screen
 //! shows then has been looked at.
 //!
-//! Lines are read once for all watches of a run, and every pattern is looked for in all of them at once.
+//! Lines are read once for all watches of a run and given to their searches, which look at them on threads of their own:
+//! what a pattern costs is nothing to the run it is about, and nothing to the others on the same worker. A search that is
+//! behind is given what is new when it no longer is, or when that is about to leave the history.
+
+mod matcher;
+mod search;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Fact, WaitId};
-use holder::{ReadOutcome, RingReader};
-use term::{LineId, Screen, TextStream, Wraps};
+use engine::{Fact, RunKey, WaitId};
+use term::{LineId, Screen, Wraps};
 
+use self::search::{Glance, LogScan, Search};
 use super::facts::FactLane;
 use super::run::Run;
 use crate::pattern::LinePattern;
 
+pub(super) use self::matcher::Matcher;
+
 /// How often a changing screen is looked at.
 const LOOK: Duration = Duration::from_millis(10);
-/// Longest line that is reported.
-const MAX_TEXT: usize = 4 * 1024;
+/// How long a run's last words are looked at before its end is told all the same.
+const LAST_LOOK: Duration = Duration::from_millis(10);
 /// Most rows above the screen that a line which ends on it is followed to its beginning.
 const MAX_ROWS_ABOVE: u64 = 256;
 
@@ -35,67 +43,92 @@ type Known = HashMap<Place, String>;
 
 struct Watch {
     wait: WaitId,
-    pattern: LinePattern,
+    /// The search for it.
+    id: u64,
+    is_over: Arc<AtomicBool>,
     /// Whether it is about what comes after it began, and not about the log from some offset on.
     is_from_now: bool,
     /// The lines when it began.
     known: Arc<Known>,
-    /// Lines before this one have been looked at for good.
+    /// Lines before this one have been given to its search for good.
     from: LineId,
 }
 
 /// The watches of one run.
-#[derive(Default)]
 pub(crate) struct Watches {
+    run: RunKey,
+    matcher: Arc<Matcher>,
     watches: Vec<Watch>,
     looked_at: Option<Instant>,
     due: Option<Instant>,
 }
 
-/// A watch that matched.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Hit {
-    pub(crate) wait: WaitId,
-    pub(crate) text: String,
+/// Which searches are given what is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whom {
+    /// Those that have looked at everything so far: the others look at the newest when they have.
+    Waiting,
+    /// All, because what is new is about to go.
+    All,
 }
 
 impl Watches {
+    pub(crate) fn new(run: RunKey, matcher: Arc<Matcher>) -> Self {
+        Self { run, matcher, watches: Vec::new(), looked_at: None, due: None }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.watches.is_empty()
     }
 
-    /// Begins a watch for what is not on the screen yet.
-    pub(crate) fn begin(&mut self, wait: WaitId, pattern: LinePattern, is_from_now: bool, screen: &Screen) {
+    /// Begins a watch for what is not on the screen yet, after what is in this part of the log.
+    fn begin(&mut self, wait: WaitId, pattern: LinePattern, log: Option<LogScan>, screen: &Screen) {
         let (known, from) = (Arc::new(known(screen)), first_shown(screen));
-        self.watches.push(Watch { wait, pattern, is_from_now, known, from });
+        let is_from_now = log.is_none();
+        let began = self.matcher.begin(self.run, wait, Search::new(pattern, log));
+        self.watches.push(Watch { wait, id: began.id, is_over: began.is_over, is_from_now, known, from });
     }
 
     pub(crate) fn end(&mut self, wait: WaitId) {
-        self.watches.retain(|watch| watch.wait != wait);
+        let ended: Vec<u64> =
+            self.watches.extract_if(.., |watch| watch.wait == wait).map(|watch| watch.id).collect();
+        self.matcher.forget(&ended);
     }
 
-    /// Ends them all; which there were.
-    pub(crate) fn end_all(&mut self) -> Vec<WaitId> {
+    /// No more comes: each says so once it has looked at everything.
+    fn close_all(&mut self) {
         self.due = None;
-        self.watches.drain(..).map(|watch| watch.wait).collect()
+        let ids: Vec<u64> = self.watches.drain(..).map(|watch| watch.id).collect();
+        self.matcher.close(&ids);
     }
 
-    /// The screen changed. Looks now, or soon.
-    pub(crate) fn changed(&mut self, screen: &Screen, now: Instant, is_last: bool) -> Vec<Hit> {
+    /// Looks for what was given, here and now, for a short time; what came of it.
+    fn finish(&self) -> Vec<(RunKey, Fact)> {
+        let ids: Vec<u64> = self.watches.iter().map(|watch| watch.id).collect();
+        if ids.is_empty() { Vec::new() } else { self.matcher.finish(&ids, Instant::now() + LAST_LOOK) }
+    }
+
+    /// The screen changed, which shows the output up to this offset. Gives what is new to those who look for it, now or
+    /// soon.
+    pub(crate) fn changed(&mut self, screen: &Screen, seen: u64, now: Instant, is_last: bool) {
+        self.watches.retain(|watch| !watch.is_over.load(Ordering::Relaxed));
         if self.watches.is_empty() {
-            return Vec::new();
+            self.due = None;
+            return;
         }
+        let whom = if is_last || self.is_scrolling_away(screen) { Whom::All } else { Whom::Waiting };
         let is_soon = self.looked_at.is_some_and(|looked| now.duration_since(looked) < LOOK);
-        if is_soon && !is_last && !self.is_scrolling_away(screen) {
+        if is_soon && whom == Whom::Waiting {
             self.due = Some(now + LOOK);
-            return Vec::new();
+            return;
         }
         self.looked_at = Some(now);
-        self.due = None;
-        self.look(screen)
+        let has_given_all = self.look(screen, seen, whom);
+        // Whoever is behind is given the rest when he no longer is.
+        self.due = (!has_given_all).then(|| now + LOOK);
     }
 
-    /// The screen has another size. What it showed before must have been looked at.
+    /// The screen has another size. What it showed before must have been given.
     pub(crate) fn resized(&mut self, screen: &Screen) {
         self.begin_again(screen, |_| true);
     }
@@ -115,11 +148,12 @@ impl Watches {
         }
     }
 
-    /// Whether lines not yet looked at may soon leave the history.
+    /// Whether lines not yet given may soon leave the history.
     fn is_scrolling_away(&self, screen: &Screen) -> bool {
         let oldest = self.watches.iter().map(|watch| watch.from).min();
         let room = (screen.next_line().0 - screen.first_line().0) / 2;
-        oldest.is_some_and(|from| screen.next_line().0.saturating_sub(from.0) > room.max(1))
+        let shown = u64::from(screen.size().rows);
+        oldest.is_some_and(|from| screen.next_line().0.saturating_sub(from.0) > room.max(shown))
     }
 
     /// When a look is owed.
@@ -127,32 +161,32 @@ impl Watches {
         self.due
     }
 
-    fn look(&mut self, screen: &Screen) -> Vec<Hit> {
-        let Some(from) = self.watches.iter().map(|watch| watch.from).min() else { return Vec::new() };
+    /// Gives what is new to these; whether there is nobody else.
+    fn look(&mut self, screen: &Screen, seen: u64, whom: Whom) -> bool {
+        let all = self.watches.len();
+        let matcher = &self.matcher;
+        let is_given = |watch: &&mut Watch| whom == Whom::All || !matcher.is_behind(watch.id);
+        let mut given: Vec<&mut Watch> = self.watches.iter_mut().filter(is_given).collect();
+        let Some(from) = given.iter().map(|watch| watch.from).min() else { return false };
         let (lines, first_shown) = (Lines::read(screen, from), first_shown(screen));
-        let mut hits = Vec::new();
-        self.watches.retain_mut(|watch| {
-            let found = watch.find(&lines).map(shortened);
+        let lines = Arc::new(lines.counted(matcher.held()));
+        let glances = given.iter_mut().map(|watch| {
+            let glance = Glance::new(Arc::clone(&lines), watch.from, Arc::clone(&watch.known), seen);
             watch.from = first_shown;
-            let is_open = found.is_none();
-            hits.extend(found.map(|text| Hit { wait: watch.wait, text }));
-            is_open
+            (watch.id, glance)
         });
-        hits
+        let glances: Vec<_> = glances.collect();
+        let has_given_all = glances.len() == all;
+        drop(lines);
+        matcher.give(glances);
+        has_given_all
     }
 }
 
-impl Watch {
-    /// The first line that is new and matches.
-    fn find<'a>(&self, lines: &'a Lines) -> Option<&'a str> {
-        let rows = lines.since(self.from);
-        let begin = rows.first()?.text.start;
-        let earliest = begin + self.pattern.earliest_in(&lines.text[begin..])?;
-        let rows = &rows[rows.partition_point(|row| row.text.end < earliest)..];
-        let is_new =
-            |row: &Row| self.known.get(&row.place).is_none_or(|known| *known != lines.text[row.text.clone()]);
-        let texts = rows.iter().map(|row| (row, &lines.text[row.text.clone()]));
-        texts.filter(|(_, text)| self.pattern.is_in(text)).find(|(row, _)| is_new(row)).map(|(_, text)| text)
+impl Drop for Watches {
+    fn drop(&mut self) {
+        let ids: Vec<u64> = self.watches.iter().map(|watch| watch.id).collect();
+        self.matcher.forget(&ids);
     }
 }
 
@@ -169,6 +203,20 @@ struct Lines {
     text: String,
     /// In order of their places.
     rows: Vec<Row>,
+    /// Counts them among all the text that waits.
+    held: Option<Held>,
+}
+
+/// Memory that is counted for as long as it is there.
+struct Held {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 struct Row {
@@ -202,9 +250,16 @@ impl Lines {
         self.rows.push(Row { place, text: begin..self.text.len() });
     }
 
-    /// Those from this one on, and all of the alternate screen.
-    fn since(&self, from: LineId) -> &[Row] {
-        &self.rows[self.rows.partition_point(|row| row.place < Place::Line(from))..]
+    /// The row that is the first from this line on; all of the alternate screen is.
+    fn since(&self, from: LineId) -> usize {
+        self.rows.partition_point(|row| row.place < Place::Line(from))
+    }
+
+    fn counted(mut self, all: &Arc<AtomicUsize>) -> Self {
+        let bytes = self.text.capacity() + self.rows.capacity() * size_of::<Row>();
+        all.fetch_add(bytes, Ordering::Relaxed);
+        self.held = Some(Held { all: Arc::clone(all), bytes });
+        self
     }
 }
 
@@ -228,78 +283,28 @@ fn first_shown(screen: &Screen) -> LineId {
 }
 
 impl Run {
-    /// Begins a watch; a run that is over answers at once.
-    pub(crate) fn watch(
-        &mut self,
-        wait: WaitId,
-        pattern: LinePattern,
-        since: Option<u64>,
-        facts: &mut FactLane,
-    ) {
-        let log = (&*self.handle.ring, self.seen);
-        if let Some(text) = since.and_then(|since| search_log(&pattern, since, log)) {
-            self.say_hits(vec![Hit { wait, text }], facts);
-        } else if self.is_over() {
-            facts.say(self.key(), Fact::Unmatched { wait });
-        } else {
-            self.watches.begin(wait, pattern, since.is_none(), &self.handle.screen());
+    /// Begins a watch; that of a run that is over ends with what there is.
+    pub(crate) fn watch(&mut self, wait: WaitId, pattern: LinePattern, since: Option<u64>) {
+        let log = since.map(|since| LogScan::new(&self.handle.ring, since, self.seen));
+        self.watches.begin(wait, pattern, log, &self.handle.screen());
+        if self.is_over() {
+            self.watches.close_all();
         }
     }
 
-    pub(super) fn say_hits(&mut self, hits: Vec<Hit>, facts: &mut FactLane) {
-        let offset = self.seen;
-        for hit in hits {
-            facts.say(self.key(), Fact::Matched { wait: hit.wait, text: hit.text, offset });
+    /// What the screen shows at the end, whether or not its turn has come. It is looked at right here as far as it costs
+    /// little: a pattern in a run's last words is found before the run's end is known.
+    pub(super) fn look_at_last_words(&mut self, now: Instant, facts: &mut FactLane) {
+        self.watches.changed(&self.handle.screen(), self.seen, now, true);
+        for (run, fact) in self.watches.finish() {
+            facts.say(run, fact);
         }
     }
 
     /// No more output comes: what is still watched for will not appear.
-    pub(crate) fn end_watches(&mut self, facts: &mut FactLane) {
-        for wait in self.watches.end_all() {
-            facts.say(self.key(), Fact::Unmatched { wait });
-        }
+    pub(crate) fn end_watches(&mut self) {
+        self.watches.close_all();
     }
-}
-
-/// Looks through the log itself, as text.
-fn search_log(pattern: &LinePattern, since: u64, (ring, end): (&RingReader, u64)) -> Option<String> {
-    let (mut at, mut stream, mut text) = (since.max(ring.start()), TextStream::default(), String::new());
-    let mut buffer = vec![0; 64 * 1024];
-    while at < end {
-        let most = usize::try_from(end - at).unwrap_or(usize::MAX).min(buffer.len());
-        match ring.read(at, &mut buffer[..most]) {
-            ReadOutcome::Bytes(0) => break,
-            ReadOutcome::Bytes(count) => {
-                text.push_str(&stream.feed(&buffer[..count]));
-                at += count as u64;
-            }
-            ReadOutcome::Missed { resume_at } => at = resume_at,
-        }
-        let is_last = at >= end;
-        if is_last {
-            text.push_str(&stream.partial());
-        }
-        if let Some(found) = first_match(pattern, &mut text, is_last) {
-            return Some(found);
-        }
-    }
-    None
-}
-
-/// The first whole line that matches; what is left unfinished stays for the next piece.
-fn first_match(pattern: &LinePattern, text: &mut String, is_last: bool) -> Option<String> {
-    let whole = if is_last { text.len() } else { text.rfind('\n').map_or(0, |end| end + 1) };
-    let found = text[..whole].lines().find(|line| pattern.is_in(line)).map(shortened);
-    text.drain(..whole);
-    found
-}
-
-fn shortened(text: &str) -> String {
-    let mut end = text.len().min(MAX_TEXT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::order::Order;
 use super::run::Run;
 use super::viewer::Viewer;
 use super::viewers::due;
+use super::watch::Matcher;
 use crate::records::Warnings;
 
 /// Orders that may wait. Full-queue policy: the engine waits, because a worker never waits for the engine.
@@ -73,6 +74,8 @@ impl Source {
 pub(crate) struct OrderSender {
     orders: SyncSender<Order>,
     bell: Arc<OwnedFd>,
+    /// The worker's own, for whoever registers a run before it is hosted.
+    pub(super) epoll: Arc<OwnedFd>,
 }
 
 impl OrderSender {
@@ -101,6 +104,8 @@ pub(crate) struct Worker {
     pub(super) orders: Receiver<Order>,
     pub(super) facts: FactLane,
     pub(super) warnings: Warnings,
+    /// Looks for what somebody waits for.
+    pub(super) matcher: Arc<Matcher>,
     pub(super) slots: HashMap<u64, Slot>,
     pub(super) by_run: HashMap<RunKey, u64>,
     pub(super) viewers: HashMap<ViewerId, Viewer>,
@@ -120,10 +125,12 @@ impl Worker {
         number: usize,
         engine: mpsc::Sender<Input>,
         warnings: Warnings,
+        matcher: Arc<Matcher>,
     ) -> io::Result<OrderSender> {
         let (sender, orders) = sync_channel(ORDERS);
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let registry = Arc::new(epoll.try_clone()?);
         let bell_event = epoll::EventData::new_u64(Source::Bell.token());
         epoll::add(&epoll, &bell, bell_event, epoll::EventFlags::IN)?;
         let mut worker = Self {
@@ -132,6 +139,7 @@ impl Worker {
             orders,
             facts: FactLane::new(engine),
             warnings,
+            matcher,
             slots: HashMap::new(),
             by_run: HashMap::new(),
             viewers: HashMap::new(),
@@ -151,7 +159,7 @@ impl Worker {
             std::process::abort();
         };
         std::thread::Builder::new().name(format!("screens-{number}")).spawn(work)?;
-        Ok(OrderSender { orders: sender, bell })
+        Ok(OrderSender { orders: sender, bell, epoll: registry })
     }
 
     /// Serves until the daemon ends.
@@ -256,7 +264,7 @@ impl Worker {
             Order::Host(run) => self.host(*run, now),
             Order::Attach(viewer) => self.attach(*viewer, now),
             Order::Resize(run, size) => {
-                if self.with(run, |run, facts| run.want_size(size, now, facts)) == Some(true) {
+                if self.with(run, |run, _| run.want_size(size, now)) == Some(true) {
                     self.show_new_size(run, now);
                 }
             }
@@ -266,12 +274,14 @@ impl Worker {
             Order::Sweep(run) => self.tell(run, |run, _| kill_holder(run)),
             Order::Release { run, end_tree, reason } => self.release(run, end_tree, reason, now),
             Order::Watch { run, wait, pattern, since } => {
-                if self.with(run, |run, facts| run.watch(wait, pattern, since, facts)).is_none() {
+                if self.with(run, |run, _| run.watch(wait, pattern, since)).is_none() {
                     self.facts.say(run, Fact::Unmatched { wait });
                 }
             }
             Order::Unwatch(run, wait) => self.tell(run, |run, _| run.watches.end(wait)),
-            Order::TellExit { run, exit, final_offset } => self.tell_exit(run, exit, final_offset, now),
+            Order::TellExit { run, exit, final_offset, restarts } => {
+                self.tell_exit(run, (exit, final_offset), restarts, now);
+            }
             Order::Write(run, job) => self.tell(run, |run, facts| run.write(job, now, facts)),
             Order::Observe(run, detector) => self.tell(run, |run, _| run.observe_with(*detector, now)),
             Order::Alert { about, sound } => self.alert(about, &sound, now),

@@ -3,6 +3,7 @@
 //! Owns the answer to one read. Refuses more bytes than asked for, and silence about what is left out.
 
 use std::ops::Range;
+use std::sync::MutexGuard;
 
 use holder::{ReadOutcome, RingReader};
 use proto::Size;
@@ -33,12 +34,22 @@ pub(super) struct Span {
     pub(super) limit: usize,
 }
 
-fn describe(screen: &Screen, mode: ReadMode) -> Text {
+/// The screen, with what every answer says of it.
+fn describe(handle: &ScreenHandle, mode: ReadMode) -> (MutexGuard<'_, Screen>, Text) {
+    // Before the screen is looked at: what comes between the two is shown already, but not taken for seen.
+    let seen = handle.progress.borrow().seen;
+    let screen = handle.screen();
+    let version = handle.versions().tell(screen.version(), seen);
+    let text = about(&screen, version, mode);
+    (screen, text)
+}
+
+fn about(screen: &Screen, version: u64, mode: ReadMode) -> Text {
     let (cursor, size) = (screen.cursor(), screen.size());
     Text {
         mode,
         text: String::new(),
-        version: screen.version(),
+        version,
         cursor: CursorView { col: cursor.col, row: cursor.row, visible: cursor.visible },
         size: Size { cols: size.cols, rows: size.rows },
         offset: 0,
@@ -74,14 +85,10 @@ fn modes(modes: &Modes) -> ModesView {
 
 /// The visible grid; too long a text loses its beginning.
 pub(super) fn screen(handle: &ScreenHandle, caught_up: u64, wraps: Wraps, limit: usize) -> Text {
-    // Before the screen is looked at: what comes between the two is shown already, but not taken for seen.
-    let seen = handle.progress.borrow().seen;
-    let screen = handle.screen();
-    let mut reply = describe(&screen, ReadMode::Screen);
+    let (screen, mut reply) = describe(handle, ReadMode::Screen);
     reply.modes = Some(modes(&screen.modes()));
     reply.text = screen.text(wraps);
     drop(screen);
-    handle.versions().note(reply.version, seen);
     reply.offset = caught_up;
     reply.truncated = keep_end(&mut reply.text, limit);
     reply
@@ -93,8 +100,7 @@ pub(super) fn history(handle: &ScreenHandle, span: Span, wraps: Wraps) -> Text {
         let progress = handle.progress.borrow();
         progress.exited_at.is_some() || progress.is_over
     };
-    let screen = handle.screen();
-    let mut reply = describe(&screen, ReadMode::History);
+    let (screen, mut reply) = describe(handle, ReadMode::History);
     let written = screen.written();
     let within = |id: u64| LineId(id.clamp(written.start.0, written.end.0));
     let end = span.until.map_or(written.end, within);
@@ -122,7 +128,8 @@ pub(super) fn history(handle: &ScreenHandle, span: Span, wraps: Wraps) -> Text {
 
 /// Log text from `since` on, or the newest that fits.
 pub(super) fn stream(handle: &ScreenHandle, span: Span) -> Text {
-    let mut reply = describe(&handle.screen(), ReadMode::Stream);
+    let (screen, mut reply) = describe(handle, ReadMode::Stream);
+    drop(screen);
     let (start, end) = (handle.ring.start(), handle.ring.end());
     let end = span.until.map_or(end, |until| until.clamp(start, end));
     match span.since {

@@ -1,12 +1,15 @@
 //! What is new to whom.
 
+use proto::{ProcessId, RunNumber};
 use term::{Limits, Size};
+use tokio::sync::mpsc;
 
 use super::*;
 
 /// A run's screen, its watches and a clock that only these tests move.
 struct Scene {
     screen: Screen,
+    matcher: Arc<Matcher>,
     watches: Watches,
     now: Instant,
 }
@@ -14,7 +17,10 @@ struct Scene {
 impl Scene {
     fn new(cols: u32, rows: u32) -> Self {
         let screen = Screen::new(Size::clamped(cols, rows), Limits::default());
-        Self { screen, watches: Watches::default(), now: Instant::now() }
+        let matcher = Matcher::without_threads(mpsc::channel(1).0);
+        let run = RunKey { process: ProcessId::from_entropy(1), run: RunNumber(1) };
+        let watches = Watches::new(run, Arc::clone(&matcher));
+        Self { screen, matcher, watches, now: Instant::now() }
     }
 
     fn showing(text: &str) -> Self {
@@ -25,7 +31,7 @@ impl Scene {
 
     fn wait(&mut self, number: u64, pattern: &str) {
         let pattern = LinePattern::compile(pattern).unwrap();
-        self.watches.begin(WaitId(number), pattern, true, &self.screen);
+        self.watches.begin(WaitId(number), pattern, None, &self.screen);
     }
 
     /// What matched once this was printed and looked at.
@@ -35,17 +41,31 @@ impl Scene {
     }
 
     fn look(&mut self) -> Vec<(u64, String)> {
+        self.glance();
+        self.found()
+    }
+
+    /// Gives what is new to the searches, which do not look at it yet.
+    fn glance(&mut self) {
         self.now += LOOK;
-        let hits = self.watches.changed(&self.screen, self.now, false);
-        hits.into_iter().map(|hit| (hit.wait.0, hit.text)).collect()
+        self.watches.changed(&self.screen, 0, self.now, false);
+    }
+
+    /// What the searches find in what they were given.
+    fn found(&mut self) -> Vec<(u64, String)> {
+        let matched = |(_, fact)| match fact {
+            Fact::Matched { wait, text, .. } => Some((wait.0, text)),
+            _ => None,
+        };
+        self.matcher.work_off().into_iter().filter_map(matched).collect()
     }
 
     /// As a run does it.
     fn resize(&mut self, cols: u32, rows: u32) -> Vec<(u64, String)> {
-        let hits = self.watches.changed(&self.screen, self.now, true);
+        self.watches.changed(&self.screen, 0, self.now, true);
         self.screen.resize(Size::clamped(cols, rows));
         self.watches.resized(&self.screen);
-        hits.into_iter().map(|hit| (hit.wait.0, hit.text)).collect()
+        self.found()
     }
 }
 
@@ -126,8 +146,8 @@ fn the_rest_of_an_old_line_whose_beginning_has_scrolled_away_is_old() {
 fn what_is_replayed_is_old_to_whoever_waits_from_now_and_new_to_whoever_asked_for_it() {
     let mut scene = Scene::showing("the beginning\r\n");
     scene.wait(1, "needle");
-    let pattern = LinePattern::compile("needle").unwrap();
-    scene.watches.begin(WaitId(2), pattern, false, &scene.screen);
+    scene.wait(2, "needle");
+    scene.watches.watches[1].is_from_now = false;
     scene.screen.feed(b"an old needle\r\n");
     scene.watches.replayed(&scene.screen);
     assert_eq!(scene.look(), [(2, "an old needle".to_owned())]);
@@ -145,6 +165,7 @@ fn lines_that_scroll_by_between_two_looks_are_all_looked_at_once_for_everybody()
     let mut found = scene.print(&text);
     found.sort();
     assert_eq!(found, (0..10).map(|n| (n, format!("needle {n}"))).collect::<Vec<_>>());
+    scene.glance();
     assert!(scene.watches.is_empty());
 }
 
@@ -157,4 +178,116 @@ fn a_watch_that_comes_later_does_not_see_what_an_earlier_one_has_yet_to_see() {
     scene.wait(2, "needle");
     assert_eq!(scene.look(), hit("$ needle"));
     assert_eq!(scene.look(), NOTHING);
+}
+
+/// Costs more than a microsecond for every byte of a text of a and b, and matches none of it.
+const COSTLY: &str = "(?:a|b|c|ab|bc){700}Q";
+
+/// A row of that text.
+fn costly_row(number: usize) -> String {
+    let words: String =
+        (0..400).map(|n| if (n * number / 7 + n / 3).is_multiple_of(3) { 'a' } else { 'b' }).collect();
+    words + "\r\n"
+}
+
+#[test]
+fn e7_looking_at_a_screen_gives_away_text_and_matches_nothing() {
+    let mut scene = Scene::new(400, 6);
+    scene.wait(1, COSTLY);
+    scene.wait(2, "needle");
+    scene.screen.feed(b"a needle\r\n");
+    scene.glance();
+    // Nobody has taken a turn, so that nobody has paid for a pattern.
+    assert!(scene.matcher.is_behind(scene.watches.watches[0].id));
+    assert!(scene.matcher.is_behind(scene.watches.watches[1].id));
+    assert_eq!(scene.found(), [(2, "a needle".to_owned())]);
+}
+
+#[test]
+fn e7_a_search_that_is_behind_is_given_the_rest_when_it_no_longer_is() {
+    let mut scene = Scene::showing(&"old\r\n".repeat(100));
+    scene.wait(1, "needle");
+    scene.screen.feed(b"first\r\n");
+    scene.glance();
+    assert!(scene.watches.due().is_none());
+    scene.screen.feed(b"a needle\r\n");
+    scene.glance();
+    assert!(scene.watches.due().is_some(), "the rest is owed");
+    assert_eq!(scene.found(), NOTHING, "it was given the first line only");
+    assert_eq!(scene.look(), hit("a needle"));
+}
+
+#[test]
+fn e7_what_scrolls_by_is_found_however_far_a_search_is_behind() {
+    let mut scene = Scene::showing("$ \r\n");
+    scene.wait(1, "^needle$");
+    for round in 0..60 {
+        let word = if round == 7 { "needle" } else { "hay" };
+        let lines: String = (0..400).map(|n| format!("line {round} {n}\r\n{word}\r\n")).collect();
+        scene.screen.feed(lines.as_bytes());
+        scene.glance();
+    }
+    assert!(scene.screen.first_line().0 > 20_000, "the line has left the history long ago");
+    assert_eq!(scene.found(), hit("needle"));
+}
+
+#[test]
+fn e7_a_pattern_that_falls_too_far_behind_ends_and_is_told_while_the_others_go_on() {
+    let mut scene = Scene::new(400, 6);
+    scene.wait(1, COSTLY);
+    scene.wait(2, "=end=");
+    let slow = scene.watches.watches[0].id;
+    let lines: String = (0..4_000).map(costly_row).collect();
+    let mut said = Vec::new();
+    for _ in 0..40 {
+        scene.screen.feed(lines.as_bytes());
+        scene.glance();
+        // Everybody but the slow one has his turns.
+        said.extend(scene.matcher.work_off_but(slow));
+    }
+    said.extend(scene.print("=end=\r\n").into_iter().map(|(wait, _)| (wait, "matched")));
+    assert_eq!(said, [(1, "outrun"), (2, "matched")]);
+}
+
+#[test]
+fn e7_a_pattern_that_proves_costly_is_left_to_the_slow() {
+    let mut scene = Scene::new(400, 6);
+    // Small enough to be taken for light.
+    scene.wait(1, "[ab]*a[ab]{400}Q");
+    let id = scene.watches.watches[0].id;
+    assert!(!scene.matcher.is_slow(id));
+    let lines: String = (0..4_000).map(costly_row).collect();
+    assert_eq!(scene.print(&lines), NOTHING);
+    assert!(scene.matcher.is_slow(id));
+    scene.wait(2, COSTLY);
+    assert!(scene.matcher.is_slow(scene.watches.watches[1].id), "it is too large to be tried");
+}
+
+#[test]
+fn e7_last_words_are_looked_at_before_the_end_unless_the_pattern_is_costly() {
+    let mut scene = Scene::new(400, 6);
+    scene.wait(1, "needle");
+    scene.wait(2, &COSTLY.replace('Q', "x"));
+    scene.screen.feed(b"a needle");
+    scene.glance();
+    let said = scene.watches.finish();
+    assert!(matches!(said.as_slice(), [(_, Fact::Matched { wait: WaitId(1), .. })]), "{said:?}");
+    scene.watches.close_all();
+    let said = scene.matcher.work_off();
+    assert!(matches!(said.as_slice(), [(_, Fact::Unmatched { wait: WaitId(2) })]), "{said:?}");
+}
+
+#[test]
+fn a_watch_that_ends_leaves_no_search_and_no_text() {
+    let mut scene = Scene::showing("$ \r\n");
+    for number in 0..10 {
+        scene.wait(number, "needle");
+    }
+    scene.screen.feed(b"more\r\n");
+    scene.glance();
+    assert!(scene.matcher.held().load(Ordering::Relaxed) > 0);
+    scene.watches.end(WaitId(3));
+    drop(std::mem::replace(&mut scene.watches, Scene::new(40, 6).watches));
+    assert_eq!(scene.matcher.held().load(Ordering::Relaxed), 0);
+    assert_eq!(scene.found(), NOTHING);
 }

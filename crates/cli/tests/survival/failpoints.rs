@@ -1,0 +1,358 @@
+//! Kill -9 of the daemon at every place that it has a name for, with output, typing, mail or a timer and a start under way:
+//! the next one has everything, and nothing twice. Places that only a debug build has.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use client::{ClientError, Connection, Door};
+use daemon::Failpoint;
+use proto::agent::{Delivery, MailId};
+use proto::crew::TimerStatus;
+use proto::request::{
+    AskReceipt, Close, Input, Nothing, Resize, SetTimer, Shutdown, SizeWish, Tell, TimerWhen, Write,
+};
+use proto::{AgentState, ErrorCode, ProcessId, Reply, Request, Size, Status};
+use testkit::census::{files, pin, scale, wait_gone};
+use testkit::{Crew, DEADLINE, Mark, child};
+
+use crate::QD;
+use crate::story::Story;
+
+/// How long the best return of all may take.
+const USABLE: Duration = Duration::from_secs(1);
+/// The same for each place: only a build without optimisation has them, and that takes its time to read the manifests of
+/// the agents it adopts, all the more on a busy machine. It has to stay in sight of the figure.
+const IN_SIGHT: Duration = Duration::from_secs(3);
+/// Rounds after which a place that is never returned from in time has failed.
+const PATIENCE: usize = 5;
+/// Output of each story in one round.
+const TOLD: usize = 12_000;
+/// Agents that are told something in turn: it takes seconds until an interrupted delivery is known to be uncertain.
+const LEADS: usize = 4;
+
+/// What must outlive every death.
+struct Scene {
+    /// The file that tells a daemon where to die.
+    order: PathBuf,
+    /// They print while the daemon dies.
+    stories: Vec<Story>,
+    /// It gets another size while the daemon dies.
+    sized: Story,
+    /// It repeats what is typed; its pid.
+    echo: i32,
+    /// They are told things; the last round of each that has not been looked at.
+    leads: Vec<(ProcessId, Option<usize>)>,
+    /// Messages of which it is known what became of them.
+    settled: BTreeSet<u64>,
+    round: usize,
+    crew: Crew,
+    mark: Mark,
+}
+
+/// What a daemon has said yes to before it died.
+#[derive(Debug, Default)]
+struct Promised {
+    timer: bool,
+    mail: Option<MailId>,
+    typed: bool,
+    started: bool,
+    sized: bool,
+}
+
+#[test]
+fn s1_a_daemon_killed_at_every_failpoint_loses_nothing_and_does_nothing_twice() {
+    let mut scene = Scene::set();
+    let mut best: Vec<(&str, Duration)> = Vec::new();
+    for place in Failpoint::ALL {
+        let mut returns = Vec::new();
+        while returns.len() < scale() || returns.len() < PATIENCE && returns.iter().min() > Some(&IN_SIGHT) {
+            returns.push(scene.die_and_return(*place));
+        }
+        best.push((place.name(), returns.into_iter().min().unwrap()));
+    }
+    println!("{} deaths at {} places; usable again after {best:?}", scene.round, best.len());
+    let late: Vec<_> = best.iter().filter(|(_, took)| *took > IN_SIGHT).collect();
+    assert!(late.is_empty() && best.iter().any(|(_, took)| *took <= USABLE), "{best:?}");
+    scene.end();
+}
+
+impl Scene {
+    fn set() -> Self {
+        let (mark, crew) = (Mark::default(), Crew::start(QD, env!("CARGO_BIN_EXE_qd-agent-test")));
+        let order = crew.root().join("die");
+        start(&crew, &order);
+        let leads = (0..LEADS).map(|n| (crew.enlist(&lead(n), &[]).id, None)).collect();
+        let echo = crew.run("echo", child::repeat_lines()).pid.unwrap();
+        crew.wait_pattern("echo", "ready");
+        let stories = (0..2).map(|n| Story::begin(&crew, &mark, &format!("s{n}"), 60 + n)).collect();
+        let mut sized = Story::begin(&crew, &mark, "sized", 70);
+        sized.tell(TOLD);
+        sized.wait_told(&crew);
+        let settled = BTreeSet::new();
+        Self { order, stories, sized, echo, leads, settled, round: 0, crew, mark }
+    }
+
+    /// One death and everything that must be true after it; how long the return took.
+    fn die_and_return(&mut self, place: Failpoint) -> Duration {
+        // What is under way has been acknowledged before the daemon can die, or has not: each for messages and for timers.
+        let is_acknowledged = (self.round / 2).is_multiple_of(2);
+        self.settle(self.round % LEADS);
+        self.leads[self.round % LEADS].1 = Some(self.round);
+        let daemon = pin(self.crew.pid());
+        let size = Size { cols: 40 + (self.round % 7) as u16 * 11, rows: 12 + (self.round % 5) as u16 * 3 };
+        let mut promised = Promised::default();
+        if is_acknowledged {
+            self.begin(&mut promised);
+        }
+        self.arm(place);
+        if !is_acknowledged {
+            self.begin(&mut promised);
+        }
+        self.act(size, &mut promised);
+        if self.order.exists() {
+            // Whoever has not died from all of that can only have it before them at their end, or in the next one's start.
+            let ended = self.connection().and_then(|mut connection| {
+                connection.shutdown(Shutdown { kill: false }, Instant::now() + DEADLINE)
+            });
+            assert!(ended.is_err() || !self.order.exists() || ended.is_ok_and(|it| it), "{place:?}");
+        }
+        wait_gone(&daemon);
+        if self.order.exists() {
+            drop(self.crew.command(&["ps"]).env("QD_TEST_FAILPOINTS", &self.order).output().unwrap());
+        }
+        assert!(!self.order.exists(), "nobody passes {}", place.name());
+        let began = Instant::now();
+        start(&self.crew, &self.order);
+        let took = began.elapsed();
+        self.check(size, &promised, place);
+        self.round += 1;
+        took
+    }
+
+    /// Tells the daemon where to die, in one piece.
+    fn arm(&self, place: Failpoint) {
+        let new = self.order.with_extension("new");
+        std::fs::write(&new, place.name()).unwrap();
+        std::fs::rename(new, &self.order).unwrap();
+    }
+
+    /// Output, and a message or a timer that comes due soon.
+    fn begin(&mut self, promised: &mut Promised) {
+        self.stories.iter_mut().for_each(|story| story.tell(TOLD));
+        match self.ask(news(self.round)) {
+            Some(Reply::Timer(_)) => promised.timer = true,
+            Some(Reply::Receipt(receipt)) => promised.mail = Some(receipt.mail),
+            _ => {}
+        }
+    }
+
+    /// Typing, a start and another size, one after the other; whoever is dead answers none of it.
+    fn act(&self, size: Size, promised: &mut Promised) {
+        let spawn = self.mark.spawn(&self.newcomer(), child::run_for_ever());
+        let resize = Resize { target: "sized".into(), size: SizeWish::from(size) };
+        promised.typed = self.ask(self.line(&format!("w{}", self.round))).is_some();
+        promised.started = self.ask(Request::Spawn(Box::new(spawn))).is_some();
+        promised.sized = self.ask(Request::Resize(resize)).is_some();
+    }
+
+    fn newcomer(&self) -> String {
+        format!("n{}", self.round)
+    }
+
+    fn line(&self, text: &str) -> Request {
+        let input = Input::Text(format!("{text}\n"));
+        let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
+        Request::Write(Write { target: "echo".into(), input, submit: false, timeout_ms })
+    }
+
+    fn connection(&self) -> Result<Connection, ClientError> {
+        let mut connection = Door::without_start(self.crew.places()).knock()?;
+        connection.hello()?;
+        Ok(connection)
+    }
+
+    /// What the daemon answers; none when it died over it.
+    fn ask(&self, request: Request) -> Option<Reply> {
+        let told = format!("{request:?}");
+        match self.connection().and_then(|mut connection| connection.call(request)) {
+            Ok(reply) => Some(reply),
+            Err(ClientError::Failed(failure)) => self.crew.fail(&format!("{told}: {failure}")),
+            Err(_) => None,
+        }
+    }
+
+    /// Nothing is missing, nothing is there twice, nothing is left over.
+    fn check(&mut self, size: Size, promised: &Promised, place: Failpoint) {
+        self.check_processes(promised, place);
+        for story in &self.stories {
+            story.wait_told(&self.crew);
+            story.check_text(&self.crew);
+        }
+        self.stories[self.round % 2].check_cells(&self.crew);
+        if promised.sized {
+            assert_eq!(self.crew.process("sized").size, size, "{place:?}");
+        }
+        // Asked again, as whoever heard nothing would: it may have it already.
+        self.sized.resize(&self.crew, size);
+        self.sized.tell(1_000);
+        self.sized.wait_told(&self.crew);
+        self.sized.check_text(&self.crew);
+        self.check_typed(promised.typed, place);
+        self.ask_again(promised, place);
+        let warnings = self.crew.client().status().unwrap().warnings;
+        assert!(warnings.is_empty(), "{place:?}: {warnings:?}");
+        let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        let is_left = |path: &PathBuf| name(path).contains(".tmp") || name(path).contains("corrupt");
+        let left: Vec<PathBuf> = files(self.crew.root()).into_iter().filter(is_left).collect();
+        assert!(left.is_empty(), "{place:?}: {left:?}");
+    }
+
+    /// Who lived lives, with the same pid, and whoever was being started is known or gone.
+    fn check_processes(&self, promised: &Promised, place: Failpoint) {
+        let listed = self.crew.list();
+        let all = self.stories.iter().chain([&self.sized]).map(|story| (story.name.as_str(), story.pid));
+        for (name, pid) in all.chain([("echo", self.echo)]) {
+            let found = listed.iter().find(|process| process.name.as_str() == name).unwrap();
+            assert_eq!((found.pid, found.status), (Some(pid), Status::Running), "{place:?}: {name}");
+        }
+        let known = || -> BTreeSet<i32> {
+            let listed = self.crew.list().into_iter();
+            let is_ours = |name: &str| name.starts_with(['s', 'n']);
+            let living = listed.filter(|process| process.status == Status::Running);
+            living
+                .filter(|process| is_ours(process.name.as_str()))
+                .filter_map(|process| process.pid)
+                .collect()
+        };
+        // A holder that was just being started may still be on its way to its end.
+        testkit::census::eventually("every marked process is known", || {
+            (self.mark.living().into_iter().collect::<BTreeSet<i32>>() == known()).then_some(())
+        });
+        let new = self.newcomer();
+        let is_there = self.crew.list().iter().any(|process| process.name.as_str() == new);
+        assert!(is_there || !promised.started, "{place:?}: a started process is missing");
+        if is_there {
+            let close = Close { target: new.as_str().into(), keep_background: false };
+            self.crew.client().close(close).unwrap();
+        }
+    }
+
+    /// What was acknowledged was typed once, and what was not, once at most.
+    fn check_typed(&self, is_typed: bool, place: Failpoint) {
+        let fence = format!("f{}", self.round);
+        assert!(self.ask(self.line(&fence)).is_some());
+        self.crew.wait_pattern("echo", &format!("got:{fence}$"));
+        let log = String::from_utf8(self.crew.qd(&["logs", "echo"]).stdout).unwrap();
+        let count = log.lines().filter(|line| *line == format!("got:w{}", self.round)).count();
+        assert!(count <= 1 && (!is_typed || count == 1), "{place:?}: typed {count} times: {log}");
+    }
+
+    /// What was acknowledged is there; the rest is asked for again, as whoever heard nothing would. Then it is there once.
+    fn ask_again(&self, promised: &Promised, place: Failpoint) {
+        let Some(Reply::Timers(timers)) = self.ask(Request::Timers(Nothing {})) else {
+            self.crew.fail("no timers")
+        };
+        let is_set = timers.iter().any(|timer| timer.label == format!("t{}", self.round));
+        assert!(is_set || !promised.timer, "{place:?}: a timer is missing");
+        let to = promised.mail.map(|mail| self.recipient(mail.0));
+        assert!(to.is_none_or(|to| to == Some(self.leads[self.round % LEADS].0)), "{place:?}: no message");
+        let taken = self.ask(news(self.round));
+        assert!(matches!(taken, Some(Reply::Timer(_) | Reply::Receipt(_))), "{place:?}: {taken:?}");
+    }
+
+    /// What was last told to an agent has reached it once at most, and for certain when that is claimed.
+    fn settle(&mut self, number: usize) {
+        let (id, Some(round)) = self.leads[number] else { return };
+        if is_timed(round) {
+            testkit::census::eventually("the timer has fired", || {
+                let Some(Reply::Timers(all)) = self.ask(Request::Timers(Nothing {})) else { return None };
+                let own: Vec<_> = all.iter().filter(|one| one.label == format!("t{round}")).collect();
+                assert_eq!(own.len(), 1, "{own:?}");
+                (own[0].status == TimerStatus::Fired).then_some(())
+            });
+        }
+        let unsettled = (1..=self.round as u64).filter(|mail| !self.settled.contains(mail));
+        let own: Vec<u64> = unsettled.filter(|mail| self.recipient(*mail) == Some(id)).collect();
+        assert_eq!(own.len(), 1, "one message: {own:?}");
+        let is_claimed = own.iter().any(|mail| self.is_certain(MailId(*mail), number));
+        self.settled.extend(own);
+        self.crew.until_state(&lead(number), AgentState::Idle);
+        let heard = self.crew.prompts(&lead(number)).join("\n");
+        let text = if is_timed(round) { format!("[timer:t{round} ") } else { format!("told{round}.") };
+        let count = heard.matches(&text).count();
+        assert!(count <= 1 && count >= usize::from(is_claimed), "{count}, claimed: {is_claimed}: {heard}");
+        self.leads[number].1 = None;
+    }
+
+    /// Whom a message is for, if there is one.
+    fn recipient(&self, mail: u64) -> Option<ProcessId> {
+        match self.crew.client().call(Request::Receipt(AskReceipt { mail: MailId(mail) })) {
+            Ok(Reply::Receipt(receipt)) => Some(receipt.to),
+            Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotFound => None,
+            other => self.crew.fail(&format!("{mail}: {other:?}")),
+        }
+    }
+
+    /// Whether the message is known to have reached its agent.
+    fn is_certain(&self, mail: MailId, number: usize) -> bool {
+        match self.crew.settled(mail) {
+            Delivery::Submitted { .. } => true,
+            Delivery::Refused { reason } => {
+                assert!(reason.contains("unknown") || reason.contains("not confirmed"), "{reason}");
+                // What was pasted and not submitted is there for a person to see; the next message needs it gone.
+                self.crew.type_text(&lead(number), "\x15");
+                false
+            }
+            other => self.crew.fail(&format!("{mail:?} ended as {other:?}")),
+        }
+    }
+
+    fn end(mut self) {
+        (0..LEADS).for_each(|number| self.settle(number));
+        let extra = self.round as u64 + 1;
+        assert_eq!(self.recipient(extra), None, "nobody was told anything twice");
+        for story in self.stories.into_iter().chain([self.sized]) {
+            let followed = story.end(&self.crew);
+            assert_eq!(followed.gaps, 0, "the log is complete");
+        }
+    }
+}
+
+fn lead(number: usize) -> String {
+    format!("lead{number}")
+}
+
+/// Whether a round has a timer instead of a message.
+fn is_timed(round: usize) -> bool {
+    round % 2 == 1
+}
+
+/// What the round's agent is told; asked for twice, it is there once.
+fn news(round: usize) -> Request {
+    let to = lead(round % LEADS);
+    if !is_timed(round) {
+        let (text, key) = (format!("say told{round}."), Some(format!("m{round}")));
+        return Request::Tell(Tell {
+            target: to.as_str().into(),
+            text,
+            key,
+            wait_ms: None,
+            expires_ms: None,
+        });
+    }
+    let name = format!("t{round}");
+    Request::SetTimer(SetTimer {
+        owner: Some(to.as_str().into()),
+        when: TimerWhen::After(20),
+        body: format!("say rang{round}"),
+        label: Some(name.clone()),
+        key: Some(name),
+    })
+}
+
+/// Starts a daemon that dies where the file says.
+fn start(crew: &Crew, order: &PathBuf) {
+    let output = crew.command(&["ps"]).env("QD_TEST_FAILPOINTS", order).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,103 @@
+//! A log across the ends of daemons.
+//!
+//! Owns the place in the log: no byte twice, none left out. Refuses going on in another run's log.
+
+use proto::Size;
+use proto::reply::Following;
+use proto::request::{Follow, Target};
+
+use super::{Next, check_runs};
+use crate::rejoin::{Rejoined, rejoin};
+use crate::{Chunk, ClientError, Connection, Door, FollowStream, Stop, Stops};
+
+/// An ongoing `follow` that no daemon's end ends.
+#[derive(Debug)]
+pub struct LastingFollow {
+    stream: FollowStream,
+    stops: Stops,
+    /// What the first daemon said when it began.
+    pub began: Following,
+    /// The first byte that has not come.
+    at: u64,
+    /// Whether it ends with the run; otherwise with what there was when it began.
+    is_live: bool,
+    /// Where the next daemon has to end, which knows only what there is by then.
+    until: Option<u64>,
+    /// The size that was told last.
+    size: Size,
+    /// How the run ended was told: only the last word is missing.
+    is_ended: bool,
+}
+
+impl LastingFollow {
+    /// Begins to follow.
+    pub fn begin(connection: Connection, follow: Follow, stops: Stops) -> Result<Self, ClientError> {
+        let (at, is_live) = (follow.from.unwrap_or(0), follow.live);
+        let stream = FollowStream::begin(connection, follow)?;
+        let began = stream.began.clone();
+        Ok(Self { stream, stops, at, is_live, until: None, size: began.size, began, is_ended: false })
+    }
+
+    /// The next piece, from whichever daemon.
+    pub fn next(&mut self, door: &mut Door) -> Result<Next<Chunk>, ClientError> {
+        loop {
+            if self.until.is_some_and(|until| self.at >= until) {
+                return Ok(Next::Over);
+            }
+            match self.stream.next_unless(&mut self.stops) {
+                Ok(Next::Came(chunk)) => return Ok(Next::Came(self.note(chunk))),
+                Err(error) if error.is_leaving() && self.is_ended => return Ok(Next::Over),
+                Err(error) if error.is_leaving() => {
+                    if let Some(stop) = self.begin_again(door, error)? {
+                        return Ok(Next::Stopped(stop));
+                    }
+                    let size = self.stream.began.size;
+                    if self.is_live && size != self.size {
+                        return Ok(Next::Came(self.note(Chunk::Resized(size))));
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Notes how far it is, and leaves away what has grown since.
+    fn note(&mut self, mut chunk: Chunk) -> Chunk {
+        match &mut chunk {
+            Chunk::Bytes { offset, bytes } => {
+                let most = self.until.map_or(u64::MAX, |until| until.saturating_sub(*offset));
+                bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+                self.at = *offset + bytes.len() as u64;
+            }
+            Chunk::Gap { to, .. } => self.at = *to,
+            Chunk::Resized(size) => self.size = *size,
+            Chunk::Exit(_) => self.is_ended = true,
+        }
+        chunk
+    }
+
+    fn begin_again(&mut self, door: &mut Door, parting: ClientError) -> Result<Option<Stop>, ClientError> {
+        let mut parting = parting;
+        loop {
+            let connection = match rejoin(door, &mut self.stops, None, parting)? {
+                Rejoined::Connection(connection) => connection,
+                Rejoined::Stopped(stop) => return Ok(Some(stop)),
+            };
+            match self.follow_on(connection) {
+                Ok(stream) => {
+                    self.stream = stream;
+                    self.until = (!self.is_live).then_some(self.began.log.end);
+                    return Ok(None);
+                }
+                Err(error) if error.is_leaving() => parting = error,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn follow_on(&self, mut connection: Connection) -> Result<FollowStream, ClientError> {
+        check_runs(&mut connection, &[(self.began.id, self.began.run)])?;
+        let target = Target(self.began.id.to_string());
+        FollowStream::begin(connection, Follow { target, from: Some(self.at), live: self.is_live })
+    }
+}

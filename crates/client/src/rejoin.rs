@@ -1,0 +1,80 @@
+//! Coming back to a daemon that is gone: which one is started anew, which is waited for, and for how long.
+//!
+//! Owns telling a daemon that died from one that was told to end. Refuses undoing the latter: whoever said
+//! `qd shutdown` gets another daemon when somebody asks for something, not because somebody still listens.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use proto::ErrorCode;
+
+use crate::stop::{Stop, Stops};
+use crate::{ClientError, Connection, Door};
+
+/// How long the next daemon may take: time for an upgrade.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long one attempt may take, the start of a daemon with hundreds of holders included.
+const ATTEMPT: Duration = Duration::from_secs(20);
+/// Between two attempts; stops are heard meanwhile.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What came of waiting for the next daemon.
+#[derive(Debug)]
+pub(crate) enum Rejoined {
+    /// It is there, and was greeted.
+    Connection(Connection),
+    /// Something else was wanted meanwhile.
+    Stopped(Stop),
+}
+
+/// Waits for the next daemon, until `deadline` at most. The error that ended the one before is told where no other can
+/// come.
+pub(crate) fn rejoin(
+    door: &mut Door,
+    stops: &mut Stops,
+    deadline: Option<Instant>,
+    parting: ClientError,
+) -> Result<Rejoined, ClientError> {
+    if door.is_private() {
+        return Err(parting);
+    }
+    let patience = Instant::now() + PATIENCE;
+    let deadline = deadline.map_or(patience, |deadline| deadline.min(patience));
+    loop {
+        let error = match attempt(door, deadline.min(Instant::now() + ATTEMPT)) {
+            Ok(connection) => return Ok(Rejoined::Connection(connection)),
+            Err(error) => error,
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if is_final(&error) || left.is_zero() {
+            return Err(error);
+        }
+        if let Some(stop) = stops.wait(None, Some(PAUSE.min(left)))? {
+            return Ok(Rejoined::Stopped(stop));
+        }
+    }
+}
+
+/// One attempt. A socket that nobody answers at is what a daemon leaves that died: another is started, where that may be.
+/// One that was told to end has taken its socket away first.
+fn attempt(door: &mut Door, deadline: Instant) -> Result<Connection, ClientError> {
+    let socket = door.places().socket();
+    match Connection::open(&socket) {
+        Ok(mut connection) => connection.hello_before(deadline, None).map(|_| connection),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => door.connect_before(deadline),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(ClientError::Unreachable("it was told to end, and no other has come".to_owned()))
+        }
+        Err(source) => Err(ClientError::Unopened { socket, source }),
+    }
+}
+
+/// Asking again would be answered the same.
+fn is_final(error: &ClientError) -> bool {
+    match error {
+        ClientError::Version { .. } => true,
+        ClientError::Failed(failure) => failure.code != ErrorCode::ShuttingDown,
+        ClientError::Unopened { .. } => error.is_forbidden(),
+        ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Broken(_) => false,
+    }
+}

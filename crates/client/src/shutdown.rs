@@ -1,0 +1,46 @@
+//! Ending a daemon: asked for, and waited for until its process is gone.
+//!
+//! Owns what it means when somebody else's word came first. Refuses calling processes ended that nobody is known to have
+//! ended.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use proto::Request;
+use proto::request::Shutdown;
+
+use crate::connection::broken;
+use crate::{ClientError, Connection, ready};
+
+impl Connection {
+    /// Ends the daemon and waits until its process is gone, so that another one may take its place. Whether it was
+    /// gone before `deadline`.
+    ///
+    /// Whoever wants only that is content when it goes for somebody else. Whoever wants every process ended is told so by
+    /// an error that [is leaving](ClientError::is_leaving), once it has gone: it may have left them running.
+    pub fn shutdown(&mut self, arguments: Shutdown, deadline: Instant) -> Result<bool, ClientError> {
+        // The connection ends before the process does: its end proves nothing about locks and sockets.
+        let process = match self.daemon_process() {
+            Ok(process) => process,
+            // It was gone before it took the connection.
+            Err(error) if is_no_process(&error) && !arguments.kill => return Ok(true),
+            Err(error) if is_no_process(&error) => return Err(ClientError::gone()),
+            Err(error) => return Err(ClientError::Broken(error)),
+        };
+        // Ending everything takes its time; one that does not even say how it is will not end anything.
+        let agreed = self.status().and_then(|_| self.done("shutdown", Request::Shutdown(arguments)));
+        match agreed {
+            Err(error) if !error.is_leaving() => Err(error),
+            Err(error) if arguments.kill => is_gone(&process, deadline).and(Err(error)),
+            _ => is_gone(&process, deadline),
+        }
+    }
+}
+
+fn is_gone(process: &OwnedFd, deadline: Instant) -> Result<bool, ClientError> {
+    ready::readable_before(process.as_fd(), deadline).map_err(broken)
+}
+
+fn is_no_process(error: &std::io::Error) -> bool {
+    rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::SRCH)
+}

@@ -1,0 +1,426 @@
+//! The threads on which patterns are looked for, so that what a pattern costs is never paid by a screen.
+//!
+//! Owns every open search, whose turn it is, and how much text may wait to be looked at. Refuses screens and locks that
+//! screens need: it is given text. What becomes of a search is said to the engine as a fact.
+//!
+//! | thread | looks for | when it is behind |
+//! |---|---|---|
+//! | `patterns` | patterns that have been cheap so far | text waits, up to [`MAX_HELD`] |
+//! | `patterns-slow`, at the lowest priority | the others, each a turn at a time | the same; whoever is behind most is then told so and ends |
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::{Fact, Input, RunKey, WaitId};
+use tokio::sync::mpsc;
+
+use super::search::{Glance, Search, Step};
+use crate::pattern::thread_time;
+
+/// Most text that may wait for all searches together: three seconds of ten megabytes a second.
+const MAX_HELD: usize = 32 << 20; // 32 MiB
+/// A turn ends after so much text, or after so long.
+const TURN: usize = 64 * 1024;
+const TURN_TIME: Duration = Duration::from_millis(5);
+/// What a pattern may cost before it is slow: so much once, and so much for every byte.
+const ALLOWANCE: Duration = Duration::from_millis(20);
+const ALLOWANCE_PER_BYTE: Duration = Duration::from_nanos(200);
+
+/// Who looks for a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    Quick,
+    Slow,
+}
+
+/// All open searches.
+pub(crate) struct Matcher {
+    /// A short lock: searches are put in and taken out, never stepped.
+    desk: Mutex<Desk>,
+    quick: Condvar,
+    slow: Condvar,
+    engine: mpsc::Sender<Input>,
+    /// Bytes of text that wait.
+    held: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct Desk {
+    open: HashMap<u64, Open>,
+    next_search: u64,
+    next_glance: u64,
+    quick: VecDeque<u64>,
+    slow: VecDeque<u64>,
+    /// What is to be said. Bounded by the number of searches: each ends once.
+    words: VecDeque<(RunKey, Fact)>,
+}
+
+/// One search and what it has yet to look at.
+struct Open {
+    run: RunKey,
+    wait: WaitId,
+    /// None: somebody is stepping it.
+    search: Option<Search>,
+    waiting: VecDeque<(u64, Glance)>,
+    /// Whether it is in its lane's queue.
+    is_queued: bool,
+    /// Whether nothing more will be given.
+    is_closed: bool,
+    lane: Lane,
+    is_over: Arc<AtomicBool>,
+    looked: u64,
+    spent: Duration,
+}
+
+/// Whoever began a search.
+pub(super) struct Began {
+    pub(super) id: u64,
+    /// It has ended, or need not go on.
+    pub(super) is_over: Arc<AtomicBool>,
+}
+
+/// A search in somebody's hands.
+struct Turn {
+    id: u64,
+    search: Search,
+    is_over: Arc<AtomicBool>,
+    looked: u64,
+}
+
+enum Job {
+    Say(RunKey, Fact),
+    Look(Turn),
+}
+
+impl Matcher {
+    /// Starts the threads.
+    pub(crate) fn start(engine: mpsc::Sender<Input>) -> io::Result<Arc<Self>> {
+        let matcher = Arc::new(Self::idle(engine));
+        let (quick, slow) = (Arc::clone(&matcher), Arc::clone(&matcher));
+        std::thread::Builder::new().name("patterns".to_owned()).spawn(move || quick.work(Lane::Quick))?;
+        std::thread::Builder::new().name("patterns-slow".to_owned()).spawn(move || {
+            // Of this thread alone. Without it slow patterns compete with everybody else, no more.
+            let _unchanged = rustix::process::setpriority_process(None, 19);
+            slow.work(Lane::Slow);
+        })?;
+        Ok(matcher)
+    }
+
+    fn idle(engine: mpsc::Sender<Input>) -> Self {
+        let (desk, held) = (Mutex::default(), Arc::default());
+        Self { desk, quick: Condvar::new(), slow: Condvar::new(), engine, held }
+    }
+
+    /// What counts text that waits.
+    pub(super) fn held(&self) -> &Arc<AtomicUsize> {
+        &self.held
+    }
+
+    /// Begins a search.
+    pub(super) fn begin(&self, run: RunKey, wait: WaitId, search: Search) -> Began {
+        let mut desk = self.lock();
+        let id = desk.next_search;
+        desk.next_search += 1;
+        let lane = if search.is_light() { Lane::Quick } else { Lane::Slow };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let open = Open {
+            run,
+            wait,
+            search: Some(search),
+            waiting: VecDeque::new(),
+            is_queued: false,
+            is_closed: false,
+            lane,
+            is_over: Arc::clone(&is_over),
+            looked: 0,
+            spent: Duration::ZERO,
+        };
+        desk.open.insert(id, open);
+        desk.queue(id);
+        self.ring(&desk);
+        Began { id, is_over }
+    }
+
+    /// Whether a search has not looked at everything it was given.
+    pub(super) fn is_behind(&self, id: u64) -> bool {
+        self.lock().open.get(&id).is_some_and(|open| !open.waiting.is_empty() || open.search.is_none())
+    }
+
+    /// Gives searches more to look at. When too much waits, those that are behind most end.
+    pub(super) fn give(&self, glances: Vec<(u64, Glance)>) {
+        let mut desk = self.lock();
+        let number = desk.next_glance;
+        desk.next_glance += 1;
+        for (id, glance) in glances {
+            if let Some(open) = desk.open.get_mut(&id) {
+                open.waiting.push_back((number, glance));
+                desk.queue(id);
+            }
+        }
+        while self.held.load(Ordering::Relaxed) > MAX_HELD && desk.drop_the_last() {}
+        self.ring(&desk);
+    }
+
+    /// Nothing more will be given to these: who has looked at everything has not found it.
+    pub(super) fn close(&self, ids: &[u64]) {
+        let mut desk = self.lock();
+        for id in ids {
+            if let Some(open) = desk.open.get_mut(id) {
+                open.is_closed = true;
+                desk.queue(*id);
+            }
+        }
+        self.ring(&desk);
+    }
+
+    /// Nobody wants to know any more.
+    pub(super) fn forget(&self, ids: &[u64]) {
+        let mut desk = self.lock();
+        for id in ids {
+            drop(desk.end(*id));
+        }
+    }
+
+    /// Lets these search on the caller's thread, unless they may be slow or are in somebody's hands; what to say. A run's
+    /// last words are looked at before its end is told, because whoever waits may be told of that end only.
+    pub(super) fn finish(&self, ids: &[u64], until: Instant) -> Vec<(RunKey, Fact)> {
+        let mut said = Vec::new();
+        for id in ids {
+            while Instant::now() < until {
+                let Some(turn) = self.lock().take(*id, Lane::Quick) else { break };
+                said.extend(self.turn(turn));
+            }
+        }
+        said
+    }
+
+    fn work(&self, lane: Lane) {
+        loop {
+            let said = match self.next(lane) {
+                Job::Say(run, fact) => Some((run, fact)),
+                Job::Look(turn) => self.turn(turn),
+            };
+            if let Some((run, fact)) = said {
+                // The daemon is ending when nobody listens.
+                drop(self.engine.blocking_send(Input::Fact { run, fact }));
+            }
+        }
+    }
+
+    fn next(&self, lane: Lane) -> Job {
+        let mut desk = self.lock();
+        loop {
+            if let Some(job) = desk.job(lane) {
+                return job;
+            }
+            let bell = self.bell(lane);
+            desk = bell.wait(desk).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn bell(&self, lane: Lane) -> &Condvar {
+        match lane {
+            Lane::Quick => &self.quick,
+            Lane::Slow => &self.slow,
+        }
+    }
+
+    /// Wakes whoever has something to do.
+    fn ring(&self, desk: &Desk) {
+        if !desk.quick.is_empty() || !desk.words.is_empty() {
+            self.quick.notify_one();
+        }
+        if !desk.slow.is_empty() {
+            self.slow.notify_one();
+        }
+    }
+
+    /// Lets one search have its turn; what came of it.
+    fn turn(&self, mut turn: Turn) -> Option<(RunKey, Fact)> {
+        let begun = thread_time();
+        let step = catch_unwind(AssertUnwindSafe(|| turn.go())).ok();
+        let spent = thread_time().saturating_sub(begun);
+        let mut desk = self.lock();
+        let open = desk.open.get_mut(&turn.id)?;
+        open.account(turn.looked, spent);
+        let (run, wait, lane) = (open.run, open.wait, open.lane);
+        let fact = match step {
+            Some(Step::Found { text, offset }) => Fact::Matched { wait, text, offset },
+            Some(Step::Overtaken) if lane == Lane::Slow => Fact::Outrun { wait },
+            Some(Step::Idle | Step::Looked(_) | Step::Overtaken) => {
+                open.search = Some(turn.search);
+                desk.queue(turn.id);
+                self.ring(&desk);
+                return None;
+            }
+            None => {
+                tracing::error!(?run, "looking for a pattern failed");
+                Fact::Unmatched { wait }
+            }
+        };
+        desk.end(turn.id);
+        Some((run, fact))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Desk {
+    /// Puts a search into its lane if there is something to do for it and nobody does it.
+    fn queue(&mut self, id: u64) {
+        let Some(open) = self.open.get_mut(&id) else { return };
+        let is_idle = open.search.as_ref().is_some_and(Search::is_idle);
+        let has_work = !is_idle || !open.waiting.is_empty() || open.is_closed;
+        if open.is_queued || open.search.is_none() || !has_work {
+            return;
+        }
+        open.is_queued = true;
+        match open.lane {
+            Lane::Quick => self.quick.push_back(id),
+            Lane::Slow => self.slow.push_back(id),
+        }
+    }
+
+    fn job(&mut self, lane: Lane) -> Option<Job> {
+        loop {
+            if let Some((run, fact)) = self.words.pop_front() {
+                return Some(Job::Say(run, fact));
+            }
+            let queue = match lane {
+                Lane::Quick => &mut self.quick,
+                Lane::Slow => &mut self.slow,
+            };
+            let id = queue.pop_front()?;
+            if let Some(open) = self.open.get_mut(&id) {
+                open.is_queued = false;
+            }
+            if let Some(turn) = self.take(id, lane) {
+                return Some(Job::Look(turn));
+            }
+        }
+    }
+
+    /// Takes a search of this lane to let it have a turn, if it has something to look at.
+    fn take(&mut self, id: u64, lane: Lane) -> Option<Turn> {
+        let open = self.open.get_mut(&id).filter(|open| open.lane == lane)?;
+        let search = open.search.as_mut()?;
+        if search.is_idle() {
+            match open.waiting.pop_front() {
+                Some((_, glance)) => search.take(glance),
+                None if open.is_closed => {
+                    self.end_with(id, |wait| Fact::Unmatched { wait });
+                    return None;
+                }
+                None => return None,
+            }
+        }
+        let is_over = Arc::clone(&open.is_over);
+        Some(Turn { id, search: open.search.take()?, is_over, looked: 0 })
+    }
+
+    /// Ends the search whose oldest text is the oldest of all; whether there was one.
+    fn drop_the_last(&mut self) -> bool {
+        let behind = self.open.iter().filter_map(|(id, open)| Some((open.waiting.front()?.0, *id)));
+        let Some((_, id)) = behind.min() else { return false };
+        if let Some(open) = self.open.get(&id) {
+            let (run, looked) = (open.run, open.looked);
+            tracing::warn!(?run, looked, "a pattern is too slow for what its run prints; its wait ends");
+        }
+        self.end_with(id, |wait| Fact::Outrun { wait });
+        true
+    }
+
+    fn end_with(&mut self, id: u64, fact: impl FnOnce(WaitId) -> Fact) {
+        if let Some(open) = self.end(id) {
+            self.words.push_back((open.run, fact(open.wait)));
+        }
+    }
+
+    fn end(&mut self, id: u64) -> Option<Open> {
+        let open = self.open.remove(&id)?;
+        open.is_over.store(true, Ordering::Relaxed);
+        Some(open)
+    }
+}
+
+impl Open {
+    /// Adds what a turn has cost. A pattern that was slow once stays so: what it is given next may be the same.
+    fn account(&mut self, looked: u64, spent: Duration) {
+        self.looked += looked;
+        self.spent += spent;
+        let per_byte = u64::try_from(ALLOWANCE_PER_BYTE.as_nanos()).unwrap_or(u64::MAX);
+        if self.spent > ALLOWANCE + Duration::from_nanos(self.looked.saturating_mul(per_byte)) {
+            // It may still stand in the other queue, where nobody will find it.
+            self.is_queued &= self.lane == Lane::Slow;
+            self.lane = Lane::Slow;
+        }
+    }
+}
+
+impl Turn {
+    fn go(&mut self) -> Step {
+        let until = Instant::now() + TURN_TIME;
+        loop {
+            let step = self.search.step();
+            let Step::Looked(count) = step else { return step };
+            self.looked += count as u64;
+            let is_enough = self.looked >= TURN as u64 || Instant::now() >= until;
+            if is_enough || self.is_over.load(Ordering::Relaxed) {
+                return step;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod bench {
+    //! Searches without threads: whoever tests takes the turns himself.
+
+    use super::*;
+
+    impl Matcher {
+        pub(in crate::screens) fn without_threads(engine: mpsc::Sender<Input>) -> Arc<Self> {
+            Arc::new(Self::idle(engine))
+        }
+
+        /// Lets everybody look at everything; what was said.
+        pub(in crate::screens::watch) fn work_off(&self) -> Vec<(RunKey, Fact)> {
+            let mut said = Vec::new();
+            loop {
+                let mut desk = self.lock();
+                let job = desk.job(Lane::Quick).or_else(|| desk.job(Lane::Slow));
+                drop(desk);
+                match job {
+                    Some(Job::Say(run, fact)) => said.push((run, fact)),
+                    Some(Job::Look(turn)) => said.extend(self.turn(turn)),
+                    None => return said,
+                }
+            }
+        }
+
+        /// The same without the turns of one of them; what was said, in a word.
+        pub(in crate::screens::watch) fn work_off_but(&self, other: u64) -> Vec<(u64, &'static str)> {
+            let absent = self.lock().open.get_mut(&other).and_then(|open| open.search.take());
+            let said = self.work_off();
+            if let Some(open) = self.lock().open.get_mut(&other) {
+                open.search = absent;
+            }
+            let word = |(_, fact)| match fact {
+                Fact::Matched { wait, .. } => (wait.0, "matched"),
+                Fact::Outrun { wait } => (wait.0, "outrun"),
+                other => panic!("{other:?}"),
+            };
+            said.into_iter().map(word).collect()
+        }
+
+        pub(in crate::screens::watch) fn is_slow(&self, id: u64) -> bool {
+            self.lock().open.get(&id).is_some_and(|open| open.lane == Lane::Slow)
+        }
+    }
+}
