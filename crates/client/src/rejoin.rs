@@ -4,6 +4,7 @@
 //! `qd shutdown` gets another daemon when somebody asks for something, not because somebody still listens.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use proto::ErrorCode;
@@ -41,7 +42,7 @@ pub(crate) fn rejoin(
     let patience = Instant::now() + PATIENCE;
     let deadline = deadline.map_or(patience, |deadline| deadline.min(patience));
     loop {
-        let error = match attempt(door, deadline.min(Instant::now() + ATTEMPT)) {
+        let error = match attempt(door, deadline.min(Instant::now() + ATTEMPT), None) {
             Ok(connection) => return Ok(Rejoined::Connection(connection)),
             Err(error) => error,
         };
@@ -55,13 +56,17 @@ pub(crate) fn rejoin(
     }
 }
 
-/// One attempt. A socket that nobody answers at is what a daemon leaves that died: another is started, where that may be.
-/// One that was told to end has taken its socket away first.
-fn attempt(door: &mut Door, deadline: Instant) -> Result<Connection, ClientError> {
+/// One attempt, given up also when `bell` rings. A socket that nobody answers at is what a daemon leaves that died: another is
+/// started, where that may be. One that was told to end has taken its socket away first.
+pub(crate) fn attempt(
+    door: &mut Door,
+    deadline: Instant,
+    bell: Option<BorrowedFd<'_>>,
+) -> Result<Connection, ClientError> {
     let socket = door.places().socket();
     match Connection::open(&socket) {
-        Ok(mut connection) => connection.hello_before(deadline, None).map(|_| connection),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => door.connect_before(deadline),
+        Ok(mut connection) => connection.hello_before(deadline, bell).map(|_| connection),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => door.connect_unless(deadline, bell),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(ClientError::Unreachable("it was told to end, and no other has come".to_owned()))
         }

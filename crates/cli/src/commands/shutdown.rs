@@ -1,6 +1,7 @@
 //! `qd shutdown`: ends the daemon; processes stay unless told otherwise. Owns waiting until it is gone, and ending what
 //! goes on without one.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -47,9 +48,15 @@ impl ShutdownArgs {
     }
 
     fn end(&self, places: &Places, deadline: Instant) -> Result<Found, CliError> {
-        let mut found = Found::Nothing;
+        let (mut found, exe) = (Found::Nothing, own_executable()?);
         loop {
-            let Some((connection, now_found)) = self.reach(places)? else { return Ok(found) };
+            let (connection, now_found) = match self.reach(places, &exe) {
+                Ok(Some(reached)) => reached,
+                Ok(None) => return Ok(found),
+                // Somebody else has ended the one that was started for this: the next round waits until it is gone.
+                Err(error) if error.is_leaving() && Instant::now() < deadline => continue,
+                Err(error) => return Err(error.into()),
+            };
             if found == Found::Nothing {
                 found = now_found;
             }
@@ -60,16 +67,16 @@ impl ShutdownArgs {
     }
 
     /// Whoever is to be told; nobody when there is nothing to end.
-    fn reach(&self, places: &Places) -> Result<Option<(Connection, Found)>, CliError> {
+    fn reach(&self, places: &Places, exe: &Path) -> Result<Option<(Connection, Found)>, ClientError> {
         match Door::without_start(places.clone()).knock() {
             Ok(connection) => Ok(Some((connection, Found::Daemon))),
             // Only a daemon knows what belongs to a run, so one is started to end them.
             Err(ClientError::Unreachable(_)) if self.kill && has_holders(places) => {
-                let connection = Door::new(places.clone(), own_executable()?).connect()?;
+                let connection = Door::new(places.clone(), exe.to_owned()).connect()?;
                 Ok(Some((connection, Found::Processes)))
             }
             Err(ClientError::Unreachable(_)) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 

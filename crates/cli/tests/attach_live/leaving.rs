@@ -202,3 +202,20 @@ fn detaching_names_the_process_as_it_is_called_by_then() {
     assert_eq!(window.detach().code(), Some(0));
     window.until_shows("[detached from renamed]");
 }
+
+#[test]
+fn s3_a_viewer_undoes_no_shutdown_and_goes_on_with_the_next_daemon() {
+    let stage = running();
+    let mut window = Window::attached(&stage, "ready");
+    assert!(stage.qd(&["shutdown"]).status.success());
+    // Whoever asks for something brings the next daemon, and the viewer is back.
+    stage.type_text("x", "next\n");
+    window.until_shows("got:next");
+    window.type_keys("typed\r");
+    window.until_shows("got:typed");
+    assert!(stage.qd(&["shutdown"]).status.success());
+    assert_eq!(window.wait_exit().code(), Some(6));
+    assert!(!stage.places().socket().exists(), "the viewer has started another daemon");
+    assert_eq!(settings(&window), untouched());
+    assert_eq!(stage.process("x").status, proto::Status::Running);
+}

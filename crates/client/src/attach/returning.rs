@@ -20,6 +20,7 @@ use super::session::{RETURN_DEADLINE, Session, TYPED_AT_ONCE, is_passing};
 use super::visit::attach_request;
 use crate::connection::broken;
 use crate::patience::Patience;
+use crate::rejoin::attempt;
 use crate::verbs::unexpected;
 use crate::{ClientError, ready};
 
@@ -91,7 +92,7 @@ impl Session<'_> {
     fn attach_again(&mut self, deadline: Instant, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
         // A signal ends the attempt: the pause after it heeds it.
         let bell = self.signals.as_fd();
-        let mut connection = self.door.connect_unless(deadline, Some(bell))?;
+        let mut connection = attempt(self.door, deadline, Some(bell))?;
         let size = self.terminal.size().map_or_else(SizeWish::default, SizeWish::from);
         let target = Target(self.attached.id.to_string());
         let request = Attach { take_over: false, ..attach_request(self.options, target, size) };
