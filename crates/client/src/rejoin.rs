@@ -75,7 +75,7 @@ pub(crate) fn attempt(
 }
 
 /// Asking again would be answered the same.
-fn is_final(error: &ClientError) -> bool {
+pub(crate) fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::Version { .. } => true,
         ClientError::Failed(failure) => failure.code != ErrorCode::ShuttingDown,

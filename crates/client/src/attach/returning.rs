@@ -20,7 +20,7 @@ use super::session::{RETURN_DEADLINE, Session, TYPED_AT_ONCE, is_passing};
 use super::visit::attach_request;
 use crate::connection::broken;
 use crate::patience::Patience;
-use crate::rejoin::attempt;
+use crate::rejoin::{attempt, is_final};
 use crate::verbs::unexpected;
 use crate::{ClientError, ready};
 
@@ -165,15 +165,5 @@ impl Session<'_> {
             self.draw()?;
         }
         Ok(None)
-    }
-}
-
-/// Asking again would be answered the same.
-fn is_final(error: &ClientError) -> bool {
-    match error {
-        ClientError::Version { .. } => true,
-        ClientError::Failed(failure) => failure.code != ErrorCode::ShuttingDown,
-        ClientError::Unopened { .. } => error.is_forbidden(),
-        ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Broken(_) => false,
     }
 }
