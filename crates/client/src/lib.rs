@@ -25,6 +25,7 @@ mod patience;
 mod ready;
 mod rejoin;
 mod shutdown;
+mod signals;
 mod stop;
 
 pub use connection::{Connection, Incoming};

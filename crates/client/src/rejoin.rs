@@ -21,9 +21,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// What came of waiting for the next daemon.
 #[derive(Debug)]
-pub(crate) enum Rejoined {
-    /// It is there, and was greeted.
-    Connection(Connection),
+pub(crate) enum Rejoined<T> {
+    /// It is there, and was greeted: what came of that.
+    There(T),
     /// Something else was wanted meanwhile.
     Stopped(Stop),
 }
@@ -35,7 +35,7 @@ pub(crate) fn rejoin(
     stops: &mut Stops,
     deadline: Option<Instant>,
     parting: ClientError,
-) -> Result<Rejoined, ClientError> {
+) -> Result<Rejoined<Connection>, ClientError> {
     if door.is_private() {
         return Err(parting);
     }
@@ -43,7 +43,7 @@ pub(crate) fn rejoin(
     let deadline = deadline.map_or(patience, |deadline| deadline.min(patience));
     loop {
         let error = match attempt(door, deadline.min(Instant::now() + ATTEMPT), None) {
-            Ok(connection) => return Ok(Rejoined::Connection(connection)),
+            Ok(connection) => return Ok(Rejoined::There(connection)),
             Err(error) => error,
         };
         let left = deadline.saturating_duration_since(Instant::now());
@@ -52,6 +52,25 @@ pub(crate) fn rejoin(
         }
         if let Some(stop) = stops.wait(None, Some(PAUSE.min(left)))? {
             return Ok(Rejoined::Stopped(stop));
+        }
+    }
+}
+
+/// Waits for the next daemon and begins there what `begin` does, as often as daemons end in the middle of it.
+pub(crate) fn begin_again<T>(
+    door: &mut Door,
+    stops: &mut Stops,
+    mut parting: ClientError,
+    mut begin: impl FnMut(Connection) -> Result<T, ClientError>,
+) -> Result<Rejoined<T>, ClientError> {
+    loop {
+        let connection = match rejoin(door, stops, None, parting)? {
+            Rejoined::There(connection) => connection,
+            Rejoined::Stopped(stop) => return Ok(Rejoined::Stopped(stop)),
+        };
+        match begin(connection) {
+            Err(error) if error.is_leaving() => parting = error,
+            begun => return begun.map(Rejoined::There),
         }
     }
 }

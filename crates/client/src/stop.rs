@@ -3,19 +3,15 @@
 //! Owns listening for both beside the socket. Refuses deciding what they mean: the face does. Stopping and going on
 //! (Ctrl-Z) are not heard: they do to this program what they do to every other.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::low_level::{pipe, unregister};
 
 use crate::connection::broken;
+use crate::signals::{Again, Signals};
 use crate::{ClientError, ready};
 
 /// Signals that end a program, most urgent first.
@@ -46,7 +42,8 @@ impl Stops {
 
     /// Listens for the signals that end programs, which from here on end nothing by themselves.
     pub fn signals(self) -> io::Result<Self> {
-        Ok(Self { signals: Some(Signals::register()?), ..self })
+        // One that comes again before it was heeded ends the program: it is stuck in writing what nobody takes.
+        Ok(Self { signals: Some(Signals::register(&ENDING, Again::Ends)?), ..self })
     }
 
     /// Waits until `socket` can be read, if there is one, or a stop has come, for this long at most.
@@ -58,7 +55,8 @@ impl Stops {
         if self.is_unread(socket, timeout)? {
             return Ok(Some(Stop::Unread));
         }
-        Ok(self.signals.as_mut().and_then(Signals::take).map(Stop::Signal))
+        let came = self.signals.as_mut().map(Signals::take).unwrap_or_default();
+        Ok(came.first().copied().map(Stop::Signal))
     }
 
     /// Waits; whether nobody reads the output.
@@ -70,51 +68,9 @@ impl Stops {
         let mut fds = Vec::with_capacity(3);
         // First, so that its place is known. A descriptor that is asked for nothing still tells its end.
         fds.extend(self.output.map(|output| PollFd::from_borrowed_fd(output, PollFlags::empty())));
-        let readable = socket.into_iter().chain(self.signals.as_ref().map(|signals| signals.bell.as_fd()));
+        let readable = socket.into_iter().chain(self.signals.as_ref().map(|signals| signals.as_fd()));
         fds.extend(readable.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         ready::wait(&mut fds, timeout).map_err(broken)?;
         Ok(self.output.is_some() && fds.first().is_some_and(|output| !output.revents().is_empty()))
-    }
-}
-
-/// The registered signals; unregistered when dropped.
-#[derive(Debug)]
-struct Signals {
-    bell: UnixStream,
-    flags: Vec<(i32, Arc<AtomicBool>)>,
-    ids: Vec<SigId>,
-}
-
-impl Signals {
-    fn register() -> io::Result<Self> {
-        let (bell, writer) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        writer.set_nonblocking(true)?;
-        let mut signals = Self { bell, flags: Vec::new(), ids: Vec::new() };
-        for signal in ENDING {
-            let flag = Arc::new(AtomicBool::new(false));
-            // One that comes again before it was heeded ends the program: it is stuck in writing what nobody takes.
-            signals.ids.push(signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag))?);
-            // The flag before the byte: by the time that is read it is set.
-            signals.ids.push(signal_hook::flag::register(signal, Arc::clone(&flag))?);
-            signals.ids.push(pipe::register(signal, writer.try_clone()?)?);
-            signals.flags.push((signal, flag));
-        }
-        Ok(signals)
-    }
-
-    /// The most urgent signal since the last look.
-    fn take(&mut self) -> Option<i32> {
-        let mut bytes = [0; 64];
-        while matches!(self.bell.read(&mut bytes), Ok(count) if count > 0) {}
-        self.flags.iter().find(|(_, flag)| flag.swap(false, Ordering::SeqCst)).map(|(signal, _)| *signal)
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        for id in self.ids.drain(..) {
-            unregister(id);
-        }
     }
 }

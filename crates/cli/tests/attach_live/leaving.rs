@@ -2,17 +2,9 @@
 
 use proto::Size;
 use rustix::process::Signal;
-use testkit::{Stage, child};
 
 use super::window::Window;
-use super::{sh, stage};
-
-fn running() -> Stage {
-    let stage = stage();
-    stage.run("x", child::repeat_lines());
-    stage.wait_pattern("x", "ready");
-    stage
-}
+use super::{running, runs_on_alone, sh, stage};
 
 fn settings(window: &Window) -> String {
     format!("{:?}", window.pty.settings())
@@ -31,9 +23,7 @@ fn detaching_works_on_the_first_press_restores_the_terminal_and_the_process_runs
     assert_eq!(window.detach().code(), Some(0));
     window.until_shows("[detached from x]");
     assert_eq!(settings(&window), untouched());
-    stage.until_view("x", |view| view.viewers == 0);
-    stage.type_text("x", "still here\n");
-    stage.wait_pattern("x", "got:still here");
+    runs_on_alone(&stage);
 }
 
 #[test]

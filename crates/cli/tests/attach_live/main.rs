@@ -12,14 +12,29 @@ mod slow;
 mod typing;
 mod window;
 
-use testkit::Stage;
+use testkit::{Stage, child};
 
 /// A daemon of its own for every test.
 fn stage() -> Stage {
     Stage::start(env!("CARGO_BIN_EXE_qd"))
 }
 
+/// A stage on which `x` says back each line.
+fn running() -> Stage {
+    let stage = stage();
+    stage.run("x", child::repeat_lines());
+    stage.wait_pattern("x", "ready");
+    stage
+}
+
+/// Nobody looks at `x` any more, and it runs on.
+fn runs_on_alone(stage: &Stage) {
+    stage.until_view("x", |view| view.viewers == 0);
+    stage.type_text("x", "still here\n");
+    stage.wait_pattern("x", "got:still here");
+}
+
 /// A shell script as argv.
 fn sh(script: &str) -> Vec<String> {
-    testkit::child::shell(script)
+    child::shell(script)
 }

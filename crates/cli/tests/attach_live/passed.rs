@@ -14,17 +14,10 @@ use proto::{Call, ErrorCode, Outcome, Request, Size};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{OptionalActions, tcsetattr};
-use testkit::{DEADLINE, Pty, Stage, Tail, child};
+use testkit::{DEADLINE, Pty, Stage, Tail};
 
 use super::window::Window;
-use super::{sh, stage};
-
-fn running() -> Stage {
-    let stage = stage();
-    stage.run("x", child::repeat_lines());
-    stage.wait_pattern("x", "ready");
-    stage
-}
+use super::{running, runs_on_alone, sh, stage};
 
 /// The terminal as a file.
 fn path(slave: &OwnedFd) -> PathBuf {
@@ -138,9 +131,7 @@ fn d7_a_terminal_that_hangs_up_ends_its_viewer() {
     let window = Window::attached(&stage, "ready");
     let mut client = window.pty.hang_up().unwrap();
     testkit::wait_for_end(&mut client, Duration::from_secs(5));
-    stage.until_view("x", |view| view.viewers == 0);
-    stage.type_text("x", "still here\n");
-    stage.wait_pattern("x", "got:still here");
+    runs_on_alone(&stage);
 }
 
 #[test]

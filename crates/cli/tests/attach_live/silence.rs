@@ -5,17 +5,10 @@ use std::time::{Duration, Instant};
 use proto::Size;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::census::eventually;
-use testkit::{DEADLINE, Stage, child};
+use testkit::{DEADLINE, Stage};
 
-use super::stage;
 use super::window::Window;
-
-fn running() -> Stage {
-    let stage = stage();
-    stage.run("x", child::repeat_lines());
-    stage.wait_pattern("x", "ready");
-    stage
-}
+use super::{running, runs_on_alone};
 
 /// A daemon that does nothing until this is dropped.
 struct Stopped(Pid);
@@ -68,9 +61,7 @@ fn detaching_works_while_the_daemon_is_stopped() {
     window.until_shows("[detached from x]");
     assert!(!window.pty.is_raw());
     drop(stopped);
-    stage.until_view("x", |view| view.viewers == 0);
-    stage.type_text("x", "still here\n");
-    stage.wait_pattern("x", "got:still here");
+    runs_on_alone(&stage);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use proto::event::Announcement;
 use proto::reply::Subscribed;
 
 use super::Next;
-use crate::rejoin::{Rejoined, rejoin};
-use crate::{ClientError, Connection, Door, EventStream, Stop, Stops};
+use crate::rejoin::{Rejoined, begin_again};
+use crate::{ClientError, Connection, Door, EventStream, Stops};
 
 /// An ongoing `subscribe` that no daemon's end ends.
 #[derive(Debug)]
@@ -35,29 +35,12 @@ impl LastingEvents {
             Err(error) if error.is_leaving() => {}
             other => return other,
         }
-        match self.begin_again(door)? {
-            Some(stop) => Ok(Next::Stopped(stop)),
-            None => {
+        match begin_again(door, &mut self.stops, ClientError::gone(), EventStream::begin)? {
+            Rejoined::Stopped(stop) => Ok(Next::Stopped(stop)),
+            Rejoined::There(stream) => {
+                self.stream = stream;
                 let revision = self.stream.began.revision;
                 Ok(Next::Came(Announcement { revision, what: Event::Resync {} }))
-            }
-        }
-    }
-
-    fn begin_again(&mut self, door: &mut Door) -> Result<Option<Stop>, ClientError> {
-        let mut parting = ClientError::gone();
-        loop {
-            let connection = match rejoin(door, &mut self.stops, None, parting)? {
-                Rejoined::Connection(connection) => connection,
-                Rejoined::Stopped(stop) => return Ok(Some(stop)),
-            };
-            match EventStream::begin(connection) {
-                Ok(stream) => {
-                    self.stream = stream;
-                    return Ok(None);
-                }
-                Err(error) if error.is_leaving() => parting = error,
-                Err(error) => return Err(error),
             }
         }
     }

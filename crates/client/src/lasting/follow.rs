@@ -7,7 +7,7 @@ use proto::reply::Following;
 use proto::request::{Follow, Target};
 
 use super::{Next, check_runs};
-use crate::rejoin::{Rejoined, rejoin};
+use crate::rejoin::{Rejoined, begin_again};
 use crate::{Chunk, ClientError, Connection, Door, FollowStream, Stop, Stops};
 
 /// An ongoing `follow` that no daemon's end ends.
@@ -48,7 +48,7 @@ impl LastingFollow {
                 Ok(Next::Came(chunk)) => return Ok(Next::Came(self.note(chunk))),
                 Err(error) if error.is_leaving() && self.is_ended => return Ok(Next::Over),
                 Err(error) if error.is_leaving() => {
-                    if let Some(stop) = self.begin_again(door, error)? {
+                    if let Some(stop) = self.follow_on(door, error)? {
                         return Ok(Next::Stopped(stop));
                     }
                     let size = self.stream.began.size;
@@ -76,28 +76,21 @@ impl LastingFollow {
         chunk
     }
 
-    fn begin_again(&mut self, door: &mut Door, parting: ClientError) -> Result<Option<Stop>, ClientError> {
-        let mut parting = parting;
-        loop {
-            let connection = match rejoin(door, &mut self.stops, None, parting)? {
-                Rejoined::Connection(connection) => connection,
-                Rejoined::Stopped(stop) => return Ok(Some(stop)),
-            };
-            match self.follow_on(connection) {
-                Ok(stream) => {
-                    self.stream = stream;
-                    self.until = (!self.is_live).then_some(self.began.log.end);
-                    return Ok(None);
-                }
-                Err(error) if error.is_leaving() => parting = error,
-                Err(error) => return Err(error),
+    /// Goes on with the next daemon, unless this side wants to stop meanwhile.
+    fn follow_on(&mut self, door: &mut Door, parting: ClientError) -> Result<Option<Stop>, ClientError> {
+        let Self { stops, began, at, is_live, .. } = self;
+        let begun = begin_again(door, stops, parting, |mut connection| {
+            check_runs(&mut connection, &[(began.id, began.run)])?;
+            let target = Target(began.id.to_string());
+            FollowStream::begin(connection, Follow { target, from: Some(*at), live: *is_live })
+        })?;
+        match begun {
+            Rejoined::Stopped(stop) => Ok(Some(stop)),
+            Rejoined::There(stream) => {
+                self.stream = stream;
+                self.until = (!self.is_live).then_some(self.began.log.end);
+                Ok(None)
             }
         }
-    }
-
-    fn follow_on(&self, mut connection: Connection) -> Result<FollowStream, ClientError> {
-        check_runs(&mut connection, &[(self.began.id, self.began.run)])?;
-        let target = Target(self.began.id.to_string());
-        FollowStream::begin(connection, Follow { target, from: Some(self.at), live: self.is_live })
     }
 }

@@ -40,7 +40,7 @@ pub fn wait(door: &mut Door, wish: Wait) -> Result<Waited, ClientError> {
             answer => return answer,
         };
         connection = match rejoin(door, &mut Stops::default(), deadline, parting) {
-            Ok(Rejoined::Connection(connection)) => connection,
+            Ok(Rejoined::There(connection)) => connection,
             Ok(Rejoined::Stopped(_)) => return Err(ClientError::gone()),
             Err(_) if is_past(deadline) => return Err(timed_out()),
             Err(error) => return Err(error),

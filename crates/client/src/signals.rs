@@ -1,0 +1,74 @@
+//! Signals as bytes: flags that handlers set, and a bell that a loop polls beside its sockets.
+//!
+//! Owns the handlers while it lives. Refuses doing anything in one but set a flag and write a byte, and refuses meaning:
+//! whoever listens says what a signal asks for.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::SigId;
+use signal_hook::low_level::{pipe, unregister};
+
+/// What a signal does that comes again before it was heeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Nothing more than the first.
+    Waits,
+    /// What it does to every program: this one is stuck.
+    Ends,
+}
+
+/// The registered signals; unregistered when dropped.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    bell: UnixStream,
+    flags: Vec<(i32, Arc<AtomicBool>)>,
+    ids: Vec<SigId>,
+}
+
+impl Signals {
+    /// Listens for these, most urgent first.
+    pub(crate) fn register(signals: &[i32], again: Again) -> io::Result<Self> {
+        let (bell, writer) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        writer.set_nonblocking(true)?;
+        let mut registered = Self { bell, flags: Vec::new(), ids: Vec::new() };
+        for &signal in signals {
+            let flag = Arc::new(AtomicBool::new(false));
+            if again == Again::Ends {
+                let ends = signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag))?;
+                registered.ids.push(ends);
+            }
+            // The flag before the byte: by the time that is read it is set.
+            registered.ids.push(signal_hook::flag::register(signal, Arc::clone(&flag))?);
+            registered.ids.push(pipe::register(signal, writer.try_clone()?)?);
+            registered.flags.push((signal, flag));
+        }
+        Ok(registered)
+    }
+
+    /// Those that came since the last look, most urgent first.
+    pub(crate) fn take(&mut self) -> Vec<i32> {
+        let mut bytes = [0; 64];
+        while matches!(self.bell.read(&mut bytes), Ok(count) if count > 0) {}
+        let came = self.flags.iter().filter(|(_, flag)| flag.swap(false, Ordering::SeqCst));
+        came.map(|(signal, _)| *signal).collect()
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for id in self.ids.drain(..) {
+            unregister(id);
+        }
+    }
+}
