@@ -1,5 +1,7 @@
-//! `cargo xtask test`: every check in one command, in the order in which a failure is cheapest to find. Owns the
-//! list of steps and their timing; the first failure stops the run.
+//! `cargo xtask test`: every check in one command, in the order in which a failure is cheapest to find. A step that
+//! fails does not hide the later ones: all steps run, and the last lines name every step and every test that failed.
+
+mod failures;
 
 use std::time::Instant;
 
@@ -14,27 +16,54 @@ const STEPS: &[Step] = &[
     ("tidy", || tidy::command(&[])),
     ("clippy", clippy),
     ("build qd", || step::run(&mut step::cargo(&["build", "--package", "cli"]))),
-    ("tests", || step::run(&mut step::cargo(&["test", "--workspace"]))),
+    ("tests", tests),
     ("sanitize", sanitize::run),
     ("doc", doc),
     ("deny", deny),
     ("fuzz smoke", fuzz::smoke),
 ];
 
-/// Runs all steps.
+/// Without these nothing later can run: the programs that tests call, and `qd` itself.
+const NEEDED_BY_ALL: &[&str] = &["setup", "build qd"];
+
+/// Runs all steps and names those that failed.
 pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     if let Some(extra) = arguments.first() {
         return Err(format!("takes no arguments, got `{extra}`"));
     }
     let begin = Instant::now();
-    for (number, (name, action)) in STEPS.iter().enumerate() {
-        println!("\n== {}/{} {name}", number + 1, STEPS.len());
-        let start = Instant::now();
-        action().map_err(|error| format!("step `{name}` failed: {error}"))?;
-        println!("== {name}: ok in {:.1} s", start.elapsed().as_secs_f64());
+    let failed = run_steps(STEPS);
+    let seconds = begin.elapsed().as_secs_f64();
+    if failed.is_empty() {
+        println!("\nxtask test: {} steps passed in {seconds:.0} s", STEPS.len());
+        return Ok(());
     }
-    println!("\nxtask test: {} steps passed in {:.0} s", STEPS.len(), begin.elapsed().as_secs_f64());
-    Ok(())
+    println!("\nxtask test: {} of {} steps failed in {seconds:.0} s", failed.len(), STEPS.len());
+    Err(failed.join("\n"))
+}
+
+/// Runs the steps in order; returns one line or more for each that failed.
+fn run_steps(steps: &[Step]) -> Vec<String> {
+    let mut failed = Vec::new();
+    for (number, (name, action)) in steps.iter().enumerate() {
+        println!("\n== {}/{} {name}", number + 1, steps.len());
+        let start = Instant::now();
+        let Err(error) = action() else {
+            println!("== {name}: ok in {:.1} s", start.elapsed().as_secs_f64());
+            continue;
+        };
+        println!("== {name}: FAILED in {:.1} s: {error}", start.elapsed().as_secs_f64());
+        failed.push(format!("step `{name}` failed: {error}"));
+        if NEEDED_BY_ALL.contains(name) {
+            break;
+        }
+    }
+    failed
+}
+
+/// Every test of the workspace, the ones after a failure too.
+fn tests() -> Result<(), String> {
+    failures::run(&mut step::cargo(&["test", "--workspace", "--no-fail-fast"]))
 }
 
 fn clippy() -> Result<(), String> {
@@ -50,4 +79,26 @@ fn doc() -> Result<(), String> {
 fn deny() -> Result<(), String> {
     let mut command = step::command(setup::deny_program());
     step::run(command.args(["check", "--hide-inclusion-graph", "licenses", "bans", "sources"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_step_does_not_hide_the_later_ones() {
+        let steps: &[Step] = &[
+            ("fmt", || Err("first".to_owned())),
+            ("tidy", || Ok(())),
+            ("deny", || Err("second".to_owned())),
+        ];
+        assert_eq!(run_steps(steps), ["step `fmt` failed: first", "step `deny` failed: second"]);
+    }
+
+    #[test]
+    fn a_step_that_all_later_ones_need_ends_the_run() {
+        let steps: &[Step] =
+            &[("setup", || Err("no network".to_owned())), ("fmt", || Err("never run".to_owned()))];
+        assert_eq!(run_steps(steps), ["step `setup` failed: no network"]);
+    }
 }

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::ffi::OsStr;
-use std::time::{Duration, Instant};
 
 use proto::frame::DataKind;
 use proto::reply::{Attached, Done};
@@ -177,13 +176,11 @@ fn a_new_size_of_the_terminal_is_told() {
 }
 
 #[test]
-fn d7_closing_the_terminal_ends_it_promptly_and_cheaply() {
+fn d7_closing_the_terminal_ends_it() {
     let (stage, mut peer) = attached();
-    let start = Instant::now();
     let mut child = stage.pty.hang_up().unwrap();
-    wait_for_end(&mut child, Duration::from_secs(5));
+    wait_for_end(&mut child, DEADLINE);
     assert_eq!(peer.receive(), FromClient::End);
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]

