@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+#[path = "scale/bombs.rs"]
+mod bombs;
 #[path = "scale/crowd.rs"]
 mod crowd;
 #[path = "scale/flood.rs"]

@@ -56,6 +56,10 @@ pub(crate) trait Sink {
     fn special(&mut self, sequence: &[u8]);
     /// A whole string without introducer and terminator.
     fn string(&mut self, kind: StringKind, payload: &[u8], terminator: &'static str);
+    /// Whether it wants no more for now.
+    fn is_spent(&self) -> bool {
+        false
+    }
 }
 
 /// Sequences the emulator does not know or must not handle by itself: REP (its count is unbounded there), VPR, private
@@ -98,13 +102,21 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Takes the next bytes of the stream.
-    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+    /// Takes the next bytes of the stream, up to where the sink is spent; how many it took. The sink is asked after
+    /// what may have cost much, so that it is never much more than spent.
+    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let mut resumed = 0;
         if !self.pending.is_empty() || self.state != State::Ground {
             resumed = self.resume(bytes, sink);
+            if sink.is_spent() {
+                return resumed;
+            }
         }
-        let bytes = &bytes[resumed..];
+        resumed + self.feed_whole(&bytes[resumed..], sink)
+    }
+
+    /// The same, from between two sequences.
+    fn feed_whole(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let piece = Piece::new(bytes);
         let (mut position, mut run_start) = (0, 0);
         let mut numbers = Numbers::default();
@@ -119,10 +131,22 @@ impl Scanner {
                     sink.brief(&bytes[escape..position], &numbers);
                     run_start = position;
                 }
+                Glance::Heavy(length) => {
+                    piece.emit_before_cut(run_start..escape, sink);
+                    position = escape + length;
+                    sink.run(&bytes[escape..position]);
+                    run_start = position;
+                    if sink.is_spent() {
+                        return position;
+                    }
+                }
                 Glance::Careful => {
                     piece.emit_before_cut(run_start..escape, sink);
                     position = self.careful(bytes, escape, sink);
                     run_start = position;
+                    if sink.is_spent() {
+                        return position;
+                    }
                 }
             }
         }
@@ -132,6 +156,7 @@ impl Scanner {
             self.pending.extend_from_slice(&run[run.len() - unfinished..]);
             piece.emit(run_start..bytes.len() - unfinished, sink);
         }
+        bytes.len()
     }
 
     /// The unfinished tail, for a checkpoint: the bytes to feed first, and whether the stream is in the
@@ -150,7 +175,9 @@ impl Scanner {
     pub(crate) fn resumed(tail: &[u8], dropping: Dropping) -> Scanner {
         let mut scanner = Scanner::default();
         match dropping {
-            Dropping::Nothing => scanner.feed(&tail[..tail.len().min(STRING_MAX + CSI_MAX)], &mut Nowhere),
+            Dropping::Nothing => {
+                scanner.feed(&tail[..tail.len().min(STRING_MAX + CSI_MAX)], &mut Nowhere);
+            }
             Dropping::Control => scanner.state = State::ControlOverflow,
             Dropping::String(kind) => scanner.state = State::StringOverflow(kind),
         }

@@ -18,6 +18,13 @@ use crate::status::StatusReport;
 
 /// A synchronized update is shown after this many bytes even if the child never ends it.
 const SYNC_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes between two looks at what they have cost; operations that may cost much by themselves are looked at one by one.
+const PIECE: usize = 4096;
+/// The same where every byte costs more than [`COSTLY`].
+const SMALL_PIECE: usize = 256;
+const COSTLY: u64 = 16;
+/// What looking at a string costs besides its bytes.
+const STRING: u64 = 32;
 /// Most history a screen may be asked to keep.
 const HISTORY_MAX: usize = 1_000_000;
 
@@ -52,6 +59,8 @@ pub struct Screen {
     shown: (Cursor, Modes),
     /// Bytes since updates are being held back.
     sync_bytes: u64,
+    /// How many bytes are taken before their cost is looked at.
+    piece: usize,
 }
 
 impl Screen {
@@ -63,9 +72,31 @@ impl Screen {
 
     /// Takes the next bytes the child wrote.
     pub fn feed(&mut self, bytes: &[u8]) {
+        self.feed_within(bytes, u64::MAX);
+    }
+
+    /// Takes the next bytes the child wrote until they have cost this much work; how many it took. One operation is
+    /// never cut, so the cost may be more by what one costs: as much as a screen or two full of cells.
+    pub fn feed_within(&mut self, bytes: &[u8], work: u64) -> usize {
         self.body.expect_lines(bytes.len());
-        self.scanner.feed(bytes, &mut self.body);
-        self.publish(bytes.len());
+        self.body.limit = self.work().saturating_add(work);
+        let mut taken = 0;
+        while taken < bytes.len() && !self.body.is_spent() {
+            let before = self.work();
+            let end = bytes.len().min(taken + self.piece);
+            let took = self.scanner.feed(&bytes[taken..end], &mut self.body);
+            taken += took;
+            self.body.engine.spend(took as u64);
+            let is_costly = self.work() - before > took as u64 * COSTLY;
+            self.piece = if is_costly { SMALL_PIECE } else { PIECE };
+        }
+        self.publish(taken);
+        taken
+    }
+
+    /// What everything that was taken has cost so far, in units of about one byte of ordinary text.
+    pub fn work(&self) -> u64 {
+        self.body.engine.work()
     }
 
     /// Changes the size; lines of the main grid wrap anew. An equal size changes nothing.
@@ -191,8 +222,14 @@ impl Screen {
     pub(crate) fn assemble(engine: Engine, scanner: Scanner, version: u64) -> Screen {
         let shown = (engine.cursor(), engine.modes());
         let tracker = Tracker::new(engine.size().rows, version);
-        let mut screen =
-            Screen { body: Body { engine, line_base: 0, beyond: 0 }, scanner, tracker, shown, sync_bytes: 0 };
+        let mut screen = Screen {
+            body: Body { engine, line_base: 0, beyond: 0, limit: u64::MAX },
+            scanner,
+            tracker,
+            shown,
+            sync_bytes: 0,
+            piece: PIECE,
+        };
         screen.body.engine.take_changed();
         screen
     }
@@ -264,6 +301,8 @@ struct Body {
     line_base: u64,
     /// No line that the current input makes has this id or a higher one.
     beyond: u64,
+    /// The work after which no more is taken for now.
+    limit: u64,
 }
 
 impl Body {
@@ -306,7 +345,12 @@ impl Sink for Body {
         self.guarded(self.engine.size(), |engine| engine.special(sequence));
     }
 
+    fn is_spent(&self) -> bool {
+        self.engine.work() >= self.limit
+    }
+
     fn string(&mut self, kind: StringKind, payload: &[u8], terminator: &'static str) {
+        self.engine.spend(STRING);
         self.guarded(self.engine.size(), |engine| match kind {
             StringKind::Osc => osc::dispatch(engine, payload, terminator),
             StringKind::Dcs => dcs::dispatch(engine, payload),

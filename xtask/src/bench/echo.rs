@@ -79,7 +79,7 @@ fn bare(lab: &Lab, keys: usize) -> Result<Vec<f64>, String> {
     type_keys(&client, keys)
 }
 
-fn through(lab: &Lab, contender: &Contender, keys: usize) -> Result<Vec<f64>, String> {
+pub(super) fn through(lab: &Lab, contender: &Contender, keys: usize) -> Result<Vec<f64>, String> {
     let name = lab.fresh_name();
     let errand = Errand::echo(&lab.directory, &name)?;
     contender.create(&name, Size::NORMAL, &errand.argv())?;

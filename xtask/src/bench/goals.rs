@@ -36,10 +36,10 @@ const GOALS: &[(&str, &[Line])] = &[
     (
         "bulk",
         &[
-            ("1", "plain detached", Over("bare"), AtLeast(0.80)),
+            ("1", "plain detached", Over("bare"), AtLeast(0.90)),
             ("2", "plain attached", Over("bare"), AtLeast(0.70)),
             ("2", "plain lost from the log", Plain(Bytes), AtMost(0.0)),
-            ("3", "colour detached", Over("bare"), AtLeast(0.80)),
+            ("3", "colour detached", Over("bare"), AtLeast(0.90)),
             ("3", "colour attached", Over("bare"), AtLeast(0.70)),
             ("3", "repaint detached", Over("bare"), AtLeast(0.80)),
             ("3", "repaint attached", Over("bare"), AtLeast(0.70)),
@@ -62,14 +62,24 @@ const GOALS: &[(&str, &[Line])] = &[
         &[
             ("8", "create 100, one connection", Plain(Time), AtMost(0.5)),
             ("8", "create 100", Plain(Time), AtMost(1.0)),
+            ("8", "create 100", Over("tmux"), AtMost(1.0)),
             ("8", "create 100, p95 of one", Plain(Time), AtMost(0.050)),
+        ],
+    ),
+    (
+        "bombs",
+        &[
+            ("a5", "key beside bombs 200x60, worst", Plain(Time), AtMost(0.050)),
+            ("a5", "key beside bombs 1000x1000, worst", Plain(Time), AtMost(0.250)),
+            ("a5", "close of a bomb 200x60, worst", Plain(Time), AtMost(6.0)),
+            ("a5", "close of a bomb 1000x1000, worst", Plain(Time), AtMost(6.0)),
         ],
     ),
     (
         "idle",
         &[
             ("9", "memory, 1 idle", Plain(Bytes), AtMost(8.25e6)),
-            ("9", "memory, 100 idle", Plain(Bytes), AtMost(33e6)),
+            ("9", "memory, 100 idle", Plain(Bytes), AtMost(20e6)),
             ("9", "memory, 200 idle", Plain(Bytes), AtMost(58e6)),
             ("10", "processor, 200 idle", Plain(Share), AtMost(0.002)),
             ("10", "wake-ups per second, 200 idle", Plain(Count), AtMost(1.0)),

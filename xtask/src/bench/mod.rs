@@ -3,6 +3,7 @@
 //! file. Everything is driven from outside, through command lines and terminals, as a user would.
 
 mod adopt;
+mod bombs;
 mod bulk;
 mod busy;
 mod census;
@@ -57,6 +58,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("adopt", adopt::run),
     ("many", many::run),
     ("crowd", crowd::run),
+    ("bombs", bombs::run),
 ];
 
 /// Not a family of the laboratory: it looks at the hot paths alone, without a terminal or a peer.

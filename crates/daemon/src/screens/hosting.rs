@@ -10,6 +10,7 @@ use engine::{Fact, Input, RunKey};
 use rustix::event::epoll;
 use rustix::io::Result;
 
+use super::budget::TURN;
 use super::failpoint;
 use super::fault::{Whose, attempt, retract};
 use super::order::NewRun;
@@ -122,6 +123,7 @@ impl Worker {
         let run = slot.run.key();
         self.by_run.remove(&run);
         self.ready.remove(&number);
+        self.behind.remove(&number);
         self.timed.remove(&number);
         let _gone =
             (epoll::delete(&self.epoll, &slot.wake), epoll::delete(&self.epoll, slot.run.link.as_fd()));
@@ -151,10 +153,13 @@ impl Worker {
         }
     }
 
-    /// Takes all output there is.
+    /// Takes all output there is, as far as it is not too costly for the others.
     fn drain(&mut self, run: &mut Run, now: Instant) {
+        run.budget.end_at_once();
         while let Some(advance) = run.advance(&mut self.buffer, now) {
-            run.feed(&self.buffer[..advance.count], now, &mut self.facts);
+            let drawn = run.draw(&self.buffer[..advance.count], TURN, now);
+            run.after_drawing(&self.buffer[..drawn.bytes], now, &mut self.facts);
+            run.skip_costly(now, &mut self.facts);
         }
     }
 

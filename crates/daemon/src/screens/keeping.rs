@@ -75,6 +75,13 @@ impl Run {
         self.let_go_of_covered();
     }
 
+    /// Covers everything with a picture of the screen: what was printed before is not to be drawn again.
+    pub(super) fn keep_screen(&mut self) {
+        self.send_checkpoint(Depth::Screen);
+        self.checkpoints.completed(self.seen);
+        self.let_go_of_covered();
+    }
+
     fn tell_too_long(&self) {
         let lines = {
             let screen = self.handle.screen();

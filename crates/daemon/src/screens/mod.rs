@@ -11,6 +11,7 @@
 mod alert;
 mod aside;
 mod audience;
+mod budget;
 mod checkpoint;
 mod echo;
 mod facts;

@@ -14,6 +14,7 @@ use proto::{Exit, Owner, Size};
 use rustix::process::Signal;
 use term::{Depth, Screen};
 
+use super::budget::Budget;
 use super::checkpoint::{Checkpoints, Verdict};
 use super::echo::EchoWatch;
 use super::facts::FactLane;
@@ -69,6 +70,7 @@ pub(crate) struct Run {
     /// replayed would type at the child.
     answers_from: u64,
     pace: Pace,
+    pub(super) budget: Budget,
     flood: Flood,
     pub(super) checkpoints: Checkpoints,
     exited: Option<holder::Exit>,
@@ -90,6 +92,14 @@ pub(crate) struct Advance {
     pub(crate) count: usize,
     /// Whether there is more right now.
     pub(crate) has_more: bool,
+}
+
+/// What was put on a screen in one turn.
+pub(super) struct Drawn {
+    /// How many bytes.
+    pub(super) bytes: usize,
+    /// What they cost.
+    pub(super) work: u64,
 }
 
 impl Run {
@@ -125,6 +135,7 @@ impl Run {
             token: new.token,
             is_released: false,
             pace: Pace::new(now),
+            budget: Budget::for_replay(if new.is_new { 0 } else { ready_at.saturating_sub(seen) }),
             flood: Flood::default(),
             checkpoints: Checkpoints::new(seen, now),
             exited: new.exited,
@@ -187,6 +198,22 @@ impl Run {
         self.seen = resume_at;
     }
 
+    /// Leaves output out that would cost more to draw than anybody may wait for: what a former daemon had drawn already,
+    /// and what was printed before an end. The log keeps it.
+    pub(super) fn skip_costly(&mut self, now: Instant, facts: &mut FactLane) {
+        let end = self.handle.ring.end();
+        let until = if self.seen < self.ready_at { self.ready_at } else { end };
+        let Some(resume_at) = self.budget.pass_over_to(until).filter(|resume_at| *resume_at > self.seen)
+        else {
+            return;
+        };
+        self.pass_over_gap(resume_at);
+        self.keep_screen();
+        self.say_output(now, facts);
+        let version = self.handle.screen().version();
+        self.publish(version);
+    }
+
     /// Whether a viewer is shown drawings instead of bytes: the child floods so long that every byte would only be drawn
     /// to be scrolled away, or a flood has already cost this viewer some. More bytes of it would then be drawn between
     /// gaps, by the thread that has to read the flood.
@@ -194,16 +221,31 @@ impl Run {
         self.flood.has_lasted(now) || (viewer.is_outrun && self.flood.is_on())
     }
 
-    /// Puts output on the screen and does what follows from it.
-    pub(crate) fn feed(&mut self, bytes: &[u8], now: Instant, facts: &mut FactLane) {
+    /// Puts output on the screen, as much of it as this much work allows; how many bytes that were, and what they cost.
+    /// The rest is taken again in the next turn.
+    pub(super) fn draw(&mut self, bytes: &[u8], work: u64, now: Instant) -> Drawn {
+        if self.faults.is_blind(now) {
+            return Drawn { bytes: bytes.len(), work: 0 };
+        }
+        let handle = Arc::clone(&self.handle);
+        let mut screen = handle.screen();
+        let before = screen.work();
+        failpoint::before_output(bytes, &mut screen);
+        let taken = screen.feed_within(bytes, work);
+        failpoint::after_output(bytes, self.key());
+        let spent = screen.work().saturating_sub(before);
+        self.budget.spent(work, spent);
+        self.seen -= (bytes.len() - taken) as u64;
+        Drawn { bytes: taken, work: spent }
+    }
+
+    /// Does what follows from output that was put on the screen.
+    pub(super) fn after_drawing(&mut self, bytes: &[u8], now: Instant, facts: &mut FactLane) {
         if self.faults.is_blind(now) {
             return self.pass_over(now, facts);
         }
         let handle = Arc::clone(&self.handle);
         let mut screen = handle.screen();
-        failpoint::before_output(bytes, &mut screen);
-        screen.feed(bytes);
-        failpoint::after_output(bytes, self.key());
         let replies = screen.take_replies();
         let news = screen.take_facts();
         if news.contains(&term::Fact::DisplayReset) {
@@ -213,6 +255,9 @@ impl Run {
         self.observe(&screen, &news, now, facts);
         self.sync_due = screen.is_synchronizing().then(|| self.sync_due.unwrap_or(now + SYNC));
         let is_replayed = self.seen <= self.answers_from;
+        if self.seen >= self.ready_at {
+            self.budget.replayed();
+        }
         if is_replayed {
             self.watches.replayed(&screen);
         }
@@ -324,8 +369,12 @@ impl Run {
                     self.lane.done(id, written, &self.handle, &mut self.link);
                     self.go_on_typing(now, facts);
                 }
-                Ok(Some(FromHolder::Exited(exit))) => self.exited = Some(exit),
+                Ok(Some(FromHolder::Exited(exit))) => {
+                    self.exited = Some(exit);
+                    self.budget.end();
+                }
                 Ok(Some(FromHolder::TreeGone { survivors })) => {
+                    self.budget.end();
                     if survivors > 0 {
                         tracing::warn!(run = ?self.key(), survivors, "descendants survived their end");
                     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use engine::{Fact, Input, RunKey, ViewerId};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use tokio::sync::{mpsc, oneshot};
 
+use super::budget::TURN;
 use super::facts::FactLane;
 use super::fault::Whose;
 use super::hosting::kill_holder;
@@ -110,8 +111,12 @@ pub(crate) struct Worker {
     pub(super) by_run: HashMap<RunKey, u64>,
     pub(super) viewers: HashMap<ViewerId, Viewer>,
     pub(super) next_slot: u64,
-    /// Slots with output right now.
+    /// Slots that may have output right now.
     pub(super) ready: BTreeSet<u64>,
+    /// Slots that have had their turn and have more output.
+    pub(super) behind: BTreeSet<u64>,
+    /// The one of them that had the last turn.
+    pub(super) last_behind: u64,
     /// Slots with something due at some time.
     pub(super) timed: BTreeSet<u64>,
     pub(super) buffer: Vec<u8>,
@@ -145,6 +150,8 @@ impl Worker {
             viewers: HashMap::new(),
             next_slot: 1,
             ready: BTreeSet::new(),
+            behind: BTreeSet::new(),
+            last_behind: 0,
             timed: BTreeSet::new(),
             buffer: vec![0; SLICE],
             finishing: None,
@@ -196,7 +203,7 @@ impl Worker {
     }
 
     fn timeout(&mut self) -> Option<Timespec> {
-        if !self.ready.is_empty() {
+        if !self.ready.is_empty() || !self.behind.is_empty() {
             return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         }
         let now = Instant::now();
@@ -326,13 +333,35 @@ impl Worker {
         self.tell_faults(number);
     }
 
-    /// Gives every run with output one slice, then the next round.
+    /// Gives runs with output their turns. Whoever has kept up comes first: a keystroke's echo never waits for more than
+    /// the turn of one that is behind. Those take turns of equal work, one after the other, about one turn in all; then
+    /// everybody is listened to again.
     fn serve_ready(&mut self) {
         for number in std::mem::take(&mut self.ready) {
-            let now = Instant::now();
-            self.contained(Whose::Run(number), now, |worker| worker.serve(number, now));
-            self.show(number, now);
+            if !self.behind.contains(&number) {
+                self.serve_and_show(number);
+            }
         }
+        let mut work = 0;
+        for _ in 0..self.behind.len() {
+            let after = self.behind.range(self.last_behind + 1..).next();
+            let Some(number) = after.or(self.behind.first()).copied() else { return };
+            self.last_behind = number;
+            self.behind.remove(&number);
+            work += self.serve_and_show(number);
+            if work >= TURN {
+                return;
+            }
+        }
+    }
+
+    /// One turn; the work that was done.
+    fn serve_and_show(&mut self, number: u64) -> u64 {
+        let now = Instant::now();
+        let mut work = 0;
+        self.contained(Whose::Run(number), now, |worker| work = worker.serve(number, now));
+        self.show(number, now);
+        work
     }
 
     /// Lets every viewer of a slot have what it can take, and keeps the slot watched.
@@ -344,25 +373,39 @@ impl Worker {
         self.settle(number);
     }
 
-    fn serve(&mut self, number: u64, now: Instant) {
-        let Some(slot) = self.slots.get_mut(&number) else { return };
+    fn serve(&mut self, number: u64, now: Instant) -> u64 {
+        let Some(slot) = self.slots.get_mut(&number) else { return 0 };
         if slot.run.faults.is_output_resting(now) {
-            return;
+            return 0;
         }
+        let Some(granted) = slot.run.budget.next_turn() else {
+            self.behind.insert(number);
+            return 0;
+        };
+        slot.run.skip_costly(now, &mut self.facts);
         let slice = if slot.run.watches.is_empty() { SLICE } else { SLICE / 16 };
+        let mut work = 0;
         if let Some(advance) = slot.run.advance(&mut self.buffer[..slice], now) {
             let bytes = &self.buffer[..advance.count];
+            let drawn = catch_unwind(AssertUnwindSafe(|| slot.run.draw(bytes, granted, now)));
+            // Who is sent bytes gets those of a turn that failed, too: the log has them.
+            let bytes = drawn.as_ref().map_or(bytes, |drawn| &bytes[..drawn.bytes]);
             for id in &slot.viewers {
                 if let Some(viewer) = self.viewers.get_mut(id) {
                     slot.run.show_output(viewer, advance.before, bytes, now);
                 }
             }
-            slot.run.feed(bytes, now, &mut self.facts);
-            if advance.has_more {
-                self.ready.insert(number);
+            match drawn {
+                Ok(drawn) => work = drawn.work,
+                Err(panic) => resume_unwind(panic),
+            }
+            slot.run.after_drawing(bytes, now, &mut self.facts);
+            if advance.has_more || bytes.len() < advance.count {
+                self.behind.insert(number);
             }
         }
         slot.run.say_exit_if_drained(now, &mut self.facts);
+        work
     }
 
     fn on_time(&mut self, now: Instant) {

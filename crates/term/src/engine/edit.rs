@@ -1,8 +1,8 @@
 //! Operations the emulator lacks or gets wrong, written with its parts: insert mode, moves and margins, erasing, tab
 //! stops, switching grids, repetition, soft reset. Called from `handler`; decides nothing about sequences.
 
+use rio_vt::ansi::TabulationClearMode;
 use rio_vt::ansi::mode::{NamedMode, NamedPrivateMode, PrivateMode};
-use rio_vt::ansi::{ClearMode, TabulationClearMode};
 use rio_vt::codepoint_width::codepoint_width;
 use rio_vt::crosswords::Mode;
 use rio_vt::crosswords::attr::Attr;
@@ -13,6 +13,7 @@ use rio_vt::performer::handler::Handler;
 
 use super::charset::Shifts;
 use super::terminal::Terminal;
+use super::work::SOFT_RESET;
 use crate::fact::Fact;
 
 impl Terminal {
@@ -20,6 +21,7 @@ impl Terminal {
     /// apart; making room first does not.
     pub(super) fn insert(&mut self, character: char) {
         let width = codepoint_width(character as u32).map_or(0, usize::from);
+        self.spend_moved_row();
         if width > 0 {
             if self.inner.grid.cursor.should_wrap {
                 self.inner.wrapline();
@@ -36,6 +38,22 @@ impl Terminal {
         self.inner.unset_mode(NamedMode::Insert.into());
         self.input(character);
         self.inner.set_mode(NamedMode::Insert.into());
+    }
+
+    /// Prints a character where no mark can be kept: marks are dropped, and nothing joins what stands before it.
+    pub(super) fn input_alone(&mut self, character: char) {
+        if codepoint_width(character as u32).unwrap_or(0) == 0 {
+            return;
+        }
+        let clusters = PrivateMode::new(NamedPrivateMode::GraphemeCluster as u16);
+        let joins = self.inner.mode().contains(Mode::GRAPHEME_CLUSTER);
+        if joins {
+            self.inner.unset_private_mode(clusters);
+        }
+        self.inner.input(character);
+        if joins {
+            self.inner.set_private_mode(clusters);
+        }
     }
 
     /// So many cells fit between the cursor and the edge.
@@ -87,34 +105,9 @@ impl Terminal {
 
     /// IND: a line feed that line feed mode does not concern.
     pub(super) fn index(&mut self) {
+        self.spend_line_feed();
         self.inner.linefeed();
         self.end_waiting();
-    }
-
-    /// Nothing stands on the visible grid.
-    pub(super) fn is_blank(&self) -> bool {
-        let grid = &self.inner.grid;
-        (0..grid.screen_lines() as i32).all(|line| grid[Line(line)].is_clear())
-    }
-
-    /// The emulator forgets row 0 when the cursor is in row 1, and pushes a blank line into an empty history
-    /// when the screen is blank already.
-    pub(super) fn erase_screen(&mut self, mode: ClearMode) {
-        let above = matches!(mode, ClearMode::Above);
-        if matches!(mode, ClearMode::All) && self.is_blank() {
-            self.inner.grid.sync_template_style();
-            self.inner.grid.reset_region(..);
-            self.end_waiting();
-            return self.inner.mark_fully_damaged();
-        }
-        let history = matches!(mode, ClearMode::Saved);
-        self.inner.clear_screen(mode);
-        if !history {
-            self.end_waiting();
-        }
-        if above && self.inner.grid.cursor.pos.row == Line(1) {
-            self.inner.grid.reset_region(Line(0)..Line(1));
-        }
     }
 
     pub(super) fn mark_tab(&mut self, on: bool) {
@@ -140,6 +133,7 @@ impl Terminal {
         if on == self.main.is_some() {
             return;
         }
+        self.spend_screens(2);
         match on {
             true => self.enter_alternate(),
             false => self.leave_alternate(),
@@ -194,6 +188,7 @@ impl Terminal {
         let cells = u32::try_from(size.cells()).unwrap_or(u32::MAX);
         let count = count.min(cells).min(self.repeats + free);
         self.repeats -= count.saturating_sub(free);
+        self.spend(count.into());
         if character.is_ascii() {
             let text = String::from(character).repeat(count as usize);
             self.input_ascii_str(&text);
@@ -204,6 +199,7 @@ impl Terminal {
 
     /// DECSTR: what a program may have left behind, without touching the text.
     pub(super) fn soft_reset(&mut self) {
+        self.spend(SOFT_RESET);
         self.inner.unset_mode(NamedMode::Insert.into());
         for mode in [1, 6] {
             self.inner.unset_private_mode(PrivateMode::new(mode));

@@ -17,6 +17,7 @@ use super::charset::Shifts;
 use super::edit::clamp_move;
 use super::keyboard::Keyboard;
 use super::terminal::{Terminal, default_tabs};
+use super::work::{SLOW_CHARACTER, TITLE};
 use crate::fact::Fact;
 
 /// First character that may join the one before it.
@@ -43,8 +44,6 @@ impl Handler for Terminal {
         move_backward(cols: Column);
         backspace();
         carriage_return();
-        scroll_up(rows: usize);
-        scroll_down(rows: usize);
         set_mode(mode: AnsiMode);
         unset_mode(mode: AnsiMode);
         set_keypad_application_mode();
@@ -60,8 +59,18 @@ impl Handler for Terminal {
         if self.inner.mode().contains(Mode::INSERT) {
             return self.insert(character);
         }
+        if self.region_is_part {
+            self.spend_region(1);
+        }
         if (character as u32) < FIRST_MARK {
             return self.inner.input(character);
+        }
+        self.spend(SLOW_CHARACTER);
+        if self.is_at_edge() {
+            self.spend_row();
+        }
+        if !self.has_room_for_marks() {
+            return self.input_alone(character);
         }
         let place = |terminal: &Terminal| {
             let cursor = &terminal.inner.grid.cursor;
@@ -70,6 +79,7 @@ impl Handler for Terminal {
         let before = place(self);
         self.inner.input(character);
         if place(self) == before {
+            self.spend_extras();
             self.limit_marks();
         }
     }
@@ -80,6 +90,9 @@ impl Handler for Terminal {
             return text.chars().for_each(|character| self.input(character));
         }
         self.last_character = text.bytes().next_back().map(char::from);
+        if self.region_is_part {
+            self.spend_region(text.len() / self.inner.grid.columns() + 1);
+        }
         self.inner.input_ascii_str(text);
     }
 
@@ -94,6 +107,9 @@ impl Handler for Terminal {
             return;
         }
         self.last_character = codepoints.last().and_then(|&point| char::from_u32(point));
+        if self.region_is_part {
+            self.spend_region(codepoints.len() * 2 / self.inner.grid.columns() + 1);
+        }
         self.inner.input_codepoints(codepoints);
     }
 
@@ -117,12 +133,24 @@ impl Handler for Terminal {
         });
     }
 
+    fn scroll_up(&mut self, rows: usize) {
+        self.spend_rows(self.region.1 - self.region.0, rows);
+        self.inner.scroll_up(rows);
+    }
+
+    fn scroll_down(&mut self, rows: usize) {
+        self.spend_rows(self.region.1 - self.region.0, rows);
+        self.inner.scroll_down(rows);
+    }
+
     fn insert_blank(&mut self, count: usize) {
+        self.spend_moved_row();
         self.inner.insert_blank(count);
         self.end_waiting();
     }
 
     fn erase_chars(&mut self, count: Column) {
+        self.spend_row();
         self.inner.erase_chars(count);
         self.end_waiting();
     }
@@ -131,6 +159,7 @@ impl Handler for Terminal {
     /// after every word must not take the last letter of a full row.
     #[inline]
     fn clear_line(&mut self, mode: LineClearMode) {
+        self.spend_row();
         let right = matches!(mode, LineClearMode::Right);
         self.inner.clear_line(mode);
         if !right {
@@ -140,6 +169,7 @@ impl Handler for Terminal {
 
     fn insert_blank_lines(&mut self, count: usize) {
         if self.is_in_region() {
+            self.spend_rows(self.region.1 - self.region.0, count);
             self.inner.insert_blank_lines(count);
             self.inner.carriage_return();
         }
@@ -147,12 +177,16 @@ impl Handler for Terminal {
 
     fn delete_lines(&mut self, count: usize) {
         if self.is_in_region() {
+            self.spend_rows(self.region.1 - self.region.0, count);
             self.inner.delete_lines(count);
             self.inner.carriage_return();
         }
     }
 
     fn reverse_index(&mut self) {
+        if self.inner.grid.cursor.pos.row.0 == self.region.0 as i32 {
+            self.spend_rows(self.region.1 - self.region.0, 1);
+        }
         self.inner.reverse_index();
         self.end_waiting();
     }
@@ -160,7 +194,7 @@ impl Handler for Terminal {
     /// The emulator leaves margins and cursor.
     fn decaln(&mut self) {
         self.set_scrolling_region(1, None);
-        self.inner.decaln();
+        self.fill_for_alignment();
     }
 
     fn goto_line(&mut self, line: Line) {
@@ -193,6 +227,7 @@ impl Handler for Terminal {
 
     /// The emulator also clears cells before the cursor when it is asked to delete past the margin.
     fn delete_chars(&mut self, count: usize) {
+        self.spend_moved_row();
         let right = self.inner.grid.columns() - self.inner.grid.cursor.pos.col.0;
         self.inner.delete_chars(count.min(right));
         self.end_waiting();
@@ -203,16 +238,21 @@ impl Handler for Terminal {
         if self.inner.grid.cursor.should_wrap {
             return;
         }
+        self.spend_moved_row();
         self.inner.put_tab(count.min(TABS_MAX));
         self.inner.damage_cursor();
     }
 
     fn move_forward_tabs(&mut self, count: u16) {
+        self.spend_moved_row();
+        self.spend(count.min(TABS_MAX).into());
         self.inner.move_forward_tabs(count.min(TABS_MAX));
     }
 
     /// The emulator stays where it is when there is no stop to the left.
     fn move_backward_tabs(&mut self, count: u16) {
+        self.spend_moved_row();
+        self.spend(count.min(TABS_MAX).into());
         let mut col = self.inner.grid.cursor.pos.col.0;
         for _ in 0..count.min(TABS_MAX) {
             col = self.tabs.iter().take(col).rposition(|stop| *stop).unwrap_or(0);
@@ -222,6 +262,7 @@ impl Handler for Terminal {
 
     #[inline]
     fn linefeed(&mut self) {
+        self.spend_line_feed();
         self.inner.newline();
         self.end_waiting();
     }
@@ -240,11 +281,13 @@ impl Handler for Terminal {
     }
 
     fn set_tabs(&mut self, _: u16) {
+        self.spend_moved_row();
         let stops = default_tabs(self.inner.grid.columns());
         self.set_tab_stops(stops);
     }
 
     fn clear_tabs(&mut self, mode: TabulationClearMode) {
+        self.spend_row();
         match mode {
             TabulationClearMode::Current => self.mark_tab(false),
             TabulationClearMode::All => self.tabs.fill(false),
@@ -257,10 +300,11 @@ impl Handler for Terminal {
     }
 
     fn reset_state(&mut self) {
+        self.spend_screens(2);
         self.leave_alternate();
         self.inner.reset_state();
         self.inner.blinking_cursor = false;
-        self.region = (0, self.inner.grid.screen_lines());
+        self.set_region(0, self.inner.grid.screen_lines());
         self.tabs = default_tabs(self.inner.grid.columns());
         self.set_shifts(Shifts::default());
         self.saved = Shifts::default();
@@ -312,7 +356,7 @@ impl Handler for Terminal {
         let rows = self.inner.grid.screen_lines();
         let bottom = bottom.unwrap_or(rows).min(rows);
         if top < bottom {
-            self.region = (top - 1, bottom);
+            self.set_region(top - 1, bottom);
             self.inner.set_scrolling_region(top, Some(bottom));
         }
     }
@@ -323,10 +367,12 @@ impl Handler for Terminal {
     }
 
     fn push_title(&mut self) {
+        self.spend(TITLE);
         self.outbox.push_title();
     }
 
     fn pop_title(&mut self) {
+        self.spend(TITLE);
         self.outbox.pop_title();
     }
 

@@ -8,6 +8,7 @@
 
 mod brief;
 mod charset;
+mod clear;
 mod convert;
 mod edit;
 mod handler;
@@ -17,6 +18,7 @@ mod rebuild;
 mod reflow;
 mod terminal;
 mod view;
+mod work;
 
 use rio_vt::crosswords::TermDamage;
 use rio_vt::performer::handler::{Handler, Processor};
@@ -73,6 +75,7 @@ impl Engine {
     /// A blank terminal that keeps the outbox: what replaces a failed one.
     pub(crate) fn fresh(&mut self, size: Size) -> Engine {
         let mut fresh = Engine::new(size, self.history_lines);
+        fresh.terminal.work = self.terminal.work;
         fresh.terminal.outbox = std::mem::take(&mut self.terminal.outbox);
         fresh
     }
@@ -122,6 +125,16 @@ impl Engine {
             std::panic::resume_unwind(Box::new("failpoint in the emulator"));
         }
         self.terminal.earn_repeats(bytes);
+    }
+
+    /// This much work is done for the stream besides what operations count themselves.
+    pub(crate) fn spend(&mut self, units: u64) {
+        self.terminal.spend(units);
+    }
+
+    /// What everything that was taken has cost so far.
+    pub(crate) fn work(&self) -> u64 {
+        self.terminal.work
     }
 
     /// The emulator's decoder returns stale characters after an invalid one, so it never gets to see one:

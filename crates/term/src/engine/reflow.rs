@@ -24,7 +24,7 @@ impl Terminal {
             resize_hidden(main, rows, cols);
             mend_edge(&mut self.inner.grid);
         }
-        self.region = (0, rows);
+        self.set_region(0, rows);
         let kept = self.tabs.len().min(cols);
         self.tabs.truncate(kept);
         self.tabs.extend((kept..cols).map(is_default_tab));

@@ -77,6 +77,8 @@ pub(super) struct Terminal {
     pub(super) main: Option<Grid<Square>>,
     /// First row and row after the last of the scroll region.
     pub(super) region: (usize, usize),
+    /// The scroll region is not the whole screen: each line that scrolls costs as many rows as it has.
+    pub(super) region_is_part: bool,
     pub(super) tabs: Vec<bool>,
     pub(super) charset: CharsetIndex,
     /// The set the next character alone is taken from (SS2, SS3).
@@ -92,6 +94,10 @@ pub(super) struct Terminal {
     /// What REP repeats.
     pub(super) last_character: Option<char>,
     pub(super) repeats: u32,
+    /// What everything cost so far.
+    pub(super) work: u64,
+    /// What it had cost when the emulator last looked for marks and links nobody shows any more.
+    pub(super) extras_swept_at: u64,
     pub(super) outbox: Outbox,
 }
 
@@ -109,6 +115,7 @@ impl Terminal {
             ),
             main: None,
             region: (0, rows),
+            region_is_part: false,
             tabs: default_tabs(cols),
             charset: CharsetIndex::G0,
             shift: None,
@@ -120,6 +127,8 @@ impl Terminal {
             color_scheme_updates: false,
             last_character: None,
             repeats: REPEATS_MAX,
+            work: 0,
+            extras_swept_at: 0,
             outbox: Outbox::default(),
         }
     }
@@ -187,6 +196,8 @@ impl Terminal {
     }
 
     pub(super) fn set_link(&mut self, link: Option<(&str, &str)>) {
+        self.spend_extras();
+        let link = link.filter(|_| self.has_room_for_marks());
         self.inner.set_hyperlink(link.map(|(id, uri)| Hyperlink::new(Some(id), uri)));
     }
 

@@ -13,6 +13,8 @@ const MOST: usize = 16;
 pub(super) enum Glance {
     /// A whole ordinary sequence of this length; it may stay in its run.
     Ordinary(usize),
+    /// A whole ordinary sequence of this length that may cost as much as a whole screen.
+    Heavy(usize),
     /// A whole sequence of this length for [`Sink::brief`](super::Sink::brief), whose numbers were read.
     Brief(usize),
     /// Anything else: cut the run and go byte by byte.
@@ -114,9 +116,11 @@ pub(super) fn glance(bytes: &[u8], numbers: &mut Numbers) -> Glance {
 
 /// An escape sequence of this length.
 fn glance_escape(bytes: &[u8], length: usize) -> Glance {
-    match is_special(&bytes[..length]) {
-        true => Glance::Careful,
-        false => Glance::Ordinary(length),
+    match &bytes[..length] {
+        sequence if is_special(sequence) => Glance::Careful,
+        // RIS, reverse index, alignment.
+        [_, b'c' | b'M'] | [_, b'#', _] => Glance::Heavy(length),
+        _ => Glance::Ordinary(length),
     }
 }
 
@@ -142,6 +146,8 @@ fn glance_further(bytes: &[u8], window: &[u8], from: usize) -> Glance {
     }
     match bytes[end] {
         b'b' | b'e' | b'n' | b'p' | b'J' | b'K' if is_special(&bytes[..=end]) => Glance::Careful,
+        // Erasing, lines in and out, scrolling, the other screen.
+        b'J' | b'L' | b'M' | b'S' | b'T' | b'h' | b'l' => Glance::Heavy(end + 1),
         0x40..=0x7e => Glance::Ordinary(end + 1),
         _ => Glance::Careful,
     }
@@ -185,7 +191,7 @@ mod tests {
         let mut numbers = Numbers::default();
         let mut told = |sequence: &[u8]| match glance(sequence, &mut numbers) {
             Glance::Brief(length) => Some((length, numbers.all().to_vec())),
-            Glance::Ordinary(_) | Glance::Careful => None,
+            Glance::Ordinary(_) | Glance::Heavy(_) | Glance::Careful => None,
         };
         assert_eq!(told(b"\x1b[38;2;0;120;40mword"), Some((16, vec![38, 2, 0, 120, 40])));
         assert_eq!(told(b"\x1b[m"), Some((3, vec![0])));

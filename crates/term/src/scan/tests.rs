@@ -35,7 +35,9 @@ impl Sink for Seen {
 fn scan(chunks: &[&[u8]]) -> Seen {
     let mut seen = Seen::default();
     let mut scanner = Scanner::default();
-    chunks.iter().for_each(|chunk| scanner.feed(chunk, &mut seen));
+    for chunk in chunks {
+        scanner.feed(chunk, &mut seen);
+    }
     seen
 }
 

@@ -1,0 +1,130 @@
+//! How much drawing one run may cost its worker, so that whoever asks for much with few bytes falls behind alone.
+//!
+//! Owns the two limits: of one turn, and of what nobody may wait for (a replay, the last output before an end). Refuses
+//! time: work is counted by the screen, in units of about one byte of ordinary text, and is the same on a busy machine.
+
+/// Work of one turn, a millisecond or two: a slice of ordinary output is never cut by it.
+pub(super) const TURN: u64 = 256 * 1024;
+/// Work for a replay. A ring full of ordinary output costs a tenth of it.
+const REPLAY: u64 = 128 << 20;
+/// Work for what was printed before an end. A ring full of ordinary output costs a fifth of it.
+const LAST_WORDS: u64 = 32 << 20;
+/// The same when its holder has gone and all of it is drawn in one go.
+const IN_ONE_GO: u64 = 8 << 20;
+/// Work for the newest output after some was passed over.
+const NEWEST: u64 = 4 << 20;
+/// How much output the newest is.
+const NEWEST_BYTES: u64 = 4096;
+
+/// What one run may still do in turns that are all worth the same.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    /// Work done beyond former turns, because one operation is never cut.
+    owed: u64,
+    /// What drawing may cost until this is over, and whether some was passed over already.
+    allowance: Option<(u64, bool)>,
+    /// Somebody waits for the end.
+    is_ending: bool,
+}
+
+impl Budget {
+    /// One that has this much to catch up with.
+    pub(super) fn for_replay(bytes: u64) -> Self {
+        Self { allowance: (bytes > 0).then_some((REPLAY, false)), ..Self::default() }
+    }
+
+    /// The work of the next turn; `None` while former turns are not paid off, which takes one turn each.
+    pub(super) fn next_turn(&mut self) -> Option<u64> {
+        match self.owed.checked_sub(TURN) {
+            Some(rest) => {
+                self.owed = rest;
+                None
+            }
+            None => Some(TURN - std::mem::take(&mut self.owed)),
+        }
+    }
+
+    /// A turn that was to cost `granted` has cost `work`.
+    pub(super) fn spent(&mut self, granted: u64, work: u64) {
+        self.owed += work.saturating_sub(granted);
+        if let Some((left, _)) = &mut self.allowance {
+            *left = left.saturating_sub(work);
+        }
+    }
+
+    /// There is nothing left to replay; what comes next is drawn whatever it costs, until somebody waits for the end.
+    pub(super) fn replayed(&mut self) {
+        if !self.is_ending {
+            self.allowance = None;
+        }
+    }
+
+    /// Somebody waits for the end: what is left to be drawn may cost this much and no more.
+    pub(super) fn end(&mut self) {
+        self.limit(LAST_WORDS);
+    }
+
+    /// All that is left is drawn now.
+    pub(super) fn end_at_once(&mut self) {
+        self.owed = 0;
+        self.limit(IN_ONE_GO);
+    }
+
+    fn limit(&mut self, work: u64) {
+        self.is_ending = true;
+        let (left, is_cut) = self.allowance.unwrap_or((work, false));
+        self.allowance = Some((left.min(work), is_cut));
+    }
+
+    /// Where to go on when what lies before `end` has become too costly to draw: a little before the end, then at it.
+    pub(super) fn pass_over_to(&mut self, end: u64) -> Option<u64> {
+        let (left, is_cut) = self.allowance.as_mut()?;
+        if *left > 0 {
+            return None;
+        }
+        let resume_at = if *is_cut { end } else { end.saturating_sub(NEWEST_BYTES) };
+        (*left, *is_cut) = (if *is_cut { 0 } else { NEWEST }, true);
+        Some(resume_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a5e_turns_are_worth_the_same_however_much_one_operation_cost() {
+        let mut budget = Budget::default();
+        assert_eq!(budget.next_turn(), Some(TURN));
+        budget.spent(TURN, TURN * 3 + 7);
+        assert_eq!((budget.next_turn(), budget.next_turn()), (None, None));
+        assert_eq!(budget.next_turn(), Some(TURN - 7));
+        budget.spent(TURN - 7, 100);
+        assert_eq!(budget.next_turn(), Some(TURN));
+    }
+
+    #[test]
+    fn a5e_an_end_waits_for_a_bounded_amount_of_work_and_keeps_the_newest_output() {
+        let mut budget = Budget::default();
+        assert_eq!(budget.pass_over_to(1 << 22), None);
+        budget.end();
+        budget.replayed();
+        budget.spent(TURN, LAST_WORDS - 1);
+        assert_eq!(budget.pass_over_to(1 << 22), None, "ordinary output is drawn to its end");
+        budget.spent(TURN, 1);
+        assert_eq!(budget.pass_over_to(1 << 22), Some((1 << 22) - NEWEST_BYTES));
+        assert_eq!(budget.pass_over_to(1 << 22), None);
+        budget.spent(TURN, NEWEST);
+        assert_eq!((budget.pass_over_to(99), budget.pass_over_to(100)), (Some(99), Some(100)));
+    }
+
+    #[test]
+    fn a5e_a_replay_is_bounded_and_what_comes_after_it_is_not_passed_over() {
+        let mut budget = Budget::for_replay(1);
+        budget.spent(TURN, REPLAY);
+        assert_eq!(budget.pass_over_to(5000), Some(5000 - NEWEST_BYTES));
+        budget.replayed();
+        budget.spent(TURN, u64::MAX / 2);
+        assert_eq!(budget.pass_over_to(5000), None);
+    }
+}
