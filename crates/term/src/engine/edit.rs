@@ -12,7 +12,7 @@ use rio_vt::crosswords::square::Wide;
 use rio_vt::performer::handler::Handler;
 
 use super::charset::Shifts;
-use super::terminal::Terminal;
+use super::terminal::{MARKS_MAX, Terminal};
 use super::work::SOFT_RESET;
 use crate::fact::Fact;
 
@@ -186,7 +186,10 @@ impl Terminal {
         // ASCII up to a row is as cheap as any sequence; the rest has to be earned.
         let free = if character.is_ascii() { u32::from(size.cols) } else { 0 };
         let cells = u32::try_from(size.cells()).unwrap_or(u32::MAX);
-        let count = count.min(cells).min(self.repeats + free);
+        // Marks beyond what a cell may hold are dropped anyway.
+        let is_mark = codepoint_width(character as u32).unwrap_or(0) == 0;
+        let most = if is_mark { MARKS_MAX as u32 } else { cells };
+        let count = count.min(most).min(self.repeats + free);
         self.repeats -= count.saturating_sub(free);
         self.spend(count.into());
         if character.is_ascii() {
