@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use agents::detect::Pattern;
 use agents::sample::{Expectation, Origin, Sample};
 use agents::{Catalogue, Manifest};
+use proto::agent::Composer;
 
 /// Matches nothing.
 const NEVER: &str = r"[^\s\S]";
@@ -72,6 +73,70 @@ fn every_recording_means_what_its_header_says() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Views of the proven programs into which a message must never be typed, recorded from the programs themselves.
+const VIEWS: [(&str, &[&str]); 4] = [
+    (
+        "claude",
+        &[
+            "shell-mode",
+            "shell-draft",
+            "agents-view",
+            "agents-view-text",
+            "history-search",
+            "history-search-text",
+            "resume-picker",
+            "editor",
+            "model-picker",
+            "settings",
+            "transcript",
+        ],
+    ),
+    (
+        "codex",
+        &[
+            "shell-mode",
+            "shell-draft",
+            "history-search",
+            "history-search-text",
+            "resume-picker",
+            "editor",
+            "model-picker",
+        ],
+    ),
+    (
+        "gemini",
+        &[
+            "shell-mode",
+            "shell-draft",
+            "history-search",
+            "history-search-text",
+            "resume-picker",
+            "settings",
+            "theme-picker",
+            "model",
+        ],
+    ),
+    (
+        "opencode",
+        &["shell-mode", "shell-draft", "session-list", "timeline", "editor", "rename", "commands", "models"],
+    ),
+];
+
+#[test]
+fn c17_no_view_of_a_vendor_is_taken_for_a_composer_that_takes_prompts() {
+    let (corpus, catalogue) = (corpus(), Catalogue::built_in());
+    for (name, views) in VIEWS {
+        for view in views {
+            let file = format!("{name}/{view}.screen");
+            let recording = corpus.iter().find(|recording| recording.path.ends_with(&file));
+            let recording = recording.unwrap_or_else(|| panic!("{file} is missing"));
+            assert_eq!(recording.sample.header.origin, Origin::Real, "{file}");
+            let expected = if view.starts_with("shell") { Composer::Shell } else { Composer::Unknown };
+            assert_eq!(outcome(recording, catalogue.get(name).unwrap()).composer, expected, "{file}");
+        }
+    }
 }
 
 #[test]
@@ -139,8 +204,13 @@ fn broken(manifest: &Manifest) -> Vec<(String, Manifest)> {
     for (index, background) in manifest.background.iter().enumerate() {
         variant(format!("background {}", background.id), &|copy| copy.background[index].pattern = never());
     }
-    if manifest.composer.is_some() {
+    if let Some(composer) = &manifest.composer {
         variant("composer".to_owned(), &|copy| copy.composer = None);
+        if composer.shell.is_some() {
+            variant("shell mode".to_owned(), &|copy| {
+                copy.composer.as_mut().unwrap().shell = None;
+            });
+        }
     }
     variants
 }

@@ -22,6 +22,8 @@ mod life;
 mod limits;
 #[path = "vendors/traces.rs"]
 mod traces;
+#[path = "vendors/views.rs"]
+mod views;
 
 #[path = "mcp/proxy.rs"]
 #[expect(dead_code, clippy::panic, reason = "the rest of it is for the tests of the server")]

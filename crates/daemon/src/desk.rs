@@ -240,6 +240,9 @@ impl Desk {
             | Typing::Stale
             | Typing::NoEcho
             | Typing::Draft
+            | Typing::NoComposer
+            | Typing::Shell
+            | Typing::OtherText
             | Typing::HumanTyping
             | Typing::Gone => return None,
         };

@@ -8,9 +8,11 @@ use proto::{AgentState, ProcessId};
 
 use crate::Engine;
 use crate::agent::Agent;
-use crate::delivery::{CONFIRM_MS, LEASE_MS, LOST_MS, MAX_PRESSES, Phase, Typed, UNCLEAR_MS};
-use crate::effect::{Effect, Guard, Keystrokes};
-use crate::input::{HandOver, JobId, Typing};
+use crate::delivery::{
+    CONFIRM_LATE_MS, CONFIRM_MS, LEASE_MS, LOST_MS, MAX_MISSES, MAX_PRESSES, Phase, Typed, UNCLEAR_MS,
+};
+use crate::effect::{ComposerIs, Effect, Guard, Keystrokes};
+use crate::input::{ComposerSight, HandOver, JobId, Launched, Typing};
 use crate::letter;
 use crate::mail::Stage;
 
@@ -61,6 +63,12 @@ impl Engine {
         }
         let (mail, run) = (mail.clone(), process.key());
         let text = letter::write(&mail, &agent.record.nonce);
+        if let Some(prefix) = begins_command(agent, &text, mail.id) {
+            let reason = format!(
+                "it begins with {prefix}, which makes it a shell command in this agent: nothing was typed"
+            );
+            return self.finish_mail(mail.id, Delivery::Refused { reason });
+        }
         match way(agent, mail.id, now) {
             Ok(Way::Channel) => {
                 // Work that began before cannot tell that a busy agent took it: only the channel can.
@@ -78,11 +86,14 @@ impl Engine {
                     had_draft: false,
                     stands: false,
                     is_touched: false,
+                    first_press: None,
+                    misses: 0,
                 };
+                let composer = if is_blind(agent) { ComposerIs::Any } else { ComposerIs::Empty };
                 let job = self.next_job();
                 self.set_phase(id, Phase::Pasting { typed, job, until: now + LOST_MS });
                 self.set_delivery(mail.id, Delivery::Delivering, Stage::Pasted);
-                let guard = Guard { dialog: None, needs_empty_composer: true, human_quiet_ms: LEASE_MS };
+                let guard = Guard { dialog: None, composer, human_quiet_ms: LEASE_MS };
                 self.effects.push(Effect::Type { run, job, what: Keystrokes::Paste(text), guard });
             }
             Err(obstacle) => {
@@ -129,6 +140,8 @@ impl Engine {
             Typing::Stale => self.requeue(id, typed.mail, "the screen changed"),
             Typing::NoEcho => self.requeue(id, typed.mail, "the terminal reads a secret"),
             Typing::Draft => self.requeue(id, typed.mail, "unsent text is in the composer"),
+            Typing::Shell => self.requeue(id, typed.mail, SHELL_MODE),
+            Typing::NoComposer | Typing::OtherText => self.requeue(id, typed.mail, NO_COMPOSER),
             Typing::HumanTyping => self.requeue(id, typed.mail, "a person is typing"),
             Typing::Gone => self.requeue(id, typed.mail, "the agent is not running"),
         }
@@ -148,9 +161,15 @@ impl Engine {
             // It is no longer in the composer and Enter was not pressed for it.
             return self.take_over(id);
         }
-        if agent.state().is_busy() || !agent.live.progress.may_try(now) {
+        let is_hidden = matches!(agent.live.composer, Composer::Unknown | Composer::Shell) && !is_blind(agent);
+        if agent.state().is_busy() || is_hidden || !agent.live.progress.may_try(now) {
             return;
         }
+        let composer = match self.mail.get(typed.mail) {
+            _ if is_blind(agent) => ComposerIs::Any,
+            Some(mail) => ComposerIs::Holds(letter::write(mail, &agent.record.nonce)),
+            None => return,
+        };
         let human_quiet_ms = match agent.live.progress.quiet_for(typed.pasted_at, now) {
             Ok(quiet) => quiet,
             Err(later) => {
@@ -160,18 +179,21 @@ impl Engine {
                 return;
             }
         };
-        let typed = Typed { presses: typed.presses + 1, ..typed };
+        let first_press = typed.first_press.or(Some(now));
+        let typed = Typed { presses: typed.presses + 1, first_press, ..typed };
         let job = self.next_job();
         self.set_phase(id, Phase::Pressing { typed, job, since: now, until: now + LOST_MS });
         self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pressed);
-        let guard = Guard { dialog: None, needs_empty_composer: false, human_quiet_ms };
+        let guard = Guard { dialog: None, composer, human_quiet_ms };
         let what = Keystrokes::Keys(vec!["enter".to_owned()]);
         self.effects.push(Effect::Type { run, job, what, guard });
     }
 
     fn pressed(&mut self, id: ProcessId, typed: Typed, since: u64, outcome: Typing) {
         let now = self.now.uptime_ms;
-        let unpressed = Typed { presses: typed.presses.saturating_sub(1), ..typed };
+        let presses = typed.presses.saturating_sub(1);
+        let first_press = typed.first_press.filter(|_| presses > 0);
+        let unpressed = Typed { presses, first_press, ..typed };
         match outcome {
             Typing::Done => {
                 self.set_phase(
@@ -179,18 +201,45 @@ impl Engine {
                     Phase::Confirming { typed, since, until: now + CONFIRM_MS, is_last: false },
                 );
             }
-            Typing::Dialog | Typing::Stale | Typing::NoEcho | Typing::Draft => {
-                if let Some(agent) = self.agent_mut(id) {
-                    agent.live.progress.refused(now);
-                }
-                self.set_phase(id, Phase::Standing { typed: unpressed });
-                self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pasted);
-            }
+            Typing::OtherText => self.missed(id, Typed { misses: typed.misses + 1, ..unpressed }),
+            Typing::Dialog
+            | Typing::Stale
+            | Typing::NoEcho
+            | Typing::Draft
+            | Typing::NoComposer
+            | Typing::Shell => self.stand(id, unpressed),
             Typing::HumanTyping => self.take_over(id),
             Typing::Partial => {
                 self.refuse(id, "Enter did not reach the terminal; its text is in the composer")
             }
             Typing::Gone => self.requeue(id, typed.mail, "the agent is not running"),
+        }
+    }
+
+    /// Enter was refused for now: the text stands in the composer.
+    fn stand(&mut self, id: ProcessId, typed: Typed) {
+        let now = self.now.uptime_ms;
+        if let Some(agent) = self.agent_mut(id) {
+            agent.live.progress.refused(now);
+        }
+        self.set_phase(id, Phase::Standing { typed });
+        self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pasted);
+    }
+
+    /// The composer does not hold the text that Enter is meant for. After an earlier Enter that may be its doing;
+    /// otherwise a later look may show the text.
+    fn missed(&mut self, id: ProcessId, typed: Typed) {
+        let now = self.now.uptime_ms;
+        match typed.first_press {
+            Some(_) if typed.misses >= MAX_MISSES => {
+                self.refuse(id, "unknown outcome: after Enter the composer holds another text");
+            }
+            Some(since) => {
+                let until = now + CONFIRM_LATE_MS;
+                self.set_phase(id, Phase::Confirming { typed, since, until, is_last: true });
+            }
+            None if typed.misses < MAX_MISSES => self.stand(id, typed),
+            None => self.refuse(id, "the composer does not show it as it was typed, so Enter was not pressed"),
         }
     }
 
@@ -239,6 +288,8 @@ impl Engine {
             had_draft: true,
             stands: true,
             is_touched: false,
+            first_press: None,
+            misses: 0,
         };
         match (agent.live.composer, until) {
             (_, None) => {
@@ -329,6 +380,10 @@ impl Engine {
     }
 }
 
+const SHELL_MODE: &str = "its composer is in shell mode, where a message would run as a command";
+const NO_COMPOSER: &str =
+    "its composer is not on the screen: a menu, a search, an editor or another view is open";
+const NOT_DESCRIBED: &str = "its manifest does not describe its composer, so nothing is typed (see docs/agents.md)";
 const UNKNOWN_AFTER_RESTART: &str = "unknown outcome after a restart of the daemon: look at the agent";
 
 /// How the agent can be given a message now, or what is in the way.
@@ -336,7 +391,7 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     let Some(launched) = &agent.live.launched else { return Err("the agent is starting".to_owned()) };
     let judgement = agent.live.judgement.as_ref();
     let state = agent.state();
-    let has_channel = launched.has_channel && agent.live.progress.without_channel != Some(mail);
+    let has_channel = has_channel(agent, launched, mail);
     if let Some(quota) = agent.live.quota {
         return Err(quota.reset_at.map_or_else(
             || "the vendor refuses turns for now".to_owned(),
@@ -364,14 +419,20 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     if is_at_work {
         return Err("the agent is working".to_owned());
     }
-    if judgement.is_none_or(|judgement| judgement.held) {
-        return Err("its screen shows something that cannot be judged".to_owned());
-    }
     if !agent.live.is_looked_at {
         return Err("its screen has not been seen yet".to_owned());
     }
-    if agent.live.composer == Composer::Draft {
-        return Err("unsent text is in the composer".to_owned());
+    if judgement.is_none_or(|judgement| judgement.held) {
+        let rule = agent.live.table.get(Source::Screen).filter(|slot| slot.state().is_none());
+        let rule = rule.map(|slot| format!(" ({})", slot.evidence.rule)).unwrap_or_default();
+        return Err(format!("another view is open that cannot be judged{rule}"));
+    }
+    match (agent.live.composer, launched.composer) {
+        (Composer::Empty, _) | (Composer::Unknown, ComposerSight::Blind) => {}
+        (Composer::Draft, _) => return Err("unsent text is in the composer".to_owned()),
+        (Composer::Shell, _) => return Err(SHELL_MODE.to_owned()),
+        (Composer::Unknown, ComposerSight::Undescribed) => return Err(NOT_DESCRIBED.to_owned()),
+        (Composer::Unknown, ComposerSight::Seen) => return Err(NO_COMPOSER.to_owned()),
     }
     if agent.live.human_at.is_some_and(|at| now < at.saturating_add(LEASE_MS)) {
         return Err("a person is typing".to_owned());
@@ -380,4 +441,19 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
         return Err("it was refused a moment ago".to_owned());
     }
     Ok(Way::Typing)
+}
+
+/// Whether messages are typed although nobody can see the composer.
+fn is_blind(agent: &Agent) -> bool {
+    agent.live.launched.as_ref().is_some_and(|launched| launched.composer == ComposerSight::Blind)
+}
+
+/// The prefix that would make a shell command of a message that has to be typed.
+fn begins_command<'a>(agent: &'a Agent, text: &str, mail: MailId) -> Option<&'a str> {
+    let launched = agent.live.launched.as_ref().filter(|launched| !has_channel(agent, launched, mail))?;
+    launched.shell_prefix.as_deref().filter(|prefix| text.trim_start().starts_with(*prefix))
+}
+
+fn has_channel(agent: &Agent, launched: &Launched, mail: MailId) -> bool {
+    launched.has_channel && agent.live.progress.without_channel != Some(mail)
 }

@@ -28,6 +28,8 @@ const ANSWER_ECHO_MS: u64 = 200;
 const AFTER_DIALOG_MS: u64 = 400;
 /// Enter is pressed at most this often for one message.
 pub(crate) const MAX_PRESSES: u8 = 2;
+/// A text that the composer does not show is given up after so many looks.
+pub(crate) const MAX_MISSES: u8 = 3;
 
 /// A message whose text is, or is being put, into the composer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,10 @@ pub(crate) struct Typed {
     pub(crate) stands: bool,
     /// A person typed since the paste was ordered.
     pub(crate) is_touched: bool,
+    /// When Enter was first ordered; none: it was not, or an earlier daemon did.
+    pub(crate) first_press: Option<u64>,
+    /// How often the composer did not show the text when Enter was to be pressed.
+    pub(crate) misses: u8,
 }
 
 /// Where the message in flight is.
@@ -145,7 +151,7 @@ impl Progress {
             typed.stands = match composer {
                 Composer::Draft => true,
                 Composer::Empty => false,
-                Composer::Unknown => typed.stands,
+                Composer::Unknown | Composer::Shell => typed.stands,
             };
         }
         if composer != Composer::Draft && self.retry_at.is_some() {

@@ -227,10 +227,25 @@ pub enum Keystrokes {
 pub struct Guard {
     /// The dialog that must be open; none: no dialog may be.
     pub dialog: Option<String>,
-    /// Nobody's unsent text may be in the composer.
-    pub needs_empty_composer: bool,
+    /// What the composer must hold.
+    pub composer: ComposerIs,
     /// No person may have typed for this long.
     pub human_quiet_ms: u64,
+}
+
+/// What the composer must be seen to hold before a program may type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ComposerIs {
+    /// Anything: the typing is not meant for it, or nobody can see it.
+    Any,
+    /// Anything but the shell mode.
+    NoShell,
+    /// Neither a draft nor the shell mode. A composer that cannot be seen is allowed.
+    NoDraft,
+    /// It is seen and empty.
+    Empty,
+    /// It is seen and holds this text, or what the program shows in place of it.
+    Holds(String),
 }
 
 /// What an agent's run is started with.

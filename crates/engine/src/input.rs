@@ -416,6 +416,22 @@ pub struct Launched {
     pub hands_over_at_turn_end: bool,
     /// Something marks each submitted prompt (a hook, a status report, a server): delivery counts on it.
     pub confirms_prompts: bool,
+    /// Whether its manifest lets the composer be seen.
+    pub composer: ComposerSight,
+    /// A text that begins with this is a shell command to the program.
+    pub shell_prefix: Option<String>,
+}
+
+/// Whether an agent's composer can be seen, which decides whether messages may be typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ComposerSight {
+    /// The manifest describes it: messages are typed when it is seen empty.
+    #[default]
+    Seen,
+    /// The manifest says that nobody can see it and that messages may be typed all the same.
+    Blind,
+    /// The manifest says nothing: messages are not typed.
+    Undescribed,
 }
 
 /// What the screen of an agent shows.
@@ -446,6 +462,12 @@ pub enum Typing {
     NoEcho,
     /// Nothing was typed: somebody's unsent text is in the composer.
     Draft,
+    /// Nothing was typed: the composer is not on the screen.
+    NoComposer,
+    /// Nothing was typed: the composer is in shell mode.
+    Shell,
+    /// Nothing was typed: the composer does not hold the text that Enter is meant for.
+    OtherText,
     /// Nothing was typed: a person typed a moment ago.
     HumanTyping,
     /// Only part reached the terminal.

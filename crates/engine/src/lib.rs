@@ -68,10 +68,10 @@ use proto::{Event, Places, ProcessId, ProcessView};
 pub use agent::AgentRecord;
 pub use asking::QuestionRecord;
 pub use backoff::Backoff;
-pub use effect::{AgentStart, Answer, AuditNote, Effect, Guard, Keystrokes, Located, StartRun};
+pub use effect::{AgentStart, Answer, AuditNote, ComposerIs, Effect, Guard, Keystrokes, Located, StartRun};
 pub use grants::GrantRecord;
 pub use input::{
-    Caller, Command, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched, Look,
+    Caller, Command, ComposerSight, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched, Look,
     Moment, Rule, RunKey, SpawnOrder, Ticket, Typing, ViewerId, WaitId, Warrant,
 };
 pub use mail::{MailRecord, Stage};

@@ -326,6 +326,21 @@ pub enum Composer {
     Empty,
     /// Something that was not submitted.
     Draft,
+    /// Whatever it holds, Enter would run it as a shell command.
+    Shell,
+}
+
+impl Composer {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Empty => "empty",
+            Self::Draft => "draft",
+            Self::Shell => "shell",
+        }
+    }
 }
 
 /// Names one message for as long as anybody asks for it.

@@ -274,6 +274,9 @@ const SCREEN: &str = r"
 [composer]
 region = 'bottom(3)'
 prompt = '^>(?: (?<text>.*))?$'
+shell = '^! '
+shell_prefix = '!'
+folds = ['^\[Pasted [0-9]+ lines\]$']
 
 [[rule]]
 id = 'working'

@@ -1,7 +1,7 @@
-//! The place where prompts are written: whether it is on the screen, and whether somebody has begun to write there.
+//! Finds the composer, the place where prompts are written, and reads what it holds.
 //!
-//! Owns the difference between a draft and the hint that stands in an empty composer. Refuses guessing: a composer that is
-//! not recognised is unknown, not empty.
+//! Tells a draft from the hint in an empty composer, and a prompt's composer from the program's shell mode. A composer
+//! that no pattern recognises is unknown, never empty.
 
 use std::ops::Range;
 
@@ -11,6 +11,9 @@ use term::Screen;
 use super::rows::{Rows, StyledRow};
 use super::spec::ComposerSpec;
 
+/// Rows of a composer that show a long text only in part: fewer must show all of it.
+const WINDOW_ROWS: usize = 3;
+
 /// A composer on a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -18,6 +21,34 @@ pub(crate) struct Place {
     pub(crate) row: usize,
     /// What it holds.
     pub(crate) holds: Composer,
+    /// The text it shows, when that is a draft.
+    pub(crate) written: Written,
+}
+
+/// The text that a composer shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    text: String,
+    rows: usize,
+    is_folded: bool,
+}
+
+impl Written {
+    /// Whether the composer shows this text and nothing else: all of it, the mark that the program puts in the place of
+    /// a long paste, or the end of a text that is longer than the composer is high.
+    ///
+    /// Blanks, combining characters and symbols are not compared: programs wrap lines, and each draws those in its own
+    /// way.
+    #[must_use]
+    pub fn reads_as(&self, sent: &str) -> bool {
+        let (shown, sent) = (comparable(&self.text), comparable(sent));
+        let is_window = self.rows >= WINDOW_ROWS && !shown.is_empty() && sent.ends_with(&shown);
+        self.is_folded || shown == sent || is_window
+    }
+}
+
+fn comparable(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric() || c.is_ascii_punctuation()).collect()
 }
 
 /// Finds the composer.
@@ -27,19 +58,24 @@ pub(crate) fn find(spec: &ComposerSpec, rows: &Rows, screen: &Screen) -> Option<
     if spec.not.as_ref().is_some_and(|not| not.is_in(text)) {
         return None;
     }
+    if let Some(found) = spec.shell.as_ref().and_then(|shell| shell.last_captures(text)) {
+        let row = rows.row_at(&region, found.get(0)?.start());
+        return Some(Place { row, holds: Composer::Shell, written: Written::default() });
+    }
     let found = spec.prompt.last_captures(text)?;
     let row = rows.row_at(&region, found.get(0)?.start());
     let written = found.name("text").map_or(0..0, |written| written.range());
-    let is_empty = || {
-        let held = text.get(written.clone()).unwrap_or_default();
-        let held = without_frame(spec, held);
-        let held = held.trim();
-        held.is_empty()
-            || spec.placeholders.iter().any(|hint| hint.is_in(held))
-            || (spec.faint_is_empty && is_faint(rows, screen, &region, &written))
-    };
-    let holds = if is_empty() { Composer::Empty } else { Composer::Draft };
-    Some(Place { row, holds })
+    let held = without_frame(spec, text.get(written.clone()).unwrap_or_default());
+    let held = held.trim();
+    let is_empty = held.is_empty()
+        || spec.placeholders.iter().any(|hint| hint.is_in(held))
+        || (spec.faint_is_empty && is_faint(rows, screen, &region, &written));
+    if is_empty {
+        return Some(Place { row, holds: Composer::Empty, written: Written::default() });
+    }
+    let is_folded = spec.folds.iter().any(|fold| fold.is_in(held));
+    let written = Written { text: held.to_owned(), rows: held.lines().count(), is_folded };
+    Some(Place { row, holds: Composer::Draft, written })
 }
 
 fn without_frame(spec: &ComposerSpec, text: &str) -> String {
@@ -59,4 +95,33 @@ fn is_faint(rows: &Rows, screen: &Screen, region: &Range<usize>, written: &Range
         let end = written.end.saturating_sub(base(row));
         StyledRow::of(screen, row).is_faint(&(start..end))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> Written {
+        Written { text: text.to_owned(), rows: text.lines().count(), is_folded: false }
+    }
+
+    #[test]
+    fn c17_a_composer_reads_as_a_text_only_when_it_shows_that_text_and_nothing_else() {
+        let sent = "[peer:a 1234]\n│ first line, which is long\n│ second 👩‍💻 line";
+        assert!(written("[peer:a 1234]\n│ first line,\nwhich is long\n│ second \u{fffd} line").reads_as(sent));
+        assert!(!written("x[peer:a 1234]\n│ first line, which is long\n│ second line").reads_as(sent));
+        assert!(!written("[peer:a 1234]\n│ first line, which is long\n│ second line!").reads_as(sent));
+        assert!(!written("an old prompt").reads_as(sent));
+        assert!(!Written::default().reads_as(sent));
+    }
+
+    #[test]
+    fn c17_a_long_text_may_show_its_end_or_a_mark_but_a_short_end_is_not_taken_for_it() {
+        let lines: Vec<String> = (0..40).map(|number| format!("line {number}")).collect();
+        let sent = lines.join("\n");
+        assert!(written(&lines[34..].join("\n")).reads_as(&sent));
+        assert!(!written("line 39").reads_as(&sent));
+        assert!(!written(&lines[..6].join("\n")).reads_as(&sent));
+        assert!(Written { is_folded: true, ..written("[Pasted 40 lines]") }.reads_as(&sent));
+    }
 }

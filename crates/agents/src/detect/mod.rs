@@ -23,6 +23,7 @@ use term::{Fact, Screen};
 use crate::manifest::Manifest;
 use crate::quota::{self, Now, QuotaSpec};
 
+pub use composer::Written;
 pub use pattern::{Pattern, PatternError};
 pub use region::{Region, RegionError};
 pub use spec::{
@@ -43,6 +44,8 @@ pub struct Look {
     pub title: Option<Evidence>,
     /// What the place where prompts are written holds.
     pub composer: Composer,
+    /// The text of a draft there.
+    pub written: Written,
     /// Shells, tools and agents that run on although no turn is under way.
     pub background: u32,
 }
@@ -166,7 +169,8 @@ impl Detector {
             screen: screen_rule.map(|rule| rule.evidence(Source::Screen, text_of(rule.region))),
             dialog: self.dialogs.iter().find_map(|spec| dialog::read(spec, &scene)),
             title: title_rule.map(|rule| rule.evidence(Source::Title, title)),
-            composer: place.map_or(Composer::Unknown, |place| place.holds),
+            composer: place.as_ref().map_or(Composer::Unknown, |place| place.holds),
+            written: place.map(|place| place.written).unwrap_or_default(),
             background: self.background.iter().map(|spec| spec.count(text_of(spec.region))).sum(),
         };
         self.reports.see(if is_at_rest && look.dialog.is_none() { look.background } else { 0 });

@@ -252,6 +252,15 @@ pub struct ComposerSpec {
     /// A text that is shown faint stands there while it is empty.
     #[serde(default)]
     pub faint_is_empty: bool,
+    /// The composer in the program's shell mode, where Enter runs a command. Programs never type into it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<Pattern>,
+    /// A prompt that begins with this is a shell command to the program: no message may begin so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell_prefix: Option<String>,
+    /// What stands there instead of a long paste; matched against the whole text of the composer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folds: Vec<Pattern>,
     /// It is drawn before it takes prompts: only once the program asked for bracketed pastes does it count.
     #[serde(default)]
     pub needs_paste_mode: bool,

@@ -120,3 +120,42 @@ fn a_program_that_types_by_itself_meets_the_same_firewall() {
     assert!(shown.contains("a dialog is open"), "{shown}");
     assert_eq!((crew.answers("child"), crew.strays("child")), (Vec::new(), Vec::new()));
 }
+
+/// A person opens a view with these keys; nothing reaches it, the receipt names it, and the message comes after it.
+fn is_not_typed_into(keys: &[u8], shown: &[u8], said: &str, leave: &[u8]) {
+    let crew = crew();
+    crew.enlist("a", &["--status"]);
+    crew.submit("a", "say first");
+    crew.until_state("a", AgentState::Idle);
+    let mut person = attach(&crew, "a", b">");
+    person.type_keys(keys);
+    person.expect(shown);
+    let before = crew.log("a").len();
+    // Longer than the lease after a person's last key: only the view holds the message back.
+    let receipt = crew.tell_as(Tell { wait_ms: Some(4_000), ..queued("a", "rm -rf $(pwd)") });
+    let Delivery::Queued { reason } = &receipt.delivery else { panic!("{:?}", receipt.delivery) };
+    assert!(reason.contains(said), "{reason}");
+    assert_eq!(crew.log("a").len(), before, "{:?}", crew.log("a"));
+    person.type_keys(leave);
+    assert!(matches!(crew.settled(receipt.mail), Delivery::Submitted { .. }));
+    assert_eq!(crew.prompts("a"), ["say first", "rm -rf $(pwd)"]);
+}
+
+#[test]
+fn c17_nothing_is_typed_into_a_shell_mode() {
+    is_not_typed_into(b"!ls", b"! ls", "shell mode", b"\x15");
+}
+
+#[test]
+fn c17_nothing_is_typed_into_a_search_among_old_prompts() {
+    is_not_typed_into(b"\x12", b"search:", "composer is not on the screen", b"\x12");
+}
+
+#[test]
+fn c17_a_message_that_is_a_shell_command_to_the_agent_is_refused() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    let receipt = crew.tell("a", "!touch x");
+    assert!(matches!(&receipt.delivery, Delivery::Refused { reason } if reason.contains("shell command")));
+    assert!(crew.log("a").is_empty(), "{:?}", crew.log("a"));
+}

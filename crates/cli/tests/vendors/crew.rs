@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use proto::agent::{Delivery, InboxItem, Turn};
+use proto::agent::{Delivery, InboxItem, Receipt, Turn};
 use proto::request::{
     AgentWish, AskResult, Close, Explain, GiveAnswer, Input, Nothing, ReadMode, SizeWish, Spawn, Tell, Until,
     Wait, Write,
@@ -70,7 +70,9 @@ impl Crew {
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", self.home.vendor().bin().display());
         let mut env: BTreeMap<String, String> =
-            [("PATH".to_owned(), path), ("LANG".to_owned(), "C.UTF-8".to_owned())].into();
+            [("PATH", path), ("LANG", "C.UTF-8".to_owned()), ("EDITOR", "vi".to_owned())]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into();
         for (name, value) in self.home.env() {
             env.insert(name.to_owned(), value.into_string().unwrap());
         }
@@ -131,15 +133,20 @@ impl Crew {
 
     /// What became of a message.
     fn delivery_of(&self, text: &str) -> Delivery {
+        self.tell_within(text, PATIENCE).delivery
+    }
+
+    /// What became of a message by then.
+    pub(crate) fn tell_within(&self, text: &str, patience: Duration) -> Receipt {
         let tell = Tell {
             target: NAME.into(),
             text: text.to_owned(),
             key: None,
-            wait_ms: u64::try_from(PATIENCE.as_millis()).ok(),
+            wait_ms: u64::try_from(patience.as_millis()).ok(),
             expires_ms: None,
         };
         match self.daemon.client().tell(tell) {
-            Ok(receipt) => receipt.delivery,
+            Ok(receipt) => receipt,
             Err(error) => self.fail(&format!("{text:?} was not submitted: {error}")),
         }
     }

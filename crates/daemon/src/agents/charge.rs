@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agents::Manifest;
-use engine::RunKey;
+use engine::{ComposerSight, RunKey};
 use proto::agent::Source;
 
 use super::directory::{Directory, Note};
@@ -122,6 +122,12 @@ impl Charge {
             agents::deliver::Channel::Server => note.port.is_some(),
             agents::deliver::Channel::Command => true,
         };
+        let composer = match (&manifest.composer, deliver.draft) {
+            (Some(_), _) => ComposerSight::Seen,
+            (None, agents::deliver::Draft::Unseen) => ComposerSight::Blind,
+            (None, agents::deliver::Draft::Wait) => ComposerSight::Undescribed,
+        };
+        let shell_prefix = manifest.composer.as_ref().and_then(|composer| composer.shell_prefix.clone());
         let marks = [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];
         engine::Launched {
             session: note.session,
@@ -130,6 +136,8 @@ impl Charge {
             channel_reaches_busy: has_channel && deliver.reaches_busy,
             hands_over_at_turn_end: manifest.hands_over_at_turn_end(),
             confirms_prompts: deliver.confirm.iter().any(|source| marks.contains(source)),
+            composer,
+            shell_prefix,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::effect::Guard;
+use engine::effect::{ComposerIs, Guard};
 use engine::input::Typing;
 use engine::{Caller, Verb};
 use proto::reply::Wrote;
@@ -132,7 +132,7 @@ impl Writer<'_> {
         // People may type anywhere; a program may not type over them, into a dialog or into a password.
         let guard = (!is_person).then(|| Guard {
             dialog: None,
-            needs_empty_composer: place == Place::Composer,
+            composer: if place == Place::Composer { ComposerIs::NoDraft } else { ComposerIs::NoShell },
             human_quiet_ms: HUMAN_LEASE_MS,
         });
         let most = text.most();
@@ -295,6 +295,12 @@ fn refusal(obstacle: Typing, name: &str) -> Failure {
             .hint("only a person may type there: qd attach"),
         Typing::Draft => failure(ErrorCode::HumanTyping, "somebody's unsent text is in it")
             .hint("qd tell waits until it is gone"),
+        Typing::Shell => failure(ErrorCode::Denied, "its composer is in shell mode, where it would run as a command")
+            .hint("only a person may type there: qd attach"),
+        Typing::NoComposer | Typing::OtherText => {
+            failure(ErrorCode::NotDelivered, "its composer is not on the screen")
+                .hint("qd explain shows what is known of it; qd tell waits until it is there")
+        }
         Typing::HumanTyping => failure(ErrorCode::HumanTyping, "a person typed there a moment ago")
             .hint("try again in a few seconds; qd tell waits by itself"),
         Typing::Done | Typing::Partial | Typing::Gone => {

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agents::detect::Written;
 use agents::{Detector, Heard};
 use engine::Fact;
 use engine::input::{Launched, Look};
@@ -38,6 +39,8 @@ pub(crate) struct Observer {
     due: Option<Instant>,
     /// What the last look showed.
     shown: Look,
+    /// The text of a draft in the composer, at the last look.
+    written: Written,
     /// What the engine was told.
     said: Option<Look>,
     /// What the last looks made of an earlier report, not told yet.
@@ -53,6 +56,7 @@ impl Observer {
             looked_at: None,
             due: None,
             shown: Look::default(),
+            written: Written::default(),
             said: None,
             revised: None,
             failures: 0,
@@ -99,9 +103,11 @@ impl Observer {
         if looked.is_none() {
             // What it cannot read is not known.
             (self.looked_at, self.shown) = (Some(now), Look::default());
+            self.written = Written::default();
         }
         if let Some(look) = looked.flatten() {
             self.looked_at = Some(now);
+            self.written = look.written;
             self.shown = Look {
                 screen: look.screen,
                 dialog: look.dialog,
@@ -136,6 +142,11 @@ impl Observer {
             tracing::error!(failures = self.failures, "the rules that read an agent's screen failed");
         }
         outcome.ok()
+    }
+
+    /// The text of a draft in the composer, at the last look.
+    pub(crate) fn written(&self) -> &Written {
+        &self.written
     }
 
     /// When a look is owed.

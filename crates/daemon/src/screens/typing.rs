@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use engine::effect::{Guard, Keystrokes};
+use agents::detect::Written;
+use engine::effect::{ComposerIs, Guard, Keystrokes};
 use engine::input::{JobId, Look, Typing};
 use engine::{Fact, RunKey};
 use proto::Owner;
@@ -116,6 +117,8 @@ impl Typewriter {
 /// What stands in the way of a program that wants to type.
 pub(crate) struct Surroundings<'a> {
     pub(crate) look: &'a Look,
+    /// The text of a draft in the composer.
+    pub(crate) written: &'a Written,
     /// The terminal reads lines and does not show them.
     pub(crate) is_secret: bool,
     /// How long ago a person typed.
@@ -133,8 +136,22 @@ pub(crate) fn obstacle(guard: &Guard, around: &Surroundings<'_>) -> Option<Typin
         None if open.is_some() => Some(Typing::Dialog),
         _ if around.is_secret => Some(Typing::NoEcho),
         _ if is_human_near => Some(Typing::HumanTyping),
-        _ if guard.needs_empty_composer && around.look.composer == Composer::Draft => Some(Typing::Draft),
-        _ => None,
+        _ => composer_obstacle(&guard.composer, around),
+    }
+}
+
+/// What about the composer stands in the way.
+fn composer_obstacle(wanted: &ComposerIs, around: &Surroundings<'_>) -> Option<Typing> {
+    match (wanted, around.look.composer) {
+        (ComposerIs::Any, _)
+        | (ComposerIs::NoShell, Composer::Unknown | Composer::Empty | Composer::Draft)
+        | (ComposerIs::NoDraft, Composer::Unknown | Composer::Empty)
+        | (ComposerIs::Empty, Composer::Empty) => None,
+        (_, Composer::Shell) => Some(Typing::Shell),
+        (ComposerIs::NoDraft | ComposerIs::Empty, Composer::Draft) => Some(Typing::Draft),
+        (ComposerIs::Holds(text), Composer::Draft) if around.written.reads_as(text) => None,
+        (ComposerIs::Holds(_), Composer::Draft | Composer::Empty) => Some(Typing::OtherText),
+        (ComposerIs::Empty | ComposerIs::Holds(_), Composer::Unknown) => Some(Typing::NoComposer),
     }
 }
 
@@ -266,16 +283,20 @@ impl Run {
     /// What stands in the way right now, by a fresh look.
     pub(crate) fn obstacle(&mut self, guard: &Guard, now: Instant) -> Option<Typing> {
         let look = self.look_now(now);
+        let written = self.observer.as_ref().map(|observer| observer.written().clone()).unwrap_or_default();
         let is_secret = self.handle.is_secret();
         let human_quiet = self.typewriter.human_at.map(|at| now.duration_since(at));
-        obstacle(guard, &Surroundings { look: &look, is_secret, human_quiet })
+        obstacle(guard, &Surroundings { look: &look, written: &written, is_secret, human_quiet })
     }
 
     /// What stands in the way of a program that writes by itself. Unlike mail, what it typed before and has not
     /// submitted is no obstacle: only a person's draft is.
     pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<Typing> {
-        let needs_empty_composer = guard.needs_empty_composer && self.typewriter.is_human_draft;
-        self.obstacle(&Guard { needs_empty_composer, ..guard.clone() }, now)
+        let composer = match &guard.composer {
+            ComposerIs::NoDraft if !self.typewriter.is_human_draft => ComposerIs::NoShell,
+            wanted => wanted.clone(),
+        };
+        self.obstacle(&Guard { composer, ..guard.clone() }, now)
     }
 
     /// What was held for as long as the child was starting meets another screen than the one it was allowed on.
@@ -313,7 +334,7 @@ mod tests {
     use proto::{AgentState, Evidence};
 
     fn guard() -> Guard {
-        Guard { dialog: None, needs_empty_composer: true, human_quiet_ms: 3_000 }
+        Guard { dialog: None, composer: ComposerIs::Empty, human_quiet_ms: 3_000 }
     }
 
     fn dialog(digest: &str) -> Evidence {
@@ -324,7 +345,39 @@ mod tests {
 
     fn obstacle_with(guard: &Guard, look: &Look, is_secret: bool, quiet_ms: Option<u64>) -> Option<Typing> {
         let human_quiet = quiet_ms.map(Duration::from_millis);
-        obstacle(guard, &Surroundings { look, is_secret, human_quiet })
+        obstacle(guard, &Surroundings { look, written: &Written::default(), is_secret, human_quiet })
+    }
+
+    fn seen(composer: Composer) -> Look {
+        Look { composer, ..Look::default() }
+    }
+
+    #[test]
+    fn c17_a_message_is_pasted_only_into_a_composer_that_is_seen_and_empty() {
+        let obstacle = |composer| obstacle_with(&guard(), &seen(composer), false, None);
+        assert_eq!(obstacle(Composer::Empty), None);
+        assert_eq!(obstacle(Composer::Unknown), Some(Typing::NoComposer));
+        assert_eq!(obstacle(Composer::Shell), Some(Typing::Shell));
+        assert_eq!(obstacle(Composer::Draft), Some(Typing::Draft));
+    }
+
+    #[test]
+    fn c17_enter_is_pressed_only_when_the_composer_holds_the_text_it_is_meant_for() {
+        let enter = Guard { composer: ComposerIs::Holds("fix it".to_owned()), ..guard() };
+        let obstacle = |composer| obstacle_with(&enter, &seen(composer), false, None);
+        assert_eq!(obstacle(Composer::Draft), Some(Typing::OtherText), "another text");
+        assert_eq!(obstacle(Composer::Empty), Some(Typing::OtherText));
+        assert_eq!(obstacle(Composer::Unknown), Some(Typing::NoComposer));
+        assert_eq!(obstacle(Composer::Shell), Some(Typing::Shell));
+    }
+
+    #[test]
+    fn c17_what_a_program_types_by_itself_never_reaches_a_shell_mode() {
+        for composer in [ComposerIs::NoDraft, ComposerIs::NoShell] {
+            let write = Guard { composer, ..guard() };
+            assert_eq!(obstacle_with(&write, &seen(Composer::Shell), false, None), Some(Typing::Shell));
+            assert_eq!(obstacle_with(&write, &seen(Composer::Unknown), false, None), None);
+        }
     }
 
     #[test]
@@ -342,7 +395,7 @@ mod tests {
 
     #[test]
     fn c3_an_answer_reaches_only_the_dialog_it_names() {
-        let answer = Guard { dialog: Some("d1".to_owned()), needs_empty_composer: false, human_quiet_ms: 0 };
+        let answer = Guard { dialog: Some("d1".to_owned()), composer: ComposerIs::Any, human_quiet_ms: 0 };
         let asking = |digest| Look { dialog: Some(dialog(digest)), ..Look::default() };
         assert_eq!(obstacle_with(&answer, &asking("d1"), false, None), None);
         assert_eq!(obstacle_with(&answer, &asking("d2"), false, None), Some(Typing::Stale));

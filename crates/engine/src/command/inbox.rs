@@ -8,7 +8,7 @@ use proto::{ErrorCode, Failure, Printable, ProcessId, Reply};
 use super::{Verdict, done};
 use crate::Engine;
 use crate::delivery::LEASE_MS;
-use crate::effect::{Answer, Effect, Guard, Keystrokes};
+use crate::effect::{Answer, ComposerIs, Effect, Guard, Keystrokes};
 use crate::inbox::{About, Answering, Item, TYPED_MS};
 use crate::input::{Caller, HookDecision, Ticket};
 use crate::registry::{denied, not_related};
@@ -98,7 +98,7 @@ impl Engine {
         }
         // A person may answer whenever they like; a program waits for the person who types there.
         let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
-        let guard = Guard { dialog: Some(digest.clone()), needs_empty_composer: false, human_quiet_ms };
+        let guard = Guard { dialog: Some(digest.clone()), composer: ComposerIs::Any, human_quiet_ms };
         agent.live.answering = Some(Answering {
             item,
             job,

@@ -53,7 +53,12 @@ impl Engine {
                 self.finish_answering(id);
                 return true;
             }
-            Typing::Stale | Typing::Dialog | Typing::Draft => no_longer_open(),
+            Typing::Stale
+            | Typing::Dialog
+            | Typing::Draft
+            | Typing::NoComposer
+            | Typing::Shell
+            | Typing::OtherText => no_longer_open(),
             Typing::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
             Typing::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
             Typing::Partial => {

@@ -49,6 +49,7 @@ struct Agent {
     until: Option<Instant>,
     is_busy: bool,
     reply: String,
+    last_prompt: String,
     end: Option<u8>,
 }
 
@@ -126,6 +127,7 @@ impl Agent {
             until: None,
             is_busy: false,
             reply: String::new(),
+            last_prompt: String::new(),
             end: None,
         }
     }
@@ -183,6 +185,10 @@ impl Agent {
                 Input::Erase => drop(self.screen.composer.pop()),
                 Input::EraseAll => self.screen.composer.clear(),
                 Input::Interrupt => self.interrupt(),
+                Input::Search => {
+                    self.screen.is_searching = !self.screen.is_searching;
+                    self.screen.composer.clear();
+                }
                 Input::Quit => self.end = Some(0),
             }
         }
@@ -207,6 +213,13 @@ impl Agent {
             return self.answer("1");
         }
         let text = std::mem::take(&mut self.screen.composer);
+        if std::mem::take(&mut self.screen.is_searching) {
+            let old = std::mem::take(&mut self.last_prompt);
+            return self.submit(&old);
+        }
+        if let Some(command) = text.strip_prefix('!') {
+            return self.note(&json!({ "shell": command }));
+        }
         if !text.is_empty() {
             self.submit(&text);
         }
@@ -214,6 +227,7 @@ impl Agent {
 
     fn submit(&mut self, text: &str) {
         self.note(&json!({ "prompt": text, "busy": self.is_busy }));
+        text.clone_into(&mut self.last_prompt);
         self.screen.say(&format!("you: {}", text.lines().next().unwrap_or_default()));
         self.is_busy = true;
         self.reply = "done".to_owned();

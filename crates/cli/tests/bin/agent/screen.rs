@@ -23,6 +23,8 @@ pub(crate) struct Screen {
     pub(crate) composer: String,
     pub(crate) dialog: Option<Dialog>,
     pub(crate) is_secret: bool,
+    /// It looks through old prompts: Enter submits the last one again.
+    pub(crate) is_searching: bool,
     pub(crate) shells: u32,
     drawn: String,
 }
@@ -52,6 +54,16 @@ impl Screen {
         }
     }
 
+    fn composer_row(&self) -> String {
+        let lines = self.composer.lines().count();
+        match self.composer.strip_prefix('!') {
+            _ if self.is_searching => format!("search: {}", self.composer),
+            Some(command) => format!("! {command}"),
+            None if lines > 1 || self.composer.chars().count() > 60 => format!("> [Pasted {lines} lines]"),
+            None => format!("> {}", self.composer),
+        }
+    }
+
     fn picture(&self, is_busy: bool) -> String {
         let mut rows = self.lines.clone();
         rows.push(String::new());
@@ -64,8 +76,7 @@ impl Screen {
         } else if self.is_secret {
             rows.push("Password:".to_owned());
         } else {
-            let draft = self.composer.lines().last().unwrap_or_default();
-            rows.push(format!("> {}", draft.chars().take(60).collect::<String>()));
+            rows.push(self.composer_row());
         }
         if self.shells > 0 {
             rows.push(format!("{} shells running", self.shells));

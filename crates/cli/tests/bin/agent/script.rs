@@ -60,6 +60,7 @@ pub(crate) enum Input {
     Erase,
     EraseAll,
     Interrupt,
+    Search,
     Quit,
 }
 
@@ -94,6 +95,7 @@ fn first(bytes: &[u8]) -> Option<(Option<Input>, usize)> {
         (b'\r', _) => Some((Some(Input::Enter), 1)),
         (0x7f, _) => Some((Some(Input::Erase), 1)),
         (0x15, _) => Some((Some(Input::EraseAll), 1)),
+        (0x12, _) => Some((Some(Input::Search), 1)),
         (0x03 | 0x04, _) => Some((Some(Input::Quit), 1)),
         (0x1b, None) => Some((Some(Input::Interrupt), 1)),
         (0x1b, Some(b'[')) => {

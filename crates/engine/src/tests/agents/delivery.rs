@@ -7,7 +7,7 @@ use proto::{AgentState, ErrorCode, Evidence, Owner, Reply};
 use super::scene::{Scene, agent, tell, wish};
 use crate::input::{HookDecision, HookMoment};
 use crate::tests::stage::{close, command, next, restart};
-use crate::{Caller, Command, Effect, Fact, HandOver, Keystrokes, Launched, Look, Typing};
+use crate::{Caller, Command, ComposerIs, ComposerSight, Effect, Fact, HandOver, Keystrokes, Launched, Look, Typing};
 
 fn reason(delivery: Delivery) -> String {
     match delivery {
@@ -27,11 +27,11 @@ fn a_message_is_pasted_entered_and_confirmed_by_work() {
     assert_eq!(scene.typed(), ["fix it"]);
     assert_eq!(scene.delivery(mail), Delivery::Delivering);
     let (_, _, guard) = scene.typing().remove(0);
-    assert!(guard.needs_empty_composer && guard.human_quiet_ms == 3_000 && guard.dialog.is_none());
+    assert_eq!((guard.composer, guard.human_quiet_ms, guard.dialog), (ComposerIs::Empty, 3_000, None));
     scene.look(Composer::Draft);
     scene.done(Typing::Done);
     assert_eq!(scene.typed(), ["fix it", "enter"]);
-    assert!(!scene.typing()[1].2.needs_empty_composer);
+    assert_eq!(scene.typing()[1].2.composer, ComposerIs::Holds("fix it".to_owned()));
     scene.done(Typing::Done);
     assert_eq!(scene.delivery(mail), Delivery::Delivering, "Enter alone proves nothing");
     scene.take();
@@ -75,6 +75,103 @@ fn a_busy_a_starting_and_a_held_agent_are_waited_for() {
     assert!(reason(scene.delivery(mail)).contains("cannot be judged"));
     scene.look(Composer::Empty);
     assert_eq!(scene.typed(), ["fix it"]);
+}
+
+#[test]
+fn c17_a_composer_that_is_not_seen_or_runs_commands_keeps_a_message_in_the_queue_with_the_reason() {
+    let mut scene = Scene::idle();
+    scene.look(Composer::Unknown);
+    let mail = scene.tell("fix it");
+    assert!(reason(scene.delivery(mail)).contains("composer is not on the screen"));
+    scene.look(Composer::Shell);
+    assert!(reason(scene.delivery(mail)).contains("shell mode"));
+    scene.pass(60_000);
+    assert!(scene.typed().is_empty());
+    scene.look(Composer::Empty);
+    assert_eq!(scene.typed(), ["fix it"]);
+}
+
+#[test]
+fn c17_a_view_that_only_the_typist_saw_gives_the_message_back_to_the_queue() {
+    for outcome in [Typing::NoComposer, Typing::Shell] {
+        let mut scene = Scene::idle();
+        let mail = scene.tell("fix it");
+        scene.done(outcome);
+        assert!(matches!(scene.delivery(mail), Delivery::Queued { .. }));
+        assert_eq!(scene.typed(), ["fix it"]);
+    }
+}
+
+#[test]
+fn c17_enter_waits_for_as_long_as_another_view_hides_the_composer() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it");
+    scene.look(Composer::Draft);
+    scene.look(Composer::Unknown);
+    scene.done(Typing::Done);
+    scene.pass(60_000);
+    assert_eq!(scene.typed(), ["fix it"]);
+    scene.look(Composer::Draft);
+    assert_eq!(scene.typed(), ["fix it", "enter"]);
+    scene.done(Typing::NoComposer);
+    scene.pass(1_000);
+    assert_eq!(scene.delivery(mail), Delivery::Delivering);
+    assert_eq!(scene.typed(), ["fix it", "enter"]);
+}
+
+#[test]
+fn c17_a_text_that_the_composer_does_not_show_is_never_entered() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it");
+    scene.look(Composer::Draft);
+    scene.done(Typing::Done);
+    for _ in 0..3 {
+        scene.done(Typing::OtherText);
+        scene.pass(3_000);
+    }
+    assert!(reason(scene.delivery(mail)).contains("Enter was not pressed"));
+    assert_eq!(scene.typed(), ["fix it", "enter", "enter", "enter"]);
+}
+
+#[test]
+fn c17_a_second_enter_that_finds_the_text_gone_waits_for_what_the_first_one_did() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it");
+    scene.type_through();
+    scene.pass(1_500);
+    scene.done(Typing::OtherText);
+    scene.take();
+    assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
+    assert_eq!(scene.typed(), ["fix it", "enter", "enter"]);
+}
+
+#[test]
+fn c17_without_a_description_of_the_composer_nothing_is_typed_unless_the_manifest_says_so() {
+    for (composer, is_typed) in [(ComposerSight::Undescribed, false), (ComposerSight::Blind, true)] {
+        let mut scene = Scene::with(agent("a"), Launched { composer, ..Launched::default() });
+        scene.look(Composer::Unknown);
+        scene.report(AgentState::Idle);
+        let mail = scene.tell("fix it");
+        assert_eq!(scene.typed().is_empty(), !is_typed);
+        if is_typed {
+            assert_eq!(scene.typing()[0].2.composer, ComposerIs::Any);
+        } else {
+            assert!(reason(scene.delivery(mail)).contains("does not describe its composer"));
+        }
+    }
+}
+
+#[test]
+fn c17_a_message_that_would_be_a_shell_command_is_refused() {
+    let launched = Launched { shell_prefix: Some("!".to_owned()), ..Launched::default() };
+    let mut scene = Scene::with(agent("a"), launched);
+    scene.look(Composer::Empty);
+    scene.report(AgentState::Idle);
+    let mail = scene.tell(" !rm -rf /");
+    assert!(matches!(scene.delivery(mail), Delivery::Refused { reason } if reason.contains("shell command")));
+    assert!(scene.typed().is_empty());
+    scene.tell("do not !rm");
+    assert_eq!(scene.typed(), ["do not !rm"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::scene::{Scene, agent, dialog, saved};
 use crate::input::{HookMoment, HookNotice};
 use crate::tests::stage::{OneTask, Stage};
 use crate::{
-    Caller, Command, Config, Effect, Engine, Fact, Guard, Input, JobId, Keystrokes, Launched, Look, Typing,
+    Caller, Command, ComposerIs, Config, Effect, Engine, Fact, Guard, Input, JobId, Keystrokes, Launched, Look, Typing,
 };
 
 /// Enter within this time after a paste becomes a line break.
@@ -238,7 +238,10 @@ impl Model {
         let is_persons = guard.human_quiet_ms > 0 && self.person_at.is_some_and(|at| at >= quiet_since);
         let outcome = match () {
             () if guard.dialog.is_none() && self.dialog.is_some() => Typing::Dialog,
-            () if guard.needs_empty_composer && !self.composer.is_empty() => Typing::Draft,
+            () if guard.composer == ComposerIs::Empty && !self.composer.is_empty() => Typing::Draft,
+            () if matches!(&guard.composer, ComposerIs::Holds(text) if text.trim() != self.composer.trim()) => {
+                Typing::OtherText
+            }
             () if is_persons => Typing::HumanTyping,
             () => Typing::Done,
         };
