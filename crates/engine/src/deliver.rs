@@ -161,7 +161,8 @@ impl Engine {
             // It is no longer in the composer and Enter was not pressed for it.
             return self.take_over(id);
         }
-        let is_hidden = matches!(agent.live.composer, Composer::Unknown | Composer::Shell) && !is_blind(agent);
+        let is_hidden =
+            matches!(agent.live.composer, Composer::Unknown | Composer::Shell) && !is_blind(agent);
         if agent.state().is_busy() || is_hidden || !agent.live.progress.may_try(now) {
             return;
         }
@@ -239,7 +240,9 @@ impl Engine {
                 self.set_phase(id, Phase::Confirming { typed, since, until, is_last: true });
             }
             None if typed.misses < MAX_MISSES => self.stand(id, typed),
-            None => self.refuse(id, "the composer does not show it as it was typed, so Enter was not pressed"),
+            None => {
+                self.refuse(id, "the composer does not show it as it was typed, so Enter was not pressed")
+            }
         }
     }
 
@@ -383,7 +386,8 @@ impl Engine {
 const SHELL_MODE: &str = "its composer is in shell mode, where a message would run as a command";
 const NO_COMPOSER: &str =
     "its composer is not on the screen: a menu, a search, an editor or another view is open";
-const NOT_DESCRIBED: &str = "its manifest does not describe its composer, so nothing is typed (see docs/agents.md)";
+const NOT_DESCRIBED: &str =
+    "its manifest does not describe its composer, so nothing is typed (see docs/agents.md)";
 const UNKNOWN_AFTER_RESTART: &str = "unknown outcome after a restart of the daemon: look at the agent";
 
 /// How the agent can be given a message now, or what is in the way.

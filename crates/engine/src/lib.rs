@@ -71,8 +71,8 @@ pub use backoff::Backoff;
 pub use effect::{AgentStart, Answer, AuditNote, ComposerIs, Effect, Guard, Keystrokes, Located, StartRun};
 pub use grants::GrantRecord;
 pub use input::{
-    Caller, Command, ComposerSight, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched, Look,
-    Moment, Rule, RunKey, SpawnOrder, Ticket, Typing, ViewerId, WaitId, Warrant,
+    Caller, Command, ComposerSight, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId,
+    Launched, Look, Moment, Rule, RunKey, SpawnOrder, Ticket, Typing, ViewerId, WaitId, Warrant,
 };
 pub use mail::{MailRecord, Stage};
 pub use record::{Counters, Leave, ProcessRecord, Record, Saved};

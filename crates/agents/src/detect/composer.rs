@@ -108,7 +108,9 @@ mod tests {
     #[test]
     fn c17_a_composer_reads_as_a_text_only_when_it_shows_that_text_and_nothing_else() {
         let sent = "[peer:a 1234]\n│ first line, which is long\n│ second 👩‍💻 line";
-        assert!(written("[peer:a 1234]\n│ first line,\nwhich is long\n│ second \u{fffd} line").reads_as(sent));
+        assert!(
+            written("[peer:a 1234]\n│ first line,\nwhich is long\n│ second \u{fffd} line").reads_as(sent)
+        );
         assert!(!written("x[peer:a 1234]\n│ first line, which is long\n│ second line").reads_as(sent));
         assert!(!written("[peer:a 1234]\n│ first line, which is long\n│ second line!").reads_as(sent));
         assert!(!written("an old prompt").reads_as(sent));

@@ -295,8 +295,10 @@ fn refusal(obstacle: Typing, name: &str) -> Failure {
             .hint("only a person may type there: qd attach"),
         Typing::Draft => failure(ErrorCode::HumanTyping, "somebody's unsent text is in it")
             .hint("qd tell waits until it is gone"),
-        Typing::Shell => failure(ErrorCode::Denied, "its composer is in shell mode, where it would run as a command")
-            .hint("only a person may type there: qd attach"),
+        Typing::Shell => {
+            failure(ErrorCode::Denied, "its composer is in shell mode, where it would run as a command")
+                .hint("only a person may type there: qd attach")
+        }
         Typing::NoComposer | Typing::OtherText => {
             failure(ErrorCode::NotDelivered, "its composer is not on the screen")
                 .hint("qd explain shows what is known of it; qd tell waits until it is there")

@@ -7,7 +7,9 @@ use proto::{AgentState, ErrorCode, Evidence, Owner, Reply};
 use super::scene::{Scene, agent, tell, wish};
 use crate::input::{HookDecision, HookMoment};
 use crate::tests::stage::{close, command, next, restart};
-use crate::{Caller, Command, ComposerIs, ComposerSight, Effect, Fact, HandOver, Keystrokes, Launched, Look, Typing};
+use crate::{
+    Caller, Command, ComposerIs, ComposerSight, Effect, Fact, HandOver, Keystrokes, Launched, Look, Typing,
+};
 
 fn reason(delivery: Delivery) -> String {
     match delivery {

@@ -14,7 +14,8 @@ use super::scene::{Scene, agent, dialog, saved};
 use crate::input::{HookMoment, HookNotice};
 use crate::tests::stage::{OneTask, Stage};
 use crate::{
-    Caller, Command, ComposerIs, Config, Effect, Engine, Fact, Guard, Input, JobId, Keystrokes, Launched, Look, Typing,
+    Caller, Command, ComposerIs, Config, Effect, Engine, Fact, Guard, Input, JobId, Keystrokes, Launched,
+    Look, Typing,
 };
 
 /// Enter within this time after a paste becomes a line break.
