@@ -5,6 +5,7 @@ mod commands;
 mod context;
 mod errors;
 mod output;
+mod time_arg;
 
 use std::process::ExitCode;
 

@@ -66,7 +66,8 @@ fn begin_follow(peer: &mut Peer) -> proto::request::Follow {
     let call = peer.call();
     let Request::Follow(follow) = call.request else { panic!("{call:?}") };
     let log = LogSpan { start: 0, end: 5 };
-    let following = Following { id: id(), run: RunNumber(1), stream: 1, log, size: Size::DEFAULT };
+    let following =
+        Following { id: id(), run: RunNumber(1), stream: 1, log, size: Size::DEFAULT, from: log.start };
     peer.reply(call.id, Reply::Following(following));
     follow
 }
@@ -212,7 +213,7 @@ fn a_paste_that_was_cut_off_is_told_by_its_whole_length() {
 #[test]
 fn logs_are_bytes_as_they_are_when_nobody_looks() {
     let bytes = b"a\x1b[c\xff\x00b";
-    let output = served(&["logs", "x", "--since", "3"], |peer| {
+    let output = served(&["logs", "x", "--from", "3"], |peer| {
         let follow = begin_follow(peer);
         assert_eq!((follow.from, follow.live), (Some(3), false));
         peer.data(DataKind::Output, 3, bytes);

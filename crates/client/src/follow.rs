@@ -26,6 +26,8 @@ pub enum Chunk {
         /// First byte after it.
         to: u64,
     },
+    /// The bytes that follow came at this time, in milliseconds since the epoch; none when nobody knows.
+    Time(Option<u64>),
     /// The terminal has another size from here on.
     Resized(Size),
     /// The run is over; every byte came before this.
@@ -85,6 +87,7 @@ fn step(incoming: Incoming) -> Step {
         }
         Incoming::Notice(Notice::Gap { from, to, .. }) => Step::Came(Chunk::Gap { from, to }),
         Incoming::Notice(Notice::Resized { size, .. }) => Step::Came(Chunk::Resized(size)),
+        Incoming::Notice(Notice::Time { at_ms, .. }) => Step::Came(Chunk::Time(at_ms)),
         Incoming::Notice(Notice::Exit { exit, .. }) => Step::Came(Chunk::Exit(exit)),
         Incoming::Notice(Notice::End { .. }) => Step::Over,
         Incoming::Data(_)

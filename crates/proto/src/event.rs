@@ -113,6 +113,15 @@ pub enum Notice {
         /// Whether it is the alternate screen.
         alternate: bool,
     },
+    /// The output from this offset on came at this time.
+    Time {
+        /// Which stream.
+        stream: u32,
+        /// The first byte.
+        offset: u64,
+        /// Milliseconds since the epoch; none when no daemon was there to see it come.
+        at_ms: Option<u64>,
+    },
     /// The run is over; every byte of it was sent before this.
     Exit {
         /// Which stream.

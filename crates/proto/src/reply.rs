@@ -326,6 +326,9 @@ pub struct Following {
     pub log: LogSpan,
     /// The terminal's size, for recordings.
     pub size: Size,
+    /// The offset that the stream begins at.
+    #[serde(default)]
+    pub from: u64,
 }
 
 /// To `subscribe`.

@@ -192,7 +192,7 @@ impl Request {
 pub struct Nothing {}
 
 /// A process named by id or by name, as the caller typed it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Target(pub String);
 
@@ -545,7 +545,7 @@ pub struct PassedTerminal {
 }
 
 /// Arguments of `follow`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Follow {
     /// Which process.
     pub target: Target,
@@ -555,6 +555,15 @@ pub struct Follow {
     /// Go on until the run is over, instead of ending at what is there now.
     #[serde(default)]
     pub live: bool,
+    /// Begin with the output of this moment, in milliseconds since the epoch. Not together with `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<u64>,
+    /// Begin with the last lines, this many. Not together with `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<u32>,
+    /// Send a notice with the time before output that came at another time.
+    #[serde(default)]
+    pub times: bool,
 }
 
 /// Arguments of `shutdown`.

@@ -26,7 +26,7 @@ impl Tail {
     /// Follows a process from the oldest byte there is until its run is over.
     #[must_use]
     pub fn live(daemon: &TestDaemon, name: &str) -> Self {
-        Self::begin(daemon, Follow { target: name.into(), from: None, live: true })
+        Self::begin(daemon, Follow { target: name.into(), from: None, live: true, ..Follow::default() })
     }
 
     /// Begins.

@@ -1,8 +1,6 @@
 //! `qd audit`: who asked for what, and what was decided. Owns spelling since when and drawing the rows; refuses
 //! judging them: whether the chain holds is the daemon's to say.
 
-mod moment;
-
 use std::process::ExitCode;
 
 use clap::Args;
@@ -13,6 +11,7 @@ use proto::request::Audit;
 use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table, now_ms};
+use crate::time_arg;
 
 /// Show who asked for what, and what was decided
 #[derive(Debug, Args)]
@@ -40,7 +39,7 @@ impl AuditArgs {
     }
 
     fn request(self, now: u64) -> Result<Audit, CliError> {
-        let since = self.since.as_deref().map(|text| moment::parse(text, now)).transpose();
+        let since = self.since.as_deref().map(|text| time_arg::parse(text, now)).transpose();
         let since = since.map_err(|why| CliError::usage(format!("--since: {why}")))?.unwrap_or(0);
         Ok(Audit { since, limit: self.limit, verify: self.verify })
     }
@@ -75,7 +74,7 @@ fn table(rows: &[AuditEntry]) -> Table {
         let plain = |text: String| (text, Style::Plain);
         let style = if row.decision == "allowed" { Style::Plain } else { Style::Red };
         table.row(vec![
-            (moment::shown(row.at), Style::Dim),
+            (time_arg::shown(row.at), Style::Dim),
             plain(row.caller.clone()),
             (row.verb.clone(), Style::Bold),
             plain(row.target.clone().unwrap_or_else(|| "-".to_owned())),

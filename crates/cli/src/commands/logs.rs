@@ -1,5 +1,7 @@
-//! `qd logs`: the log, now or as it grows. Owns drawing it; refuses hiding gaps, and
-//! leaving a terminal with what the log has switched on.
+//! `qd logs`: the log, now or as it grows, from where the person wants it and with times if asked. Gaps are told, and a
+//! terminal is left without what the log has switched on.
+
+mod stamp;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -13,6 +15,9 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::errors::CliError;
+use crate::output::now_ms;
+use crate::time_arg;
+use stamp::Stamp;
 
 /// Print the log of a process
 #[derive(Debug, Args)]
@@ -28,13 +33,26 @@ pub(crate) struct LogsArgs {
     #[arg(long)]
     raw: bool,
 
+    /// Only the last lines, this many
+    #[arg(long, short = 'n', value_name = "LINES")]
+    tail: Option<u32>,
+
+    /// Only what came since then: an age such as 90s, 10m or 2h, or a time in UTC such as 2026-11-16T08:30
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
+    /// Begin each line with the time at which it came, in UTC
+    #[arg(long, short = 't')]
+    timestamps: bool,
+
     /// From this offset on; otherwise from the oldest byte there is
-    #[arg(long, value_name = "OFFSET")]
-    since: Option<u64>,
+    #[arg(long, value_name = "OFFSET", conflicts_with_all = ["tail", "since"])]
+    from: Option<u64>,
 }
 
 impl LogsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let follow = self.request()?;
         let connection = context.connect()?;
         // What such a log switches on is undone at the end, however it comes.
         let mut scroll = (context.out.is_terminal() && !context.json).then(|| Scroll::new(self.raw));
@@ -42,12 +60,12 @@ impl LogsArgs {
         if scroll.is_some() {
             stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;
         }
-        let follow = Follow { target: Target(self.name.clone()), from: self.since, live: self.follow };
-        let mut log = LastingFollow::begin(connection, follow, stops).map_err(as_since)?;
+        let mut log = LastingFollow::begin(connection, follow, stops).map_err(as_argument)?;
         if let Some(scroll) = &scroll {
             context.out.bytes(scroll.before())?;
         }
-        let printed = print(context, &mut log, &mut scroll);
+        let stamp = (self.timestamps && !context.json).then(Stamp::default);
+        let printed = print(context, &mut log, Shown { scroll: &mut scroll, stamp, at_ms: None });
         if let Some(scroll) = &scroll {
             context.out.bytes(&scroll.way_back())?;
         }
@@ -58,6 +76,32 @@ impl LogsArgs {
     }
 }
 
+impl LogsArgs {
+    fn request(&self) -> Result<Follow, CliError> {
+        let since = self.since.as_deref().map(|text| time_arg::parse(text, now_ms())).transpose();
+        let since_ms =
+            since.map_err(|why| CliError::usage(format!("--since: {why}; --from takes an offset")))?;
+        Ok(Follow {
+            target: Target(self.name.clone()),
+            from: self.from,
+            live: self.follow,
+            since_ms,
+            tail: self.tail,
+            times: self.timestamps,
+        })
+    }
+}
+
+/// What is done to output on its way to the person.
+struct Shown<'a> {
+    /// For a terminal: what of it the terminal may see.
+    scroll: &'a mut Option<Scroll>,
+    /// For `--timestamps`: a time at the beginning of each line.
+    stamp: Option<Stamp>,
+    /// When the output came that comes now.
+    at_ms: Option<u64>,
+}
+
 /// How far a log was printed.
 enum Printed {
     /// All of it, and how the run ended if that was waited for.
@@ -66,11 +110,7 @@ enum Printed {
     Until(Stop),
 }
 
-fn print(
-    context: &mut Context,
-    log: &mut LastingFollow,
-    scroll: &mut Option<Scroll>,
-) -> Result<Printed, CliError> {
+fn print(context: &mut Context, log: &mut LastingFollow, mut shown: Shown<'_>) -> Result<Printed, CliError> {
     let mut ended = None;
     loop {
         let chunk = match log.next(context.door()?)? {
@@ -82,13 +122,25 @@ fn print(
             ended = Some(*exit);
         }
         match chunk {
-            chunk if context.json => tell(context, chunk)?,
-            Chunk::Bytes { bytes, .. } => match scroll {
-                Some(scroll) => context.out.bytes(&scroll.pass(&bytes))?,
-                None => context.out.bytes(&bytes)?,
-            },
+            Chunk::Time(at_ms) => {
+                shown.at_ms = at_ms;
+                if let Some(stamp) = &mut shown.stamp {
+                    stamp.set(at_ms);
+                }
+            }
+            chunk if context.json => tell(context, chunk, shown.at_ms)?,
+            Chunk::Bytes { bytes, .. } => {
+                let bytes = match &mut shown.stamp {
+                    Some(stamp) => stamp.lines(&bytes),
+                    None => bytes,
+                };
+                match shown.scroll {
+                    Some(scroll) => context.out.bytes(&scroll.pass(&bytes))?,
+                    None => context.out.bytes(&bytes)?,
+                }
+            }
             Chunk::Gap { from, to } => {
-                if let Some(scroll) = scroll {
+                if let Some(scroll) = shown.scroll {
                     context.out.bytes(scroll.skip())?;
                 }
                 tell_gap(from, to);
@@ -112,10 +164,10 @@ pub(super) fn stopped(stop: Stop) -> Result<ExitCode, CliError> {
 }
 
 /// The daemon's field by the name that it has here.
-fn as_since(error: ClientError) -> CliError {
+fn as_argument(error: ClientError) -> CliError {
     match error {
         ClientError::Failed(failure) if failure.code == ErrorCode::InvalidArgs => {
-            let message = failure.message.replacen("from: ", "--since: ", 1);
+            let message = failure.message.replacen("from: ", "--from: ", 1);
             CliError::Own(Failure { message, ..failure })
         }
         error => error.into(),
@@ -132,9 +184,16 @@ pub(super) fn known_end(name: &str, ended: Option<Exit>) -> Result<ExitCode, Cli
 }
 
 /// One JSON object per piece, text with replacement characters where bytes are no UTF-8.
-fn tell(context: &mut Context, chunk: Chunk) -> Result<(), CliError> {
+fn tell(context: &mut Context, chunk: Chunk, at_ms: Option<u64>) -> Result<(), CliError> {
     let value = match chunk {
-        Chunk::Bytes { offset, bytes } => json!({"offset": offset, "text": String::from_utf8_lossy(&bytes)}),
+        Chunk::Bytes { offset, bytes } => {
+            let mut value = json!({"offset": offset, "text": String::from_utf8_lossy(&bytes)});
+            if let (Some(at_ms), Some(fields)) = (at_ms, value.as_object_mut()) {
+                fields.insert("at_ms".to_owned(), at_ms.into());
+            }
+            value
+        }
+        Chunk::Time(_) => return Ok(()),
         Chunk::Gap { from, to } => json!({"gap": {"from": from, "to": to}}),
         Chunk::Resized(size) => json!({"size": size}),
         Chunk::Exit(exit) => json!({"exit": exit}),

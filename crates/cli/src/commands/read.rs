@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use client::{Chunk, Connection, FollowStream};
+use proto::reply::Text;
 use proto::request::{Follow, Read, ReadMode, Target};
 
 use crate::context::Context;
@@ -13,6 +14,8 @@ use crate::errors::CliError;
 
 /// Raw bytes printed when nobody says how many.
 const DEFAULT_RAW: u64 = 12_000;
+/// Bytes of one answer when all are printed: the most that one may have.
+const MAX_TEXT: u32 = 65_536;
 /// Most raw bytes printed.
 const MAX_RAW: u64 = 65_536;
 
@@ -26,7 +29,7 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_enum, default_value = "screen")]
     mode: Mode,
 
-    /// From this offset (stream) or line id (history) on; otherwise the newest
+    /// From this offset (stream) or line id (history) on; otherwise all, or with --limit the newest
     #[arg(long, value_name = "OFFSET")]
     since: Option<u64>,
 
@@ -38,7 +41,8 @@ pub(crate) struct ReadArgs {
     #[arg(long)]
     raw: bool,
 
-    /// At most this many bytes; otherwise 12000, and never more than 65536
+    /// At most this many bytes, and never more than 65536. Without it, history and stream are printed whole; a screen,
+    /// --raw and --json have a limit of 12000
     #[arg(long, value_name = "BYTES")]
     limit: Option<u32>,
 
@@ -68,11 +72,14 @@ impl ReadArgs {
             Mode::Stream => ReadMode::Stream,
         };
         let Self { since, until, limit, join, .. } = self;
-        let wish = Read { target: Target(self.name), mode, since, until, limit, join };
-        let text = context.connect()?.read(wish)?;
-        if text.missed > 0 && !context.json {
-            let what = if mode == ReadMode::History { "lines" } else { "bytes" };
-            tell(&format!("{} {what} are gone", text.missed));
+        let request = Read { target: Target(self.name), mode, since, until, limit, join };
+        if mode != ReadMode::Screen && limit.is_none() && !context.json {
+            return print_all(context, request);
+        }
+        let text = context.connect()?.read(request)?;
+        if !context.json {
+            tell_missed(&text);
+            tell_cut(&text, since);
         }
         context.print(&text, |text, out| out.text(&text.text))?;
         Ok(ExitCode::SUCCESS)
@@ -93,7 +100,7 @@ impl ReadArgs {
             Some(since) => Some(since),
             None => newest(&mut connection, &target, until, left)?,
         };
-        let stream = FollowStream::begin(connection, Follow { target, from, live: false })?;
+        let stream = FollowStream::begin(connection, Follow { target, from, ..Follow::default() })?;
         let end = stream.began.log.end.min(until);
         let mut at = from.unwrap_or(stream.began.log.start);
         for chunk in stream {
@@ -109,7 +116,7 @@ impl ReadArgs {
                     tell(&format!("{} bytes are gone", to.saturating_sub(from)));
                     at = to;
                 }
-                Chunk::Resized(_) | Chunk::Exit(_) => {}
+                Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
             }
             if left == 0 || at >= end {
                 break;
@@ -119,6 +126,51 @@ impl ReadArgs {
             tell(&format!("{} more bytes; --since {at} goes on", end - at));
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Prints everything that the request names, one answer after the other.
+fn print_all(context: &mut Context, mut request: Read) -> Result<ExitCode, CliError> {
+    request.limit = Some(MAX_TEXT);
+    request.since = Some(request.since.unwrap_or(0));
+    let mut connection = context.connect()?;
+    let mut all = String::new();
+    loop {
+        let text = connection.read(request.clone())?;
+        tell_missed(&text);
+        // A page of history ends with a whole line, a page of the stream wherever the limit was.
+        if text.mode == ReadMode::History && !all.is_empty() && !all.ends_with('\n') {
+            all.push('\n');
+        }
+        all.push_str(&text.text);
+        let is_stuck = request.since.is_some_and(|since| text.offset <= since);
+        if !text.truncated || is_stuck {
+            context.out.text(&all)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        request.since = Some(text.offset);
+    }
+}
+
+/// Says what of the text is gone for good.
+fn tell_missed(text: &Text) {
+    let what = if text.mode == ReadMode::History { "lines" } else { "bytes" };
+    if text.missed > 0 {
+        tell(&format!("{} {what} are gone", text.missed));
+    }
+    if text.cut > 0 {
+        tell(&format!("{} bytes of the last line were left out: they do not fit into one answer", text.cut));
+    }
+}
+
+/// Says what of the text the limit left out, and how to get it.
+fn tell_cut(text: &Text, since: Option<u64>) {
+    if text.truncated && since.is_some() {
+        tell(&format!("more follows; --since {} goes on", text.offset));
+    } else if text.truncated && text.mode != ReadMode::Screen {
+        tell("older text was left out; --since 0 begins with it");
+    } else if text.truncated {
+        tell("the limit left out a part of the screen; a larger --limit shows more");
     }
 }
 

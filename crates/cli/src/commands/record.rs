@@ -49,7 +49,7 @@ impl RecordArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let mut connection = context.connect()?;
         let from = if self.from_start { None } else { Some(log_end(&mut connection, &self.name)?) };
-        let follow = Follow { target: Target(self.name.clone()), from, live: true };
+        let follow = Follow { target: Target(self.name.clone()), from, live: true, ..Follow::default() };
         // From here on Ctrl-C is the end of the recording, not of the program in the middle of a line.
         let mut stops = Stops::default().signals().map_err(CliError::io("signals cannot be heard"))?;
         if self.file == "-" {
@@ -80,7 +80,7 @@ impl RecordArgs {
             match &chunk {
                 Chunk::Exit(exit) => ended = Some(*exit),
                 Chunk::Gap { from, to } => super::logs::tell_gap(*from, *to),
-                Chunk::Bytes { .. } | Chunk::Resized(_) => {}
+                Chunk::Bytes { .. } | Chunk::Time(_) | Chunk::Resized(_) => {}
             }
             cast.event(&chunk, start.elapsed()).map_err(unwritable)?;
         }
@@ -138,6 +138,7 @@ impl Cast {
                 let text = self.text(bytes);
                 if text.is_empty() { Ok(()) } else { self.write(now, "o", &text) }
             }
+            Chunk::Time(_) => Ok(()),
             Chunk::Resized(size) => self.write(now, "r", &size.to_string()),
             Chunk::Gap { from, to } => {
                 self.write(now, "m", &format!("{} bytes are gone", to.saturating_sub(*from)))

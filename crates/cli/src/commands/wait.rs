@@ -60,9 +60,10 @@ pub(crate) struct WaitArgs {
     #[arg(long)]
     all: bool,
 
-    /// For patterns: look at output from this offset on, too; otherwise from now
-    #[arg(long, value_name = "OFFSET")]
-    since: Option<u64>,
+    /// For patterns: `now` looks only at what comes from now on, an offset at the log from there on; otherwise all that
+    /// is still there counts
+    #[arg(long, value_name = "now|OFFSET", value_parser = since)]
+    since: Option<Since>,
 
     /// For a pattern in one process: look at what came after the screen had this version, as `qd read` told it
     #[arg(long, value_name = "VERSION", conflicts_with = "since", requires = "pattern")]
@@ -71,6 +72,22 @@ pub(crate) struct WaitArgs {
     /// Give up after this many seconds, with exit code 5
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
     timeout: Option<u64>,
+}
+
+/// Where a wait for a pattern begins to look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Since {
+    /// At what comes from now on.
+    Now,
+    /// At this offset of the log.
+    Offset(u64),
+}
+
+fn since(text: &str) -> Result<Since, String> {
+    if text == "now" {
+        return Ok(Since::Now);
+    }
+    text.parse().map(Since::Offset).map_err(|_| "`now` or an offset of the log".to_owned())
 }
 
 impl WaitArgs {
@@ -84,6 +101,7 @@ impl WaitArgs {
     fn request(self) -> Result<Wait, CliError> {
         let number = self.turn.map(Until::Turn).or(self.silence.map(Until::Silence));
         let number = number.or(self.timer.map(Until::Timer)).or(self.item.map(Until::Item));
+        let is_pattern = self.pattern.is_some();
         let until = match self.pattern.map(Until::Pattern).or(number) {
             Some(until) => until,
             None if !self.state.is_empty() => Until::State(self.state),
@@ -99,7 +117,11 @@ impl WaitArgs {
             targets: self.names.into_iter().map(Target).collect(),
             until,
             quantifier: if self.any { Quantifier::Any } else { Quantifier::All },
-            since: self.since,
+            since: match self.since {
+                None if is_pattern && self.since_version.is_none() => Some(0),
+                None | Some(Since::Now) => None,
+                Some(Since::Offset(offset)) => Some(offset),
+            },
             since_version: self.since_version,
             timeout_ms: self.timeout,
         })

@@ -160,7 +160,8 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
 /// until the terminal takes not one key more.
 fn fill_everything(stage: &Stage, key: &Write) {
     let from = Some(stage.process("flood").log.end);
-    Tail::begin(stage, Follow { target: "flood".into(), from, live: true }).until_length(8 << 20);
+    Tail::begin(stage, Follow { target: "flood".into(), from, live: true, ..Follow::default() })
+        .until_length(8 << 20);
     let until = Instant::now() + testkit::DEADLINE;
     while stage.client().write(key.clone()).is_ok() {
         assert!(Instant::now() < until, "it takes whatever is typed");

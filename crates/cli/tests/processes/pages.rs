@@ -169,7 +169,8 @@ fn e4_raw_bytes_have_a_limit_and_tell_what_is_gone() {
     // Longer than the ring.
     stage.run("x", sh("stty raw -echo; seq 1 1000000; printf over"));
     stage.wait_exit("x");
-    let mut tail = Tail::begin(&stage, Follow { target: "x".into(), from: Some(0), live: true });
+    let mut tail =
+        Tail::begin(&stage, Follow { target: "x".into(), from: Some(0), live: true, ..Follow::default() });
     tail.to_end();
     let produced = tail.missed + tail.bytes.len() as u64;
     let oldest = stage.qd(&["read", "x", "--raw", "--since", "0"]);

@@ -83,11 +83,12 @@ fn e4_what_was_overwritten_is_told_as_missed_and_the_sum_is_what_was_produced() 
     let produced: u64 = (1..=1_000_000u64).map(|number| number.to_string().len() as u64 + 1).sum::<u64>() + 4;
     let stream = read(&stage, ReadMode::Stream, Some(0), None);
     assert!(stream.missed > 0, "{stream:?}");
-    let mut tail = Tail::begin(&stage, Follow { target: "x".into(), from: Some(0), live: true });
+    let mut tail =
+        Tail::begin(&stage, Follow { target: "x".into(), from: Some(0), live: true, ..Follow::default() });
     tail.to_end();
     assert_eq!(tail.missed + tail.bytes.len() as u64, produced);
     assert!(tail.missed > 0 && tail.bytes.ends_with(b"1000000\nover"));
-    let output = stage.qd(&["logs", "x", "--since", "0"]);
+    let output = stage.qd(&["logs", "x", "--from", "0"]);
     assert_eq!(text(&output.stderr), format!("[{} bytes are gone]\n", tail.missed));
     assert!(output.stdout == tail.bytes);
 }
@@ -147,4 +148,61 @@ fn a_recording_is_an_asciicast_of_what_was_shown() {
     assert_eq!(shown.replace('\r', ""), "\u{1b}[1mbold\u{1b}[0m ä\nend\n");
     let times: Vec<f64> = lines[1..].iter().map(|event| event[0].as_f64().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
+}
+
+/// What `qd` prints, when it succeeds.
+fn printed(stage: &Stage, arguments: &[&str]) -> String {
+    let output = stage.qd(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn m14_history_and_stream_longer_than_one_answer_are_printed_whole() {
+    let stage = stage();
+    stage.run("x", child::count_lines(9_500));
+    stage.wait_exit("x");
+    let expected: Vec<String> = (1..=9_500).map(|number| format!("line {number}")).collect();
+    for mode in ["history", "stream"] {
+        let all = printed(&stage, &["read", "x", "--mode", mode]);
+        assert!(all.len() > 65_536, "it is longer than one answer");
+        assert_eq!(all.trim_end().lines().collect::<Vec<_>>(), expected, "{mode}");
+    }
+    let cut = stage.qd(&["read", "x", "--mode", "history", "--limit", "100"]);
+    assert!(text(&cut.stderr).contains("older text was left out"), "{}", text(&cut.stderr));
+    let cut = stage.qd(&["read", "x", "--mode", "history", "--limit", "100", "--since", "0"]);
+    assert!(text(&cut.stderr).contains("--since"), "{}", text(&cut.stderr));
+}
+
+#[test]
+fn m14_the_last_lines_of_a_log_are_the_last_lines() {
+    let stage = stage();
+    stage.run("x", child::count_lines(20_000));
+    stage.wait_exit("x");
+    let tail = |count: &str| printed(&stage, &["logs", "x", "--tail", count]);
+    assert_eq!(tail("3"), "line 19998\r\nline 19999\r\nline 20000\r\n");
+    assert_eq!(tail("0"), "");
+    assert_eq!(tail("1000000").lines().count(), 20_000);
+    stage.run("open", sh("printf 'one\\ntwo\\nthree'; exec sleep 1000000"));
+    stage.wait_pattern("open", "three");
+    assert_eq!(printed(&stage, &["logs", "open", "--tail", "2"]), "two\r\nthree");
+}
+
+#[test]
+fn m14_a_log_tells_when_its_lines_came_and_begins_where_a_person_says() {
+    let stage = stage();
+    stage.run("x", sh("stty -echo; echo early; while read -r l; do echo \"got:$l\"; done"));
+    stage.wait_pattern("x", "early");
+    let stamped = printed(&stage, &["logs", "x", "--timestamps"]);
+    let (time, rest) = stamped.split_once(' ').unwrap();
+    assert!(time.ends_with('Z') && rest.starts_with("early"), "{stamped}");
+    assert_eq!(printed(&stage, &["logs", "x", "--since", "1h"]), "early\r\n");
+    // The moment in which it came is the newest there is: nothing came since one that is still to come.
+    assert_eq!(printed(&stage, &["logs", "x", "--since", "2999-01-01"]), "");
+    let said = stage.qd(&["logs", "x", "--since", "60"]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(text(&said.stderr).contains("--from takes an offset"), "{}", text(&said.stderr));
+    let json = printed(&stage, &["logs", "x", "--timestamps", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert!(line["at_ms"].as_u64().is_some_and(|at| at > 1_700_000_000_000), "{line}");
 }

@@ -86,7 +86,8 @@ fn a_pattern_means_from_now_unless_an_offset_is_given() {
     let stage = stage();
     stage.run("x", sh("stty -echo; echo old needle; echo ready; while read -r l; do echo \"$l\"; done"));
     stage.wait_pattern("x", "ready");
-    let (code, said) = qd(&stage, &["wait", "x", "--pattern", "needle", "--timeout", "0.7"]);
+    let (code, said) =
+        qd(&stage, &["wait", "x", "--pattern", "needle", "--since", "now", "--timeout", "0.7"]);
     assert_eq!(code, Some(5), "{said}");
     let (code, said) = qd(&stage, &["wait", "x", "--pattern", "needle", "--since", "0", "--timeout", "30"]);
     assert_eq!((code, said.as_str()), (Some(0), "old needle\n"));
@@ -276,4 +277,18 @@ fn e7_a_search_that_would_take_minutes_ends_and_says_so() {
     stage.wait_pattern("x", "=printed=");
     let (code, said) = qd(&stage, &["search", "x", "(?:a|b|c|ab|bc){700}Z"]);
     assert!(code != Some(0) && said.contains("takes too long"), "{code:?}: {said}");
+}
+
+#[test]
+fn m14_a_wait_right_after_a_spawn_sees_what_is_already_there() {
+    let stage = stage();
+    stage.run("x", sh("echo the needle; exec sleep 1000000"));
+    stage.wait_pattern("x", "needle");
+    let (code, said) = qd(&stage, &["wait", "x", "--pattern", "needle", "--timeout", "60"]);
+    assert_eq!((code, said.trim()), (Some(0), "the needle"));
+    let (code, _) = qd(&stage, &["wait", "x", "--pattern", "needle", "--since", "now", "--timeout", "0.5"]);
+    assert_eq!(code, Some(5), "it came before now");
+    let (code, said) = qd(&stage, &["wait", "x", "--pattern", "needle", "--since", "soon"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("`now` or an offset"), "{said}");
 }

@@ -99,7 +99,7 @@ fn follow(mut stream: FollowStream, pace: Pace, over: &std::sync::Barrier, patte
                 assert!(from == received + gaps && to > from, "{pace:?}: a gap {from}..{to}");
                 gaps += to - from;
             }
-            Chunk::Resized(_) | Chunk::Exit(_) => {}
+            Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
         }
         if matches!(pace, Pace::Slow) {
             pause(Duration::from_millis(2));
@@ -122,7 +122,7 @@ fn e4_received_and_gaps_are_exactly_what_was_produced_for_every_follower() {
     let followers: Vec<_> = [Pace::Fast, Pace::Late, Pace::Slow]
         .into_iter()
         .map(|pace| {
-            let wish = Follow { target: "flood".into(), from: Some(0), live: true };
+            let wish = Follow { target: "flood".into(), from: Some(0), live: true, ..Follow::default() };
             let stream = FollowStream::begin(daemon.client(), wish).unwrap();
             let (pattern, over) = (std::sync::Arc::clone(&pattern), std::sync::Arc::clone(&over));
             (pace, std::thread::spawn(move || follow(stream, pace, &over, &pattern)))

@@ -55,7 +55,7 @@ fn following(request: &Request) -> Option<Request> {
             take_over: false,
         }),
         Request::Attach(_) => Request::View(View::Repaint(Nothing {})),
-        Request::View(_) => Request::Follow(Follow { target: target(), from: None, live: false }),
+        Request::View(_) => Request::Follow(Follow { target: target(), ..Follow::default() }),
         Request::Follow(_) => Request::Subscribe(Nothing {}),
         Request::Subscribe(_) => Request::Tell(Tell {
             target: target(),

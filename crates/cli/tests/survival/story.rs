@@ -264,7 +264,7 @@ impl Followed {
                 assert!(from == self.at() && to > from, "a gap from {from} to {to} at {}", self.at());
                 self.gaps += to - from;
             }
-            Chunk::Resized(_) | Chunk::Exit(_) => {}
+            Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
         }
     }
 
@@ -302,7 +302,7 @@ pub(crate) fn follow_to_the_end(places: &Places, name: &str) -> Followed {
 fn follow_once(places: &Places, name: &str, followed: &mut Followed) -> Result<(), client::ClientError> {
     let mut connection = Door::without_start(places.clone()).knock()?;
     connection.hello()?;
-    let follow = Follow { target: name.into(), from: Some(followed.at()), live: true };
+    let follow = Follow { target: name.into(), from: Some(followed.at()), live: true, ..Follow::default() };
     for chunk in FollowStream::begin(connection, follow)? {
         followed.take(chunk?);
     }

@@ -59,7 +59,7 @@ fn wait(root: &Path, words: &[&str]) -> Child {
 fn a_wait_is_asked_again_from_where_it_began_and_with_the_time_that_is_left() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
-    let child = wait(root.path(), &["x", "--pattern", "needle", "--timeout", "600"]);
+    let child = wait(root.path(), &["x", "--pattern", "needle", "--since", "now", "--timeout", "600"]);
     let mut peer = daemon.accept_welcome();
     list(&mut peer, vec![view(1, "x", 1, 100)]);
     let (_, first) = asked_to_wait(&mut peer);
@@ -90,7 +90,7 @@ fn a_wait_for_several_goes_on_in_each_from_where_that_one_was() {
         let root = tempfile::tempdir().unwrap();
         let daemon = FakeDaemon::listen(root.path());
         let how = if quantifier == Quantifier::All { "--all" } else { "--any" };
-        let child = wait(root.path(), &["a", "b", "--pattern", "in", how]);
+        let child = wait(root.path(), &["a", "b", "--pattern", "in", "--since", "now", how]);
         let mut peer = daemon.accept_welcome();
         list(&mut peer, views());
         let (_, first) = asked_to_wait(&mut peer);

@@ -280,7 +280,7 @@ impl Session<'_> {
                     self.terminal.shows_alternate(alternate)
                 }
                 // A gap is followed by a repaint, another size by what is drawn for it.
-                Incoming::Notice(Notice::Gap { .. } | Notice::Resized { .. }) => {}
+                Incoming::Notice(Notice::Gap { .. } | Notice::Resized { .. } | Notice::Time { .. }) => {}
                 Incoming::Answer(answer) => self.heed_answer(&answer)?,
                 Incoming::Event(_) => {}
             }

@@ -21,6 +21,8 @@ pub struct LastingFollow {
     at: u64,
     /// Whether it ends with the run; otherwise with what there was when it began.
     is_live: bool,
+    /// Whether it is told when the bytes came.
+    has_times: bool,
     /// Where the next daemon has to end, which knows only what there is by then.
     until: Option<u64>,
     /// The size that was told last.
@@ -32,10 +34,20 @@ pub struct LastingFollow {
 impl LastingFollow {
     /// Begins to follow.
     pub fn begin(connection: Connection, follow: Follow, stops: Stops) -> Result<Self, ClientError> {
-        let (at, is_live) = (follow.from.unwrap_or(0), follow.live);
+        let (is_live, has_times) = (follow.live, follow.times);
         let stream = FollowStream::begin(connection, follow)?;
         let began = stream.began.clone();
-        Ok(Self { stream, stops, at, is_live, until: None, size: began.size, began, is_ended: false })
+        Ok(Self {
+            stream,
+            stops,
+            at: began.from,
+            is_live,
+            has_times,
+            until: None,
+            size: began.size,
+            began,
+            is_ended: false,
+        })
     }
 
     /// The next piece, from whichever daemon.
@@ -70,6 +82,7 @@ impl LastingFollow {
                 self.at = *offset + bytes.len() as u64;
             }
             Chunk::Gap { to, .. } => self.at = *to,
+            Chunk::Time(_) => {}
             Chunk::Resized(size) => self.size = *size,
             Chunk::Exit(_) => self.is_ended = true,
         }
@@ -78,11 +91,12 @@ impl LastingFollow {
 
     /// Goes on with the next daemon, unless this side wants to stop meanwhile.
     fn follow_on(&mut self, door: &mut Door, parting: ClientError) -> Result<Option<Stop>, ClientError> {
-        let Self { stops, began, at, is_live, .. } = self;
+        let Self { stops, began, at, is_live, has_times, .. } = self;
         let begun = begin_again(door, stops, parting, |mut connection| {
             check_runs(&mut connection, &[(began.id, began.run)])?;
             let target = Target(began.id.to_string());
-            FollowStream::begin(connection, Follow { target, from: Some(*at), live: *is_live })
+            let (from, live, times) = (Some(*at), *is_live, *has_times);
+            FollowStream::begin(connection, Follow { target, from, live, times, ..Follow::default() })
         })?;
         match begun {
             Rejoined::Stopped(stop) => Ok(Some(stop)),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use engine::Verb;
-use holder::ReadOutcome;
+use holder::{ReadOutcome, RingReader};
 use proto::event::Notice;
 use proto::frame::{DataKind, encode_data};
 use proto::process::LogSpan;
@@ -36,16 +36,61 @@ async fn begin(client: &Client, id: u64, wish: &Follow) -> Result<(Place, Follow
     let located = locate(client, wish.target.clone(), Verb::Read).await?;
     let handle = hosted(client, &located)?;
     let log = LogSpan { start: handle.ring.start(), end: handle.ring.end() };
-    if wish.from.is_some_and(|from| from > log.end) {
-        return Err(Failure::invalid("from", format!("the log ends at {}", log.end)));
-    }
+    let at = beginning(&handle, log, wish)?;
     // What the terminal has, which may not yet be what it was told to have.
     let size = handle.progress.borrow().size.unwrap_or(located.size);
     let stream = u32::try_from(id & u64::from(u32::MAX)).unwrap_or(0);
     let until = if wish.live { None } else { Some(log.end) };
-    // Whoever names no place wants everything: what is gone of it is told as a gap.
-    let place = Place { handle, stream, at: wish.from.unwrap_or(0), until, size, exit: located.exit };
-    Ok((place, Following { id: located.run.process, run: located.run.run, stream, log, size }))
+    let times = wish.times.then_some(Times::Untold);
+    let place = Place { handle, stream, at, until, size, exit: located.exit, times };
+    Ok((place, Following { id: located.run.process, run: located.run.run, stream, log, size, from: at }))
+}
+
+/// Where a follower begins. One who names no place wants everything: what is gone of it is told as a gap.
+fn beginning(handle: &ScreenHandle, log: LogSpan, wish: &Follow) -> Result<u64, Failure> {
+    let is_relative = wish.since_ms.is_some() || wish.tail.is_some();
+    match wish.from {
+        Some(_) if is_relative => Err(Failure::invalid("from", "not together with since_ms or tail")),
+        Some(from) if from > log.end => Err(Failure::invalid("from", format!("the log ends at {}", log.end))),
+        Some(from) => Ok(from),
+        None => {
+            let since = wish.since_ms.map_or(0, |since| handle.times().since(since).unwrap_or(log.end));
+            let tail = wish.tail.map_or(0, |lines| last_lines(&handle.ring, log, lines));
+            Ok(since.max(tail))
+        }
+    }
+}
+
+/// Where the last lines begin. A line feed at the very end does not begin a line.
+fn last_lines(ring: &RingReader, log: LogSpan, lines: u32) -> u64 {
+    let mut buffer = vec![0; PIECE];
+    let (mut end, mut left) = (log.end, u64::from(lines));
+    while end > log.start {
+        let from = end.saturating_sub(PIECE as u64).max(log.start);
+        let length = usize::try_from(end - from).unwrap_or(0);
+        let Some(piece) = buffer.get_mut(..length) else { break };
+        if ring.read(from, piece) != ReadOutcome::Bytes(length) {
+            break; // The rest is gone already.
+        }
+        for (index, byte) in piece.iter().enumerate().rev() {
+            let at = from + index as u64;
+            if *byte == b'\n' && at + 1 < log.end {
+                left = left.saturating_sub(1);
+            }
+            if left == 0 {
+                return at + 1;
+            }
+        }
+        end = from;
+    }
+    if lines == 0 { log.end } else { end }
+}
+
+/// What a follower that asked for times was told last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Times {
+    Untold,
+    Told(Option<u64>),
 }
 
 /// One follower's place in the log.
@@ -59,6 +104,8 @@ struct Place {
     size: Size,
     /// How the run had ended when it began.
     exit: Option<Exit>,
+    /// The time that it was told last; none: it did not ask.
+    times: Option<Times>,
 }
 
 impl Place {
@@ -69,10 +116,11 @@ impl Place {
         loop {
             let now = *progress.borrow_and_update();
             // The size first: what a child prints because of it comes after it.
-            if !self.send_size(client, now.size).await || !self.send_log(client, &mut buffer).await {
+            if !self.send_size(client, now.size).await || !self.send_log(client, &mut buffer, now.seen).await
+            {
                 return;
             }
-            if self.until.is_some() {
+            if self.until.is_some_and(|until| self.at >= until || now.is_over) {
                 return self.end(client, "complete").await;
             }
             // The exit of a run that an earlier daemon saw end is known from the start; its log's end comes later.
@@ -104,11 +152,14 @@ impl Place {
         client.say(&ServerLine::Notice(resized)).await
     }
 
-    /// Sends what is there now; whether the client is still there.
-    async fn send_log(&mut self, client: &Client, buffer: &mut [u8]) -> bool {
+    /// Sends what is there now, up to what the worker has seen (`seen`) when times are told with it. Returns whether the
+    /// client is still there.
+    async fn send_log(&mut self, client: &Client, buffer: &mut [u8], seen: u64) -> bool {
         let end = self.until.unwrap_or_else(|| self.handle.ring.end());
+        let end = if self.times.is_some() { end.min(seen) } else { end };
         while self.at < end {
-            let most = usize::try_from(end - self.at).unwrap_or(usize::MAX).min(buffer.len());
+            let Some(piece_end) = self.send_time(client, end).await else { return false };
+            let most = usize::try_from(piece_end - self.at).unwrap_or(usize::MAX).min(buffer.len());
             let is_sent = match self.handle.ring.read(self.at, &mut buffer[..most]) {
                 ReadOutcome::Bytes(0) => return true,
                 ReadOutcome::Bytes(count) => {
@@ -129,6 +180,25 @@ impl Place {
             }
         }
         true
+    }
+
+    /// Tells when the next bytes came, if that was asked for and is another time than before. Returns up to where this
+    /// time holds; none when the client has gone.
+    async fn send_time(&mut self, client: &Client, end: u64) -> Option<u64> {
+        let Some(told) = self.times else { return Some(end) };
+        let (at_ms, piece_end) = {
+            let times = self.handle.times();
+            let piece_end = times.after(self.at).map_or(end, |mark| mark.offset.min(end));
+            (times.at(self.at).map(|mark| mark.first_ms), piece_end)
+        };
+        if told != Times::Told(at_ms) {
+            self.times = Some(Times::Told(at_ms));
+            let notice = Notice::Time { stream: self.stream, offset: self.at, at_ms };
+            if !client.say(&ServerLine::Notice(notice)).await {
+                return None;
+            }
+        }
+        Some(piece_end)
     }
 
     /// Says how the run ended, and that this was all.

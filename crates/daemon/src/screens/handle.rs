@@ -12,6 +12,7 @@ use rustix::termios::{LocalModes, tcgetattr};
 use term::Screen;
 use tokio::sync::{Semaphore, watch};
 
+use super::log_times::LogTimes;
 use super::versions::Versions;
 
 /// How far a run has come. A value to wait on, never a bell.
@@ -52,6 +53,8 @@ pub(crate) struct ScreenHandle {
     master: OwnedFd,
     /// What readers were told; a std mutex, held for one look.
     versions: Mutex<Versions>,
+    /// When the output came; a std mutex, held for one look.
+    times: Mutex<LogTimes>,
     /// A std mutex: held for one slice of parsing or one extraction of text, never across an await.
     screen: Mutex<Screen>,
 }
@@ -68,6 +71,7 @@ impl ScreenHandle {
             turn: Arc::new(Semaphore::new(1)),
             master: hello.master,
             versions: Mutex::default(),
+            times: Mutex::default(),
             screen: Mutex::new(screen),
         }
     }
@@ -80,6 +84,11 @@ impl ScreenHandle {
     /// The versions of the screen that readers were told.
     pub(crate) fn versions(&self) -> MutexGuard<'_, Versions> {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When the output came.
+    pub(crate) fn times(&self) -> MutexGuard<'_, LogTimes> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns when the screen can be shown.

@@ -8,6 +8,7 @@ use term::{Depth, Limits, Screen};
 
 use super::fault::attempt;
 use super::handle::ScreenHandle;
+use super::log_times::LogTimes;
 use super::run::Run;
 use crate::failpoint::{self, Failpoint};
 
@@ -15,18 +16,36 @@ use crate::failpoint::{self, Failpoint};
 /// none has a picture by an earlier one.
 const BESIDE: &[u8; 8] = b"qd:next\0";
 
-/// A picture, and behind it the version that readers are told next.
-fn with_version(mut blob: Vec<u8>, next: u64) -> Vec<u8> {
+/// Begins the times of the log, which stand between the picture and the version.
+const TIMES: &[u8; 8] = b"qd:time\0";
+
+/// A picture, behind it when the output came, and behind that the version that readers are told next.
+fn with_version(mut blob: Vec<u8>, times: &LogTimes, next: u64) -> Vec<u8> {
+    let times = times.encode();
+    blob.extend_from_slice(&times);
+    blob.extend_from_slice(&(times.len() as u64).to_le_bytes());
+    blob.extend_from_slice(TIMES);
     blob.extend_from_slice(BESIDE);
     blob.extend_from_slice(&next.to_le_bytes());
     blob
 }
 
-/// What was made of the two.
+/// What was made of the picture and the version. The times are still behind the picture.
 fn split_version(blob: &[u8]) -> (&[u8], Option<u64>) {
     let parts = blob.split_last_chunk::<8>();
     let parts = parts.and_then(|(rest, next)| Some((rest.strip_suffix(BESIDE)?, u64::from_le_bytes(*next))));
     parts.map_or((blob, None), |(picture, next)| (picture, Some(next)))
+}
+
+/// The picture and the times behind it; an earlier daemon kept none.
+fn split_times(blob: &[u8]) -> (&[u8], LogTimes) {
+    let parts = blob.strip_suffix(TIMES).and_then(|rest| {
+        let (rest, length) = rest.split_last_chunk::<8>()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (picture, times) = rest.split_at_checked(rest.len().checked_sub(length)?)?;
+        Some((picture, LogTimes::decode(times)?))
+    });
+    parts.unwrap_or((blob, LogTimes::default()))
 }
 
 impl Run {
@@ -34,10 +53,17 @@ impl Run {
     pub(super) fn hand_over(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
         if let Some((offset, blob)) = checkpoint {
             failpoint::pass(Failpoint::CheckpointTaken);
-            let blob = with_version(blob, self.handle.versions().next());
+            let blob = with_version(blob, &self.times_to_keep(), self.handle.versions().next());
             let _gone = self.link.send(&ToHolder::Checkpoint { offset, blob });
         }
         self.let_go_of_covered();
+    }
+
+    /// When the output came that is still there.
+    fn times_to_keep(&self) -> LogTimes {
+        let mut times = self.handle.times();
+        times.forget_before(self.handle.ring.start());
+        times.clone()
     }
 
     /// What is covered may be overwritten, once the checkpoint has left this process for good.
@@ -94,7 +120,7 @@ impl Run {
     /// message may be.
     fn send_checkpoint(&mut self, depth: Depth) -> bool {
         let blob = self.handle.screen().checkpoint(depth);
-        let blob = with_version(blob, self.handle.versions().next());
+        let blob = with_version(blob, &self.times_to_keep(), self.handle.versions().next());
         failpoint::pass(Failpoint::CheckpointTaken);
         let is_sent = self.link.send(&ToHolder::Checkpoint { offset: self.seen, blob }).is_ok();
         failpoint::pass(Failpoint::CheckpointSent);
@@ -111,6 +137,8 @@ pub(super) fn restore(handle: &ScreenHandle, checkpoint: Option<(u64, Vec<u8>)>)
     if let Some(next) = next {
         handle.versions().go_on_from(next);
     }
+    let (picture, times) = split_times(picture);
+    *handle.times() = times;
     let read = || match Screen::restore(picture, Limits::default()) {
         Ok(mut restored) => {
             let mut screen = handle.screen();
@@ -135,9 +163,13 @@ mod tests {
         let mut screen = Screen::new(term::Size::DEFAULT, Limits::default());
         screen.feed(b"as it was");
         let old = screen.checkpoint(Depth::Full);
-        let new = with_version(old.clone(), 77);
+        let mut times = LogTimes::default();
+        times.record(3, 5_000);
+        let new = with_version(old.clone(), &times, 77);
         assert_eq!(split_version(&old), (old.as_slice(), None));
-        assert_eq!(split_version(&new), (old.as_slice(), Some(77)));
+        let (rest, next) = split_version(&new);
+        assert_eq!((split_times(rest), next), ((old.as_slice(), times), Some(77)));
+        assert_eq!(split_times(&old), (old.as_slice(), LogTimes::default()));
         assert_eq!(split_version(b"short"), (b"short".as_slice(), None));
         for blob in [&old, &new] {
             let restored = Screen::restore(blob, Limits::default()).unwrap();

@@ -21,6 +21,7 @@ mod handle;
 mod hosting;
 mod keeping;
 mod lane;
+mod log_times;
 mod observe;
 mod order;
 mod outbox;

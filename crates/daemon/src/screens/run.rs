@@ -260,6 +260,8 @@ impl Run {
         }
         if is_replayed {
             self.watches.replayed(&screen);
+        } else {
+            handle.times().record(self.seen - bytes.len() as u64, crate::clock::now().wall_ms);
         }
         self.watches.changed(&screen, self.seen, now, false);
         let verdict = self.checkpoints.fed(self.seen, bytes.len(), now);

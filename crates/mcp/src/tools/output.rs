@@ -174,7 +174,7 @@ fn piece(
         Some(since) => Some(since),
         None => newest(connection, target, limit)?,
     };
-    let began = connection.begin_follow(Follow { target: target.clone(), from, live: false })?;
+    let began = connection.begin_follow(Follow { target: target.clone(), from, ..Follow::default() })?;
     let from = from.unwrap_or(began.log.start);
     let start = from.clamp(began.log.start, began.log.end);
     let mut piece =

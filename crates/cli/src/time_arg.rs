@@ -1,4 +1,4 @@
-//! A moment as people type it and read it. Owns ages and UTC times; refuses time zones: a log is read in one.
+//! A time as people type it in an argument and read it in an answer: an age, or a moment in UTC.
 
 /// Milliseconds of a second.
 const SECOND: u64 = 1000;
@@ -11,7 +11,7 @@ const USAGE: &str =
     "an age such as 90s, 10m, 2h or 7d, or a time in UTC such as 2026-11-16 or 2026-11-16T08:30";
 
 /// The moment that a text means, in milliseconds since the epoch.
-pub(super) fn parse(text: &str, now: u64) -> Result<u64, String> {
+pub(crate) fn parse(text: &str, now: u64) -> Result<u64, String> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return epoch(text);
@@ -82,8 +82,17 @@ fn days_in(year: u64, month: u64) -> u64 {
     }
 }
 
+/// A moment with tenths of a second, in UTC.
+pub(crate) fn shown_with_tenths(at: u64) -> String {
+    let whole = shown(at);
+    match whole.strip_suffix('Z') {
+        Some(seconds) => format!("{seconds}.{}Z", at % SECOND / 100),
+        None => whole,
+    }
+}
+
 /// A moment as a person reads it, in UTC.
-pub(super) fn shown(at: u64) -> String {
+pub(crate) fn shown(at: u64) -> String {
     let seconds = at / SECOND;
     if seconds > LAST_SECOND {
         return format!("{at} ms");
