@@ -16,7 +16,7 @@ use proto::frame::{Data, DataKind, Decoder, Frame, data_header};
 use proto::reply::{Answer, ServerLine, Welcome};
 use proto::request::Hello;
 use proto::version::{PROTOCOL, VERSION};
-use proto::{Call, ErrorCode, Notice, Outcome, Reply, Request};
+use proto::{Call, ErrorCode, Notice, Outcome, Places, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -60,8 +60,8 @@ pub struct Connection {
     queue: VecDeque<Incoming>,
     next_id: u64,
     buffer: Vec<u8>,
-    /// The directory of the socket: only a token that this daemon made is shown to it.
-    runtime: PathBuf,
+    /// The directories of this daemon: only a token that it made is shown to it.
+    own: Vec<PathBuf>,
 }
 
 impl Connection {
@@ -79,8 +79,14 @@ impl Connection {
             queue: VecDeque::new(),
             next_id: 1,
             buffer: vec![0; READ_SIZE],
-            runtime: path.parent().map(Path::to_owned).unwrap_or_default(),
+            own: path.parent().map(Path::to_owned).into_iter().collect(),
         })
+    }
+
+    /// The daemon at the other end is that of these places: a token that lies there was made by it.
+    pub(crate) fn trusting(mut self, places: &Places) -> Self {
+        self.own.extend([places.runtime.clone(), places.data.clone()]);
+        self
     }
 
     /// Says hello: from here on every verb is answered.
@@ -94,7 +100,7 @@ impl Connection {
         deadline: Instant,
         bell: Option<BorrowedFd<'_>>,
     ) -> Result<Welcome, ClientError> {
-        let token = own_token(&self.runtime);
+        let token = own_token(&self.own);
         let hello = Request::Hello(Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token });
         let patience = Patience { bell, ..Patience::with(&hello).until(deadline) };
         match self.call_with(hello, patience) {
@@ -350,9 +356,9 @@ impl AsFd for Connection {
 
 /// The token of the run this process lives in, if that run is one of the daemon whose directory this is. Read anew for
 /// every hello: a proxy that outlives a run must not keep its token. None is no failure: lineage decides then.
-fn own_token(runtime: &Path) -> Option<String> {
+fn own_token(own: &[PathBuf]) -> Option<String> {
     let path = PathBuf::from(std::env::var_os(TOKEN_FILE)?);
-    if runtime.as_os_str().is_empty() || !path.starts_with(runtime) {
+    if !own.iter().any(|directory| directory.is_absolute() && path.starts_with(directory)) {
         return None;
     }
     let mut token = String::new();

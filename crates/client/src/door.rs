@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use proto::Places;
 
 use crate::launch::{self, Bond};
-use crate::{ClientError, Connection, ready};
+use crate::{ClientError, Connection, ready, recorded};
 
 /// How long a daemon may take from start to listening, adoption of hundreds of holders included.
 const START_DEADLINE: Duration = Duration::from_secs(20);
@@ -73,8 +73,24 @@ impl Door {
 
     /// Connects without hello and never starts anybody: for `status` and `shutdown`, which any version answers.
     pub fn knock(&self) -> Result<Connection, ClientError> {
-        let socket = self.places.socket();
-        Connection::open(&socket).map_err(|error| self.unreachable(error))
+        self.open().map_err(|error| self.unreachable(error))
+    }
+
+    /// The same, with the system's own error. When our runtime directory leads to no daemon, the data directory tells
+    /// where the daemon of our database listens: it may have been started with another runtime directory, or this one
+    /// was removed meanwhile.
+    pub fn open(&self) -> io::Result<Connection> {
+        let opened = Connection::open(&self.places.socket()).or_else(|error| {
+            let elsewhere = recorded::sockets(&self.places);
+            elsewhere.iter().find_map(|socket| Connection::open(socket).ok()).ok_or(error)
+        });
+        opened.map(|connection| connection.trusting(&self.places))
+    }
+
+    /// Waits at most until `deadline` for the end of a daemon that holds the database and does not listen: it ends, or
+    /// does not listen yet. Returns whether there was one.
+    pub fn wait_for_leaving(&self, deadline: Instant) -> Result<bool, ClientError> {
+        recorded::wait_for_end(&self.places, deadline).map_err(ClientError::Broken)
     }
 
     /// Connects and says hello, starting a daemon first when nobody listens and this door may.
@@ -108,9 +124,8 @@ impl Door {
     }
 
     fn open_or_start(&mut self, deadline: Instant) -> Result<Connection, ClientError> {
-        let socket = self.places.socket();
         for _ in 0..MAX_STARTS {
-            match (Connection::open(&socket), self.exe.clone()) {
+            match (self.open(), self.exe.clone()) {
                 (Ok(connection), _) => return Ok(connection),
                 (Err(error), Some(exe)) if nobody_listens(&error) => self.start(&exe, deadline)?,
                 (Err(error), _) => return Err(self.unreachable(error)),

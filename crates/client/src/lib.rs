@@ -23,6 +23,7 @@ pub mod verbs;
 mod launch;
 mod patience;
 mod ready;
+mod recorded;
 mod rejoin;
 mod shutdown;
 mod signals;

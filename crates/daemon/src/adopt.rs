@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Fact, Input, ProcessRecord, RunKey};
+use proto::place::holders_in;
 use proto::{Places, ProcessId, RunNumber};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
@@ -44,6 +45,8 @@ pub(crate) struct Search {
     pub(crate) unheard: Unheard,
     /// Every entry of the database.
     pub(crate) known: Arc<HashSet<ProcessId>>,
+    /// The runtime directory of the daemon before this one, where holders may listen that an earlier version started.
+    pub(crate) former: Option<PathBuf>,
 }
 
 /// A search that goes on until about every run something is certain.
@@ -60,7 +63,7 @@ impl Adoption {
         let (say, words) = mpsc::channel(WORDS);
         let turns = Arc::new(Semaphore::new(GREETED));
         let patience = Instant::now() + PATIENCE;
-        let wanted = wanted(&search.places, expected);
+        let wanted = wanted(&search.places, search.former.as_deref(), expected);
         let unsaid = wanted.len();
         for (path, (run, record)) in wanted {
             let end = run.map(|run| search.unheard.add(run));
@@ -142,15 +145,27 @@ impl Adoption {
 /// Whose holder is looked for: which run it is, and what the database has of it.
 type Wanted = (Option<RunKey>, Option<ProcessRecord>);
 
-/// Every holder that should be there, and every one that is there all the same.
-fn wanted(places: &Places, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
+/// Every holder that should be there, and every one that is there all the same. Earlier versions had their sockets in
+/// the runtime directory.
+fn wanted(
+    places: &Places,
+    former: Option<&Path>,
+    expected: Vec<ProcessRecord>,
+) -> HashMap<PathBuf, Wanted> {
+    let runtimes = [Some(places.runtime.as_path()), former].into_iter().flatten();
+    let mut directories = vec![places.holders()];
+    directories.extend(runtimes.map(holders_in));
     // A directory that cannot be read hides nobody who is expected: their places are known.
-    let entries = std::fs::read_dir(places.holders()).into_iter().flatten().flatten();
+    let entries = directories.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
     let mut wanted: HashMap<PathBuf, Wanted> =
         entries.map(|entry| entry.path()).map(|path| (path.clone(), (run_at(&path), None))).collect();
     for record in expected {
         let run = RunKey::new(record.id, record.run);
-        wanted.insert(crate::launch::socket_path(places, run), (Some(run), Some(record)));
+        let usual = crate::launch::socket_path(places, run);
+        let name = usual.file_name().unwrap_or_default();
+        let paths = directories.iter().map(|dir| dir.join(name));
+        let path = paths.into_iter().find(|path| wanted.contains_key(path)).unwrap_or(usual.clone());
+        wanted.insert(path, (Some(run), Some(record)));
     }
     wanted
 }

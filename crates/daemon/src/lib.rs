@@ -39,8 +39,10 @@ mod clock;
 mod desk;
 mod door;
 mod effects;
+mod entrances;
 mod failpoint;
 mod launch;
+mod locks;
 mod log;
 mod notify;
 mod pads;
@@ -92,6 +94,40 @@ pub enum DaemonError {
         lock: PathBuf,
         /// The pid written in it.
         pid: String,
+    },
+    /// The same on another computer that shares this directory.
+    #[error(
+        "a daemon on another computer ({host}, pid {pid}) holds {}: use `qd` there, or set QD_DATA_DIR to a directory \
+         of this computer",
+        lock.display()
+    )]
+    HeldElsewhere {
+        /// The lock file.
+        lock: PathBuf,
+        /// The pid written in it.
+        pid: String,
+        /// The computer's name written in it.
+        host: String,
+    },
+    /// A file system without locks.
+    #[error(
+        "files in {} cannot be locked ({source}), so nothing would keep two daemons from one database: set QD_DATA_DIR \
+         and QD_RUNTIME_DIR to directories on a local disk",
+        directory.display()
+    )]
+    NoLocks {
+        /// Where the lock was to be.
+        directory: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// No socket can be opened.
+    #[error("no socket can be opened in {}: {source}; set QD_DATA_DIR to a directory on a local disk", places.display())]
+    NoSocket {
+        /// The data directory.
+        places: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// The program file has the set-user-id or set-group-id bit.
     #[error("refusing to run with changed user or group id: remove the setuid bit from qd")]

@@ -1,23 +1,19 @@
 //! Becoming the daemon: the only one, in private places, in front of whatever an earlier one left.
 //!
-//! Owns the lock, the socket's birth, the signals and the ready line. Refuses a second daemon, other people's
-//! directories and changed user ids.
+//! Owns the order of the start, the signals and the ready line; `locks` makes it the only one, `entrances` opens the
+//! sockets. Refuses other people's directories and changed user ids.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Write;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use engine::{Caller, Command, Config, Engine, NoTasks};
 use holder::Launcher;
 use proto::request::Shutdown;
 use proto::{Places, ProcessId, environment};
-use rustix::fs::{FlockOperation, Mode, flock};
+use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use store::{Store, ensure_private_dir};
-use tokio::net::UnixListener;
+use store::{PrivateDirError, Store, ensure_private_dir};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
@@ -26,15 +22,13 @@ use crate::agents::Agents;
 use crate::desk::{Channels, Desk, DeskHandle};
 use crate::door::Doorway;
 use crate::effects::Hands;
+use crate::entrances::Kept;
 use crate::failpoint::{self, Failpoint};
+use crate::locks::{Locks, Race};
 use crate::records::{self, Records, Warnings};
 use crate::screens::Screens;
 use crate::{DaemonError, Options, clock, log, threads};
 
-/// How long a daemon that lost the race looks for the winner's socket.
-const LOSER_PATIENCE: Duration = Duration::from_secs(10);
-/// How often it looks.
-const LOSER_LOOK: Duration = Duration::from_millis(5);
 /// Descriptors wanted: four a run, one a viewer, and room.
 const DESCRIPTORS: u64 = 16_384;
 
@@ -42,45 +36,36 @@ const DESCRIPTORS: u64 = 16_384;
 pub fn run(options: Options) -> Result<(), DaemonError> {
     let result = prepare(&options);
     match &result {
-        Ok(Role::Winner { .. }) => {}
-        Ok(Role::Loser(pid)) => say_ready(&format!("ready {pid}")),
+        Ok((Race::Won(_), _)) => {}
+        Ok((Race::Lost(pid), _)) => say_ready(&format!("ready {pid}")),
         Err(error) => say_ready(&format!("error {error}")),
     }
-    let Role::Winner { lock, umask } = result? else { return Ok(()) };
+    let (Race::Won(locks), umask) = result? else { return Ok(()) };
     failpoint::pass(Failpoint::Locked);
-    let served = serve(options, umask);
-    drop(lock);
-    served
+    serve(options, locks, umask)
 }
 
-/// What the lock made of this process.
-enum Role {
-    Winner {
-        /// Held for life.
-        lock: File,
-        /// What the user's shell had: children get it back.
-        umask: u32,
-    },
-    /// Another daemon has this pid and answers.
-    Loser(String),
-}
-
-fn prepare(options: &Options) -> Result<Role, DaemonError> {
+/// Makes the directories private, then this process the only daemon; also returns the umask that the user's shell had,
+/// because children get it back.
+fn prepare(options: &Options) -> Result<(Race, u32), DaemonError> {
     refuse_setuid()?;
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).as_raw_mode();
     let places = &options.places;
-    for dir in [&places.runtime, &places.data, &places.config, &places.holders()] {
+    let has_runtime = has_runtime(places)?;
+    for dir in [&places.data, &places.config, &places.holders()] {
         ensure_private_dir(dir)?;
     }
-    let mut lock =
-        open_private(&places.lock()).map_err(DaemonError::system("cannot open the daemon's lock"))?;
-    if let Some(winner) = find_winner(places, &mut lock)? {
-        return Ok(Role::Loser(winner));
+    Ok((Locks::take(places, has_runtime)?, umask))
+}
+
+/// Whether the runtime directory can be used. One that cannot be made (its login is over, or it is another user's) is no
+/// reason not to serve: clients find the socket in the data directory. One that others could have prepared is refused.
+fn has_runtime(places: &Places) -> Result<bool, DaemonError> {
+    match ensure_private_dir(&places.runtime) {
+        Ok(()) => Ok(true),
+        Err(PrivateDirError::Io { .. }) if places.data_socket().is_some() => Ok(false),
+        Err(error) => Err(error.into()),
     }
-    let pid = std::process::id().to_string();
-    let written = lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| lock.write_all(pid.as_bytes()));
-    written.map_err(DaemonError::system("cannot write the daemon's lock"))?;
-    Ok(Role::Winner { lock, umask })
 }
 
 /// A file that was given somebody else's identity must not act with it: not as a daemon, and not as a client either,
@@ -91,33 +76,7 @@ pub fn refuse_setuid() -> Result<(), DaemonError> {
     if same_user && same_group { Ok(()) } else { Err(DaemonError::Setuid) }
 }
 
-fn open_private(path: &std::path::Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
-}
-
-/// The daemon that won, once it answers; none: the lock is ours. It is tried for again at each look, because whoever
-/// had it may have died before it answered.
-fn find_winner(places: &Places, lock: &mut File) -> Result<Option<String>, DaemonError> {
-    let deadline = std::time::Instant::now() + LOSER_PATIENCE;
-    loop {
-        if flock(&*lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            return Ok(None);
-        }
-        let mut pid = String::new();
-        let _read = lock.rewind().and_then(|()| lock.read_to_string(&mut pid));
-        if std::os::unix::net::UnixStream::connect(places.socket()).is_ok() {
-            return Ok(Some(pid));
-        }
-        if std::time::Instant::now() >= deadline {
-            return Err(DaemonError::Held { lock: places.lock(), pid });
-        }
-        // Nothing announces a socket's birth to a stranger; a poll on nothing is the shortest honest wait.
-        let look = rustix::event::Timespec { tv_sec: 0, tv_nsec: LOSER_LOOK.subsec_nanos().into() };
-        let _timeout = rustix::event::poll(&mut [], Some(&look));
-    }
-}
-
-fn serve(options: Options, umask: u32) -> Result<(), DaemonError> {
+fn serve(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonError> {
     log::start(&options.places.daemon_log());
     raise_descriptors();
     clock::learn();
@@ -136,7 +95,7 @@ fn serve(options: Options, umask: u32) -> Result<(), DaemonError> {
             return Err(error);
         }
     };
-    let result = runtime.block_on(live(options, umask));
+    let result = runtime.block_on(live(options, locks, umask));
     if let Err(error) = &result {
         say_ready(&format!("error {error}"));
     }
@@ -145,7 +104,7 @@ fn serve(options: Options, umask: u32) -> Result<(), DaemonError> {
 }
 
 /// Everything between the lock and the end.
-async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
+async fn live(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonError> {
     let places = Arc::new(options.places.clone());
     let warnings: Warnings = Arc::new(Mutex::new(Vec::new()));
     let store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
@@ -187,6 +146,7 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
         facts: handle.facts.clone(),
         unheard,
         known: Arc::new(known),
+        former: locks.former.as_ref().map(|former| former.runtime.clone()),
     };
     let mut adoption = Adoption::begin(search, expected);
     let adopted = adoption.first_words().await;
@@ -196,12 +156,12 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     }
     failpoint::pass(Failpoint::DoorClosed);
     drop(tokio::spawn(adoption.go_on()));
-    let listener = listen(&places).map_err(system("cannot open the door"))?;
-    failpoint::pass(Failpoint::DoorUnserved);
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
-    let doorway =
-        Doorway::new(handle, screens.clone(), agents, records.clone(), warnings, Arc::clone(&places));
-    drop(tokio::spawn(doorway.clone().serve(listener)));
+    let shared = (Arc::clone(&warnings), Arc::clone(&places));
+    let doorway = Doorway::new(handle, screens.clone(), agents, records.clone(), shared.0, shared.1);
+    let entrances = Kept::open(&places, locks, &warnings, &doorway)
+        .map_err(|source| DaemonError::NoSocket { places: places.data.clone(), source })?;
+    failpoint::pass(Failpoint::DoorUnserved);
     say_ready(&format!("ready {}", std::process::id()));
     desk.work().await;
     failpoint::pass(Failpoint::DeskClosed);
@@ -210,7 +170,7 @@ async fn live(options: Options, umask: u32) -> Result<(), DaemonError> {
     failpoint::pass(Failpoint::DoorLeft);
     records.close().await;
     failpoint::pass(Failpoint::StoreClosed);
-    let _gone = std::fs::remove_file(places.socket());
+    entrances.remove();
     Ok(())
 }
 
@@ -225,16 +185,6 @@ fn warn_of_damage(store: &Store, warnings: &Warnings) {
         let text = format!("the newest changes to the database were lost; its damaged log is kept as {kept}");
         records::warn(warnings, text);
     }
-}
-
-/// Opens the door. The lock is held, so an old socket belongs to nobody; the directory is private, so nobody else can
-/// reach the new one at any moment.
-fn listen(places: &Places) -> std::io::Result<UnixListener> {
-    match std::fs::remove_file(places.socket()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    UnixListener::bind(places.socket())
 }
 
 fn config(places: &Places) -> Config {

@@ -137,7 +137,8 @@ pub(crate) struct Link(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    socket: PathBuf,
+    /// The way to a daemon that is there.
+    way: Door,
     /// Starts a daemon when nobody listens. Locked for as long as that takes: one start is enough.
     door: Mutex<Door>,
     idle: Mutex<Vec<Connection>>,
@@ -193,10 +194,10 @@ impl Drop for Leash {
 impl Link {
     /// The daemon of `places`; `exe` is started as one when nobody listens.
     pub(crate) fn new(places: Places, exe: PathBuf) -> Self {
-        let socket = places.socket();
+        let way = Door::without_start(places.clone());
         let door = Mutex::new(Door::new(places, exe));
         let room = Arc::new(Semaphore::new(MAX_CALLS));
-        Self(Arc::new(Inner { socket, door, idle: Mutex::default(), room }))
+        Self(Arc::new(Inner { way, door, idle: Mutex::default(), room }))
     }
 
     /// Has `work` done on a connection. Dropping the future cuts the connection.
@@ -277,9 +278,9 @@ impl Link {
 
     /// Whom the daemon takes this process for, and who the daemon is.
     pub(crate) async fn welcome(&self) -> Result<Welcome, Trouble> {
-        let socket = self.0.socket.clone();
+        let inner = Arc::clone(&self.0);
         // A connection says hello once, so this needs one of its own; the pooled one has made sure of a daemon.
-        let fresh = move |_: &mut Connection| Connection::open(&socket).map_err(ClientError::Broken)?.hello();
+        let fresh = move |_: &mut Connection| inner.way.open().map_err(ClientError::Broken)?.hello();
         self.ask(Manner::QUESTION, fresh).await
     }
 
@@ -325,7 +326,7 @@ impl Inner {
     }
 
     fn connect(&self, cord: &Cord, wake: Wake) -> Result<Connection, ClientError> {
-        let error = match Connection::open(&self.socket) {
+        let error = match self.way.open() {
             Ok(mut connection) => {
                 tied(cord, &connection)?;
                 return connection.hello().map(|_| connection);
@@ -334,7 +335,7 @@ impl Inner {
         };
         let has_crashed = error.kind() == ErrorKind::ConnectionRefused;
         if wake == Wake::Never || (wake == Wake::AfterCrash && !has_crashed) {
-            return Err(ClientError::Unreachable(format!("{}: {error}", self.socket.display())));
+            return Err(ClientError::Unreachable(format!("{}: {error}", self.way.places().socket().display())));
         }
         let connection = self.door.lock().unwrap_or_else(PoisonError::into_inner).connect()?;
         tied(cord, &connection).map(|()| connection)

@@ -32,7 +32,7 @@ pub use event::{Event, Notice};
 pub use frame::{Decoder, Frame, FrameError};
 pub use id::{ProcessId, RunNumber};
 pub use name::Name;
-pub use place::Places;
+pub use place::{Address, Places};
 pub use printable::Printable;
 pub use process::{Exit, ExitReason, Kind, Owner, ProcessView, Size, Status};
 pub use reply::{Outcome, Reply};

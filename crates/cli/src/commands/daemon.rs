@@ -26,8 +26,8 @@ impl DaemonArgs {
             // Fails only for the leader of a group, which a shell made of us: then there is a session to stay in.
             rustix::process::setsid().ok();
         }
-        let places = places()?;
         let ephemeral = context.is_ephemeral();
+        let places = if ephemeral { places_without_database(places()?) } else { places()? };
         let options = daemon::Options { places: places.clone(), ephemeral, exe: own_executable()? };
         let ended = daemon::run(options);
         if ephemeral {
@@ -36,6 +36,15 @@ impl DaemonArgs {
         ended.map_err(|error| CliError::Own(Failure::new(ErrorCode::Internal, error.to_string())))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The places of a daemon whose database is in memory. A person may have typed the flag with the usual places: then it
+/// keeps everything in the runtime directory, away from the database's own daemon and its processes.
+fn places_without_database(places: Places) -> Places {
+    if private_root(&places).is_some() {
+        return places;
+    }
+    Places { data: places.runtime.join("ephemeral"), ..places }
 }
 
 /// A private daemon leaves nothing behind, also when whoever started it is gone. Only a directory that

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use client::{ClientError, Connection, Door};
+use proto::place::holders_in;
 use proto::request::Shutdown;
 use proto::{ErrorCode, Failure, Places};
 use serde_json::json;
@@ -16,6 +17,9 @@ use crate::errors::CliError;
 
 /// How long a daemon that agreed to end may take.
 const DEADLINE: Duration = Duration::from_secs(30);
+
+/// How long the end of a daemon that does not listen is waited for before it is looked for again: it may have begun to.
+const LEAVING: Duration = Duration::from_millis(100);
 
 /// End the daemon; processes go on and are found again by the next command
 #[derive(Debug, Args)]
@@ -52,6 +56,7 @@ impl ShutdownArgs {
         loop {
             let (connection, now_found) = match self.reach(places, &exe) {
                 Ok(Some(reached)) => reached,
+                Ok(None) if Instant::now() < deadline && is_leaving(places)? => continue,
                 Ok(None) => return Ok(found),
                 // Somebody else has ended the one that was started for this: the next round waits until it is gone.
                 Err(error) if error.is_leaving() && Instant::now() < deadline => continue,
@@ -95,11 +100,17 @@ impl ShutdownArgs {
     }
 }
 
+/// Whether there is a daemon that does not listen; waits a moment for its end.
+fn is_leaving(places: &Places) -> Result<bool, CliError> {
+    Ok(Door::without_start(places.clone()).wait_for_leaving(Instant::now() + LEAVING)?)
+}
+
 /// Whether there may be holders. A directory that cannot be looked at hides none: whoever is started to end them says why
 /// it cannot.
 fn has_holders(places: &Places) -> bool {
-    match std::fs::read_dir(places.holders()) {
+    // Those of an earlier version lie in the runtime directory.
+    [places.holders(), holders_in(&places.runtime)].iter().any(|dir| match std::fs::read_dir(dir) {
         Ok(mut sockets) => sockets.next().is_some(),
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-    }
+    })
 }

@@ -23,7 +23,7 @@ fn below(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn launches(stage: &Stage) -> Vec<PathBuf> {
-    let dir = stage.places().runtime.join("launch");
+    let dir = stage.places().launches();
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
@@ -72,7 +72,7 @@ fn directories_of_runs_that_a_daemon_did_not_survive_are_swept_by_the_next() {
     let crew = crew();
     crew.enlist("a", &[]);
     let kept = launches(&crew);
-    let stale = crew.places().runtime.join("launch/p_aaaaaaaa.7");
+    let stale = crew.places().launches().join("p_aaaaaaaa.7");
     std::fs::create_dir(&stale).unwrap();
     crew.kill_9();
     drop(crew.client());

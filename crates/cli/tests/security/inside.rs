@@ -178,7 +178,7 @@ impl<'a> Inside<'a> {
     /// The file with its token and the token itself.
     pub(crate) fn token(&self) -> (PathBuf, String) {
         let process = self.daemon.process(self.name());
-        let launches = self.daemon.places().runtime.join("launch");
+        let launches = self.daemon.places().launches();
         let path = launches.join(format!("{}.{}", process.id, process.run)).join("token");
         let token = std::fs::read_to_string(&path).unwrap();
         (path, token)

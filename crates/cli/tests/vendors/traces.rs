@@ -40,7 +40,7 @@ fn leaves_nothing(vendor: Vendor) {
     crew.close();
     assert!(crew.home.living().is_empty(), "left behind: {:?}", crew.home.living());
     assert_eq!(contents(&crew.home.home(), vendor), before, "the user's settings are as they were");
-    let launch = crew.daemon.places().runtime.join("launch");
+    let launch = crew.daemon.places().launches();
     testkit::census::eventually("the launch's own files are gone", || {
         std::fs::read_dir(&launch).into_iter().flatten().flatten().next().is_none().then_some(())
     });

@@ -56,7 +56,9 @@ pub(crate) struct Directory(PathBuf);
 impl Directory {
     /// Where a run's directory is, whether or not it exists.
     pub(crate) fn of(places: &Places, run: RunKey) -> Self {
-        Self(all(places).join(format!("{}.{}", run.process, run.run)))
+        let name = format!("{}.{}", run.process, run.run);
+        let (usual, former) = (places.launches().join(&name), former(places).join(&name));
+        Self(if !usual.exists() && former.exists() { former } else { usual })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -120,14 +122,16 @@ impl Directory {
     }
 }
 
-fn all(places: &Places) -> PathBuf {
+/// Where earlier versions had them.
+fn former(places: &Places) -> PathBuf {
     places.runtime.join("launch")
 }
 
 /// Removes the directories of runs that no longer exist.
 pub(crate) fn sweep(places: &Places, alive: &HashSet<RunKey>) {
     let kept: HashSet<PathBuf> = alive.iter().map(|run| Directory::of(places, *run).0).collect();
-    for entry in std::fs::read_dir(all(places)).into_iter().flatten().flatten() {
+    let all = [places.launches(), former(places)];
+    for entry in all.iter().filter_map(|all| std::fs::read_dir(all).ok()).flatten().flatten() {
         let path = entry.path();
         if !kept.contains(&path)
             && let Err(error) = Directory(path.clone()).remove()

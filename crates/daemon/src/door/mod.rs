@@ -27,7 +27,7 @@ use engine::ViewerId;
 use proto::{ErrorCode, Failure, Places};
 use store::Pads;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use self::gallery::{Gallery, Seat};
 use crate::agents::Agents;
@@ -106,12 +106,17 @@ impl Doorway {
         ViewerId(self.viewers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Accepts until the daemon ends.
-    pub(crate) async fn serve(self, listener: UnixListener) {
+    /// Accepts until the daemon ends. `detour` is told of every client that comes.
+    pub(crate) async fn serve(self, listener: UnixListener, detour: Option<Arc<Notify>>) {
         let mut spare = File::open("/dev/null").ok();
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => self.welcome(stream),
+                Ok((stream, _)) => {
+                    self.welcome(stream);
+                    if let Some(detour) = &detour {
+                        detour.notify_one();
+                    }
+                }
                 Err(error) if is_out_of_descriptors(&error) => {
                     // Accepting needs a descriptor: give up the spare one, say why, take it back.
                     drop(spare.take());

@@ -1,0 +1,49 @@
+//! Where Quarterdeck keeps its things: two logins on one database, directories that vanish, places that are strange.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+#[path = "places/logins.rs"]
+mod logins;
+#[path = "places/strange.rs"]
+mod strange;
+#[path = "places/vanished.rs"]
+mod vanished;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use testkit::TestDaemon;
+
+const QD: &str = env!("CARGO_BIN_EXE_qd");
+
+/// A `qd` command as another login runs it: the same data directory, another runtime directory.
+fn from_other_login(daemon: &TestDaemon, runtime: &Path, arguments: &[&str]) -> Command {
+    let mut command = daemon.command(arguments);
+    command.env("QD_RUNTIME_DIR", runtime);
+    command
+}
+
+/// Everything that a command said.
+fn said(output: &Output) -> String {
+    [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat()
+}
+
+/// The daemons that use this data directory.
+fn daemons(daemon: &TestDaemon) -> Vec<i32> {
+    let variable = format!("QD_DATA_DIR={}", daemon.places().data.display());
+    let is_one = |pid: &i32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        testkit::census::command_line(*pid).contains("daemon")
+            && environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+            && testkit::census::is_alive(*pid)
+    };
+    testkit::census::everybody().into_iter().filter(is_one).collect()
+}
+
+/// Waits until one daemon is left, and returns its pid.
+fn only_daemon(daemon: &TestDaemon) -> i32 {
+    testkit::census::eventually("the losers to end", || match daemons(daemon)[..] {
+        [one] => Some(one),
+        _ => None,
+    })
+}

@@ -1,0 +1,104 @@
+//! One database, one daemon: a login with `XDG_RUNTIME_DIR` and one without (cron, su, ssh) meet the same daemon.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::process::Stdio;
+
+use serde_json::Value;
+use testkit::{TestDaemon, child};
+
+use crate::{QD, daemons, from_other_login, only_daemon, said};
+
+#[test]
+fn m1_a_login_with_another_runtime_directory_sees_the_same_processes() {
+    let daemon = TestDaemon::start(QD);
+    daemon.spawn("mine", child::run_for_ever());
+    let other = daemon.root().join("other");
+    for verb in [&["--json", "ps"][..], &["--json", "status"], &["--json", "whoami"]] {
+        let output = from_other_login(&daemon, &other, verb).output().unwrap();
+        assert!(output.status.success(), "{verb:?}: {}", said(&output));
+    }
+    let listed = from_other_login(&daemon, &other, &["--json", "ps"]).output().unwrap();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(listed[0]["pid"], daemon.process("mine").pid.unwrap(), "{listed}");
+    assert_eq!(daemons(&daemon), [daemon.pid()]);
+    assert!(!other.exists(), "nothing was made for a daemon that was not started");
+}
+
+#[test]
+fn m1_a_daemon_started_with_another_runtime_directory_finds_the_first_one() {
+    let daemon = TestDaemon::start(QD);
+    let other = daemon.root().join("other");
+    let output = from_other_login(&daemon, &other, &["daemon"]).output().unwrap();
+    assert_eq!(said(&output), format!("ready {}\n", daemon.pid()));
+    assert_eq!(daemons(&daemon), [daemon.pid()]);
+}
+
+#[test]
+fn m1_fifty_starts_from_two_logins_make_one_daemon() {
+    let daemon = TestDaemon::without_start(QD);
+    let other = daemon.root().join("other");
+    let start = |n: usize| {
+        let mut command = daemon.command(&["--json", "ps"]);
+        if n % 2 == 0 {
+            command.env("QD_RUNTIME_DIR", &other);
+        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let starters: Vec<_> = (0..50).map(start).collect();
+    for starter in starters {
+        let output = starter.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    assert_eq!(only_daemon(&daemon), daemon.pid());
+}
+
+#[test]
+fn m1_the_other_login_goes_on_with_the_processes_of_a_killed_daemon() {
+    let daemon = TestDaemon::start(QD);
+    daemon.spawn("mine", child::run_for_ever());
+    let pid = daemon.process("mine").pid.unwrap();
+    daemon.kill_9();
+    let other = daemon.root().join("other");
+    let listed = from_other_login(&daemon, &other, &["--json", "ps"]).output().unwrap();
+    assert!(listed.status.success(), "{}", said(&listed));
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!((&listed[0]["pid"], &listed[0]["status"]), (&pid.into(), &"running".into()), "{listed}");
+    assert_eq!(daemon.process("mine").pid, Some(pid), "and the first login finds it there");
+    assert_eq!(daemons(&daemon).len(), 1);
+}
+
+#[test]
+fn m1_an_ephemeral_daemon_of_the_same_places_touches_nothing_of_the_database() {
+    let daemon = TestDaemon::start(QD);
+    daemon.spawn("mine", child::run_for_ever());
+    let other = daemon.root().join("other");
+    let mut ephemeral = from_other_login(&daemon, &other, &["--ephemeral", "daemon"]);
+    let mut ephemeral =
+        ephemeral.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let listed = testkit::census::eventually("the ephemeral daemon answers", || {
+        let output = from_other_login(&daemon, &other, &["--json", "ps"]).output().unwrap();
+        other.join("qd.sock").exists().then_some(output)
+    });
+    let listed = from_other_login(&daemon, &other, &["--json", "ps"]).output().map_or(listed, |last| last);
+    assert_eq!(said(&listed), "[]\n", "it has processes of its own only");
+    drop(ephemeral.stdin.take());
+    assert!(ephemeral.wait().unwrap().success());
+    assert_eq!(daemon.list().len(), 1, "and ends none of the others");
+}
+
+#[test]
+fn m1_a_lock_that_no_daemon_answers_for_is_told_with_its_path_and_pid() {
+    let daemon = TestDaemon::without_start(QD);
+    let places = daemon.places();
+    DirBuilder::new().mode(0o700).create(&places.data).unwrap();
+    std::fs::write(places.data_lock(), "pid 4242\nhost far away\nsocket /nowhere/qd.sock\n").unwrap();
+    let held = std::fs::File::open(places.data_lock()).unwrap();
+    held.lock().unwrap();
+    let output = daemon.qd(&["ps"]);
+    let told = said(&output);
+    assert!(!output.status.success());
+    for words in ["far away", "4242", places.data_lock().to_str().unwrap(), "QD_DATA_DIR"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}

@@ -1,0 +1,156 @@
+//! The runtime directory vanishes: systemd removes it at the last logout, people remove it by hand. No run is lost.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use testkit::census::{eventually, is_alive};
+use testkit::{TestDaemon, child};
+
+use crate::{QD, daemons, only_daemon, said};
+
+/// A daemon with three runs; their pids.
+fn with_runs() -> (TestDaemon, Vec<i32>) {
+    let daemon = TestDaemon::start(QD);
+    for name in ["one", "two", "three"] {
+        daemon.spawn(name, child::repeat_lines());
+    }
+    let pids = pids(&daemon);
+    (daemon, pids)
+}
+
+fn pids(daemon: &TestDaemon) -> Vec<i32> {
+    ["one", "two", "three"].map(|name| daemon.process(name).pid.unwrap()).to_vec()
+}
+
+/// Removes a directory as `rm -rf` does. A daemon may put a socket back while the rest is being removed.
+fn remove(directory: &Path) {
+    eventually("the directory to go", || match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => None,
+        removed => Some(removed),
+    })
+    .unwrap();
+}
+
+/// All of them can be reached, through one daemon.
+fn assert_reachable(daemon: &TestDaemon, before: &[i32]) {
+    assert_eq!(pids(daemon), before);
+    for name in ["one", "two", "three"] {
+        let said = daemon.qd(&["send", name, "hello"]);
+        assert!(said.status.success(), "{}", crate::said(&said));
+        daemon.wait_pattern(name, "got:hello");
+    }
+    assert_eq!(only_daemon(daemon), daemon.pid());
+}
+
+#[test]
+fn m2_a_removed_runtime_directory_is_made_again_and_the_daemon_stays_the_only_one() {
+    let (daemon, before) = with_runs();
+    let (pid, places) = (daemon.pid(), daemon.places());
+    remove(&places.runtime);
+    assert_reachable(&daemon, &before);
+    assert_eq!(daemon.pid(), pid);
+    eventually("the socket is where clients look first", || UnixStream::connect(places.socket()).ok());
+    let mode = std::fs::metadata(&places.runtime).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(places.lock().exists(), "and it is locked again");
+}
+
+#[test]
+fn m2_without_a_client_the_removed_directory_is_made_again_too() {
+    let (daemon, before) = with_runs();
+    let places = daemon.places();
+    for _ in 0..3 {
+        remove(&places.runtime);
+        eventually("the socket comes back by itself", || UnixStream::connect(places.socket()).ok());
+    }
+    assert_reachable(&daemon, &before);
+}
+
+#[test]
+fn m2_a_daemon_killed_after_its_directory_vanished_leaves_every_run_to_the_next_one() {
+    let (daemon, before) = with_runs();
+    let places = daemon.places();
+    // Killed first, so that nothing can make the directory again before.
+    daemon.kill_9();
+    remove(&places.runtime);
+    assert!(before.iter().all(|pid| is_alive(*pid)));
+    assert_reachable(&daemon, &before);
+    remove(&places.runtime);
+    daemon.kill_9();
+    assert_reachable(&daemon, &before);
+}
+
+#[test]
+fn m2_a_run_that_ended_while_nobody_could_be_reached_keeps_its_exit() {
+    let daemon = TestDaemon::start(QD);
+    let go = daemon.root().join("go");
+    let script = format!("until [ -e '{}' ]; do sleep 0.01; done; exit 7", go.display());
+    let pid = {
+        daemon.spawn("ends", child::shell(&script));
+        daemon.process("ends").pid.unwrap()
+    };
+    daemon.kill_9();
+    std::fs::remove_dir_all(daemon.places().runtime).unwrap();
+    std::fs::write(&go, "").unwrap();
+    eventually("the child to end", || (!is_alive(pid)).then_some(()));
+    let exit = daemon.process("ends").exit.unwrap();
+    assert_eq!(exit.code, Some(7), "{exit:?}");
+}
+
+#[test]
+fn m2_a_directory_that_somebody_made_open_to_others_is_not_used_and_the_runs_stay_reachable() {
+    let (daemon, before) = with_runs();
+    let places = daemon.places();
+    let aside = daemon.root().join("aside");
+    // Made under another name and moved there, so that the daemon cannot be first.
+    let made = daemon.root().join("made");
+    std::fs::create_dir(&made).unwrap();
+    std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::fs::rename(&places.runtime, &aside).unwrap();
+    let swapped = std::fs::rename(&made, &places.runtime);
+    if swapped.is_err() {
+        // The daemon was quicker: what it made is exchanged.
+        remove(&places.runtime);
+        drop(std::fs::rename(&made, &places.runtime));
+    }
+    assert_reachable(&daemon, &before);
+    if std::fs::metadata(&places.runtime).unwrap().permissions().mode() & 0o777 == 0o777 {
+        assert!(!places.socket().exists(), "nothing of ours is in it");
+        let told = said(&daemon.qd(&["doctor"]));
+        assert!(told.contains(places.runtime.to_str().unwrap()) && told.contains("chmod 700"), "{told}");
+        std::fs::set_permissions(&places.runtime, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    assert_reachable(&daemon, &before);
+    eventually("the socket is back", || UnixStream::connect(places.socket()).ok());
+}
+
+#[test]
+fn m2_removed_sockets_and_locks_are_made_again() {
+    let (daemon, before) = with_runs();
+    let places = daemon.places();
+    let sockets = [places.socket(), places.data_socket().unwrap()];
+    for path in [&sockets[..], &[places.lock(), places.data_lock()]].concat() {
+        std::fs::remove_file(&path).unwrap();
+        eventually("it is made again", || path.exists().then_some(()));
+    }
+    for socket in &sockets {
+        drop(UnixStream::connect(socket).unwrap());
+    }
+    assert_reachable(&daemon, &before);
+    assert_eq!(daemons(&daemon).len(), 1);
+}
+
+#[test]
+fn m2_a_runtime_directory_that_cannot_be_made_is_no_reason_not_to_serve() {
+    let daemon = TestDaemon::without_start(QD);
+    let command = |arguments: &[&str]| {
+        let mut command = daemon.command(arguments);
+        command.env("QD_RUNTIME_DIR", "/proc/none/quarterdeck").output().unwrap()
+    };
+    let spawned = command(&["spawn", "--name", "mine", "--", "sleep", "1000000"]);
+    assert!(spawned.status.success(), "{}", said(&spawned));
+    assert!(said(&command(&["ps"])).contains("mine"));
+    assert!(said(&command(&["doctor"])).contains("/proc/none/quarterdeck"));
+    assert_eq!(daemon.list().len(), 1, "another login finds it by the data directory");
+}

@@ -1,0 +1,72 @@
+//! Where the daemon of a data directory listens, as it wrote itself into the data directory's lock.
+//!
+//! A login without `XDG_RUNTIME_DIR` (cron, su, ssh) has another runtime directory than the one that started the daemon,
+//! but the same database: this is how both find one daemon.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use proto::{Address, Places};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::ready;
+
+/// Longest text that is read from a lock.
+const MAX_TEXT: u64 = 16 << 10;
+
+/// Returns the sockets of the daemon that holds the data directory's lock; none when no daemon holds it.
+pub(crate) fn sockets(places: &Places) -> Vec<PathBuf> {
+    address(places).map(|address| address.sockets).unwrap_or_default()
+}
+
+/// Waits until the daemon that holds the data directory's lock has ended, at most until `deadline`. Returns whether there
+/// was one.
+pub(crate) fn wait_for_end(places: &Places, deadline: Instant) -> io::Result<bool> {
+    let Some(address) = address(places) else { return Ok(false) };
+    let own_host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let pid = address.pid.parse().ok().and_then(Pid::from_raw).filter(|_| address.host == own_host);
+    let Some(pidfd) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return Ok(false) };
+    // The pid may have been somebody else's by now, if the lock is not held any more.
+    if self::address(places).is_none_or(|now| now.pid != address.pid) {
+        return Ok(false);
+    }
+    ready::readable_before(pidfd.as_fd(), deadline)?;
+    Ok(true)
+}
+
+fn address(places: &Places) -> Option<Address> {
+    // Never waits, whatever lies there.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let lock = File::from(rustix::fs::open(places.data_lock(), flags, Mode::empty()).ok()?);
+    // The kernel frees the lock of a dead daemon, so a lock that can be had holds an old address. A daemon that starts at
+    // this very moment finds the lock taken, and tries again.
+    if flock(&lock, FlockOperation::NonBlockingLockShared) != Err(Errno::WOULDBLOCK) {
+        return None;
+    }
+    let mut text = String::new();
+    lock.take(MAX_TEXT).read_to_string(&mut text).ok()?;
+    Address::parse(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m1_only_the_address_of_a_daemon_that_holds_the_lock_is_believed() {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places::below(root.path());
+        assert_eq!(sockets(&places), Vec::<PathBuf>::new());
+        std::fs::create_dir(&places.data).unwrap();
+        std::fs::write(places.data_lock(), "pid 7\nsocket /somewhere/qd.sock\n").unwrap();
+        assert_eq!(sockets(&places), Vec::<PathBuf>::new(), "its daemon is dead");
+        let held = File::open(places.data_lock()).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert_eq!(sockets(&places), [PathBuf::from("/somewhere/qd.sock")]);
+    }
+}
