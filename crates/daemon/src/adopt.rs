@@ -147,11 +147,7 @@ type Wanted = (Option<RunKey>, Option<ProcessRecord>);
 
 /// Every holder that should be there, and every one that is there all the same. Earlier versions had their sockets in
 /// the runtime directory.
-fn wanted(
-    places: &Places,
-    former: Option<&Path>,
-    expected: Vec<ProcessRecord>,
-) -> HashMap<PathBuf, Wanted> {
+fn wanted(places: &Places, former: Option<&Path>, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
     let runtimes = [Some(places.runtime.as_path()), former].into_iter().flatten();
     let mut directories = vec![places.holders()];
     directories.extend(runtimes.map(holders_in));

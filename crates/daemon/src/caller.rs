@@ -102,10 +102,21 @@ fn lineage(peer: i32, screens: &Screens, holders: &Path) -> Caller {
             Some(parent) if parent > 1 => pid = parent,
             Some(_) if holder::mark::has_lost_its_holder(peer) => return Caller::Nobody,
             Some(_) => return Caller::Human,
+            // A `/proc` with hidepid shows nothing of other users' processes, such as the login's; none of them is a holder
+            // of ours.
+            None if is_another_users(pid) && !holder::mark::has_lost_its_holder(peer) => {
+                return Caller::Human;
+            }
             None => return Caller::Nobody,
         }
     }
     Caller::Nobody
+}
+
+/// Whether there is such a process and it belongs to another user.
+fn is_another_users(pid: i32) -> bool {
+    let pid = rustix::process::Pid::from_raw(pid);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::PERM))
 }
 
 /// Whether a process is a holder that listens where ours do. Another daemon's holder is not: its runs may well be where

@@ -245,10 +245,10 @@ impl Watch {
 
     fn try_start(places: &Places) -> io::Result<Self> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let lost = WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVED_FROM | WatchFlags::MOVE_SELF;
-        let watches = [&places.runtime, &places.data].map(|dir| {
-            inotify::add_watch(&inotify, dir, lost | WatchFlags::ONLYDIR).is_ok()
-        });
+        let lost =
+            WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVED_FROM | WatchFlags::MOVE_SELF;
+        let watches = [&places.runtime, &places.data]
+            .map(|dir| inotify::add_watch(&inotify, dir, lost | WatchFlags::ONLYDIR).is_ok());
         if watches == [false, false] {
             return Err(io::ErrorKind::NotFound.into());
         }

@@ -95,6 +95,27 @@ pub enum DaemonError {
         /// The pid written in it.
         pid: String,
     },
+    /// Files may not grow.
+    #[error(
+        "files may have at most {} KiB here (ulimit -f), and the daemon needs 64 MiB: run `ulimit -f unlimited`, or raise the \
+         limit in the shell's start-up files",
+        .0 / 1024
+    )]
+    SmallFiles(u64),
+    /// This process lives in a run.
+    #[error(
+        "no daemon is started from inside a process of Quarterdeck on a database that was made outside: what this process \
+         says would count as a person's word. Run any qd command outside of it, use --ephemeral, or set QD_DATA_DIR to a \
+         new directory"
+    )]
+    Inside,
+    /// This process does not live in a run, and the database was made in one.
+    #[error(
+        "the database in {} was made by a daemon inside a process of Quarterdeck, so a person may not have said what \
+         stands in it: move the directory away, or set QD_DATA_DIR to another one",
+        .0.display()
+    )]
+    MadeInside(PathBuf),
     /// The same on another computer that shares this directory.
     #[error(
         "a daemon on another computer ({host}, pid {pid}) holds {}: use `qd` there, or set QD_DATA_DIR to a directory \

@@ -89,8 +89,7 @@ impl Locks {
         let pid = std::process::id().to_string();
         let address = Address { pid, host: host(), runtime: places.runtime.clone(), sockets };
         let data = Lock { path: places.data_lock(), file: data, text: address.to_text() };
-        let runtime =
-            runtime.map(|file| Lock { path: places.lock(), file, text: address.pid.clone() });
+        let runtime = runtime.map(|file| Lock { path: places.lock(), file, text: address.pid.clone() });
         for lock in [Some(&data), runtime.as_ref()].into_iter().flatten() {
             lock.write().map_err(|error| failed(&lock.path, "written", error))?;
         }

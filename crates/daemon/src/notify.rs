@@ -52,16 +52,16 @@ impl Ways {
     /// What the user's file says; a file that does not read is told, and means the defaults.
     pub(crate) fn read(places: &Places) -> (Self, Option<String>) {
         let path = file(places);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => match toml::from_str::<ConfigFile>(&text) {
+        match crate::presets::read_text(&path) {
+            Ok(Some(text)) => match toml::from_str::<ConfigFile>(&text) {
                 Ok(file) => (file.notify, None),
                 Err(error) => {
                     let why = Printable(error.message()).to_string();
                     (Self::default(), Some(format!("{} does not read: {why}", path.display())))
                 }
             },
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Self::default(), None),
-            Err(error) => (Self::default(), Some(format!("{} cannot be read: {error}", path.display()))),
+            Ok(None) => (Self::default(), None),
+            Err(why) => (Self::default(), Some(format!("{}: {why}", path.display()))),
         }
     }
 

@@ -337,7 +337,7 @@ fn own_files(dir: &Path) -> Vec<PathBuf> {
 
 /// A file's text; none when there is none. Only plain files of the user's own or of root count: what somebody else left
 /// in a shared directory says nothing about what this user runs.
-fn read_text(path: &Path) -> Result<Option<String>, String> {
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, String> {
     let told = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = match rustix::fs::open(path, flags, Mode::empty()) {

@@ -13,7 +13,7 @@ use proto::request::Shutdown;
 use proto::{Places, ProcessId, environment};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use store::{PrivateDirError, Store, ensure_private_dir};
+use store::{PrivateDirError, Store, ensure_own_dir, ensure_private_dir};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
@@ -29,6 +29,10 @@ use crate::records::{self, Records, Warnings};
 use crate::screens::Screens;
 use crate::{DaemonError, Options, clock, log, threads};
 
+/// The file that marks a data directory whose database was made by a daemon inside a run.
+const INSIDE: &str = "inside-a-run";
+/// The smallest limit of file sizes with which a daemon starts.
+const FILE_SIZE: u64 = 64 << 20; // 64 MiB
 /// Descriptors wanted: four a run, one a viewer, and room.
 const DESCRIPTORS: u64 = 16_384;
 
@@ -52,10 +56,28 @@ fn prepare(options: &Options) -> Result<(Race, u32), DaemonError> {
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).as_raw_mode();
     let places = &options.places;
     let has_runtime = has_runtime(places)?;
-    for dir in [&places.data, &places.config, &places.holders()] {
+    check_file_size()?;
+    for dir in [&places.data, &places.holders()] {
         ensure_private_dir(dir)?;
     }
+    ensure_own_dir(&places.config)?;
+    if !options.ephemeral {
+        check_origin(places, holder::mark::is_inside_a_run())?;
+    }
     Ok((Locks::take(places, has_runtime)?, umask))
+}
+
+/// A daemon inside a run takes that run's program for a person, so what it trusts must never count for a daemon outside:
+/// each has databases of its own.
+fn check_origin(places: &Places, is_inside: bool) -> Result<(), DaemonError> {
+    let mark = places.data.join(INSIDE);
+    match (is_inside, mark.exists()) {
+        (true, false) if places.database().exists() => Err(DaemonError::Inside),
+        (true, false) => std::fs::write(&mark, "")
+            .map_err(DaemonError::system("the database cannot be marked as one of a process")),
+        (false, true) => Err(DaemonError::MadeInside(places.data.clone())),
+        (true, true) | (false, false) => Ok(()),
+    }
 }
 
 /// Whether the runtime directory can be used. One that cannot be made (its login is over, or it is another user's) is no
@@ -202,6 +224,21 @@ fn config(places: &Places) -> Config {
     Config { base_env, places, home, shell, boot: boot.trim().to_owned(), seed, ..Config::default() }
 }
 
+/// Files as large as we may make them. With too small a limit nothing could be kept and no ring be made.
+fn check_file_size() -> Result<(), DaemonError> {
+    let limit = getrlimit(Resource::Fsize);
+    match limit.maximum {
+        Some(most) if most < FILE_SIZE => return Err(DaemonError::SmallFiles(most)),
+        most if limit.current != most => {
+            let raised = Rlimit { current: most, maximum: most };
+            setrlimit(Resource::Fsize, raised).map_err(|error| {
+                DaemonError::system("the limit of file sizes cannot be raised")(error.into())
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// As many descriptors as we may have, up to what 1,000 runs need.
 fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
@@ -220,6 +257,8 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
+    // A file that grows to the limit of file sizes is an error of that write, not the end of the daemon.
+    let mut too_large = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
     let asker = desk.clone();
     drop(tokio::spawn(async move {
         loop {
@@ -227,6 +266,7 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
                 _ = hangup.recv() => {}
+                _ = too_large.recv() => {}
             }
         }
         let shutdown = Shutdown { kill: is_ephemeral };
@@ -252,4 +292,25 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
 fn say_ready(line: &str) {
     let mut out = std::io::stdout();
     let _unread = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m4f_a_daemon_inside_a_run_and_one_outside_never_share_a_database() {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places::below(root.path());
+        std::fs::create_dir(&places.data).unwrap();
+        std::fs::write(places.database(), "").unwrap();
+        check_origin(&places, false).unwrap();
+        assert!(matches!(check_origin(&places, true), Err(DaemonError::Inside)));
+        std::fs::remove_file(places.database()).unwrap();
+        check_origin(&places, true).unwrap();
+        std::fs::write(places.database(), "").unwrap();
+        check_origin(&places, true).unwrap();
+        let told = check_origin(&places, false).unwrap_err().to_string();
+        assert!(told.contains(places.data.to_str().unwrap()), "{told}");
+    }
 }

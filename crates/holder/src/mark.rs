@@ -50,6 +50,26 @@ pub fn has_lost_its_holder(mut pid: i32) -> bool {
     true
 }
 
+/// Whether the calling process lives in a run: it carries the mark, or a holder is among its ancestors. The environment
+/// is not asked, because whoever lives in a run may change it.
+pub fn is_inside_a_run() -> bool {
+    let is_marked = getrlimit(Resource::Locks)
+        .maximum
+        .is_some_and(|ceiling| (OUTERMOST - DEEPEST as u64..=OUTERMOST).contains(&ceiling));
+    is_marked || has_holder_above(i32::try_from(std::process::id()).unwrap_or(0))
+}
+
+fn has_holder_above(mut pid: i32) -> bool {
+    for _ in 0..DEEPEST {
+        match tree::stat(pid).map(|stat| stat.parent) {
+            Some(parent) if parent > 1 && is_holder(parent) => return true,
+            Some(parent) if parent > 1 => pid = parent,
+            _ => return false,
+        }
+    }
+    true
+}
+
 fn is_holder(pid: i32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == HOLDER)
 }

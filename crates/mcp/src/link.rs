@@ -335,7 +335,10 @@ impl Inner {
         };
         let has_crashed = error.kind() == ErrorKind::ConnectionRefused;
         if wake == Wake::Never || (wake == Wake::AfterCrash && !has_crashed) {
-            return Err(ClientError::Unreachable(format!("{}: {error}", self.way.places().socket().display())));
+            return Err(ClientError::Unreachable(format!(
+                "{}: {error}",
+                self.way.places().socket().display()
+            )));
         }
         let connection = self.door.lock().unwrap_or_else(PoisonError::into_inner).connect()?;
         tied(cord, &connection).map(|()| connection)

@@ -40,5 +40,5 @@ pub use audit::{AuditBound, AuditCheck, AuditReader, AuditRow};
 pub use database::Store;
 pub use error::StoreError;
 pub use pads::{BadPadName, PAD_LIMIT, Pad, PadChange, PadError, PadName, Pads, Revision};
-pub use private_dir::{PrivateDirError, ensure_private_dir};
+pub use private_dir::{PrivateDirError, ensure_own_dir, ensure_private_dir};
 pub use records::{Change, Contents};

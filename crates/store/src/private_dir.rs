@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -61,6 +61,34 @@ pub fn ensure_private_dir(path: &Path) -> Result<(), PrivateDirError> {
     let opened = opened.map_err(|error| explain(&inside, path, error))?;
     let found = rustix::fs::fstat(&opened).map_err(|error| failed(path, error))?;
     check_itself(path, &found)
+}
+
+/// Creates `path` like [`ensure_private_dir`], or accepts it when nobody else can write in it: others may read a user's
+/// configuration, and it may be a link into a directory of dotfiles.
+pub fn ensure_own_dir(path: &Path) -> Result<(), PrivateDirError> {
+    if std::fs::symlink_metadata(path).is_err() {
+        return ensure_private_dir(path);
+    }
+    let found = std::fs::metadata(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => {
+            refused(path, "it is a symbolic link to nothing; make its target or remove it")
+        }
+        _ => PrivateDirError::Io { path: path.to_path_buf(), source },
+    })?;
+    if !found.is_dir() {
+        return Err(refused(path, "it is not a directory; move it away"));
+    }
+    if found.uid() != me() && found.uid() != 0 {
+        return Err(refused(path, format!("it belongs to user {}; move it away", found.uid())));
+    }
+    let mode = found.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(refused(
+            path,
+            format!("others may write in it (mode {mode:04o}); run `chmod go-w` on it"),
+        ));
+    }
+    Ok(())
 }
 
 fn open_parent(parent: &Path) -> Result<OwnedFd, PrivateDirError> {

@@ -20,6 +20,8 @@ use crate::output::{Output, Style, Table};
 
 /// Descriptors below which a crew of a few hundred does not fit.
 const FEW_DESCRIPTORS: u64 = 1024;
+/// Bytes of one file below which no daemon starts.
+const FEW_BYTES: u64 = 64 << 20; // 64 MiB
 /// Terminals below which the next few spawns may fail.
 const FEW_TERMINALS: u64 = 32;
 
@@ -68,7 +70,8 @@ impl DoctorArgs {
         let mut checks = vec![
             private("runtime directory", &places.runtime),
             private("data directory", &places.data),
-            private("config directory", &places.config),
+            configuration(&places.config),
+            file_size(),
             room(&[&places.runtime, &places.data]),
             database(&places.database()),
         ];
@@ -119,6 +122,52 @@ fn private(name: &'static str, dir: &Path) -> Check {
             .hint(hint);
     }
     Check::new(name, Health::Ok, shown.to_string())
+}
+
+/// Whether nobody else can write the configuration, and it can be read.
+fn configuration(dir: &Path) -> Check {
+    let name = "config directory";
+    let shown = dir.display();
+    if fs::symlink_metadata(dir).is_err() {
+        return Check::new(name, Health::Ok, format!("{shown} is made when it is needed"));
+    }
+    let found = match fs::metadata(dir) {
+        Ok(found) => found,
+        Err(error) => return Check::new(name, Health::Fail, format!("{shown} leads to nothing: {error}")),
+    };
+    let mode = found.mode() & 0o777;
+    if !found.is_dir() {
+        return Check::new(name, Health::Fail, format!("{shown} is not a directory"));
+    }
+    if found.uid() != getuid().as_raw() && found.uid() != 0 {
+        return Check::new(name, Health::Fail, format!("{shown} belongs to user {}", found.uid()));
+    }
+    if mode & 0o022 != 0 {
+        let hint = format!("chmod go-w {shown}");
+        return Check::new(name, Health::Fail, format!("others may write in {shown} (mode {mode:o})"))
+            .hint(hint);
+    }
+    let file = dir.join("config.toml");
+    match fs::metadata(&file) {
+        Ok(found) if !found.is_file() => {
+            let detail = format!("{} is not a plain file, so it is not read", file.display());
+            Check::new(name, Health::Warn, detail)
+        }
+        _ => Check::new(name, Health::Ok, shown.to_string()),
+    }
+}
+
+/// How large the files of a daemon started from here may become.
+fn file_size() -> Check {
+    let name = "file sizes";
+    match getrlimit(Resource::Fsize).maximum {
+        Some(most) if most < FEW_BYTES => {
+            let detail = format!("at most {} KiB (ulimit -f); a daemon needs 64 MiB", most / 1024);
+            Check::new(name, Health::Fail, detail).hint("ulimit -f unlimited")
+        }
+        Some(most) => Check::new(name, Health::Ok, format!("at most {} KiB", most / 1024)),
+        None => Check::new(name, Health::Ok, "no limit"),
+    }
 }
 
 /// Whether something can be written where the daemon must write.

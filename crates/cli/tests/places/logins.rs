@@ -74,8 +74,7 @@ fn m1_an_ephemeral_daemon_of_the_same_places_touches_nothing_of_the_database() {
     daemon.spawn("mine", child::run_for_ever());
     let other = daemon.root().join("other");
     let mut ephemeral = from_other_login(&daemon, &other, &["--ephemeral", "daemon"]);
-    let mut ephemeral =
-        ephemeral.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut ephemeral = ephemeral.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let listed = testkit::census::eventually("the ephemeral daemon answers", || {
         let output = from_other_login(&daemon, &other, &["--json", "ps"]).output().unwrap();
         other.join("qd.sock").exists().then_some(output)
@@ -85,6 +84,29 @@ fn m1_an_ephemeral_daemon_of_the_same_places_touches_nothing_of_the_database() {
     drop(ephemeral.stdin.take());
     assert!(ephemeral.wait().unwrap().success());
     assert_eq!(daemon.list().len(), 1, "and ends none of the others");
+}
+
+#[test]
+fn m4f_a_daemon_started_from_inside_a_run_is_refused_the_persons_database() {
+    let daemon = TestDaemon::start(QD);
+    let places = daemon.places();
+    let (told, other) = (daemon.root().join("told"), daemon.root().join("other"));
+    // What an agent would do: end the daemon, clear its environment, start another with places of its own choice.
+    let script = format!(
+        "until [ -e '{told}.go' ]; do sleep 0.01; done; kill -9 {pid}; env -i HOME=/ \
+         QD_RUNTIME_DIR='{runtime}' QD_DATA_DIR='{data}' QD_CONFIG_DIR='{config}' setsid {QD} daemon \
+         > '{told}.new' 2>&1; mv '{told}.new' '{told}'; sleep 1000000",
+        pid = daemon.pid(),
+        runtime = other.display(),
+        data = places.data.display(),
+        config = places.config.display(),
+        told = told.display(),
+    );
+    daemon.spawn("agent", child::shell(&script));
+    std::fs::write(told.with_extension("go"), "").unwrap();
+    let said = testkit::census::eventually("it to be refused", || std::fs::read_to_string(&told).ok());
+    assert!(said.contains("from inside a process of Quarterdeck"), "{said}");
+    assert_eq!(daemon.list().len(), 1, "and a person's qd starts one");
 }
 
 #[test]

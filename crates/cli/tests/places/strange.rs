@@ -1,1 +1,86 @@
 //! Places that are strange, and work all the same or are told in one clear sentence.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use testkit::TestDaemon;
+
+use crate::{QD, said};
+
+#[test]
+fn m8_a_configuration_that_others_may_read_or_that_is_a_link_to_dotfiles_works() {
+    for is_link in [false, true] {
+        let daemon = TestDaemon::without_start(QD);
+        let config = daemon.places().config;
+        let real = if is_link { daemon.root().join("dotfiles") } else { config.clone() };
+        std::fs::create_dir(&real).unwrap();
+        std::fs::set_permissions(&real, Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(real.join("settings"), "[notify]\ndesktop = false\n").unwrap();
+        symlink("settings", real.join("config.toml")).unwrap();
+        if is_link {
+            symlink(&real, &config).unwrap();
+        }
+        let listed = daemon.qd(&["ps"]);
+        assert!(listed.status.success(), "{}", said(&listed));
+        assert_eq!(daemon.json(&["status"])["warnings"], serde_json::Value::Null);
+        let doctor = daemon.qd(&["doctor"]);
+        assert!(doctor.status.success(), "{}", said(&doctor));
+    }
+}
+
+#[test]
+fn m8_a_configuration_that_others_may_write_is_refused_in_one_sentence_that_doctor_says_too() {
+    let daemon = TestDaemon::without_start(QD);
+    let config = daemon.places().config;
+    std::fs::create_dir(&config).unwrap();
+    std::fs::set_permissions(&config, Permissions::from_mode(0o777)).unwrap();
+    for verb in ["ps", "doctor"] {
+        let output = daemon.qd(&[verb]);
+        assert!(!output.status.success(), "{verb}");
+        let told = said(&output);
+        assert!(told.contains(config.to_str().unwrap()) && told.contains("go-w"), "{verb}: {told}");
+    }
+}
+
+#[test]
+fn m8_a_pipe_in_place_of_the_configuration_hangs_nobody() {
+    let daemon = TestDaemon::without_start(QD);
+    let config = daemon.places().config;
+    std::fs::create_dir(&config).unwrap();
+    std::fs::set_permissions(&config, Permissions::from_mode(0o700)).unwrap();
+    assert!(Command::new("mkfifo").arg(config.join("config.toml")).status().unwrap().success());
+    daemon.spawn("x", testkit::child::run_for_ever());
+    for verb in ["status", "doctor"] {
+        let told = said(&daemon.qd(&[verb]));
+        assert!(told.contains("config.toml") && told.contains("not a plain file"), "{verb}: {told}");
+    }
+}
+
+#[test]
+fn m8_a_small_limit_of_file_sizes_is_told_before_anything_is_lost() {
+    let daemon = TestDaemon::without_start(QD);
+    for verb in ["ps", "doctor"] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -f 8; exec \"$0\" \"$1\"", QD, verb]).envs(daemon.variables());
+        let output = command.output().unwrap();
+        assert!(!output.status.success(), "{verb}");
+        assert!(said(&output).contains("ulimit -f"), "{verb}: {}", said(&output));
+    }
+    assert!(daemon.qd(&["ps"]).status.success());
+}
+
+#[test]
+fn m8_a_running_daemon_survives_a_limit_of_file_sizes() {
+    let daemon = TestDaemon::start(QD);
+    let pid = daemon.pid();
+    let limited = Command::new("prlimit").args([&format!("--pid={pid}"), "--fsize=1:unlimited"]).status();
+    if !limited.is_ok_and(|status| status.success()) {
+        return;
+    }
+    // Whatever it says, it writes and goes on.
+    drop(daemon.qd(&["spawn", "--name", "x", "--", "sleep", "1000000"]));
+    assert_eq!(daemon.pid(), pid, "the same daemon answers");
+    let freed = Command::new("prlimit").args([&format!("--pid={pid}"), "--fsize=unlimited"]).status();
+    assert!(freed.unwrap().success());
+}
