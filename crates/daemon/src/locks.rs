@@ -25,7 +25,7 @@ const MAX_TEXT: u64 = 16 << 10;
 /// What came of trying to become the only daemon.
 pub(crate) enum Race {
     /// Both locks are ours.
-    Won(Locks),
+    Won(Box<Locks>),
     /// The daemon with this pid has one of them, and answers.
     Lost(String),
 }
@@ -63,7 +63,7 @@ impl Locks {
                 None => true,
             };
             if has_both {
-                return Self::own(places, data, runtime).map(Race::Won);
+                return Self::own(places, data, runtime).map(|locks| Race::Won(Box::new(locks)));
             }
             let other = match &runtime {
                 Some(runtime) if has_data => beside(places, runtime),
@@ -206,7 +206,7 @@ mod tests {
 
     fn taken(places: &Places) -> Locks {
         match Locks::take(places, true).unwrap() {
-            Race::Won(locks) => locks,
+            Race::Won(locks) => *locks,
             Race::Lost(pid) => panic!("lost to {pid}"),
         }
     }

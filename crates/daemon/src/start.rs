@@ -46,7 +46,7 @@ pub fn run(options: Options) -> Result<(), DaemonError> {
     }
     let (Race::Won(locks), umask) = result? else { return Ok(()) };
     failpoint::pass(Failpoint::Locked);
-    serve(options, locks, umask)
+    serve(options, *locks, umask)
 }
 
 /// Makes the directories private, then this process the only daemon; also returns the umask that the user's shell had,
@@ -228,7 +228,7 @@ fn config(places: &Places) -> Config {
 fn check_file_size() -> Result<(), DaemonError> {
     let limit = getrlimit(Resource::Fsize);
     match limit.maximum {
-        Some(most) if most < FILE_SIZE => return Err(DaemonError::SmallFiles(most)),
+        Some(most) if most < FILE_SIZE => Err(DaemonError::SmallFiles(most)),
         most if limit.current != most => {
             let raised = Rlimit { current: most, maximum: most };
             setrlimit(Resource::Fsize, raised).map_err(|error| {

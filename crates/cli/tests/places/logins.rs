@@ -40,7 +40,7 @@ fn m1_fifty_starts_from_two_logins_make_one_daemon() {
     let other = daemon.root().join("other");
     let start = |n: usize| {
         let mut command = daemon.command(&["--json", "ps"]);
-        if n % 2 == 0 {
+        if n.is_multiple_of(2) {
             command.env("QD_RUNTIME_DIR", &other);
         }
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
