@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use proto::terminal::CANCEL;
+use proto::terminal::restore::{LEAVE_ALTERNATE, RESET, RESET_COLORS, SAVE};
 
-use crate::attach::terminal::{LEAVE_ALTERNATE, RESET, SAVE};
 use crate::attach::{Clipboard, Filter};
 
 /// Ends an open string and remembers where the cursor is: what undoes margins and origin moves it.
@@ -19,16 +19,15 @@ const BACK: &[u8] = b"\x1b8\x1b[!p\x1b[?7h\x1b(B\x1b)B\x0f\x1b[m\x1b[?25h";
 #[derive(Debug)]
 pub struct Scroll {
     filter: Filter,
-    is_raw: bool,
+}
+
+impl Default for Scroll {
+    fn default() -> Self {
+        Self { filter: Filter::new(Clipboard::Refused) }
+    }
 }
 
 impl Scroll {
-    /// A log from its beginning. Raw: with the queries that the terminal will answer.
-    #[must_use]
-    pub fn new(is_raw: bool) -> Self {
-        Self { filter: Filter::new(Clipboard::Refused), is_raw }
-    }
-
     /// What goes to the terminal first.
     #[must_use]
     pub fn before(&self) -> &'static [u8] {
@@ -37,8 +36,7 @@ impl Scroll {
 
     /// What of these bytes goes to the terminal.
     pub fn pass<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-        let passed = self.filter.pass(bytes);
-        if self.is_raw { Cow::Borrowed(bytes) } else { passed }
+        self.filter.pass(bytes)
     }
 
     /// What goes to the terminal where bytes were skipped: no sequence goes on over a gap.
@@ -51,9 +49,10 @@ impl Scroll {
     /// What goes to the terminal last.
     #[must_use]
     pub fn way_back(&self) -> Vec<u8> {
+        let colors = if self.filter.is_colored() { RESET_COLORS } else { b"" };
         match self.filter.is_alternate() {
-            true => [RESET, LEAVE_ALTERNATE].concat(),
-            false => [STAY, RESET, BACK].concat(),
+            true => [&[CANCEL], &b"\x1b\\"[..], colors, RESET, LEAVE_ALTERNATE].concat(),
+            false => [STAY, colors, RESET, BACK].concat(),
         }
     }
 }
@@ -64,14 +63,14 @@ mod tests {
 
     #[test]
     fn a_log_leaves_the_alternate_screen_only_when_it_is_on_it() {
-        let mut scroll = Scroll::new(false);
+        let mut scroll = Scroll::default();
         assert_eq!(scroll.pass(b"text\x1b[c").as_ref(), b"text");
         let has = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
         let plain = scroll.way_back();
         assert!(!has(&plain, b"?1049l") && has(&plain, b"\x1b7") && has(&plain, b"\x1b8"));
-        let mut raw = Scroll::new(true);
-        assert_eq!(raw.pass(b"\x1b[?1049h\x1b[c").as_ref(), b"\x1b[?1049h\x1b[c");
-        let full = raw.way_back();
+        let mut other = Scroll::default();
+        assert_eq!(other.pass(b"\x1b[?1049h\x1b[c").as_ref(), b"\x1b[?1049h");
+        let full = other.way_back();
         assert!(has(&full, b"\x1b[?1049l") && has(&full, RESET));
     }
 }

@@ -86,11 +86,11 @@ fn a_repaint_after_skipped_bytes_ends_the_sequence_that_was_cut() {
     let attachment = attach(daemon.places(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
     peer.data(DataKind::Repaint, 0, b"<begin>");
-    peer.data(DataKind::Output, 0, b"x\x1b]2;half a ti");
+    peer.data(DataKind::Output, 0, b"x\x1bPq~");
     peer.notice(Notice::Gap { stream: 1, from: 15, to: 90 });
     peer.data(DataKind::Repaint, 90, b"<again>");
     pty.expect(b"<begin>");
-    assert_eq!(pty.expect(b"<again>"), b"x\x1b]2;half a ti\x18");
+    assert_eq!(pty.expect(b"<again>"), b"x\x1bPq~\x18");
     pty.type_keys(b"\x1cd");
     assert_eq!(left(attachment), Left::Detached);
 }
@@ -208,7 +208,7 @@ fn a_terminal_that_was_taken_is_neither_read_nor_drawn_on_and_restored_at_the_en
     let (mut peer, offer) = offered(&daemon);
     peer.data(DataKind::Repaint, 0, b"<drawn for the connection>");
     peer.reply(offer, Reply::Done(Done {}));
-    peer.notice(Notice::Screen { stream: 1, alternate: true });
+    peer.notice(Notice::Screen { stream: 1, alternate: true, colored: false });
     // Whoever reads this, it is not the client: nothing but its end comes after the offer.
     pty.type_keys(b"\x1cd");
     peer.data(DataKind::Output, 0, b"<not taken before the end>");

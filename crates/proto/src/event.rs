@@ -105,13 +105,16 @@ pub enum Notice {
         /// composed for the viewer.
         fits: bool,
     },
-    /// The viewer's terminal, which the daemon draws on, is about to show its other screen: what whoever restores the
-    /// terminal has to leave.
+    /// The viewer's terminal, which the daemon draws on, is about to show its other screen or other colours: what whoever
+    /// restores the terminal has to leave.
     Screen {
         /// Which stream.
         stream: u32,
         /// Whether it is the alternate screen.
         alternate: bool,
+        /// Whether the terminal was given other colours, which have to be taken back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        colored: bool,
     },
     /// The output from this offset on came at this time.
     Time {

@@ -1,15 +1,17 @@
 //! What may pass between a child and a person's terminal, in words that both ends of the door share.
 //!
-//! Owns the query filter and the detach keys: whoever holds the terminal applies them, the client or, when it was passed
+//! Owns the filter and the detach keys: whoever holds the terminal applies them, the client or, when it was passed
 //! the terminal, the daemon. Refuses touching a terminal: bytes in, bytes out.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `filter` | removing queries that the person's own terminal would answer |
+//! | `filter` | the list of what reaches the person's terminal |
 //! | `keys` | the detach keys |
+//! | `restore` | how the person's terminal is left as it was |
 
 pub mod filter;
 pub mod keys;
+pub mod restore;
 
 pub use filter::{Clipboard, Filter};
 pub use keys::{BadDetachKeys, DetachKeys, KeyWatch, Wish};

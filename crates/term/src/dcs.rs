@@ -1,5 +1,5 @@
-//! What device control strings and application commands mean: capability questions, settings questions,
-//! and the question whether images can be shown. Names in questions are looked up, never repeated.
+//! What device control strings mean: capability questions and settings questions. Names in questions are looked up,
+//! never repeated. Whether images can be shown is a question that gets no answer: any answer counts as yes.
 
 use crate::engine::Engine;
 use crate::modes::CursorShape;
@@ -7,7 +7,7 @@ use crate::osc::hex;
 use crate::pen;
 
 /// Capabilities a program may ask for (XTGETTCAP); an empty value is a switch that is on.
-const CAPABILITIES: [(&str, &str); 22] = [
+const CAPABILITIES: [(&str, &str); 24] = [
     ("TN", "xterm-256color"),
     ("name", "xterm-256color"),
     ("Co", "256"),
@@ -22,6 +22,8 @@ const CAPABILITIES: [(&str, &str); 22] = [
     ("Smulx", "\x1b[4:%p1%dm"),
     ("Ss", "\x1b[%p1%d q"),
     ("Se", "\x1b[0 q"),
+    ("indn", "\x1b[%p1%dS"),
+    ("Ms", "\x1b]52;%p1%s;%p2%s\x07"),
     ("smcup", "\x1b[?1049h"),
     ("rmcup", "\x1b[?1049l"),
     ("kcuu1", "\x1bOA"),
@@ -70,7 +72,7 @@ fn answer_setting(engine: &mut Engine, setting: &[u8]) {
     let mut answer = b"\x1bP1$r".to_vec();
     match setting {
         b"m" => {
-            pen::write_parameters(&mut answer, &engine.visible().pen().style);
+            pen::write_report(&mut answer, &engine.visible().pen().style);
             answer.push(b'm');
         }
         b"r" => {
@@ -98,19 +100,6 @@ pub(crate) fn cursor_style(shape: CursorShape, blinking: bool) -> u8 {
         CursorShape::Bar => 6,
     };
     steady - u8::from(blinking)
-}
-
-/// Kitty graphics: only the question "can you" (`a=q`) is answered, with no. Images are dropped.
-pub(crate) fn application_command(engine: &mut Engine, payload: &[u8]) {
-    let Some(rest) = payload.strip_prefix(b"G") else { return };
-    let control = rest.split(|&byte| byte == b';').next().unwrap_or_default();
-    let value = |key: &[u8]| control.split(|&byte| byte == b',').find_map(|field| field.strip_prefix(key));
-    let image: Option<u32> = value(b"i=")
-        .and_then(|digits| std::str::from_utf8(digits).ok())
-        .and_then(|digits| digits.parse().ok());
-    if let (Some(b"q"), Some(image)) = (value(b"a="), image) {
-        engine.outbox().replies.push(format!("\x1b_Gi={image};ENOTSUP:images are not shown\x1b\\"));
-    }
 }
 
 fn decode_hex(digits: &[u8]) -> Option<Vec<u8>> {

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `scan` | where escape sequences begin and end; nothing reaches the engine in halves |
 //! | `engine` | the grid, through a foreign emulator; the only module that names it |
+//! | `colors` | what the child has set and what the last viewer shows |
 //! | `osc`, `dcs`, `reply` | what strings mean and which constants answer queries |
 //! | `fact`, `status` | what the stream told about its program |
 //! | `screen`, `text`, `repaint`, `damage`, `checkpoint` | the public type and its views |
@@ -22,6 +23,7 @@ extern crate self as term;
 mod base64;
 mod cell;
 mod checkpoint;
+mod colors;
 mod damage;
 mod dcs;
 mod engine;
@@ -44,6 +46,7 @@ mod wire;
 
 pub use cell::{Attributes, Cell, CellText, Color, Style, Underline};
 pub use checkpoint::{Depth, RestoreError};
+pub use colors::{ColorTable, Rgb, Scheme};
 pub use damage::Damage;
 pub use fact::{ClipboardTarget, Fact, NotificationSource, Progress, PromptMark};
 pub use keys::{Key, KeyCode, KeyError, Modifiers};

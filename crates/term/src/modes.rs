@@ -26,6 +26,8 @@ pub enum MouseEncoding {
     Utf8,
     /// Mode 1006.
     Sgr,
+    /// Mode 1016.
+    SgrPixels,
 }
 
 /// Everything the child has switched that outlives a single character.
@@ -39,7 +41,7 @@ pub struct Modes {
     pub bracketed_paste: bool,
     /// Modes 9, 1000, 1002, 1003.
     pub mouse: MouseTracking,
-    /// Modes 1005, 1006.
+    /// Modes 1005, 1006, 1016.
     pub mouse_encoding: MouseEncoding,
     /// Mode 1004.
     pub focus_events: bool,
@@ -49,6 +51,8 @@ pub struct Modes {
     pub color_scheme_updates: bool,
     /// Mode 2027: grapheme clusters share a cell.
     pub grapheme_clusters: bool,
+    /// Mode 5: the picture in exchanged colours.
+    pub reverse_video: bool,
     /// Mode 7.
     pub line_wrap: bool,
     /// Mode 6.
@@ -75,6 +79,7 @@ impl Default for Modes {
             alternate_scroll: true,
             color_scheme_updates: false,
             grapheme_clusters: true,
+            reverse_video: false,
             line_wrap: true,
             origin: false,
             insert: false,
@@ -110,6 +115,8 @@ pub struct Cursor {
     pub shape: CursorShape,
     /// Whether it blinks.
     pub blinking: bool,
+    /// Whether the child has chosen the form; otherwise it is the terminal's own.
+    pub is_chosen: bool,
     /// The last column was written and the next character wraps first.
     pub wrap_pending: bool,
 }

@@ -1,10 +1,11 @@
 //! What operating system commands mean: titles, directories, links, notifications, colours, clipboard,
-//! prompt marks, program status. Answers only with constants. Unknown commands are dropped.
+//! prompt marks, program status. Answers only with constants and numbers. Unknown commands are dropped.
 
 use crate::base64;
+use crate::colors::{BACKGROUND, CURSOR, FOREGROUND, Rgb};
 use crate::engine::Engine;
 use crate::fact::{ClipboardTarget, Fact, NotificationSource, Progress, PromptMark, printable};
-use crate::reply::{self, BACKGROUND, CURSOR, FOREGROUND};
+use crate::reply;
 use crate::status::StatusReport;
 
 /// Longest text of a notification.
@@ -23,15 +24,19 @@ pub(crate) fn dispatch(engine: &mut Engine, payload: &[u8], terminator: &'static
     let (code, rest) = split(payload, b';');
     match code {
         b"0" | b"2" => engine.outbox().set_title(&String::from_utf8_lossy(rest)),
-        b"4" => answer_palette(engine, rest, terminator),
+        b"4" => palette(engine, rest, terminator),
         b"7" => working_directory(engine, rest),
         b"8" => hyperlink(engine, rest),
         b"9" => osc_nine(engine, rest),
-        b"10" => answer_dynamic(engine, 10, rest, terminator),
-        b"11" => answer_dynamic(engine, 11, rest, terminator),
-        b"12" => answer_dynamic(engine, 12, rest, terminator),
+        b"10" => dynamic(engine, 10, rest, terminator),
+        b"11" => dynamic(engine, 11, rest, terminator),
+        b"12" => dynamic(engine, 12, rest, terminator),
         b"52" => clipboard(engine, rest),
         b"99" => kitty_notification(engine, rest),
+        b"104" => reset_palette(engine, rest),
+        b"110" => engine.outbox().colors.reset(Some(FOREGROUND)),
+        b"111" => engine.outbox().colors.reset(Some(BACKGROUND)),
+        b"112" => engine.outbox().colors.reset(Some(CURSOR)),
         b"133" => prompt_mark(engine, rest),
         b"777" => urxvt_notification(engine, rest),
         b"7501" => program_status(engine, rest),
@@ -56,25 +61,44 @@ fn decimal<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     std::str::from_utf8(bytes).ok().filter(|_| digits)?.parse().ok()
 }
 
-fn answer_palette(engine: &mut Engine, rest: &[u8], terminator: &str) {
+/// Pairs of a number and a colour or a question.
+fn palette(engine: &mut Engine, rest: &[u8], terminator: &str) {
     let fields: Vec<&[u8]> = rest.split(|&byte| byte == b';').take(2 * COLORS_MAX).collect();
     for pair in fields.chunks_exact(2) {
-        let index = decimal::<u16>(pair[0]).filter(|&index| index < 256);
-        if let (Some(index), b"?") = (index, pair[1]) {
-            let color = reply::color_spec(index);
-            engine.outbox().replies.push(format!("\x1b]4;{index};{color}{terminator}"));
+        if let Some(index) = decimal::<u16>(pair[0]).filter(|&index| index < FOREGROUND) {
+            color(engine, index, pair[1], &format!("4;{index}"), terminator);
         }
     }
 }
 
-/// `OSC 10 ; ? ; ?` asks for 10 and 11.
-fn answer_dynamic(engine: &mut Engine, first: u16, rest: &[u8], terminator: &str) {
+/// `OSC 10 ; … ; …` is about 10 and 11.
+fn dynamic(engine: &mut Engine, first: u16, rest: &[u8], terminator: &str) {
     let codes = [(10, FOREGROUND), (11, BACKGROUND), (12, CURSOR)];
-    let asked = codes.into_iter().skip_while(|(code, _)| *code != first);
-    for (field, (code, index)) in rest.split(|&byte| byte == b';').zip(asked) {
-        if field == b"?" {
-            let color = reply::color_spec(index);
-            engine.outbox().replies.push(format!("\x1b]{code};{color}{terminator}"));
+    let meant = codes.into_iter().skip_while(|(code, _)| *code != first);
+    for (field, (code, index)) in rest.split(|&byte| byte == b';').zip(meant) {
+        color(engine, index, field, &code.to_string(), terminator);
+    }
+}
+
+/// Sets one colour, or answers which it is; one that nobody knows is not answered.
+fn color(engine: &mut Engine, index: u16, field: &[u8], name: &str, terminator: &str) {
+    let outbox = engine.outbox();
+    if field == b"?" {
+        if let Some(color) = outbox.colors.get(index) {
+            outbox.replies.push(format!("\x1b]{name};{}{terminator}", color.spec()));
+        }
+    } else if let Some(color) = Rgb::parse(field) {
+        outbox.colors.set.set(index, color);
+    }
+}
+
+fn reset_palette(engine: &mut Engine, rest: &[u8]) {
+    if rest.is_empty() {
+        return engine.outbox().colors.reset(None);
+    }
+    for index in rest.split(|&byte| byte == b';').take(COLORS_MAX).filter_map(decimal::<u16>) {
+        if index < FOREGROUND {
+            engine.outbox().colors.reset(Some(index));
         }
     }
 }

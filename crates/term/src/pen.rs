@@ -23,7 +23,31 @@ pub(crate) fn write_style(out: &mut Vec<u8>, style: &Style) {
 }
 
 /// Appends what stands between introducer and final byte.
-pub(crate) fn write_parameters(out: &mut Vec<u8>, style: &Style) {
+fn write_parameters(out: &mut Vec<u8>, style: &Style) {
+    write_switches(out, style);
+    write_color(out, style.fg, 30);
+    write_color(out, style.bg, 40);
+    if let Some(color) = style.underline_color {
+        write_underline_color(out, color);
+    }
+}
+
+/// The same in the words of a report, which has colons inside a colour.
+pub(crate) fn write_report(out: &mut Vec<u8>, style: &Style) {
+    write_switches(out, style);
+    for (color, base) in [(style.fg, 30), (style.bg, 40)] {
+        match color {
+            Color::Indexed(index) => put(out, format_args!(";{}:5:{index}", base + 8)),
+            Color::Rgb(red, green, blue) => put(out, format_args!(";{}:2::{red}:{green}:{blue}", base + 8)),
+            Color::Default | Color::Basic(_) => write_color(out, color, base),
+        }
+    }
+    if let Some(color) = style.underline_color {
+        write_underline_color(out, color);
+    }
+}
+
+fn write_switches(out: &mut Vec<u8>, style: &Style) {
     out.push(b'0');
     for (attribute, code) in SWITCHES {
         if style.attributes.contains(attribute) {
@@ -39,11 +63,6 @@ pub(crate) fn write_parameters(out: &mut Vec<u8>, style: &Style) {
         Underline::Dashed => ";4:5",
     };
     out.extend_from_slice(line.as_bytes());
-    write_color(out, style.fg, 30);
-    write_color(out, style.bg, 40);
-    if let Some(color) = style.underline_color {
-        write_underline_color(out, color);
-    }
 }
 
 fn write_color(out: &mut Vec<u8>, color: Color, base: u8) {

@@ -3,6 +3,7 @@
 //! clears by rows, because clearing the screen pushes it into the viewer's own history.
 
 use crate::cell::Style;
+use crate::colors::FOREGROUND;
 use crate::dcs::cursor_style;
 use crate::engine::{GridView, Keyboard, PenState, Registers, RowView, Shifts, StyleKey, Width};
 use crate::modes::{Modes, MouseEncoding, MouseTracking};
@@ -37,6 +38,11 @@ impl Screen {
             View::Window(size) => self.paint_window(&mut painter, size.sane()),
         }
         painter.out.extend_from_slice(LOUD);
+        if let Some(character) =
+            self.engine().registers().last_character.filter(|_| self.scanner().is_after_text())
+        {
+            put(&mut painter.out, format_args!("\x1b_Qr;{:x}\x1b\\", u32::from(character)));
+        }
         painter.out
     }
 
@@ -55,7 +61,7 @@ impl Screen {
         }
         painter.input_modes(&registers.modes);
         painter.keyboard(&registers.keyboard);
-        painter.title(self.title());
+        painter.told(self, &registers);
         painter.tab_stops(&registers.tabs);
         painter.registers(engine.visible(), &registers);
         painter.cursor(&registers);
@@ -78,7 +84,7 @@ impl Screen {
         painter.out.extend_from_slice(b"\x1b[?7h\x1b[0m");
         painter.input_modes(&registers.modes);
         painter.keyboard(&registers.keyboard);
-        painter.title(self.title());
+        painter.told(self, &registers);
         let cursor = registers.cursor;
         painter.go(usize::from(cursor.row) - top, usize::from(cursor.col) - left);
         painter.cursor(&registers);
@@ -210,6 +216,8 @@ impl Painter {
             (1003, modes.mouse == MouseTracking::Motion),
             (1005, modes.mouse_encoding == MouseEncoding::Utf8),
             (1006, modes.mouse_encoding == MouseEncoding::Sgr),
+            (1016, modes.mouse_encoding == MouseEncoding::SgrPixels),
+            (5, modes.reverse_video),
             (1004, modes.focus_events),
             (1007, modes.alternate_scroll),
             (2004, modes.bracketed_paste),
@@ -236,8 +244,26 @@ impl Painter {
         }
     }
 
-    fn title(&mut self, title: &str) {
-        put(&mut self.out, format_args!("\x1b]2;{title}\x1b\\"));
+    /// What a terminal is told beside its picture: colours and titles; and, in strings that no terminal reads and the
+    /// filter before it does, what it must not be told: pushed titles and saved modes.
+    fn told(&mut self, screen: &Screen, registers: &Registers) {
+        let outbox = screen.engine().outbox_ref();
+        self.out.extend_from_slice(b"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\");
+        for (index, color) in outbox.colors.set.iter() {
+            match index {
+                FOREGROUND.. => put(&mut self.out, format_args!("\x1b]{};", 10 + index - FOREGROUND)),
+                _ => put(&mut self.out, format_args!("\x1b]4;{index};")),
+            }
+            put(&mut self.out, format_args!("{}\x1b\\", color.spec()));
+        }
+        put(&mut self.out, format_args!("\x1b]2;{}\x1b\\", outbox.title));
+        self.out.extend_from_slice(b"\x1b_Q0\x1b\\");
+        for title in &outbox.title_stack {
+            put(&mut self.out, format_args!("\x1b_Qt;{title}\x1b\\"));
+        }
+        for (mode, on) in &registers.saved_modes {
+            put(&mut self.out, format_args!("\x1b_Qs;{mode};{}\x1b\\", u8::from(*on)));
+        }
     }
 
     fn tab_stops(&mut self, stops: &[bool]) {
@@ -339,7 +365,8 @@ impl Painter {
 
     fn cursor(&mut self, registers: &Registers) {
         let cursor = registers.cursor;
-        put(&mut self.out, format_args!("\x1b[{} q", cursor_style(cursor.shape, cursor.blinking)));
+        let style = if cursor.is_chosen { cursor_style(cursor.shape, cursor.blinking) } else { 0 };
+        put(&mut self.out, format_args!("\x1b[{style} q"));
         self.out.extend_from_slice(if cursor.visible { b"\x1b[?25h" } else { b"\x1b[?25l" });
     }
 }

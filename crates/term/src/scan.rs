@@ -63,12 +63,12 @@ pub(crate) trait Sink {
 }
 
 /// Sequences the emulator does not know or must not handle by itself: REP (its count is unbounded there), VPR, private
-/// device status reports, soft reset, selective erasing; IND, shifts, and sets other than ASCII and line drawing.
+/// device status reports, key options, saved modes, soft reset, selective erasing; IND, shifts, and sets other than ASCII and line drawing.
 pub(crate) fn is_special(sequence: &[u8]) -> bool {
     match sequence {
-        [_, b'[', .., b'b' | b'e'] | [_, b'[', .., b'!', b'p'] | [_, b'[', b'?', .., b'n' | b'J' | b'K'] => {
-            true
-        }
+        [_, b'[', .., b'b' | b'e']
+        | [_, b'[', .., b'!', b'p']
+        | [_, b'[', b'?', .., b'n' | b'J' | b'K' | b'm' | b'r' | b's'] => true,
         [_, b'D' | b'N' | b'O' | b'n' | b'o'] => true,
         [_, b'('..=b'+', b'0' | b'B'] => false,
         [_, b'('..=b'+' | b'-'..=b'/', ..] => true,
@@ -99,6 +99,8 @@ pub(crate) struct Scanner {
     state: State,
     /// The unfinished sequence from its ESC on, or the unfinished character.
     pending: Vec<u8>,
+    /// Whether the last thing before the sequence that is looked at, or before the next byte, is a character.
+    is_after_text: bool,
 }
 
 impl Scanner {
@@ -118,7 +120,7 @@ impl Scanner {
     /// The same, from between two sequences.
     fn feed_whole(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let piece = Piece::new(bytes);
-        let (mut position, mut run_start) = (0, 0);
+        let (mut position, mut run_start, mut careful_end) = (0, 0, 0);
         let mut numbers = Numbers::default();
         while position < bytes.len() {
             let Some(distance) = next_escape(&bytes[position..]) else { break };
@@ -137,18 +139,24 @@ impl Scanner {
                     sink.run(&bytes[escape..position]);
                     run_start = position;
                     if sink.is_spent() {
+                        self.is_after_text = false;
                         return position;
                     }
                 }
                 Glance::Careful => {
+                    self.note_text(&bytes[..escape], position, careful_end);
                     piece.emit_before_cut(run_start..escape, sink);
                     position = self.careful(bytes, escape, sink);
+                    careful_end = position;
                     run_start = position;
                     if sink.is_spent() {
                         return position;
                     }
                 }
             }
+        }
+        if !bytes.is_empty() && self.state == State::Ground {
+            self.note_text(bytes, position, careful_end);
         }
         if run_start < bytes.len() {
             let run = &bytes[run_start..];
@@ -157,6 +165,24 @@ impl Scanner {
             piece.emit(run_start..bytes.len() - unfinished, sink);
         }
         bytes.len()
+    }
+
+    /// Whether a character was the last thing; what is unfinished behind it does not count.
+    pub(crate) fn is_after_text(&self) -> bool {
+        self.is_after_text
+    }
+
+    pub(crate) fn set_after_text(&mut self, is_after_text: bool) {
+        self.is_after_text = is_after_text;
+    }
+
+    /// Looks at the last byte of a piece that is text from `position` on, where a sequence ended or the piece began.
+    fn note_text(&mut self, bytes: &[u8], position: usize, careful_end: usize) {
+        match bytes[position..].last() {
+            Some(last) => self.is_after_text = *last >= 0x20 && *last != 0x7f,
+            // An ordinary sequence ended here, unless it was one that has told already.
+            None => self.is_after_text &= position == careful_end,
+        }
     }
 
     /// The unfinished tail, for a checkpoint: the bytes to feed first, and whether the stream is in the
@@ -199,12 +225,14 @@ impl Scanner {
             self.pending.push(byte);
             match std::str::from_utf8(&self.pending) {
                 Ok(_) => {
+                    self.is_after_text = true;
                     sink.run(&self.pending);
                     self.pending.clear();
                     return index + 1;
                 }
                 Err(error) if error.error_len().is_none() => {}
                 Err(_) => {
+                    self.is_after_text = true;
                     sink.run(REPLACEMENT);
                     self.pending.clear();
                     return index;
@@ -253,7 +281,10 @@ impl Scanner {
             (State::StringOverflow(kind), _) => self.overflow_step(kind, byte),
             (_, CAN | SUB) => self.ground(),
             (_, ESC) => self.begin(),
-            (_, 0x00..=0x1f) => sink.run(&[byte]),
+            (_, 0x00..=0x1f) => {
+                self.is_after_text = false;
+                sink.run(&[byte]);
+            }
             (_, 0x80..) => {
                 self.ground();
                 return false;
@@ -288,17 +319,22 @@ impl Scanner {
         };
         if matches!(self.state, State::Ground | State::ControlOverflow) {
             self.pending.clear();
+            self.is_after_text = false;
         }
     }
 
     fn control_step(&mut self, byte: u8, sink: &mut impl Sink) {
         self.pending.push(byte);
         if matches!(byte, 0x40..=0x7e) {
+            // Only a character can be repeated, and after that it is the last one again.
+            let is_repeat = byte == b'b' && self.is_after_text;
             match is_special(&self.pending) {
+                true if byte == b'b' && !is_repeat => {}
                 true => sink.special(&self.pending),
                 false => sink.run(without_excess(&mut self.pending)),
             }
             self.ground();
+            self.is_after_text = is_repeat;
         } else if self.pending.len() > CSI_MAX {
             self.pending.clear();
             self.state = State::ControlOverflow;
@@ -329,6 +365,7 @@ impl Scanner {
     }
 
     fn begin(&mut self) {
+        self.is_after_text &= self.state == State::Ground;
         self.pending.clear();
         self.pending.push(ESC);
         self.state = State::Escape;
@@ -341,6 +378,7 @@ impl Scanner {
         }
         self.pending.clear();
         self.state = State::Ground;
+        self.is_after_text = false;
     }
 }
 

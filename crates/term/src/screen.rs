@@ -6,12 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::cell::{Cell, CellText};
+use crate::colors::{ColorTable, Scheme};
 use crate::damage::{Damage, Tracker};
 use crate::dcs;
 use crate::engine::{Engine, RowView, Width};
 use crate::fact::Fact;
 use crate::modes::{Cursor, Modes};
 use crate::osc;
+use crate::reply;
 use crate::scan::{Numbers, Scanner, Sink, StringKind};
 use crate::size::Size;
 use crate::status::StatusReport;
@@ -122,6 +124,23 @@ impl Screen {
     /// are dropped.
     pub fn take_replies(&mut self) -> Vec<u8> {
         self.body.engine.outbox().replies.take()
+    }
+
+    /// How many answers were dropped since this was asked last: the child asked for more than it was given time to read.
+    pub fn take_dropped_replies(&mut self) -> u64 {
+        self.body.engine.outbox().replies.take_dropped()
+    }
+
+    /// The terminal of the last viewer shows these colours, and says that it is light or dark. A child that wants to hear
+    /// of another scheme is told.
+    pub fn set_viewer_colors(&mut self, shown: ColorTable, scheme: Option<Scheme>) {
+        let is_told = self.modes().color_scheme_updates;
+        let outbox = self.body.engine.outbox();
+        let before = outbox.colors.scheme();
+        (outbox.colors.shown, outbox.colors.scheme) = (shown, scheme);
+        if let Some(scheme) = outbox.colors.scheme().filter(|scheme| is_told && before != Some(*scheme)) {
+            outbox.replies.push(reply::scheme_report(scheme));
+        }
     }
 
     /// What the stream said since the last call, in stream order; newest per kind where only that counts.
@@ -354,8 +373,7 @@ impl Sink for Body {
         self.guarded(self.engine.size(), |engine| match kind {
             StringKind::Osc => osc::dispatch(engine, payload, terminator),
             StringKind::Dcs => dcs::dispatch(engine, payload),
-            StringKind::Apc => dcs::application_command(engine, payload),
-            StringKind::Ignored => {}
+            StringKind::Apc | StringKind::Ignored => {}
         });
     }
 }

@@ -29,10 +29,6 @@ pub(crate) struct LogsArgs {
     #[arg(short, long)]
     follow: bool,
 
-    /// Do not filter terminal queries
-    #[arg(long)]
-    raw: bool,
-
     /// Only the last lines, this many
     #[arg(long, short = 'n', value_name = "LINES")]
     tail: Option<u32>,
@@ -55,7 +51,7 @@ impl LogsArgs {
         let follow = self.request()?;
         let connection = context.connect()?;
         // What such a log switches on is undone at the end, however it comes.
-        let mut scroll = (context.out.is_terminal() && !context.json).then(|| Scroll::new(self.raw));
+        let mut scroll = (context.out.is_terminal() && !context.json).then(Scroll::default);
         let mut stops = Stops::default().unread(rustix::stdio::stdout());
         if scroll.is_some() {
             stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use client::scroll::Scroll;
 use client::{Chunk, Connection, FollowStream};
 use proto::reply::Text;
 use proto::request::{Follow, Read, ReadMode, Target};
@@ -103,12 +104,21 @@ impl ReadArgs {
         let stream = FollowStream::begin(connection, Follow { target, from, ..Follow::default() })?;
         let end = stream.began.log.end.min(until);
         let mut at = from.unwrap_or(stream.began.log.start);
+        // A terminal is shown what a viewer's is; whoever reads the bytes from a file or a pipe gets all of them.
+        let mut scroll = context.out.is_terminal().then(Scroll::default);
+        if let Some(scroll) = &scroll {
+            context.out.bytes(scroll.before())?;
+        }
         for chunk in stream {
             match chunk? {
                 Chunk::Bytes { offset, bytes } => {
                     let most = left.min(end.saturating_sub(offset));
                     let count = bytes.len().min(usize::try_from(most).unwrap_or(usize::MAX));
-                    context.out.bytes(bytes.get(..count).unwrap_or_default())?;
+                    let bytes = bytes.get(..count).unwrap_or_default();
+                    match &mut scroll {
+                        Some(scroll) => context.out.bytes(&scroll.pass(bytes))?,
+                        None => context.out.bytes(bytes)?,
+                    }
                     left -= count as u64;
                     at = offset + count as u64;
                 }
@@ -121,6 +131,9 @@ impl ReadArgs {
             if left == 0 || at >= end {
                 break;
             }
+        }
+        if let Some(scroll) = &scroll {
+            context.out.bytes(&scroll.way_back())?;
         }
         if at < end {
             tell(&format!("{} more bytes; --since {at} goes on", end - at));

@@ -8,7 +8,7 @@ use super::{sh, stage};
 
 /// Asks everything and shows every answer in caret notation.
 const ASKER: &str = "stty raw -echo; printf ready; head -c 1 >/dev/null; \
-                     printf '\\033]7501;?\\033\\\\\\033[c\\033[>c\\033[5n\\033[6n\\033[?2026$p\\033[>0q\\033]10;?\\033\\\\\\033]11;?\\033\\\\'; \
+                     printf '\\033]10;#fff;#000\\033\\\\\\033]7501;?\\033\\\\\\033[c\\033[>c\\033[5n\\033[6n\\033[?2026$p\\033[>0q\\033]10;?\\033\\\\\\033]11;?\\033\\\\'; \
                      exec cat -v";
 
 /// One answer in caret notation, as a pattern.

@@ -88,8 +88,8 @@ impl Session<'_> {
             }
             // Nothing of it matters any more but which screen is to be left.
             while let Ok(Some(incoming)) = self.connection.take() {
-                if let Incoming::Notice(Notice::Screen { alternate, .. }) = incoming {
-                    self.terminal.shows_alternate(alternate);
+                if let Incoming::Notice(Notice::Screen { alternate, colored, .. }) = incoming {
+                    self.terminal.shows(alternate, colored);
                 }
             }
         }

@@ -276,8 +276,8 @@ impl Session<'_> {
                 Incoming::Data(data) => self.show(data.kind, &data.bytes),
                 Incoming::Notice(Notice::Exit { exit, .. }) => self.exit = Some(exit),
                 Incoming::Notice(Notice::End { reason, .. }) => return self.ended(reason),
-                Incoming::Notice(Notice::Screen { alternate, .. }) => {
-                    self.terminal.shows_alternate(alternate)
+                Incoming::Notice(Notice::Screen { alternate, colored, .. }) => {
+                    self.terminal.shows(alternate, colored)
                 }
                 // A gap is followed by a repaint, another size by what is drawn for it.
                 Incoming::Notice(Notice::Gap { .. } | Notice::Resized { .. } | Notice::Time { .. }) => {}
@@ -324,7 +324,7 @@ impl Session<'_> {
             return;
         }
         self.drawing.extend_from_slice(&self.filter.pass(bytes));
-        self.terminal.shows_alternate(self.filter.is_alternate());
+        self.terminal.shows(self.filter.is_alternate(), self.filter.is_colored());
     }
 
     /// Draws the last bytes before leaving, for as long as a person would wait for them.

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use proto::Size;
+use proto::terminal::restore::{LEAVE_ALTERNATE, RESET, RESET_COLORS, SAVE};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, fstat};
 use rustix::io::Errno;
@@ -25,16 +26,8 @@ const RESTORE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// No key at all, as a key that means a signal.
 const NO_KEY: u8 = 0;
-/// Remembers modes whose usual value differs between terminals: the wheel on the alternate screen and grapheme clusters.
-/// They cannot be undone by switching them off.
-pub(crate) const SAVE: &[u8] = b"\x1b[?1007;2027s";
-/// Undoes what a child may have switched on: open strings, synchronised updates, pointer, focus, paste and colour
-/// reports, kitty keyboard and modified keys, application modes, margins, origin, insert, charsets, colours, cursor; and
-/// restores what was saved.
-pub(crate) const RESET: &[u8] = b"\x18\x1b\\\x1b[?2026l\x1b[?1007;2027r\x1b[?1000;1001;1002;1003;1004;1005;1006;1015;1016;2004;2031l\
-\x1b[=0u\x1b[<99u\x1b[>4m\x1b[?1l\x1b>\x1b[?69l\x1b[r\x1b[?6l\x1b[?5l\x1b[4l\x1b[?7h\x1b(B\x1b)B\x0f\x1b[m\x1b[0 q\x1b[?25h";
-/// Leaves the alternate screen; its keyboard flags are a stack of their own.
-pub(crate) const LEAVE_ALTERNATE: &[u8] = b"\x1b[?1049l\x1b[=0u\x1b[<99u\x1b[m\x1b[?25h";
+/// Ends whatever string the terminal is inside of.
+const CLOSE: &[u8] = b"\x18\x1b\\";
 /// Below everything that is drawn.
 const BELOW: &[u8] = b"\x1b[999;1H\r\n";
 
@@ -51,6 +44,8 @@ pub struct Terminal {
     /// Whether the output can be read, too, and makes nobody wait.
     is_own: bool,
     is_alternate: bool,
+    /// Whether it was given other colours than its own.
+    is_colored: bool,
     /// Whether anything was drawn: what was not touched needs no undoing.
     is_drawn: bool,
     /// Whether it is this process's alone, although somebody else has been given it.
@@ -78,6 +73,7 @@ impl Terminal {
             is_one,
             is_own,
             is_alternate: false,
+            is_colored: false,
             is_drawn: false,
             is_seized: false,
             keeps_unread: false,
@@ -155,9 +151,10 @@ impl Terminal {
         self.input.as_fd()
     }
 
-    /// Remembers which screen is shown, for the way back.
-    pub fn shows_alternate(&mut self, is_alternate: bool) {
+    /// Remembers which screen is shown, and whether in other colours, for the way back.
+    pub fn shows(&mut self, is_alternate: bool, is_colored: bool) {
         self.is_alternate = is_alternate;
+        self.is_colored |= is_colored;
     }
 
     /// What pushes the person's own lines into scrollback, so that the first drawing does not overwrite them.
@@ -233,7 +230,8 @@ impl Terminal {
     fn undo_drawing(&self) {
         if self.is_screen && self.is_drawn {
             let end = if self.is_alternate { LEAVE_ALTERNATE } else { BELOW };
-            self.write_before(&[RESET, end].concat(), Instant::now() + RESTORE_DEADLINE);
+            let colors = if self.is_colored { RESET_COLORS } else { b"" };
+            self.write_before(&[CLOSE, colors, RESET, end].concat(), Instant::now() + RESTORE_DEADLINE);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A person's terminal that a viewer has passed: keys are read from it and output is drawn on it without a process
 //! between.
 //!
-//! Owns the terminal's descriptor, the query filter and the detach keys of one viewer. Refuses trust: what was passed
+//! Owns the terminal's descriptor, the filter and the detach keys of one viewer. Refuses trust: what was passed
 //! must be a terminal, and is opened anew, so that nobody else can make our reads and writes wait. Refuses touching a
 //! terminal that its client does not hold raw: a stopped client's terminal is its shell's.
 
@@ -47,6 +47,15 @@ pub(crate) enum Typed {
     HungUp,
 }
 
+/// What has to be undone on a terminal besides what always is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// Its alternate screen.
+    pub(crate) alternate: bool,
+    /// Other colours than its own.
+    pub(crate) colored: bool,
+}
+
 /// A terminal.
 pub(crate) struct Terminal {
     fd: OwnedFd,
@@ -60,7 +69,7 @@ pub(crate) struct Terminal {
     is_live: bool,
     /// Its client does not hold it raw: left alone until the client speaks.
     is_aside: bool,
-    is_alternate: bool,
+    shown: Shown,
     /// What it is watched for, once it is.
     pub(super) watched: Option<EventFlags>,
 }
@@ -91,7 +100,7 @@ impl Terminal {
             undrawn: Outbox::default(),
             is_live: false,
             is_aside: false,
-            is_alternate: false,
+            shown: Shown::default(),
             watched: None,
         })
     }
@@ -129,7 +138,7 @@ impl Terminal {
         }
     }
 
-    /// Draws live output, without the queries in it.
+    /// Draws live output, as far as it may reach a terminal.
     pub(crate) fn draw_output(&mut self, bytes: &[u8]) {
         if self.is_set_aside() {
             return;
@@ -179,10 +188,10 @@ impl Terminal {
         self.undrawn.take()
     }
 
-    /// Which screen it shows from here on, if that is another than was asked last.
-    pub(crate) fn take_screen_change(&mut self) -> Option<bool> {
-        let is_alternate = self.filter.is_alternate();
-        (std::mem::replace(&mut self.is_alternate, is_alternate) != is_alternate).then_some(is_alternate)
+    /// What it shows from here on, if that is something else than was asked last.
+    pub(crate) fn take_screen_change(&mut self) -> Option<Shown> {
+        let shown = Shown { alternate: self.filter.is_alternate(), colored: self.filter.is_colored() };
+        (std::mem::replace(&mut self.shown, shown) != shown).then_some(shown)
     }
 
     /// Its client has it again, if it had not.

@@ -21,7 +21,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 
 use super::aside::Asides;
 use super::outbox::Outbox;
-use super::terminal::Terminal;
+use super::terminal::{Shown, Terminal};
 use crate::door::Seat;
 
 /// Bytes on their way to a viewer beyond which its wrong calls are not answered any more.
@@ -238,8 +238,9 @@ impl Viewer {
 
     /// Whoever restores the terminal must know which screen to leave.
     fn note_screen(&mut self) {
-        if let Some(alternate) = self.terminal.as_mut().and_then(Terminal::take_screen_change) {
-            self.send_notice(Notice::Screen { stream: self.stream, alternate });
+        if let Some(shown) = self.terminal.as_mut().and_then(Terminal::take_screen_change) {
+            let Shown { alternate, colored } = shown;
+            self.send_notice(Notice::Screen { stream: self.stream, alternate, colored });
         }
     }
 

@@ -1,30 +1,41 @@
-//! The query filter: what a child prints, minus what would make the viewer's own terminal answer.
+//! What of a child's output reaches a person's terminal: text, and the sequences of one list.
 //!
-//! Owns removing terminal queries from a stream cut anywhere. Refuses every other change: bytes that are no query pass
-//! as they came, except that a cancel byte marks a removal that would otherwise glue two halves of a sequence
-//! together. The daemon's emulator is the one that answers; a second answer would be typed into the child.
+//! Owns cutting the stream and putting what passes together again. Refuses everything that is not listed in `allowed`:
+//! the daemon's emulator is the one that answers, and a terminal knows commands that no child may give it. Attaching,
+//! logs and recordings all go through here.
 //!
-//! A sequence is held back until it is known to be no query, at most [`MAX_HELD`] bytes; what is longer and still
-//! undecided is removed. Long harmless strings (images, titles) are recognised by their head and pass unheld.
+//! Only whole sequences pass, so that nothing can be glued together from what is left between two removals. Control
+//! characters inside a sequence are carried out before it, as terminals do, and are never part of what is passed. A
+//! sequence is held back until its end, at most [`MAX_HELD`] bytes; what is longer is removed. Images and the clipboard
+//! are judged by their head and pass unheld, a byte at a time, of an alphabet that cannot end them.
+//!
+//! Some sequences are said in other words, because the terminal is shared with what the person did before: saved modes
+//! and pushed titles are kept here, a full reset becomes the single resets, and a repeated character is spelled out.
 
+mod allowed;
+mod kept;
 mod sequence;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 
-use sequence::{Ending, Mark, Scan, Verdict, controls_inside, mark, scan};
+use allowed::{Judged, Stream, string_head};
+use kept::{Kept, Last};
+use sequence::{Kind, Scan, StringEnd, scan};
 
-/// Most bytes of one undecided sequence: far above any query and above setting a whole palette in one go. A held
-/// sequence is looked at again with each piece that arrives, so this also bounds that work.
+/// Most bytes of one undecided sequence: far above any that passes. A held sequence is looked at again with each piece
+/// that arrives, so this also bounds that work.
 pub const MAX_HELD: usize = 16 << 10; // 16 KiB
 
 const ESC: u8 = 0x1b;
 const ENQ: u8 = 0x05;
+const BEL: u8 = 0x07;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
-/// First byte of the C1 controls in UTF-8, which terminals honour like their two-byte forms.
+/// First byte of the C1 controls in UTF-8, which some terminals honour like their two-byte forms.
 const C1_LEAD: u8 = 0xc2;
+const ST: &[u8] = b"\x1b\\";
 
 /// Whether a child may write the viewer's clipboard (OSC 52). Reading it is never passed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,8 +53,10 @@ enum State {
     /// Between sequences, or at the first byte of one that is held.
     #[default]
     Ground,
-    /// Inside a string whose head has decided what becomes of it.
-    InString(Verdict, Ending),
+    /// Inside a string that passes as it comes.
+    Passing(Stream),
+    /// Inside something that is removed to its end.
+    Removing(Kind),
 }
 
 /// The streaming state.
@@ -51,11 +64,9 @@ enum State {
 pub struct Filter {
     state: State,
     clipboard: Clipboard,
-    /// The beginning of an undecided sequence.
+    /// The beginning of an undecided sequence or character.
     held: Vec<u8>,
-    /// The terminal was left inside a sequence that the next one interrupts.
-    is_after_fragment: bool,
-    is_alternate: bool,
+    kept: Kept,
 }
 
 /// What is passed on of one piece of input: one stretch of it, copied only once there is a second.
@@ -106,18 +117,26 @@ impl Filter {
     /// Whether the viewer's terminal shows its alternate screen after what was passed on.
     #[must_use]
     pub fn is_alternate(&self) -> bool {
-        self.is_alternate
+        self.kept.is_alternate
     }
 
-    /// Whether the stream stands between sequences.
+    /// Whether the viewer's terminal was given other colours: its palette, foreground, background or cursor.
+    #[must_use]
+    pub fn is_colored(&self) -> bool {
+        self.kept.is_colored
+    }
+
+    /// Whether the viewer's terminal stands between sequences; what is held back has not reached it.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        self.state == State::Ground && self.held.is_empty() && !self.is_after_fragment
+        !matches!(self.state, State::Passing(_))
     }
 
     /// Forgets a sequence that will never be finished because bytes were skipped.
     pub fn abandon(&mut self) {
-        *self = Self { clipboard: self.clipboard, is_alternate: self.is_alternate, ..Self::default() };
+        self.state = State::Ground;
+        self.held.clear();
+        self.kept.last = Last::default();
     }
 
     /// What of `input` may reach the viewer's terminal; borrowed when it is one stretch of the input.
@@ -130,14 +149,15 @@ impl Filter {
         Cow::Owned(self.pass_whole(&joined).into_owned())
     }
 
-    /// The same for data that begins where a sequence does.
+    /// The same for data that begins where a sequence or a character does.
     fn pass_whole<'i>(&mut self, data: &'i [u8]) -> Cow<'i, [u8]> {
         let mut passed = Passed { data, from: 0, to: 0, copied: Vec::new() };
         let mut at = 0;
         while at < data.len() {
             let next = match self.state {
                 State::Ground => self.ground(&mut passed, at),
-                State::InString(verdict, ending) => self.in_string(&mut passed, at, verdict, ending),
+                State::Passing(stream) => self.passing(&mut passed, at, stream),
+                State::Removing(kind) => self.removing(data, at, kind),
             };
             match next {
                 Some(next) => at = next,
@@ -155,106 +175,165 @@ impl Filter {
     fn ground(&mut self, passed: &mut Passed<'_>, at: usize) -> Option<usize> {
         let data = passed.data;
         match data[at] {
-            ESC | C1_LEAD => self.sequence(passed, at),
+            ESC => self.sequence(passed, at),
             ENQ => {
-                if std::mem::take(&mut self.is_after_fragment) {
-                    passed.insert(&[CAN]);
-                }
+                self.kept.last = Last::default();
                 Some(at + 1)
             }
+            C1_LEAD => match data.get(at + 1) {
+                None => None,
+                Some(0x80..=0x9f) => {
+                    self.kept.last = Last::default();
+                    Some(at + 2)
+                }
+                // A character, or half of one.
+                Some(0xa0..=0xbf) => Some(self.text(passed, at, at + 2)),
+                Some(_) => Some(self.text(passed, at, at + 1)),
+            },
             _ => {
-                self.is_after_fragment = false;
                 let end =
                     memchr::memchr3(ESC, ENQ, C1_LEAD, &data[at..]).map_or(data.len(), |found| at + found);
-                passed.keep(at, end);
-                Some(end)
+                if data[at..end].is_ascii() {
+                    Some(self.text(passed, at, end))
+                } else {
+                    self.wide(passed, at, end)
+                }
             }
+        }
+    }
+
+    fn text(&mut self, passed: &mut Passed<'_>, from: usize, to: usize) -> usize {
+        passed.keep(from, to);
+        self.kept.note_text(&passed.data[from..to]);
+        to
+    }
+
+    /// Text with characters beyond ASCII: single C1 bytes are no part of any and are left out; one that is not whole yet
+    /// is held.
+    fn wide(&mut self, passed: &mut Passed<'_>, from: usize, to: usize) -> Option<usize> {
+        let data = passed.data;
+        let text = &data[from..to];
+        let Err(error) = std::str::from_utf8(text) else { return Some(self.text(passed, from, to)) };
+        let valid = from + error.valid_up_to();
+        if valid > from {
+            return Some(self.text(passed, from, valid));
+        }
+        match (error.error_len(), data[from]) {
+            (None, _) if to == data.len() => None,
+            (_, 0x80..=0x9f) => Some(from + 1),
+            (length, _) => Some(self.text(passed, from, length.map_or(to, |length| from + length))),
         }
     }
 
     fn sequence(&mut self, passed: &mut Passed<'_>, at: usize) -> Option<usize> {
         let rest = &passed.data[at..];
         let window = &rest[..rest.len().min(MAX_HELD)];
-        match scan(window, self.clipboard) {
-            Scan::Incomplete { .. } if rest.len() < MAX_HELD => None,
-            Scan::Incomplete { string } => {
-                self.remove(passed, &[]);
-                self.state = string.map_or(State::Ground, |ending| State::InString(Verdict::Remove, ending));
-                Some(at + MAX_HELD)
-            }
-            Scan::Complete { length, verdict, is_fragment } => {
-                self.settle(passed, (at, at + length), verdict, is_fragment);
-                Some(at + length)
-            }
-            Scan::Screen { length, is_alternate } => {
-                self.is_alternate = is_alternate;
-                self.settle(passed, (at, at + length), Verdict::Keep, false);
-                Some(at + length)
-            }
-            Scan::String { head, verdict, ending } => {
-                self.settle(passed, (at, at + head), verdict, false);
-                self.state = State::InString(verdict, ending);
-                Some(at + head)
-            }
+        let scan = scan(window);
+        if scan.kind().is_string()
+            && let Some(next) = self.begin_stream(passed, at, window, scan.kind())
+        {
+            return Some(next);
         }
+        let found = match scan {
+            Scan::Fragment { length, kind } => {
+                self.kept.last = Last::default();
+                if !kind.is_string() {
+                    self.carry_out(passed, &window[..length]);
+                }
+                return Some(at + length);
+            }
+            Scan::Incomplete(kind) => return self.hold_or_remove(rest, at, kind),
+            Scan::Whole(found) => found,
+        };
+        let sequence = &window[..found.length];
+        if !found.kind.is_string() {
+            self.carry_out(passed, sequence);
+        }
+        match self.kept.judge(&found, sequence) {
+            Judged::Keep if found.is_clean => passed.keep(at, at + found.length),
+            Judged::Keep => passed.insert(&found.clean(sequence)),
+            Judged::Remove => {}
+            Judged::Say(bytes) => passed.insert(&bytes),
+        }
+        Some(at + found.length)
     }
 
-    /// Passes on or removes one sequence.
-    fn settle(&mut self, passed: &mut Passed<'_>, span: (usize, usize), verdict: Verdict, is_fragment: bool) {
-        let (from, to) = span;
-        let sequence = &passed.data[from..to];
-        match verdict {
-            Verdict::Keep if !sequence.contains(&ENQ) => passed.keep(from, to),
-            Verdict::Keep => {
-                let without: Vec<u8> = sequence.iter().copied().filter(|byte| *byte != ENQ).collect();
-                passed.insert(&without);
-            }
-            Verdict::Remove => {
-                let controls = controls_inside(sequence);
-                self.remove(passed, &controls);
-            }
-        }
-        self.is_after_fragment = is_fragment && verdict == Verdict::Keep;
-    }
-
-    /// Leaves `rest` of a removed sequence. After a fragment the terminal must be told that the fragment is over:
-    /// otherwise what follows would be taken for its rest.
-    fn remove(&mut self, passed: &mut Passed<'_>, rest: &[u8]) {
-        if std::mem::take(&mut self.is_after_fragment) {
-            passed.insert(&[CAN]);
-        }
-        if !rest.is_empty() {
-            passed.insert(rest);
-        }
-    }
-
-    /// The rest of a string; where to go on, or nothing when its last byte must be held.
-    fn in_string(
+    /// A string that is passed as it comes, if its head says so; where its body begins.
+    fn begin_stream(
         &mut self,
         passed: &mut Passed<'_>,
         at: usize,
-        verdict: Verdict,
-        ending: Ending,
+        window: &[u8],
+        kind: Kind,
     ) -> Option<usize> {
-        let data = passed.data;
-        let is_mark = |byte: &u8| matches!(*byte, ESC | C1_LEAD | CAN | SUB | 0x07);
-        let found = data[at..].iter().position(is_mark).map_or(data.len(), |found| at + found);
-        let (next, is_over) = match data.get(found).map(|_| mark(data, found, ending)) {
-            None => (found, false),
-            Some(Mark::Incomplete) if found == at => return None,
-            Some(Mark::Incomplete) => (found, false),
-            Some(Mark::Data) => (found + 1, false),
-            Some(Mark::End { next, is_fragment }) => {
-                self.is_after_fragment = is_fragment && verdict == Verdict::Keep;
-                (next, true)
-            }
-        };
-        if verdict == Verdict::Keep {
-            passed.keep(at, next);
+        let head = string_head(kind, window, self.clipboard)?;
+        self.kept.last = Last::default();
+        passed.insert(&head.said);
+        self.state = State::Passing(head.stream);
+        Some(at + head.length)
+    }
+
+    fn hold_or_remove(&mut self, rest: &[u8], at: usize, kind: Kind) -> Option<usize> {
+        if rest.len() < MAX_HELD {
+            return None;
         }
-        if is_over {
+        self.kept.last = Last::default();
+        self.state = State::Removing(kind);
+        Some(at + MAX_HELD)
+    }
+
+    /// The control characters in a sequence that take effect on their own.
+    fn carry_out(&mut self, passed: &mut Passed<'_>, sequence: &[u8]) {
+        let is_executed = |byte: &u8| *byte < 0x20 && !matches!(*byte, 0 | ENQ | ESC | CAN | SUB);
+        if sequence.iter().any(is_executed) {
+            let controls: Vec<u8> = sequence.iter().copied().filter(is_executed).collect();
+            passed.insert(&controls);
+            self.kept.last = Last::default();
+        }
+    }
+
+    /// The rest of a string that passes; where to go on, or nothing when its last byte must be held.
+    fn passing(&mut self, passed: &mut Passed<'_>, at: usize, stream: Stream) -> Option<usize> {
+        let data = passed.data;
+        let end = match sequence::string_end(data, at, stream.kind) {
+            StringEnd::Later if stream.takes_all(&data[at..]) => {
+                passed.keep(at, data.len());
+                return Some(data.len());
+            }
+            StringEnd::Later => (data.len(), data.len(), &b""[..]),
+            StringEnd::Unknown { from } if from == at => return None,
+            StringEnd::Unknown { from } => (from, from, &b""[..]),
+            StringEnd::Ended { from, next } => (from, next, ST),
+            StringEnd::Broken { from, next } => (from, next, &[CAN][..]),
+        };
+        let (to, next, said) = end;
+        if stream.takes_all(&data[at..to]) {
+            passed.keep(at, to);
+        } else {
+            let body: Vec<u8> = data[at..to].iter().copied().filter(|byte| stream.takes(*byte)).collect();
+            passed.insert(&body);
+        }
+        if !said.is_empty() {
+            passed.insert(said);
             self.state = State::Ground;
         }
         Some(next)
+    }
+
+    /// The rest of what is removed.
+    fn removing(&mut self, data: &[u8], at: usize, kind: Kind) -> Option<usize> {
+        let end = match kind.is_string() {
+            true => sequence::string_end(data, at, kind),
+            false => sequence::control_end(data, at),
+        };
+        match end {
+            StringEnd::Later => Some(data.len()),
+            StringEnd::Unknown { from } if from == at => None,
+            StringEnd::Unknown { from } => Some(from),
+            StringEnd::Ended { next, .. } | StringEnd::Broken { next, .. } => {
+                self.state = State::Ground;
+                Some(next)
+            }
+        }
     }
 }

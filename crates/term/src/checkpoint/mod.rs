@@ -15,7 +15,9 @@ use crate::size::Size;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The format written here.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// The format before colours, saved modes and the form of the cursor were kept; still read.
+const WITHOUT_COLORS: u8 = 2;
 /// The format before character sets could be shifted for one character and saved with the cursor; still read.
 const WITHOUT_SHIFTS: u8 = 1;
 
@@ -60,7 +62,9 @@ impl Screen {
         writer.flag(engine.is_synchronizing());
         writer.number(self.sync_bytes());
         write_scanner(&mut writer, self.scanner());
+        writer.flag(self.scanner().is_after_text());
         state::write_outbox(&mut writer, engine.outbox_ref());
+        state::write_colors(&mut writer, &engine.outbox_ref().colors);
         state::write_registers(&mut writer, &engine.registers());
         writer.flag(engine.is_alternate());
         grid::write(&mut writer, main, history);
@@ -75,7 +79,7 @@ impl Screen {
     pub fn restore(blob: &[u8], limits: Limits) -> Result<Screen, RestoreError> {
         let mut reader = Reader::new(blob);
         let format = reader.byte()?;
-        if !matches!(format, VERSION | WITHOUT_SHIFTS) {
+        if !matches!(format, VERSION | WITHOUT_COLORS | WITHOUT_SHIFTS) {
             return Err(RestoreError::Version(format));
         }
         let size = Size { cols: reader.small()?, rows: reader.small()? };
@@ -86,10 +90,17 @@ impl Screen {
         let first_line = reader.number()?;
         let synchronizing = reader.flag()?;
         let sync_bytes = reader.number()?;
-        let scanner = read_scanner(&mut reader)?;
+        let mut scanner = read_scanner(&mut reader)?;
+        if format == VERSION {
+            scanner.set_after_text(reader.flag()?);
+        }
         let mut engine = Engine::new(size, limits.history());
         state::read_outbox(&mut reader, engine.outbox())?;
-        let registers = state::read_registers(&mut reader, size, format != WITHOUT_SHIFTS)?;
+        if format == VERSION {
+            engine.outbox().colors = state::read_colors(&mut reader)?;
+        }
+        let since = state::Since { shifts: format != WITHOUT_SHIFTS, colors: format == VERSION };
+        let registers = state::read_registers(&mut reader, size, since)?;
         let alternate = reader.flag()?;
         engine.set_registers(&registers, alternate);
         let mut dropped = 0;

@@ -1,5 +1,6 @@
 //! The parts of a checkpoint outside of the grids: titles, program status, modes and registers.
 
+use crate::colors::{Colors, Rgb, Scheme};
 use crate::engine::{Keyboard, Outbox, Registers, Shifts};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 use crate::size::Size;
@@ -10,6 +11,8 @@ use crate::wire::{Malformed, Reader, Writer};
 const TEXT_MAX: usize = 8 * 1024;
 /// Most titles and status records read.
 const LIST_MAX: usize = 256;
+/// Most colours read: the palette, foreground, background and cursor.
+const COLORS_MAX: usize = 259;
 
 pub(super) fn write_outbox(writer: &mut Writer, outbox: &Outbox) {
     writer.string(outbox.title.as_bytes());
@@ -30,8 +33,51 @@ pub(super) fn read_outbox(reader: &mut Reader<'_>, outbox: &mut Outbox) -> Resul
     Ok(())
 }
 
+pub(super) fn write_colors(writer: &mut Writer, colors: &Colors) {
+    for table in [&colors.set, &colors.shown] {
+        writer.number(table.iter().count() as u64);
+        for (index, Rgb(red, green, blue)) in table.iter() {
+            [index, red, green, blue].into_iter().for_each(|number| writer.number(u64::from(number)));
+        }
+    }
+    writer.byte(match colors.scheme {
+        None => 0,
+        Some(Scheme::Dark) => 1,
+        Some(Scheme::Light) => 2,
+    });
+}
+
+pub(super) fn read_colors(reader: &mut Reader<'_>) -> Result<Colors, Malformed> {
+    let mut colors = Colors::default();
+    for table in [&mut colors.set, &mut colors.shown] {
+        for _ in 0..read_count(reader, COLORS_MAX)? {
+            table.set(reader.small()?, Rgb(reader.small()?, reader.small()?, reader.small()?));
+        }
+    }
+    colors.scheme = match reader.byte()? {
+        0 => None,
+        1 => Some(Scheme::Dark),
+        2 => Some(Scheme::Light),
+        _ => return Err(Malformed),
+    };
+    Ok(colors)
+}
+
+fn read_count(reader: &mut Reader<'_>, most: usize) -> Result<usize, Malformed> {
+    reader.small().ok().filter(|&length: &usize| length <= most).ok_or(Malformed)
+}
+
+/// What the format that a blob is written in has already.
+#[derive(Clone, Copy)]
+pub(super) struct Since {
+    /// Character sets shifted for one character and saved with the cursor.
+    pub(super) shifts: bool,
+    /// Colours, saved modes and the form of the cursor.
+    pub(super) colors: bool,
+}
+
 fn read_length(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
-    reader.small().ok().filter(|&length: &usize| length <= LIST_MAX).ok_or(Malformed)
+    read_count(reader, LIST_MAX)
 }
 
 fn write_report(writer: &mut Writer, report: &StatusReport) {
@@ -90,22 +136,27 @@ pub(super) fn write_registers(writer: &mut Writer, registers: &Registers) {
     }
     writer.number(registers.last_character.map_or(0, |character| u64::from(u32::from(character)) + 1));
     writer.number(u64::from(registers.repeats));
+    writer.flag(registers.cursor.is_chosen);
+    writer.number(registers.saved_modes.len() as u64);
+    for (mode, on) in &registers.saved_modes {
+        writer.number(u64::from(*mode));
+        writer.flag(*on);
+    }
 }
 
-/// `since_shifts`: the blob was written when there were shifts already.
 pub(super) fn read_registers(
     reader: &mut Reader<'_>,
     size: Size,
-    since_shifts: bool,
+    since: Since,
 ) -> Result<Registers, Malformed> {
     let modes = read_modes(reader)?;
-    let cursor = read_cursor(reader)?;
+    let mut cursor = read_cursor(reader)?;
     let region = (reader.small()?, reader.small()?);
     let packed = reader.bytes(usize::from(Size::MAX.cols))?;
     let tabs = packed.iter().flat_map(|&byte| (0..8).map(move |bit| byte >> bit & 1 == 1));
     let tabs = tabs.take(usize::from(size.cols)).collect();
     let charset = reader.byte()?;
-    let (shift, saved, other_saved) = match since_shifts {
+    let (shift, saved, other_saved) = match since.shifts {
         true => (reader.byte()?.checked_sub(1), read_shifts(reader)?, read_shifts(reader)?),
         false => Default::default(),
     };
@@ -116,6 +167,14 @@ pub(super) fn read_registers(
         number => Some(char::from_u32(number - 1).ok_or(Malformed)?),
     };
     let repeats = reader.small()?;
+    let mut saved_modes = Vec::new();
+    cursor.is_chosen = cursor.shape != CursorShape::Block || cursor.blinking;
+    if since.colors {
+        cursor.is_chosen = reader.flag()?;
+        for _ in 0..read_length(reader)? {
+            saved_modes.push((reader.small()?, reader.flag()?));
+        }
+    }
     Ok(Registers {
         modes,
         cursor,
@@ -129,6 +188,7 @@ pub(super) fn read_registers(
         other_keyboard,
         last_character,
         repeats,
+        saved_modes,
     })
 }
 
@@ -154,7 +214,7 @@ fn read_cursor(reader: &mut Reader<'_>) -> Result<Cursor, Malformed> {
         _ => return Err(Malformed),
     };
     let blinking = reader.flag()?;
-    Ok(Cursor { col: 0, row: 0, visible, shape, blinking, wrap_pending: false })
+    Ok(Cursor { col: 0, row: 0, visible, shape, blinking, is_chosen: false, wrap_pending: false })
 }
 
 fn read_keyboard(reader: &mut Reader<'_>) -> Result<Keyboard, Malformed> {
@@ -175,6 +235,7 @@ fn write_modes(writer: &mut Writer, modes: &Modes) {
         modes.origin,
         modes.insert,
         modes.linefeed_newline,
+        modes.reverse_video,
     ];
     let bits = switches.iter().enumerate().map(|(bit, &on)| u64::from(on) << bit).sum();
     writer.number(bits);
@@ -198,6 +259,7 @@ fn read_modes(reader: &mut Reader<'_>) -> Result<Modes, Malformed> {
         origin: on(8),
         insert: on(9),
         linefeed_newline: on(10),
+        reverse_video: on(11),
         mouse: match reader.byte()? {
             0 => MouseTracking::Off,
             1 => MouseTracking::X10,
@@ -210,6 +272,7 @@ fn read_modes(reader: &mut Reader<'_>) -> Result<Modes, Malformed> {
             0 => MouseEncoding::Bytes,
             1 => MouseEncoding::Utf8,
             2 => MouseEncoding::Sgr,
+            3 => MouseEncoding::SgrPixels,
             _ => return Err(Malformed),
         },
         modify_other_keys: reader.byte()?,

@@ -17,6 +17,7 @@ use super::charset::Shifts;
 use super::edit::clamp_move;
 use super::keyboard::Keyboard;
 use super::terminal::{Terminal, default_tabs};
+use super::width::right_width;
 use super::work::{SLOW_CHARACTER, TITLE};
 use crate::fact::Fact;
 
@@ -37,8 +38,6 @@ macro_rules! forward {
 
 impl Handler for Terminal {
     forward! {
-        set_cursor_style(style: Option<ForeignShape>, blinking: bool);
-        set_cursor_shape(shape: ForeignShape);
         goto(line: Line, col: Column);
         move_forward(cols: Column);
         move_backward(cols: Column);
@@ -51,19 +50,39 @@ impl Handler for Terminal {
         configure_charset(index: CharsetIndex, charset: StandardCharset);
     }
 
+    /// Without a style, or the first number of them, the form is the terminal's own again.
+    fn set_cursor_style(&mut self, style: Option<ForeignShape>, blinking: bool) {
+        self.is_cursor_chosen = style.is_some();
+        self.inner.set_cursor_style(style, blinking);
+    }
+
+    fn set_cursor_shape(&mut self, shape: ForeignShape) {
+        self.is_cursor_chosen = true;
+        self.inner.set_cursor_shape(shape);
+    }
+
     fn input(&mut self, character: char) {
         if self.shift.is_some() {
             return self.input_shifted(character);
         }
         self.last_character = Some(character);
-        if self.inner.mode().contains(Mode::INSERT) {
-            return self.insert(character);
-        }
-        if self.region_is_part {
+        let inserts = self.inner.mode().contains(Mode::INSERT);
+        if self.region_is_part && !inserts {
             self.spend_region(1);
         }
-        if (character as u32) < FIRST_MARK {
+        if (character as u32) < FIRST_MARK && !inserts {
             return self.inner.input(character);
+        }
+        match right_width(character as u32) {
+            Some(0) => return self.join(character),
+            Some(_) => return self.input_narrow(character),
+            None => {}
+        }
+        if inserts {
+            return self.insert(character);
+        }
+        if self.joins_as_selector(character) {
+            return self.join(character);
         }
         self.spend(SLOW_CHARACTER);
         if self.is_at_edge() {
@@ -99,7 +118,9 @@ impl Handler for Terminal {
     fn input_codepoints(&mut self, codepoints: &[u32]) {
         let one_by_one =
             self.shift.is_some() || self.inner.mode().intersects(Mode::GRAPHEME_CLUSTER | Mode::INSERT);
-        let joins = |&point: &u32| point >= FIRST_MARK && codepoint_width(point) == Some(0);
+        let joins = |&point: &u32| {
+            point >= FIRST_MARK && (codepoint_width(point) == Some(0) || right_width(point).is_some())
+        };
         if one_by_one || codepoints.iter().any(joins) {
             for &point in codepoints {
                 self.input(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
@@ -304,6 +325,11 @@ impl Handler for Terminal {
         self.leave_alternate();
         self.inner.reset_state();
         self.inner.blinking_cursor = false;
+        self.is_cursor_chosen = false;
+        self.reverse_video = false;
+        self.mouse_pixels = false;
+        self.saved_modes.clear();
+        self.outbox.colors.reset_all();
         self.set_region(0, self.inner.grid.screen_lines());
         self.tabs = default_tabs(self.inner.grid.columns());
         self.set_shifts(Shifts::default());
@@ -324,12 +350,16 @@ impl Handler for Terminal {
         match mode.raw() {
             // Changing the number of columns has to be allowed first, and it never is.
             3 => {}
+            5 => self.reverse(true),
             47 | 1047 => self.show_alternate(true),
             66 => self.inner.set_keypad_application_mode(),
             1048 => self.save_cursor_position(),
             1049 => self.enter_saving(),
+            1016 => self.mouse_pixels = true,
             2031 => self.color_scheme_updates = true,
             number => {
+                self.mouse_pixels &= !matches!(number, 1005 | 1006);
+                self.is_cursor_chosen |= number == 12;
                 self.inner.set_private_mode(mode);
                 self.after_private_mode(number);
             }
@@ -339,10 +369,12 @@ impl Handler for Terminal {
     fn unset_private_mode(&mut self, mode: PrivateMode) {
         match mode.raw() {
             3 => {}
+            5 => self.reverse(false),
             47 | 1047 => self.leave_with_cursor(),
             66 => self.inner.unset_keypad_application_mode(),
             1048 => self.restore_cursor_position(),
             1049 => self.leave_restoring(),
+            1016 => self.mouse_pixels = false,
             2031 => self.color_scheme_updates = false,
             number => {
                 self.inner.unset_private_mode(mode);

@@ -18,6 +18,7 @@ mod rebuild;
 mod reflow;
 mod terminal;
 mod view;
+mod width;
 mod work;
 
 use rio_vt::crosswords::TermDamage;

@@ -10,6 +10,10 @@ use super::terminal::Terminal;
 use crate::modes::{MouseEncoding, MouseTracking};
 use crate::reply;
 
+/// Modes that can be saved and restored.
+pub(super) const SAVED_MODES: [u16; 19] =
+    [1, 5, 6, 7, 9, 12, 25, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1016, 2004, 2027, 2031];
+
 impl Terminal {
     /// Sequences the parser does not know.
     pub(super) fn special(&mut self, sequence: &[u8]) {
@@ -20,6 +24,12 @@ impl Terminal {
         match (last, middle) {
             (b'b', count) if count.iter().all(u8::is_ascii_digit) => {
                 self.repeat(number(count).unwrap_or(1).max(1));
+            }
+            (b's', [b'?', modes @ ..]) => self.save_modes(modes),
+            (b'r', [b'?', modes @ ..]) => self.restore_modes(modes),
+            (b'm', b"?4") => {
+                let level = self.modify_other_keys;
+                self.outbox.replies.push(format!("\x1b[>4;{level}m"));
             }
             (b'e', count) if count.iter().all(u8::is_ascii_digit) => {
                 self.move_past_margins(number(count).unwrap_or(1).max(1));
@@ -43,7 +53,11 @@ impl Terminal {
                 let (row, col) = self.reported_position();
                 self.outbox.replies.push(format!("\x1b[?{row};{col}R"));
             }
-            Some(996) => self.outbox.replies.push(reply::SCHEME_DARK),
+            Some(996) => {
+                if let Some(scheme) = self.outbox.colors.scheme() {
+                    self.outbox.replies.push(reply::scheme_report(scheme));
+                }
+            }
             _ => {}
         }
     }
@@ -115,6 +129,7 @@ impl Terminal {
         let cursor = self.cursor();
         Some(match mode {
             1 => modes.application_cursor,
+            5 => modes.reverse_video,
             6 => modes.origin,
             7 => modes.line_wrap,
             9 => modes.mouse == MouseTracking::X10,
@@ -129,12 +144,41 @@ impl Terminal {
             1005 => modes.mouse_encoding == MouseEncoding::Utf8,
             1006 => modes.mouse_encoding == MouseEncoding::Sgr,
             1007 => modes.alternate_scroll,
+            1016 => modes.mouse_encoding == MouseEncoding::SgrPixels,
             2004 => modes.bracketed_paste,
             2026 => self.inner.synchronized_output(),
             2027 => modes.grapheme_clusters,
             2031 => modes.color_scheme_updates,
             _ => return None,
         })
+    }
+
+    /// XTSAVE: remembers modes; those nobody knows are left out.
+    fn save_modes(&mut self, modes: &[u8]) {
+        for mode in SAVED_MODES.into_iter().filter(|mode| is_named(modes, *mode)) {
+            let Some(on) = self.private_mode(mode) else { continue };
+            self.saved_modes.retain(|(saved, _)| *saved != mode);
+            self.saved_modes.push((mode, on));
+        }
+    }
+
+    /// XTRESTORE: off first, because switching one kind of mouse reports off switches all of them off.
+    fn restore_modes(&mut self, modes: &[u8]) {
+        let wanted = |saved: &(u16, bool)| is_named(modes, saved.0);
+        let (on, off): (Vec<_>, Vec<_>) =
+            self.saved_modes.iter().copied().filter(wanted).partition(|saved| saved.1);
+        for (mode, is_on) in off.into_iter().chain(on) {
+            match is_on {
+                true => self.set_private_mode(PrivateMode::new(mode)),
+                false => self.unset_private_mode(PrivateMode::new(mode)),
+            }
+        }
+    }
+
+    /// Mode 5 changes every cell that is seen, and none.
+    pub(super) fn reverse(&mut self, on: bool) {
+        self.reverse_video = on;
+        self.inner.mark_fully_damaged();
     }
 
     /// Row and column from one, within the region in origin mode.
@@ -154,6 +198,11 @@ impl Terminal {
             false => self.inner.unset_private_mode(PrivateMode::new(number)),
         }
     }
+}
+
+/// Whether a mode is among those that a sequence names.
+fn is_named(modes: &[u8], mode: u16) -> bool {
+    modes.split(|byte| *byte == b';').any(|digits| number(digits) == Some(u32::from(mode)))
 }
 
 /// A decimal number of at most six digits; `None` when there is none.

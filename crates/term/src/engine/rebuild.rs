@@ -12,6 +12,7 @@ use rio_vt::performer::handler::Handler;
 use super::charset::{CHARSETS, Shifts};
 use super::convert;
 use super::keyboard::Keyboard;
+use super::query::SAVED_MODES;
 use super::terminal::{REPEATS_MAX, Terminal};
 use super::view::Width;
 use crate::cell::{Color, Style};
@@ -44,6 +45,8 @@ pub(crate) struct Registers {
     pub(crate) last_character: Option<char>,
     /// How much REP may print.
     pub(crate) repeats: u32,
+    /// Modes that were saved, and whether they were on.
+    pub(crate) saved_modes: Vec<(u16, bool)>,
 }
 
 /// Position and pen of one grid.
@@ -247,6 +250,7 @@ impl Terminal {
             other_keyboard: self.other_keyboard.clone(),
             last_character: self.last_character,
             repeats: self.repeats,
+            saved_modes: self.saved_modes.clone(),
         }
     }
 
@@ -269,6 +273,8 @@ impl Terminal {
         self.other_keyboard = registers.other_keyboard.clone();
         self.last_character = registers.last_character;
         self.repeats = registers.repeats.min(REPEATS_MAX);
+        let is_known = |saved: &(u16, bool)| SAVED_MODES.contains(&saved.0);
+        self.saved_modes = registers.saved_modes.iter().copied().filter(is_known).collect();
     }
 
     fn set_cursor_looks(&mut self, cursor: &Cursor) {
@@ -278,6 +284,7 @@ impl Terminal {
             CursorShape::Bar => ForeignShape::Beam,
         };
         self.inner.set_cursor_style(Some(shape), cursor.blinking);
+        self.is_cursor_chosen = cursor.is_chosen;
         self.apply_private_mode(25, cursor.visible);
     }
 
@@ -305,7 +312,10 @@ impl Terminal {
             MouseEncoding::Bytes => None,
             MouseEncoding::Utf8 => Some(1005),
             MouseEncoding::Sgr => Some(1006),
+            MouseEncoding::SgrPixels => None,
         };
+        self.mouse_pixels = modes.mouse_encoding == MouseEncoding::SgrPixels;
+        self.reverse_video = modes.reverse_video;
         for number in tracking.into_iter().chain(encoding) {
             self.apply_private_mode(number, true);
         }

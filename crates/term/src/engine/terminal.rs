@@ -10,6 +10,7 @@ use rio_vt::performer::handler::Handler;
 
 use super::charset::Shifts;
 use super::keyboard::Keyboard;
+use crate::colors::Colors;
 use crate::fact::{Fact, FactLog, printable};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 use crate::reply::ReplyQueue;
@@ -39,6 +40,8 @@ pub(crate) struct Outbox {
     pub(crate) facts: FactLog,
     /// What programs said about themselves.
     pub(crate) status: StatusTable,
+    /// Colours, set and shown.
+    pub(crate) colors: Colors,
     /// The current title.
     pub(crate) title: String,
     /// Titles pushed away, oldest first.
@@ -91,6 +94,14 @@ pub(super) struct Terminal {
     pub(super) other_keyboard: Keyboard,
     pub(super) modify_other_keys: u8,
     pub(super) color_scheme_updates: bool,
+    /// Whether the child has chosen the form of the cursor.
+    pub(super) is_cursor_chosen: bool,
+    /// Mode 5.
+    pub(super) reverse_video: bool,
+    /// Mode 1016.
+    pub(super) mouse_pixels: bool,
+    /// Modes that were saved and are on in what was saved (XTSAVE), by number.
+    pub(super) saved_modes: Vec<(u16, bool)>,
     /// What REP repeats.
     pub(super) last_character: Option<char>,
     pub(super) repeats: u32,
@@ -125,6 +136,10 @@ impl Terminal {
             other_keyboard: Keyboard::default(),
             modify_other_keys: 0,
             color_scheme_updates: false,
+            is_cursor_chosen: false,
+            reverse_video: false,
+            mouse_pixels: false,
+            saved_modes: Vec::new(),
             last_character: None,
             repeats: REPEATS_MAX,
             work: 0,
@@ -226,6 +241,7 @@ impl Terminal {
                 ForeignShape::Beam => CursorShape::Bar,
             },
             blinking: self.inner.blinking_cursor,
+            is_chosen: self.is_cursor_chosen,
             wrap_pending: grid.cursor.should_wrap,
         }
     }
@@ -245,10 +261,12 @@ impl Terminal {
                 () => MouseTracking::Off,
             },
             mouse_encoding: match () {
+                () if self.mouse_pixels => MouseEncoding::SgrPixels,
                 () if has(Mode::SGR_MOUSE) => MouseEncoding::Sgr,
                 () if has(Mode::UTF8_MOUSE) => MouseEncoding::Utf8,
                 () => MouseEncoding::Bytes,
             },
+            reverse_video: self.reverse_video,
             focus_events: has(Mode::FOCUS_IN_OUT),
             alternate_scroll: has(Mode::ALTERNATE_SCROLL),
             color_scheme_updates: self.color_scheme_updates,

@@ -148,6 +148,7 @@ proptest! {
         scanner.feed(head, &mut seen);
         let (pending, dropping) = scanner.unfinished();
         let mut resumed = Scanner::resumed(pending, dropping);
+        resumed.set_after_text(scanner.is_after_text());
         prop_assert_eq!(resumed.unfinished(), scanner.unfinished());
         resumed.feed(tail, &mut seen);
         prop_assert_eq!(as_text(seen), as_text(scan(&[&bytes])));

@@ -11,7 +11,6 @@ pub(crate) const NOT_UNDERSTOOD: &[(&str, &str)] = &[
     // Modes and sets nobody here asks for.
     ("reverse wrap goes to the row above", "0123456789|x @2;2"),
     ("the british set has a pound sign", "# @1;2"),
-    ("decscnm is a look of the whole screen", "x @1;2 says \\u{1b}[?5;0$y [1;1 plain]"),
     // Above the level we report.
     ("left and right margins", "  abcd @1;7"),
     ("sl moves columns left", "abcde|fghij|klmno|pqrst|uvwxy @1;1"),

@@ -10,4 +10,5 @@ mod painting;
 mod recordings;
 mod reference;
 mod replies;
+mod shared;
 mod streams;

@@ -1,11 +1,11 @@
 //! Queries: one answer each, in stream order, and never a word of the child's.
 
-use term::{Size, View};
+use term::{ColorTable, Depth, Limits, Rgb, Scheme, Screen, Size, View};
 
 use crate::streams::screen;
 
 /// Every query that is answered, with its answer on a fresh 80×24 screen.
-const ANSWERED: [(&str, &str); 42] = [
+const ANSWERED: [(&str, &str); 40] = [
     ("\x1b[c", "\x1b[?62;22;52c"),
     ("\x1b[0c", "\x1b[?62;22;52c"),
     ("\x1bZ", "\x1b[?62;22;52c"),
@@ -14,12 +14,12 @@ const ANSWERED: [(&str, &str); 42] = [
     ("\x1b[5n", "\x1b[0n"),
     ("\x1b[6n", "\x1b[1;1R"),
     ("\x1b[?6n", "\x1b[?1;1R"),
-    ("\x1b[?996n", "\x1b[?997;1n"),
+    ("\x1b[?4m", "\x1b[>4;0m"),
     ("\x1b[>q", concat!("\x1bP>|Quarterdeck ", env!("CARGO_PKG_VERSION"), "\x1b\\")),
     ("\x1b[>0q", concat!("\x1bP>|Quarterdeck ", env!("CARGO_PKG_VERSION"), "\x1b\\")),
     ("\x1b[?u", "\x1b[?0u"),
     ("\x1b[?2026$p", "\x1b[?2026;2$y"),
-    ("\x1b[?1016$p", "\x1b[?1016;0$y"),
+    ("\x1b[?1016$p", "\x1b[?1016;2$y"),
     ("\x1b[?2027$p", "\x1b[?2027;1$y"),
     ("\x1b[?2031$p", "\x1b[?2031;2$y"),
     ("\x1b[?1004$p", "\x1b[?1004;2$y"),
@@ -30,11 +30,10 @@ const ANSWERED: [(&str, &str); 42] = [
     ("\x1b[?65000$p", "\x1b[?65000;0$y"),
     ("\x1b[4$p", "\x1b[4;2$y"),
     ("\x1b[99$p", "\x1b[99;0$y"),
-    ("\x1b]4;1;?\x07", "\x1b]4;1;rgb:cdcd/3131/3131\x07"),
-    ("\x1b]4;231;?\x1b\\", "\x1b]4;231;rgb:ffff/ffff/ffff\x1b\\"),
-    ("\x1b]10;?\x1b\\", "\x1b]10;rgb:e5e5/e5e5/e5e5\x1b\\"),
-    ("\x1b]11;?\x07", "\x1b]11;rgb:1010/1010/1010\x07"),
-    ("\x1b]12;?\x1b\\", "\x1b]12;rgb:e5e5/e5e5/e5e5\x1b\\"),
+    ("\x1b[?5$p", "\x1b[?5;2$y"),
+    ("\x1bP+q696e646e\x1b\\", "\x1bP1+r696E646E=1B5B257031256453\x1b\\"),
+    ("\x1bP+q4d73\x1b\\", "\x1bP1+r4D73=1B5D35323B25703125733B257032257307\x1b\\"),
+    ("\x1b]11;#102030\x1b\\\x1b]11;?\x07", "\x1b]11;rgb:1010/2020/3030\x07"),
     ("\x1b[14t", "\x1b[4;384;640t"),
     ("\x1b[16t", "\x1b[6;16;8t"),
     ("\x1b[18t", "\x1b[8;24;80t"),
@@ -45,14 +44,13 @@ const ANSWERED: [(&str, &str); 42] = [
     ("\x1bP$qr\x1b\\", "\x1bP1$r1;24r\x1b\\"),
     ("\x1bP$q q\x1b\\", "\x1bP1$r2 q\x1b\\"),
     ("\x1bP$q\"p\x1b\\", "\x1bP0$r\x1b\\"),
-    ("\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", "\x1b_Gi=31;ENOTSUP:images are not shown\x1b\\"),
     ("\x1b]7501;?\x1b\\", "\x1b]7501;?\x1b\\"),
     ("\x1b]7501;?\x07", "\x1b]7501;?\x1b\\"),
 ];
 
 /// Reports that exist somewhere and must stay silent, because their answer is text of the child, or is
 /// unknown here.
-const SILENT: [&str; 40] = [
+const SILENT: [&str; 46] = [
     "\x05",
     "\x1b[20t",
     "\x1b[21t",
@@ -93,6 +91,12 @@ const SILENT: [&str; 40] = [
     "\x1b[0q",
     "\x1b[1\"q",
     "\x1b_25a1;s\x1b\\",
+    "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",
+    "\x1b]10;?\x07",
+    "\x1b]11;?\x07",
+    "\x1b]12;?\x07",
+    "\x1b]4;1;?\x07",
+    "\x1b[?996n",
 ];
 
 fn answer(query: &str) -> String {
@@ -138,10 +142,72 @@ fn p3_answers_follow_the_state_at_their_place_in_the_stream() {
 #[test]
 fn several_colours_in_one_question_get_one_answer_each() {
     assert_eq!(
-        answer("\x1b]4;0;?;7;?;300;?\x1b\\\x1b]10;?;?\x1b\\"),
+        answer(
+            "\x1b]4;0;#000;7;#e5e5e5\x07\x1b]10;#fff;#101010\x07\x1b]4;0;?;7;?;8;?;300;?\x1b\\\x1b]10;?;?\x1b\\"
+        ),
         "\x1b]4;0;rgb:0000/0000/0000\x1b\\\x1b]4;7;rgb:e5e5/e5e5/e5e5\x1b\\\
-         \x1b]10;rgb:e5e5/e5e5/e5e5\x1b\\\x1b]11;rgb:1010/1010/1010\x1b\\"
+         \x1b]10;rgb:ffff/ffff/ffff\x1b\\\x1b]11;rgb:1010/1010/1010\x1b\\"
     );
+}
+
+fn table(colors: &[(u16, Rgb)]) -> ColorTable {
+    let mut table = ColorTable::default();
+    colors.iter().for_each(|(index, color)| table.set(*index, *color));
+    table
+}
+
+const PAPER: Rgb = Rgb(0xfdfd, 0xf6f6, 0xe3e3);
+
+#[test]
+fn m10a_colours_are_what_the_child_set_else_the_last_viewers_else_nothing() {
+    let mut screen = screen(Size::DEFAULT);
+    let ask = |screen: &mut Screen, before: &str| {
+        screen.feed(before.as_bytes());
+        screen.feed(b"\x1b]11;?\x07\x1b]4;1;?\x07\x1b[?996n");
+        String::from_utf8(screen.take_replies()).unwrap()
+    };
+    assert_eq!(ask(&mut screen, ""), "");
+    screen.set_viewer_colors(table(&[(257, PAPER), (1, Rgb(0xdcdc, 0, 0))]), None);
+    let viewers = "\x1b]11;rgb:fdfd/f6f6/e3e3\x07\x1b]4;1;rgb:dcdc/0000/0000\x07\x1b[?997;2n";
+    assert_eq!(ask(&mut screen, ""), viewers);
+    let own = "\x1b]11;rgb:0000/0000/0000\x07\x1b]4;1;rgb:1111/2222/3333\x07\x1b[?997;1n";
+    assert_eq!(ask(&mut screen, "\x1b]11;#000\x07\x1b]4;1;rgb:11/22/33\x07"), own);
+    let blob = screen.checkpoint(Depth::Full);
+    let mut restored = Screen::restore(&blob, Limits::default()).unwrap();
+    assert_eq!(ask(&mut restored, ""), own);
+    assert_eq!(ask(&mut restored, "\x1b]111\x07\x1b]104;1\x07"), viewers);
+    assert_eq!(ask(&mut screen, "\x1bc"), viewers);
+}
+
+#[test]
+fn m10a_a_child_that_wants_to_hear_of_another_scheme_is_told_once() {
+    let mut screen = screen(Size::DEFAULT);
+    screen.set_viewer_colors(ColorTable::default(), Some(Scheme::Dark));
+    screen.feed(b"\x1b[?2031h");
+    assert_eq!(screen.take_replies(), b"");
+    screen.set_viewer_colors(ColorTable::default(), Some(Scheme::Light));
+    screen.set_viewer_colors(ColorTable::default(), Some(Scheme::Light));
+    assert_eq!(screen.take_replies(), b"\x1b[?997;2n");
+    screen.feed(b"\x1b[?2031l");
+    screen.set_viewer_colors(ColorTable::default(), Some(Scheme::Dark));
+    assert_eq!(screen.take_replies(), b"");
+}
+
+#[test]
+fn m10b_reports_are_written_as_terminals_write_them() {
+    assert_eq!(
+        answer("\x1b[38;5;200;48;2;1;2;3m\x1bP$qm\x1b\\\x1b[>4;2m\x1b[?4m"),
+        "\x1bP1$r0;38:5:200;48:2::1:2:3m\x1b\\\x1b[>4;2m"
+    );
+}
+
+#[test]
+fn m10e_dropped_answers_are_counted() {
+    let mut screen = screen(Size::DEFAULT);
+    screen.feed(&b"\x1b[6n".repeat(1000));
+    let kept = screen.take_replies().len() / b"\x1b[1;1R".len();
+    assert_eq!(screen.take_dropped_replies(), 1000 - kept as u64);
+    assert_eq!(screen.take_dropped_replies(), 0);
 }
 
 #[test]

@@ -1,0 +1,285 @@
+//! The list of what may reach a person's terminal. What is not listed here does not.
+//!
+//! Owns the verdict about one sequence, by what it says and not by how it is written: the bytes judged here have no
+//! control characters in them. Refuses whatever a terminal would answer, whatever outlives the viewing and cannot be
+//! undone, and whatever reaches beyond the terminal's own picture: files, the clipboard, printers, keys, programs.
+
+use super::kept::MODES;
+use super::sequence::Kind;
+use super::{Clipboard, ESC};
+
+/// Longest control sequence.
+const CONTROL_MAX: usize = 256;
+/// Longest target of a hyperlink.
+const LINK_MAX: usize = 2048;
+/// Longest value of a field in the head of an image.
+const FIELD_MAX: usize = 10;
+
+/// What becomes of a sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Judged {
+    /// It passes as it is.
+    Keep,
+    Remove,
+    /// This is said in its place.
+    Say(Vec<u8>),
+}
+
+pub(super) fn keep_if(is_allowed: bool) -> Judged {
+    if is_allowed { Judged::Keep } else { Judged::Remove }
+}
+
+/// A string that passes as it comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stream {
+    pub(super) kind: Kind,
+}
+
+impl Stream {
+    /// Whether a byte may be part of it: sixels are printable, everything else is base64.
+    pub(super) fn takes(self, byte: u8) -> bool {
+        match self.kind {
+            Kind::Dcs => matches!(byte, 0x21..=0x7e),
+            _ => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
+        }
+    }
+
+    pub(super) fn takes_all(self, bytes: &[u8]) -> bool {
+        bytes.iter().all(|byte| self.takes(*byte))
+    }
+}
+
+/// The head of a string that decides about all of it.
+pub(super) struct Head {
+    pub(super) length: usize,
+    /// What is said in its place.
+    pub(super) said: Vec<u8>,
+    pub(super) stream: Stream,
+}
+
+/// The head of a string that passes as it comes: a sixel image, an image of kitty's protocol that brings its own data,
+/// and a clipboard that may be written.
+pub(super) fn string_head(kind: Kind, window: &[u8], clipboard: Clipboard) -> Option<Head> {
+    let is_introducer = |byte: &u8| *byte > b' ' && *byte != 0x7f && *byte != ESC;
+    let body = window.iter().position(is_introducer)? + 1;
+    let rest = &window[body..];
+    let (length, said) = match kind {
+        Kind::Dcs => {
+            let numbers = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';'))?;
+            let head = rest.get(..=numbers).filter(|head| head.ends_with(b"q"))?;
+            (head.len(), [b"\x1bP", head].concat())
+        }
+        Kind::Apc => {
+            let head = &rest[..rest.iter().position(|byte| *byte == b';')?];
+            (head.len() + 1, [&image(head)?[..], b";"].concat())
+        }
+        Kind::Osc if clipboard == Clipboard::Writable => {
+            let targets = rest.strip_prefix(b"52;")?;
+            let length = targets.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
+            let is_written = targets[length] == b';' && *targets.get(length + 1)? != b'?';
+            is_written.then(|| (3 + length + 1, [b"\x1b]52;", &targets[..=length]].concat()))?
+        }
+        _ => return None,
+    };
+    Some(Head { length: body + length, said, stream: Stream { kind } })
+}
+
+/// The head of an image in kitty's protocol, if its data comes with it and not from a file. It is told to answer nothing.
+pub(super) fn image(head: &[u8]) -> Option<Vec<u8>> {
+    let mut said = b"\x1b_G".to_vec();
+    for field in head.strip_prefix(b"G")?.split(|byte| *byte == b',') {
+        let [key, b'=', value @ ..] = field else { return None };
+        let is_plain = value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+        if !key.is_ascii_alphabetic() || value.is_empty() || value.len() > FIELD_MAX || !is_plain {
+            return None;
+        }
+        match (key, value) {
+            (b'q', _) => continue,
+            (b't', b"d") | (b'a', b"t" | b"T" | b"p" | b"d" | b"f" | b"a" | b"c") => {}
+            (b't' | b'a', _) => return None,
+            _ => {}
+        }
+        said.extend_from_slice(field);
+        said.push(b',');
+    }
+    said.extend_from_slice(b"q=2");
+    Some(said)
+}
+
+/// ESC and what follows: saving the cursor, keypad, index, tab stops, shifts, character sets, the alignment pattern.
+pub(super) fn escape(body: &[u8]) -> Judged {
+    keep_if(match body {
+        [b'7' | b'8' | b'=' | b'>' | b'D' | b'E' | b'H' | b'M' | b'N' | b'O' | b'n' | b'o'] => true,
+        [b'|' | b'}' | b'~'] | [b'#', b'8'] => true,
+        [b'('..=b'+' | b'-'..=b'/', rest @ ..] => rest.len() <= 2,
+        _ => false,
+    })
+}
+
+/// A control sequence, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Control<'b> {
+    /// `<`, `=`, `>`, `?` or 0.
+    pub(super) prefix: u8,
+    /// Numbers and what stands between them.
+    pub(super) numbers: &'b [u8],
+    /// The intermediate or 0.
+    pub(super) intermediate: u8,
+    pub(super) last: u8,
+}
+
+impl<'b> Control<'b> {
+    /// Takes apart what follows the introducer; nothing when it is of no form that is in use.
+    pub(super) fn parse(body: &'b [u8]) -> Option<Self> {
+        let (last, rest) = body.split_last()?;
+        let (prefix, rest) = match rest {
+            [prefix @ b'<'..=b'?', rest @ ..] => (*prefix, rest),
+            _ => (0, rest),
+        };
+        let (intermediate, numbers) = match rest {
+            [numbers @ .., intermediate @ b' '..=b'/'] => (*intermediate, numbers),
+            _ => (0, rest),
+        };
+        let is_plain = numbers.iter().all(|byte| matches!(byte, b'0'..=b';'));
+        (is_plain && body.len() <= CONTROL_MAX).then_some(Self { prefix, numbers, intermediate, last: *last })
+    }
+
+    /// The numbers; what is left out, or no number, is zero.
+    pub(super) fn values(self) -> impl Iterator<Item = u32> + 'b {
+        self.numbers.split(|byte| *byte == b';').map(|digits| number(digits).unwrap_or(0))
+    }
+
+    pub(super) fn first(self) -> u32 {
+        self.values().next().unwrap_or(0)
+    }
+
+    /// The verdict where it depends on nothing that came before.
+    pub(super) fn judge(self) -> Judged {
+        let is_one = !self.numbers.contains(&b';');
+        keep_if(match (self.prefix, self.intermediate, self.last) {
+            // Moving, inserting, deleting, erasing, tab stops, margins, looks.
+            (
+                0,
+                0,
+                b'@'..=b'I' | b'K'..=b'M' | b'P' | b'X' | b'Z' | b'`' | b'a' | b'd'..=b'g' | b'm' | b'r',
+            ) => true,
+            // Erasing the scrollback would take the person's own lines.
+            (0, 0, b'J') => is_one && self.first() < 3,
+            // With more numbers the second tracks the mouse.
+            (0, 0, b'S' | b'T') => is_one,
+            (0, 0, b's' | b'u') => self.numbers.is_empty(),
+            // The form of the cursor; the soft reset.
+            (0, b' ', b'q') | (0, b'!', b'p') => true,
+            // Selective erasing, which erases all here; tab stops as usual.
+            (b'?', 0, b'J' | b'K') => true,
+            (b'?', 0, b'W') => self.numbers == b"5",
+            // Keys: how modified ones are written, and kitty's flags.
+            (b'>', 0, b'm') => self.first() == 4,
+            (b'<' | b'=' | b'>', 0, b'u') => true,
+            _ => false,
+        })
+    }
+}
+
+/// Which modes without a prefix may be switched: inserting, and what a line feed does.
+pub(super) fn is_plain_mode(mode: u32) -> bool {
+    matches!(mode, 4 | 20)
+}
+
+/// Which private modes may be switched. Margins to the left and right may only be switched off.
+pub(super) fn is_private_mode(mode: u32, on: bool) -> bool {
+    MODES.iter().any(|known| u32::from(*known) == mode)
+        || matches!(mode, 47 | 1047..=1049 | 2026)
+        || (mode == 69 && !on)
+}
+
+/// Operating system commands whose verdict depends on nothing that came before.
+pub(super) fn command(code: u32, rest: &[u8]) -> Judged {
+    match code {
+        4 => palette(rest),
+        8 => link(rest),
+        // Numbers are commands of one vendor's console, programs to run among them.
+        9 => keep_if(!first_field(rest).iter().all(u8::is_ascii_digit)),
+        10..=12 => dynamic(code, rest),
+        99 => keep_if(is_notification(first_field(rest))),
+        104 => keep_if(rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')),
+        110..=112 => keep_if(rest.is_empty()),
+        133 => keep_if(matches!(first_field(rest), [b'A'..=b'D' | b'I' | b'L' | b'N' | b'P'])),
+        777 => keep_if(rest.starts_with(b"notify;")),
+        7501 => keep_if(!rest.starts_with(b"?")),
+        _ => Judged::Remove,
+    }
+}
+
+fn first_field(rest: &[u8]) -> &[u8] {
+    rest.split(|byte| *byte == b';').next().unwrap_or_default()
+}
+
+/// Colours by number: pairs of which those are left out that ask.
+fn palette(rest: &[u8]) -> Judged {
+    let fields: Vec<&[u8]> = rest.split(|byte| *byte == b';').collect();
+    let mut said = Vec::new();
+    for pair in fields.chunks_exact(2) {
+        let [index, color] = pair else { continue };
+        if number(index).is_some_and(|index| index < 256) && is_color(color) {
+            said.extend_from_slice(&[b"\x1b]4;", *index, b";", *color, b"\x1b\\"].concat());
+        }
+    }
+    if said.is_empty() { Judged::Remove } else { Judged::Say(said) }
+}
+
+/// Foreground, background and cursor: a second field is for the next of them.
+fn dynamic(first: u32, rest: &[u8]) -> Judged {
+    let mut said = Vec::new();
+    for (code, color) in (first..=12).zip(rest.split(|byte| *byte == b';')) {
+        if is_color(color) {
+            said.extend_from_slice(&[format!("\x1b]{code};").as_bytes(), color, b"\x1b\\"].concat());
+        }
+    }
+    if said.is_empty() { Judged::Remove } else { Judged::Say(said) }
+}
+
+/// `rgb:r/g/b`, `#rrggbb` or a name.
+fn is_color(color: &[u8]) -> bool {
+    let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+    if let Some(parts) = color.strip_prefix(b"rgb:") {
+        let parts: Vec<&[u8]> = parts.split(|byte| *byte == b'/').collect();
+        return parts.len() == 3 && parts.iter().all(|part| matches!(part.len(), 1..=4) && is_hex(part));
+    }
+    if let Some(digits) = color.strip_prefix(b"#") {
+        return matches!(digits.len(), 3 | 6 | 9 | 12) && is_hex(digits);
+    }
+    matches!(color.len(), 3..=32)
+        && color[0].is_ascii_alphabetic()
+        && color.iter().all(u8::is_ascii_alphanumeric)
+}
+
+/// A link that is not followed by a browser alone is no link.
+fn link(rest: &[u8]) -> Judged {
+    let Some(at) = rest.iter().position(|byte| *byte == b';') else { return Judged::Remove };
+    let (fields, target) = (&rest[..at], &rest[at + 1..]);
+    let is_web = target.starts_with(b"http://") || target.starts_with(b"https://");
+    let is_link = is_web && target.len() <= LINK_MAX && target.iter().all(u8::is_ascii_graphic);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:=".contains(byte);
+    match (is_link || target.is_empty(), fields.iter().all(is_plain)) {
+        (true, true) => Judged::Keep,
+        (true, false) => Judged::Say([b"\x1b]8;;", target, b"\x1b\\"].concat()),
+        (false, _) => Judged::Say(b"\x1b]8;;\x1b\\".to_vec()),
+    }
+}
+
+/// A notification that only tells: nothing in it makes the terminal report.
+fn is_notification(fields: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.+/=".contains(byte);
+    fields.split(|byte| *byte == b':').all(|field| match field {
+        [] | b"p=title" | b"p=body" => true,
+        [b'i' | b'd' | b'e' | b'u', b'=', value @ ..] => value.iter().all(is_plain),
+        _ => false,
+    })
+}
+
+/// A decimal number of at most nine digits.
+pub(super) fn number(digits: &[u8]) -> Option<u32> {
+    let is_number = matches!(digits.len(), 1..=9) && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
+}

@@ -1,0 +1,279 @@
+//! What the filter remembers of the stream because the person's terminal must not: saved modes, pushed titles, the
+//! character that is repeated, and which screen is shown.
+//!
+//! Owns the verdicts that depend on it. The terminal's own places for these hold what was there before the viewing.
+
+use std::borrow::Cow;
+
+use super::allowed::{self, Control, Judged, is_plain_mode, is_private_mode, keep_if, number};
+use super::sequence::{Found, Kind};
+use crate::terminal::restore::{FULL_RESET, LEAVE_ALTERNATE, OWN_TITLE, RESET_COLORS};
+
+/// Modes that may be switched, saved and restored.
+pub(super) const MODES: [u16; 18] =
+    [1, 5, 6, 7, 9, 12, 25, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1016, 2004, 2027];
+/// Modes of which one at most is on: which events of the mouse are reported.
+const MOUSE: [u16; 4] = [9, 1000, 1002, 1003];
+/// The modes that are on after a reset: wrapping, the cursor, the wheel on the alternate screen, clusters.
+const USUAL: [u16; 4] = [7, 25, 1007, 2027];
+/// Titles that may be pushed.
+const TITLES_MAX: usize = 16;
+/// How a drawing begins a string that no terminal reads and the filter does.
+const HINT: &[u8] = b"Q";
+/// Most characters that one repetition spells out.
+const REPEATS_MAX: u32 = 4096;
+
+/// The end of the text before a sequence.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Last {
+    bytes: [u8; 4],
+    length: u8,
+}
+
+impl Last {
+    /// The character that was printed last, if nothing came after it.
+    fn character(self) -> Option<char> {
+        let bytes = &self.bytes[..usize::from(self.length)];
+        let start = bytes.iter().rposition(|byte| byte & 0xc0 != 0x80)?;
+        let character = std::str::from_utf8(&bytes[start..]).ok()?.chars().next()?;
+        Some(character).filter(|character| !character.is_control())
+    }
+
+    fn of(character: char) -> Self {
+        let mut bytes = [0; 4];
+        let length = character.encode_utf8(&mut bytes).len();
+        Self { bytes, length: u8::try_from(length).unwrap_or(0) }
+    }
+}
+
+/// What is remembered.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) is_alternate: bool,
+    /// Whether colours of the terminal itself were changed.
+    pub(super) is_colored: bool,
+    pub(super) last: Last,
+    /// Which of [`MODES`] are on, and which were when they were saved.
+    on: u32,
+    saved: u32,
+    title: Vec<u8>,
+    titles: Vec<Vec<u8>>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        let usual = USUAL.iter().map(|mode| bit(u32::from(*mode))).sum();
+        Self {
+            is_alternate: false,
+            is_colored: false,
+            last: Last::default(),
+            on: usual,
+            saved: usual,
+            title: Vec::new(),
+            titles: Vec::new(),
+        }
+    }
+}
+
+/// The bit of a mode; none when it is not remembered.
+fn bit(mode: u32) -> u32 {
+    MODES.iter().position(|known| u32::from(*known) == mode).map_or(0, |at| 1 << at)
+}
+
+impl Kept {
+    pub(super) fn note_text(&mut self, text: &[u8]) {
+        let tail = &text[text.len().saturating_sub(4)..];
+        self.last.bytes[..tail.len()].copy_from_slice(tail);
+        self.last.length = tail.len() as u8;
+    }
+
+    /// What becomes of a whole sequence.
+    pub(super) fn judge(&mut self, found: &Found, sequence: &[u8]) -> Judged {
+        let body = match found.is_clean {
+            true => Cow::Borrowed(&sequence[found.body.0..found.body.1]),
+            false => Cow::Owned(found.body(sequence)),
+        };
+        let last = std::mem::take(&mut self.last);
+        match found.kind {
+            Kind::Escape if *body == *b"c" => self.full_reset(),
+            Kind::Escape => allowed::escape(&body),
+            Kind::Control => {
+                Control::parse(&body).map_or(Judged::Remove, |control| self.control(control, last))
+            }
+            Kind::Osc => self.command(&body),
+            Kind::Apc => self.application(&body),
+            Kind::Dcs | Kind::Ignored => Judged::Remove,
+        }
+    }
+
+    fn control(&mut self, control: Control<'_>, last: Last) -> Judged {
+        match (control.prefix, control.intermediate, control.last) {
+            (0, 0, b'b') => self.repeat(control, last),
+            (0, 0, b't') => self.title_stack(control),
+            (0, 0, b'h' | b'l') => only(control, is_plain_mode),
+            (b'?', 0, b'h' | b'l') => self.switch(control),
+            (b'?', 0, b's') => {
+                let saved: u32 = control.values().fold(0, |saved, mode| saved | bit(mode));
+                self.saved = (self.saved & !saved) | (self.on & saved);
+                Judged::Remove
+            }
+            (b'?', 0, b'r') => self.restore(control),
+            (0, b'!', b'p') => {
+                let soft = [1, 6, 66].into_iter().fold(0, |soft, mode| soft | bit(mode));
+                self.on = (self.on & !soft) | bit(25);
+                Judged::Keep
+            }
+            _ => control.judge(),
+        }
+    }
+
+    /// Terminals disagree about what is repeated after a drawing, so the characters themselves are sent.
+    fn repeat(&mut self, control: Control<'_>, last: Last) -> Judged {
+        let Some(character) = last.character() else { return Judged::Remove };
+        self.last = Last::of(character);
+        let count = control.first().clamp(1, REPEATS_MAX) as usize;
+        Judged::Say(character.to_string().repeat(count).into_bytes())
+    }
+
+    fn switch(&mut self, control: Control<'_>) -> Judged {
+        let on = control.last == b'h';
+        for mode in control.values() {
+            self.note_mode(mode, on);
+        }
+        only(control, |mode| is_private_mode(mode, on))
+    }
+
+    fn note_mode(&mut self, mode: u32, on: bool) {
+        if matches!(mode, 47 | 1047 | 1049) {
+            self.is_alternate = on;
+        }
+        if MOUSE.iter().any(|kind| u32::from(*kind) == mode) {
+            self.on &= !MOUSE.iter().fold(0, |all, kind| all | bit(u32::from(*kind)));
+        }
+        self.on = if on { self.on | bit(mode) } else { self.on & !bit(mode) };
+    }
+
+    /// Modes as they were when they were saved. Off first: switching one kind of mouse reports off ends all of them.
+    fn restore(&mut self, control: Control<'_>) -> Judged {
+        let wanted: Vec<u32> = control.values().filter(|mode| bit(*mode) != 0).collect();
+        let saved = self.saved;
+        let mut said = String::new();
+        for on in [false, true] {
+            for mode in wanted.iter().filter(|mode| (saved & bit(**mode) != 0) == on) {
+                said.push_str(&format!("\x1b[?{mode}{}", if on { 'h' } else { 'l' }));
+                self.note_mode(*mode, on);
+            }
+        }
+        if said.is_empty() { Judged::Remove } else { Judged::Say(said.into_bytes()) }
+    }
+
+    /// A full reset would take what the terminal keeps for the person: the single resets do the rest.
+    fn full_reset(&mut self) -> Judged {
+        let leave = if self.is_alternate { LEAVE_ALTERNATE } else { b"" };
+        let colors = if self.is_colored { RESET_COLORS } else { b"" };
+        let title = if self.title.is_empty() { b"" } else { OWN_TITLE };
+        *self = Self { is_colored: self.is_colored, ..Self::default() };
+        Judged::Say([leave, FULL_RESET, colors, title].concat())
+    }
+
+    fn command(&mut self, body: &[u8]) -> Judged {
+        let at = body.iter().position(|byte| *byte == b';');
+        let (code, rest) = at.map_or((body, &body[..0]), |at| (&body[..at], &body[at + 1..]));
+        match number(code) {
+            Some(0 | 2) => self.set_title(rest),
+            Some(1) => keep_if(!rest.is_empty()),
+            Some(code) => {
+                // Colours that were not changed are the person's, and stay.
+                if matches!(code, 104 | 110..=112) && !self.is_colored {
+                    return Judged::Remove;
+                }
+                let judged = allowed::command(code, rest);
+                self.is_colored |= matches!(code, 4 | 10..=12) && judged != Judged::Remove;
+                judged
+            }
+            None => Judged::Remove,
+        }
+    }
+
+    /// An empty title is the one that the terminal had.
+    fn set_title(&mut self, title: &[u8]) -> Judged {
+        let is_other = self.title != title;
+        self.title = title.to_vec();
+        match title.is_empty() {
+            true if is_other => Judged::Say(OWN_TITLE.to_vec()),
+            true => Judged::Remove,
+            false => Judged::Keep,
+        }
+    }
+
+    fn title_stack(&mut self, control: Control<'_>) -> Judged {
+        let mut values = control.values();
+        match (values.next(), values.next().unwrap_or(0)) {
+            (Some(22), 0 | 2) => {
+                self.push_title(self.title.clone());
+                Judged::Remove
+            }
+            (Some(23), 0 | 2) => match self.titles.pop() {
+                None => Judged::Remove,
+                Some(title) => match self.set_title(&title) {
+                    Judged::Keep => Judged::Say([b"\x1b]2;", &title[..], b"\x1b\\"].concat()),
+                    own => own,
+                },
+            },
+            _ => Judged::Remove,
+        }
+    }
+
+    /// What a drawing says for the filter alone: which character was printed last, which titles were pushed, which modes
+    /// were saved.
+    fn take_hint(&mut self, hint: &[u8]) {
+        match hint {
+            b"0" => self.titles.clear(),
+            [b'r', b';', point @ ..] => {
+                let point = std::str::from_utf8(point).ok();
+                let character =
+                    point.and_then(|point| u32::from_str_radix(point, 16).ok()).and_then(char::from_u32);
+                self.last = character.map_or(Last::default(), Last::of);
+            }
+            [b't', b';', title @ ..] => self.push_title(title.to_vec()),
+            [b's', b';', mode @ .., b';', on @ (b'0' | b'1')] => {
+                let mode = number(mode).map_or(0, bit);
+                self.saved = if *on == b'1' { self.saved | mode } else { self.saved & !mode };
+            }
+            _ => {}
+        }
+    }
+
+    fn push_title(&mut self, title: Vec<u8>) {
+        if self.titles.len() >= TITLES_MAX {
+            self.titles.remove(0);
+        }
+        self.titles.push(title);
+    }
+
+    /// Images without data, and hints of a drawing.
+    fn application(&mut self, body: &[u8]) -> Judged {
+        if let Some(hint) = body.strip_prefix(HINT) {
+            self.take_hint(hint);
+            return Judged::Remove;
+        }
+        match allowed::image(body) {
+            Some(image) => Judged::Say([&image[..], b"\x1b\\"].concat()),
+            None => Judged::Remove,
+        }
+    }
+}
+
+/// The sequence with those of its modes that may be switched.
+fn only(control: Control<'_>, is_allowed: impl Fn(u32) -> bool) -> Judged {
+    if control.values().all(&is_allowed) {
+        return Judged::Keep;
+    }
+    let modes: Vec<String> =
+        control.values().filter(|mode| is_allowed(*mode)).map(|mode| mode.to_string()).collect();
+    if modes.is_empty() {
+        return Judged::Remove;
+    }
+    let prefix = if control.prefix == 0 { "" } else { "?" };
+    Judged::Say(format!("\x1b[{prefix}{}{}", modes.join(";"), char::from(control.last)).into_bytes())
+}

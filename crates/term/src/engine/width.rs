@@ -1,0 +1,75 @@
+//! How wide characters are where the emulator's table is wrong, and what joins the character before it. Owns the list
+//! of exceptions and the two ways to print them.
+
+use rio_vt::crosswords::Mode;
+use rio_vt::crosswords::square::{CellFlags, ContentTag, Wide};
+use rio_vt::performer::handler::Handler;
+
+use super::terminal::{MARKS_MAX, Terminal};
+use super::work::SLOW_CHARACTER;
+
+/// Asks whether a selector of emoji looks follows.
+const EMOJI_LOOKS: char = '\u{fe0f}';
+const TEXT_LOOKS: char = '\u{fe0e}';
+
+/// The width of a character that the emulator's table has wrong: conjoining vowels and finals of Hangul join the initial
+/// before them; hexagrams and counting rods take one cell, as terminals have always drawn them.
+pub(super) fn right_width(point: u32) -> Option<u8> {
+    match point {
+        0xd7b0..=0xd7c6 | 0xd7cb..=0xd7fb => Some(0),
+        0x4dc0..=0x4dff | 0x1d360..=0x1d378 => Some(1),
+        _ => None,
+    }
+}
+
+impl Terminal {
+    /// Whether a character chooses the looks of the one before it. Without clusters the emulator keeps it only behind
+    /// what it takes for a picture, and forgets it behind digits and old symbols, which have emoji looks, too.
+    pub(super) fn joins_as_selector(&self, character: char) -> bool {
+        matches!(character, EMOJI_LOOKS | TEXT_LOOKS) && !self.inner.mode().contains(Mode::GRAPHEME_CLUSTER)
+    }
+
+    /// Adds a character to the cell before the cursor, which keeps its width.
+    pub(super) fn join(&mut self, character: char) {
+        self.spend(SLOW_CHARACTER);
+        if self.inner.grid.cursor.pos.col.0 == 0 || !self.has_room_for_marks() {
+            return;
+        }
+        let (row, col) = self.marked_cell();
+        let grid = &mut self.inner.grid;
+        let cell = grid[row][col];
+        if cell.content_tag() != ContentTag::Codepoint || matches!(cell.c(), '\0' | ' ' | '\t') {
+            return;
+        }
+        let mut extras =
+            cell.extras_id_checked().and_then(|id| grid.extras_table.get(id)).cloned().unwrap_or_default();
+        if extras.zerowidth.len() >= MARKS_MAX {
+            return;
+        }
+        extras.zerowidth.push(character);
+        let id = grid.alloc_extras(extras);
+        let cell = &mut grid[row][col];
+        cell.set_extras_id(Some(id).filter(|&id| id != 0));
+        cell.insert_cell_flag(CellFlags::GRAPHEME);
+        grid[row].has_extras = true;
+        self.inner.damage_cursor();
+        self.spend_extras();
+    }
+
+    /// Prints a character of one cell by way of one whose width the emulator has right.
+    pub(super) fn input_narrow(&mut self, character: char) {
+        self.spend(SLOW_CHARACTER);
+        if self.is_at_edge() {
+            self.spend_row();
+        }
+        match self.inner.mode().contains(Mode::INSERT) {
+            true => self.insert('x'),
+            false => self.inner.input('x'),
+        }
+        let (row, col) = self.marked_cell();
+        let cell = &mut self.inner.grid[row][col];
+        if !matches!(cell.wide(), Wide::Spacer) {
+            cell.set_c(character);
+        }
+    }
+}
