@@ -182,6 +182,7 @@ fn exit_for(code: ErrorCode) -> u8 {
         | ErrorCode::Protocol
         | ErrorCode::WrongKind
         | ErrorCode::NotDelivered
+        | ErrorCode::Survived
         | ErrorCode::NoSpace
         | ErrorCode::Internal
         | ErrorCode::Unknown => FAILED,

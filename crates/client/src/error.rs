@@ -60,6 +60,12 @@ impl ClientError {
         }
     }
 
+    /// Whether something could not be ended, so that the rest of the request was done and this was not.
+    #[must_use]
+    pub fn is_survived(&self) -> bool {
+        matches!(self, Self::Failed(failure) if failure.code == ErrorCode::Survived)
+    }
+
     /// The other side said something that is not in the protocol.
     pub(crate) fn nonsense(what: impl Into<String>) -> Self {
         Self::Broken(io::Error::new(io::ErrorKind::InvalidData, what.into()))

@@ -30,6 +30,8 @@ impl Connection {
         // Ending everything takes its time; one that does not even say how it is will not end anything.
         let agreed = self.status().and_then(|_| self.done("shutdown", Request::Shutdown(arguments)));
         match agreed {
+            // It ends all the same.
+            Err(error) if error.is_survived() => is_gone(&process, deadline).and(Err(error)),
             Err(error) if !error.is_leaving() => Err(error),
             Err(error) if arguments.kill => is_gone(&process, deadline).and(Err(error)),
             _ => is_gone(&process, deadline),

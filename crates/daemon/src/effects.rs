@@ -80,10 +80,10 @@ impl Hands {
             Effect::Start(start) => self.start(*start),
             Effect::Resize { run, size } => self.order(run, Order::Resize(run, size)),
             Effect::Signal { run, signal } => self.order(run, Order::Signal(run, signal)),
-            Effect::EndChild { run, at_once } => self.order(run, Order::EndChild(run, at_once)),
-            Effect::Kill { run, grace_ms } => {
+            Effect::EndChild { run, signal } => self.order(run, Order::EndChild(run, signal)),
+            Effect::Kill { run, signal, grace_ms } => {
                 // One that is not heard yet is told when it is, or swept when that takes too long.
-                if !self.screens.order(run, Order::Kill(run, grace_ms)) && !self.unheard.has(run) {
+                if !self.screens.order(run, Order::Kill { run, signal, grace_ms }) && !self.unheard.has(run) {
                     self.say(run, Fact::TreeGone);
                 }
             }

@@ -19,7 +19,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use proto::crew::{PresetView, Ready};
-use proto::{ErrorCode, Failure, Name, Printable};
+use proto::stop::MAX_GRACE_MS;
+use proto::{ErrorCode, Failure, Name, Printable, Stop};
 use rustix::fs::{FileType, Mode, OFlags};
 use serde::Deserialize;
 use toml::Spanned;
@@ -65,6 +66,7 @@ pub(crate) struct Preset {
     pub(crate) auto_restart: bool,
     pub(crate) restore: bool,
     pub(crate) ready: Option<Ready>,
+    pub(crate) stop: Stop,
 }
 
 impl Preset {
@@ -91,6 +93,7 @@ impl Preset {
             auto_restart: self.auto_restart,
             restore: self.restore,
             ready: self.ready.clone(),
+            stop: self.stop,
             trusted,
         }
     }
@@ -110,6 +113,50 @@ struct Wording {
     #[serde(default)]
     restore: bool,
     ready: Option<Ready>,
+    stop: Option<StopWording>,
+}
+
+/// `stop = { signal = "INT", grace = 10 }`: how it is asked to end, and for how many seconds it may take.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StopWording {
+    signal: Option<SignalWording>,
+    grace: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum SignalWording {
+    Number(i64),
+    Name(String),
+}
+
+impl StopWording {
+    fn read(self) -> Result<Stop, String> {
+        let signal = self.signal.map(|signal| match signal {
+            SignalWording::Number(number) => number.to_string(),
+            SignalWording::Name(name) => name,
+        });
+        let signal = signal.map(|text| {
+            let unknown =
+                || format!("\"{}\" is no signal: say a name such as INT, or a number", Printable(&text));
+            proto::stop::signal_number(&text).ok_or_else(unknown)
+        });
+        let longest = f64::from(MAX_GRACE_MS) / 1000.0;
+        let grace_ms = self.grace.map(|grace| {
+            let is_sound = (0.0..=longest).contains(&grace);
+            is_sound.then_some(grace).ok_or_else(|| format!("grace is between 0 and {longest} seconds"))
+        });
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it was checked to be in range"
+        )]
+        let grace_ms = grace_ms.transpose()?.map(|grace| (grace * 1000.0) as u32);
+        let stop = Stop { signal: signal.transpose()?, grace_ms };
+        stop.check().map_err(|failure| failure.message)?;
+        Ok(stop)
+    }
 }
 
 /// Everything that is stored for one project.
@@ -311,6 +358,7 @@ fn make(
         Some(Ready::Port(0)) => return Err(("ready", "a port is between 1 and 65535".to_owned())),
         Some(Ready::Port(_)) | None => {}
     }
+    let stop = wording.stop.unwrap_or_default().read().map_err(|why| ("stop", why))?;
     Ok(Preset {
         name,
         origin,
@@ -322,6 +370,7 @@ fn make(
         auto_restart: wording.auto_restart,
         restore: wording.restore,
         ready: wording.ready,
+        stop,
     })
 }
 

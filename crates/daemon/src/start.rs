@@ -269,7 +269,7 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
                 _ = too_large.recv() => {}
             }
         }
-        let shutdown = Shutdown { kill: is_ephemeral };
+        let shutdown = Shutdown { kill: is_ephemeral, stop: proto::Stop::default() };
         drop(asker.ask(Caller::Human, Command::Shutdown(shutdown)).await);
     }));
     if is_ephemeral {
@@ -282,7 +282,14 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
         std::thread::Builder::new().name("stdin".to_owned()).spawn(reading)?;
         drop(tokio::spawn(async move {
             drop(ended.await);
-            drop(asker.ask(Caller::Human, Command::Shutdown(Shutdown { kill: true })).await);
+            drop(
+                asker
+                    .ask(
+                        Caller::Human,
+                        Command::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
+                    )
+                    .await,
+            );
         }));
     }
     Ok(())

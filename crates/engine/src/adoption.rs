@@ -11,6 +11,7 @@ use crate::effect::Effect;
 use crate::input::{ChildExit, RunKey};
 use crate::process::{Ending, Process, Then};
 use crate::record::ProcessRecord;
+use crate::stopping::TERM;
 
 impl Engine {
     /// A holder of an earlier daemon: it belongs to a known run, or it is taken in as what it says it is.
@@ -40,7 +41,7 @@ impl Engine {
         }
         if let Some(ending) = &mut process.ending {
             // Somebody asked for its end while it could not be reached.
-            (ending.is_swept, ending.sweep_at) = (false, now.uptime_ms + self.config.sweep_after_ms);
+            ending.is_swept = false;
             if process.status == Status::Running {
                 process.status = Status::Stopping;
             }
@@ -55,7 +56,7 @@ impl Engine {
         self.effects.push(Effect::Resize { run, size });
         let is_running = process.status == Status::Running;
         if is_ending {
-            self.kill_tree(run);
+            self.go_on_ending(run);
         }
         self.answer_starters(run.process);
         self.touch(run.process);
@@ -70,7 +71,8 @@ impl Engine {
     pub(crate) fn lost(&mut self, run: RunKey, final_offset: u64) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.has_holder = false;
-        if process.was_launching() && process.ending.is_none() {
+        let is_ended_here = process.ending.as_ref().is_some_and(|ending| !ending.is_restored);
+        if process.was_launching() && !is_ended_here {
             return self.never_started(run);
         }
         let is_restored = self.is_restored(run);
@@ -81,16 +83,8 @@ impl Engine {
                 Kind::Command | Kind::Agent if is_restored => Then::Restart,
                 Kind::Command | Kind::Agent => Then::Stay,
             };
-            let ending = process.ending.get_or_insert(Ending {
-                reason: None,
-                then,
-                tickets: Vec::new(),
-                grace_ms: 0,
-                sweep_at: 0,
-                is_swept: true,
-                is_gone: false,
-                keeps_background: false,
-            });
+            let ending = process.ending.get_or_insert(Ending::new(None, then, (TERM, 0)));
+            ending.is_swept = true;
             ending.reason = Some(ExitReason::Lost);
             self.exited(run, None, final_offset);
         }
@@ -111,7 +105,7 @@ impl Engine {
         }
         let has_failed_before = process.auto_restart && process.run.0 > 1;
         process.starters = starters;
-        if has_failed_before && !is_ending {
+        if has_failed_before && !is_ending && process.ending.is_none() {
             // It was being started again by itself: whether it still may be is looked at as it was then.
             (process.status, process.restart_at) = (Status::Failed, Some(now));
             return self.touch(run.process);

@@ -8,6 +8,9 @@ use crate::Engine;
 use crate::effect::Effect;
 use crate::input::RunKey;
 use crate::process::Then;
+use crate::stopping::{EndRequest, sweep_due};
+
+const KILL: i32 = 9;
 
 impl Engine {
     /// Does what is due.
@@ -41,16 +44,14 @@ impl Engine {
             self.restart_by_itself(run);
         } else if is_due(process.idle_deadline()) {
             self.audit_deed(None, "kill", id.to_string(), "it was unused for too long".to_owned());
-            self.end(id, Some(ExitReason::IdleTimeout), Then::Stay, None);
+            self.end(id, EndRequest::new(Some(ExitReason::IdleTimeout), Then::Stay));
         } else if let Some(ending) = &mut process.ending
-            && !ending.is_swept
-            && ending.sweep_at <= now
+            && is_due(sweep_due(ending))
         {
             if ending.keeps_background && ending.grace_ms > 0 {
                 // It did not go when it was asked to. Without a grace it is a killed one that the holder says nothing of.
-                ending.sweep_at = now + self.config.sweep_after_ms.saturating_sub(ending.grace_ms.into());
-                ending.grace_ms = 0;
-                self.effects.push(Effect::EndChild { run, at_once: true });
+                (ending.sweep_at, ending.grace_ms) = (now + self.config.sweep_after_ms, 0);
+                self.effects.push(Effect::EndChild { run, signal: KILL });
             } else {
                 ending.is_swept = true;
                 self.effects.push(Effect::Sweep { run });

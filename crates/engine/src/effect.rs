@@ -28,19 +28,22 @@ pub enum Effect {
         /// Which signal.
         signal: i32,
     },
-    /// End the tree of a run; `Exited` (if it was alive) and `TreeGone` will follow.
+    /// End the tree of a run; `Exited` (if it was alive) and `TreeGone` or `TreeSurvived` will follow. Ordered again, it
+    /// shortens the grace.
     Kill {
         /// Which run.
         run: RunKey,
-        /// How long it may take to end by itself.
+        /// The signal that asks.
+        signal: i32,
+        /// How long it may take after that before it is killed.
         grace_ms: u32,
     },
     /// End the child of a run and nobody else; `Exited` will follow.
     EndChild {
         /// Which run.
         run: RunKey,
-        /// Kill it; otherwise ask it to end. It is not hung up: a shell would hand that on to its jobs.
-        at_once: bool,
+        /// With which signal.
+        signal: i32,
     },
     /// The holder did not answer: end it and its tree from outside; `TreeGone` will follow.
     Sweep {

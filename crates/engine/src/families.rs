@@ -1,21 +1,46 @@
 //! Entries that end together: a process and everything it spawned, at any depth.
 //!
 //! Owns taking descendants along and calling an end over only when theirs is. Refuses ending one after the other: each
-//! level would add its own grace to the three seconds that the whole may take.
+//! level would add its own grace.
 
-use proto::{ExitReason, ProcessId};
+use proto::{ExitReason, ProcessId, Stop};
 
 use crate::Engine;
-use crate::input::RunKey;
+use crate::input::{RunKey, Survivor};
 use crate::process::Then;
+use crate::stopping::{EndRequest, is_left_over};
 
 impl Engine {
     /// Parent death takes its descendants with it.
-    pub(crate) fn end_children(&mut self, parent: ProcessId, grace_ms: u32, reason: Option<ExitReason>) {
+    pub(crate) fn end_children(
+        &mut self,
+        parent: ProcessId,
+        grace_ms: Option<u32>,
+        reason: Option<ExitReason>,
+    ) {
         let reason = reason.unwrap_or(ExitReason::Closed);
         for child in self.children(parent) {
-            self.end_within(grace_ms, child, Some(reason), Then::Remove, None);
+            if self.processes.get(&child).is_some_and(is_left_over) {
+                continue;
+            }
+            let stop = Stop { signal: None, grace_ms };
+            self.end(child, EndRequest::new(Some(reason), Then::Remove).stop(stop));
         }
+    }
+
+    /// Somebody asks for another end: what survived the last one is tried again.
+    pub(crate) fn forget_survivors_below(&mut self, parent: ProcessId) {
+        for child in self.children(parent) {
+            if let Some(child) = self.processes.get_mut(&child) {
+                child.survivors.clear();
+            }
+        }
+    }
+
+    /// What survived the end of the entries below this one.
+    pub(crate) fn survivors_below(&self, parent: ProcessId) -> Vec<Survivor> {
+        let below = self.processes.values().filter(|child| child.parent == Some(parent));
+        below.flat_map(|child| child.survivors.iter().cloned()).collect()
     }
 
     /// Whether an end must wait although the run's own tree is gone, because something below it is still there. The last
@@ -25,10 +50,11 @@ impl Engine {
         else {
             return false;
         };
-        let (grace_ms, reason) = (ending.grace_ms, ending.reason);
+        let (grace_ms, reason) = (ending.asked_grace_ms, ending.reason);
         // One that was spawned at the last moment is told now.
         self.end_children(run.process, grace_ms, reason);
-        if self.children(run.process).is_empty() {
+        let is_left = |child: &ProcessId| self.processes.get(child).is_none_or(is_left_over);
+        if self.children(run.process).iter().all(is_left) {
             return false;
         }
         let process = self.processes.get_mut(&run.process);
@@ -56,7 +82,7 @@ impl Engine {
         let is_taken_along =
             !parent.is_live() || parent.ending.as_ref().is_some_and(|end| !end.keeps_background);
         if is_taken_along {
-            self.end(id, Some(ExitReason::Closed), Then::Remove, None);
+            self.end(id, EndRequest::new(Some(ExitReason::Closed), Then::Remove));
         }
     }
 

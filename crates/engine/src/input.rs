@@ -276,6 +276,23 @@ pub enum ChildExit {
     Signal(i32),
 }
 
+/// A process that could not be ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survivor {
+    /// Its pid.
+    pub pid: i32,
+    /// What it is called.
+    pub name: String,
+    /// The number of the user it belongs to.
+    pub user: u32,
+}
+
+impl std::fmt::Display for Survivor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (pid {}, user {})", proto::Printable(&self.name), self.pid, self.user)
+    }
+}
+
 /// Something that became known about a run.
 #[derive(Clone, Debug)]
 pub enum Fact {
@@ -297,6 +314,8 @@ pub enum Fact {
     },
     /// Nothing of its tree lives any more.
     TreeGone,
+    /// The end of its tree is over, and these could not be ended.
+    TreeSurvived(Vec<Survivor>),
     /// The holder vanished; what it left behind has been swept.
     Lost {
         /// The log's end, as far as it was seen.

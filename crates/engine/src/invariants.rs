@@ -42,7 +42,8 @@ impl Engine {
     }
 
     fn endings_take_families_along(&self) {
-        for process in self.processes.values().filter(|process| process.ending.is_none()) {
+        let is_spared = |process: &&Process| process.ending.is_none() && process.survivors.is_empty();
+        for process in self.processes.values().filter(is_spared) {
             let parent = process.parent.and_then(|parent| self.processes.get(&parent));
             let ending = parent.and_then(|parent| parent.ending.as_ref());
             assert!(ending.is_none_or(|ending| ending.keeps_background), "{} escapes", process.id);

@@ -43,6 +43,7 @@ mod readiness;
 mod registry;
 mod restore;
 mod state;
+mod stopping;
 mod timers;
 mod trust;
 mod turns;
@@ -103,12 +104,13 @@ pub struct Config {
     pub max_processes: usize,
     /// What the tree below a process of a person may use up when they do not say.
     pub budget: Budget,
-    /// How long the children of a closed process may take to end by themselves.
+    /// How long a command or an agent may take to end after it was asked to.
     pub grace_ms: u32,
+    /// How long a terminal may take.
+    pub terminal_grace_ms: u32,
     /// How long the exit of a terminal stays readable after its entry is gone.
     pub linger_ms: u64,
-    /// How long an end may take, its grace included, before the tree is swept from outside. What is left of the three
-    /// seconds that an end may take is for the sweep.
+    /// How long after the grace the holder may take to end the tree, before it is swept from outside.
     pub sweep_after_ms: u64,
     /// This boot of the machine: what was noted on the uptime clock in another one means nothing in this.
     pub boot: String,
@@ -125,9 +127,10 @@ impl Default for Config {
             shell: "/bin/sh".to_owned(),
             max_processes: 1000,
             budget: Budget { spawns: Some(200), live: Some(32), depth: Some(4), wall_ms: None },
-            grace_ms: 500,
+            grace_ms: 5_000,
+            terminal_grace_ms: 1_000,
             linger_ms: 5_000,
-            sweep_after_ms: 2_750,
+            sweep_after_ms: 2_250,
             boot: String::new(),
             seed: 1,
         }

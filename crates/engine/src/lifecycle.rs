@@ -3,8 +3,7 @@
 //! Owns every change of status after a spawn was accepted. Refuses commands: they live in `command`.
 
 use proto::event::Event;
-use proto::reply::Ended;
-use proto::{ErrorCode, Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
+use proto::{Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
 
 use crate::Engine;
 use crate::agent::Agent;
@@ -12,15 +11,9 @@ use crate::backoff::Verdict;
 use crate::effect::{Answer, Effect, StartRun};
 use crate::environment;
 use crate::input::{ChildExit, Fact, RunKey, Ticket};
-use crate::process::{Ending, Process, Then};
+use crate::process::{Process, Then};
 use crate::record::Record;
 use crate::trust::content_needed;
-
-/// Longest grace: an end is bounded by three seconds, whatever was asked for.
-pub(crate) const MAX_GRACE_MS: u32 = 2_000;
-
-/// When a run is swept whose holder is still being started: not before it is there to be swept.
-const NOT_YET: u64 = u64::MAX;
 
 impl Engine {
     /// Takes a fact about a current run; a fact about an older one is stale and ignored.
@@ -38,6 +31,7 @@ impl Engine {
             Fact::Untrusted(warrant) => self.start_untrusted(run, &warrant),
             Fact::Exited { exit, final_offset } => self.exited(run, Some(exit), final_offset),
             Fact::TreeGone => self.tree_gone(run),
+            Fact::TreeSurvived(survivors) => self.end_failed(run, survivors),
             Fact::Lost { final_offset } => self.lost(run, final_offset),
             Fact::Output { end } => self.output(run, end),
             Fact::Typed { by, viewer } => self.typed(run, by, viewer),
@@ -188,6 +182,7 @@ impl Engine {
             return;
         }
         let asked = process.ending.as_ref().and_then(|ending| ending.reason);
+        let grace_ms = process.ending.as_ref().and_then(|ending| ending.asked_grace_ms);
         let was_starting = process.status == Status::Starting;
         let exit = exit_of(exit, asked);
         process.status = Status::Exited;
@@ -206,7 +201,7 @@ impl Engine {
         self.trust_sees_end(run);
         self.ready_over(run);
         self.waits_see_exit(run);
-        self.end_children(run.process, self.config.grace_ms, asked);
+        self.end_children(run.process, grace_ms, asked);
         if is_gone {
             self.tree_gone(run);
         } else if is_ending && was_starting && self.processes.get(&run.process).is_some_and(|p| p.has_holder)
@@ -241,145 +236,6 @@ impl Engine {
         }
     }
 
-    /// Begins, or strengthens, the end of an entry's run.
-    pub(crate) fn end(
-        &mut self,
-        id: ProcessId,
-        reason: Option<ExitReason>,
-        then: Then,
-        ticket: Option<Ticket>,
-    ) {
-        self.end_within(self.config.grace_ms, id, reason, then, ticket);
-    }
-
-    /// [`Engine::end`] with a grace somebody asked for.
-    pub(crate) fn end_within(
-        &mut self,
-        grace_ms: u32,
-        id: ProcessId,
-        reason: Option<ExitReason>,
-        then: Then,
-        ticket: Option<Ticket>,
-    ) {
-        let grace_ms = grace_ms.min(MAX_GRACE_MS);
-        let sweep_at = self.sweep_time();
-        let Some(process) = self.processes.get_mut(&id) else { return };
-        let sweep_at = if process.is_launching() { NOT_YET } else { sweep_at };
-        process.restart_at = None;
-        // A terminal without a child has no entry, so for it every end is a removal.
-        let then = if process.kind == Kind::Terminal && then == Then::Stay { Then::Remove } else { then };
-        if process.ending.is_some() {
-            self.end_sooner(grace_ms, id, reason, then, ticket);
-            return self.end_children(id, grace_ms, reason);
-        }
-        let tickets = ticket.into_iter().collect();
-        let (is_swept, is_gone, keeps_background) = (false, false, false);
-        process.ending =
-            Some(Ending { reason, then, tickets, grace_ms, sweep_at, is_swept, is_gone, keeps_background });
-        let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
-        match status {
-            Status::Starting => {} // `started` goes on from here.
-            Status::Running | Status::Stopping => {
-                process.status = Status::Stopping;
-                self.kill_tree(run);
-            }
-            Status::Exited | Status::Failed | Status::Parked if has_holder => self.kill_tree(run),
-            Status::Exited | Status::Failed | Status::Parked => self.tree_gone(run),
-        }
-        self.touch(id);
-        self.end_children(id, grace_ms, reason);
-    }
-
-    /// Adds somebody's wish to an end that is under way.
-    fn end_sooner(
-        &mut self,
-        grace_ms: u32,
-        id: ProcessId,
-        reason: Option<ExitReason>,
-        then: Then,
-        ticket: Option<Ticket>,
-    ) {
-        let sweep_at = self.sweep_time();
-        let Some(process) = self.processes.get_mut(&id) else { return };
-        let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
-        let Some(ending) = &mut process.ending else { return };
-        ending.then = ending.then.max(then);
-        ending.reason = ending.reason.or(reason);
-        ending.tickets.extend(ticket);
-        if std::mem::take(&mut ending.keeps_background) && has_holder {
-            // Somebody wants all of it gone: the end begins anew.
-            (ending.grace_ms, ending.sweep_at) = (u32::MAX, sweep_at);
-            (ending.is_gone, ending.is_swept) = (false, false);
-        }
-        if grace_ms < ending.grace_ms && status != Status::Starting && !ending.is_gone {
-            ending.grace_ms = grace_ms;
-            self.kill_tree(run);
-        }
-    }
-
-    pub(crate) fn kill_tree(&mut self, run: RunKey) {
-        let sweep_at = self.sweep_time();
-        let ending = self.processes.get_mut(&run.process).and_then(|process| process.ending.as_mut());
-        let grace_ms = ending.map_or(self.config.grace_ms, |ending| {
-            if ending.sweep_at == NOT_YET {
-                ending.sweep_at = sweep_at;
-            }
-            ending.grace_ms
-        });
-        self.effects.push(Effect::Kill { run, grace_ms });
-    }
-
-    /// When an end that begins now has taken too long.
-    pub(crate) fn sweep_time(&self) -> u64 {
-        self.now.uptime_ms + self.config.sweep_after_ms
-    }
-
-    /// No descendant of the run lives: what was asked for follows.
-    pub(crate) fn tree_gone(&mut self, run: RunKey) {
-        let Some(process) = self.processes.get_mut(&run.process) else { return };
-        if process.is_live() {
-            // The tree went before the exit was logged; `Exited` goes on from here.
-            if let Some(ending) = &mut process.ending {
-                ending.is_gone = true;
-            }
-            return;
-        }
-        if self.awaits_family(run) {
-            return;
-        }
-        let Some(process) = self.processes.get_mut(&run.process) else { return };
-        let Some(ending) = process.ending.take() else { return };
-        let (exit, parent) = (process.exit, process.parent);
-        match ending.then {
-            Then::Stay => {
-                self.touch(run.process);
-                self.answer_enders(run.process, exit, ending.tickets);
-            }
-            Then::Remove => {
-                self.release(run, !ending.keeps_background, "closed");
-                self.remove(run.process);
-                self.answer_enders(run.process, exit, ending.tickets);
-                self.announce(Event::Done { id: run.process });
-                self.child_gone(parent);
-            }
-            Then::Restart if self.ends_all => {
-                // Its viewers wait for a run that does not come.
-                let final_offset = process.log_end;
-                let told = exit.map(|exit| Effect::TellExit { run, exit, final_offset, restarts: false });
-                self.effects.extend(told);
-                self.touch(run.process);
-                for ticket in ending.tickets {
-                    let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
-                    self.reply(ticket, Err(failure));
-                }
-            }
-            Then::Restart => {
-                self.release(run, true, "restarted");
-                self.next_run(run.process, ending.tickets);
-            }
-        }
-    }
-
     /// Starts the run after the current one.
     pub(crate) fn next_run(&mut self, id: ProcessId, starters: Vec<Ticket>) {
         if let Some(old) = self.processes.get(&id).map(Process::key) {
@@ -393,12 +249,6 @@ impl Engine {
         process.starters.extend(starters);
         self.start_run(id);
         self.touch(id);
-    }
-
-    fn answer_enders(&mut self, id: ProcessId, exit: Option<Exit>, tickets: Vec<Ticket>) {
-        for ticket in tickets {
-            self.reply(ticket, Ok(Answer::Reply(Reply::Ended(Ended { id, exit }))));
-        }
     }
 
     /// The holder is not needed any more.

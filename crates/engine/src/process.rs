@@ -10,15 +10,22 @@ use proto::reply::Spawned;
 use proto::request::SizePolicy;
 use proto::{
     ErrorCode, Exit, ExitReason, Failure, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status,
+    Stop,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::backoff::Backoff;
-use crate::input::{Caller, RunKey, Ticket, ViewerId, WaitId};
+use crate::input::{Caller, RunKey, Survivor, Ticket, ViewerId, WaitId};
 use crate::record::{Leave, ProcessRecord};
+use crate::stopping::sweep_due;
+
+/// When a run is swept that has not been asked to end yet: not before it has been.
+pub(crate) const NOT_YET: u64 = u64::MAX;
 
 /// What follows once a run and its tree are over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Then {
     /// The entry stays as it is.
     Stay,
@@ -37,8 +44,14 @@ pub(crate) struct Ending {
     pub(crate) then: Then,
     /// Who is told when it is over.
     pub(crate) tickets: Vec<Ticket>,
-    /// How long the tree may take to end by itself.
+    /// The signal that asks.
+    pub(crate) signal: i32,
+    /// How long the tree may take after that signal.
     pub(crate) grace_ms: u32,
+    /// The grace that somebody asked for: it counts for everything below as well.
+    pub(crate) asked_grace_ms: Option<u32>,
+    /// When the tree is killed, on the uptime clock; none before it has been asked.
+    pub(crate) insist_at: Option<u64>,
     /// Swept from outside when the holder has not reported by then.
     pub(crate) sweep_at: u64,
     /// Whether that has been ordered.
@@ -47,6 +60,66 @@ pub(crate) struct Ending {
     pub(crate) is_gone: bool,
     /// Only the child is ended; what it put in the background is nobody's to end.
     pub(crate) keeps_background: bool,
+    /// An earlier daemon began it, and nobody has asked this one yet: a caller who asks again is that daemon's caller.
+    pub(crate) is_restored: bool,
+}
+
+/// An end that is under way, as the next daemon goes on with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndingRecord {
+    reason: Option<ExitReason>,
+    then: Then,
+    signal: i32,
+    grace_ms: u32,
+    #[serde(default)]
+    asked_grace_ms: Option<u32>,
+    #[serde(default)]
+    insist_at: Option<u64>,
+    #[serde(default)]
+    keeps_background: bool,
+}
+
+impl Ending {
+    /// An end that begins now; nobody has been asked yet.
+    pub(crate) fn new(reason: Option<ExitReason>, then: Then, (signal, grace_ms): (i32, u32)) -> Self {
+        Self {
+            reason,
+            then,
+            tickets: Vec::new(),
+            signal,
+            grace_ms,
+            asked_grace_ms: None,
+            insist_at: None,
+            sweep_at: NOT_YET,
+            is_swept: false,
+            is_gone: false,
+            keeps_background: false,
+            is_restored: false,
+        }
+    }
+
+    fn from_record(record: &EndingRecord, has_holder: bool) -> Self {
+        Self {
+            asked_grace_ms: record.asked_grace_ms,
+            insist_at: record.insist_at,
+            is_gone: !has_holder,
+            keeps_background: record.keeps_background,
+            is_restored: true,
+            ..Self::new(record.reason, record.then, (record.signal, record.grace_ms))
+        }
+    }
+
+    fn record(&self) -> EndingRecord {
+        EndingRecord {
+            reason: self.reason,
+            then: self.then,
+            signal: self.signal,
+            grace_ms: self.grace_ms,
+            asked_grace_ms: self.asked_grace_ms,
+            insist_at: self.insist_at,
+            keeps_background: self.keeps_background,
+        }
+    }
 }
 
 /// One attached viewer.
@@ -108,6 +181,10 @@ pub struct Process {
     /// Who is told when the run has started or failed to.
     pub(crate) starters: Vec<Ticket>,
     pub(crate) ending: Option<Ending>,
+    /// What survived the last end of it or of something below it.
+    pub(crate) survivors: Vec<Survivor>,
+    /// How it is asked to end, when whoever ends it does not say.
+    pub(crate) stop: Stop,
     /// A terminal whose child is over: not listed any more, readable until this moment.
     pub(crate) departs_at: Option<u64>,
     /// What only agents have.
@@ -173,7 +250,9 @@ impl Process {
             viewers: BTreeMap::new(),
             size_owner: None,
             starters: Vec::new(),
-            ending: None,
+            ending: record.ending.as_ref().map(|ending| Ending::from_record(ending, record.has_holder)),
+            survivors: Vec::new(),
+            stop: record.stop,
             // A terminal whose child was over has only its last words left; they were readable long enough.
             departs_at: (record.kind == Kind::Terminal && !is_awaited).then_some(0),
             agent: (record.kind == Kind::Agent).then(|| {
@@ -234,6 +313,8 @@ impl Process {
             born_ms: self.born_ms,
             restart_at: self.restart_at,
             backoff: self.backoff.clone(),
+            stop: self.stop,
+            ending: self.ending.as_ref().map(Ending::record),
         }
     }
 
@@ -339,8 +420,7 @@ impl Process {
 
     /// When the next thing about this entry is due.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
-        let is_open = |ending: &&Ending| !ending.is_swept && ending.sweep_at < u64::MAX;
-        let sweep = self.ending.as_ref().filter(is_open).map(|ending| ending.sweep_at);
+        let sweep = self.ending.as_ref().and_then(sweep_due);
         let agent = self.agent.as_deref().and_then(Agent::next_deadline);
         [self.idle_deadline(), sweep, self.restart_due(), self.departure(), agent].into_iter().flatten().min()
     }

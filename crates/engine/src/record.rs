@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proto::agent::{MailId, Turn};
 use proto::crew::{Budget, Project, Ready, TrustView};
 use proto::request::SizePolicy;
-use proto::{Exit, Kind, Name, Owner, ProcessId, RunNumber, Size, Status};
+use proto::{Exit, Kind, Name, Owner, ProcessId, RunNumber, Size, Status, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentRecord;
@@ -15,6 +15,7 @@ use crate::asking::QuestionRecord;
 use crate::backoff::Backoff;
 use crate::grants::GrantRecord;
 use crate::mail::MailRecord;
+use crate::process::EndingRecord;
 use crate::timers::TimerRecord;
 
 /// One change to what is durable.
@@ -202,6 +203,12 @@ pub struct ProcessRecord {
     /// Its recent starts.
     #[serde(default, skip_serializing_if = "Backoff::is_fresh")]
     pub backoff: Backoff,
+    /// How it is asked to end, when whoever ends it does not say.
+    #[serde(default)]
+    pub stop: Stop,
+    /// The end that is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<EndingRecord>,
 }
 
 /// On whose word a process was started for an agent.

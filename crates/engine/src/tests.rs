@@ -16,6 +16,7 @@ mod properties;
 mod readiness;
 mod rights_model;
 mod stage;
+mod stopping;
 mod telling;
 mod timers;
 mod trees;

@@ -1,6 +1,6 @@
-//! Ending a tree: HUP and CONT, a grace, TERM, then freeze and KILL in rounds until nobody is left. A state machine that
-//! the loop advances on every child's end and at its deadlines, so that output is read to the last byte meanwhile and the
-//! end comes as soon as the last process has gone. It refuses to sleep.
+//! Ending a tree: ask it with a signal, wait for the grace, then insist: freeze and KILL in rounds until nobody is left. A
+//! state machine that the loop advances on every child's end and at its deadlines, so that output is read to the last byte
+//! meanwhile and the end comes as soon as the last process has gone. It refuses to sleep.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -12,36 +12,47 @@ use crate::tree;
 /// Grace of a hang-up or release, which have none of their own.
 pub(crate) const DEFAULT_GRACE: Duration = Duration::from_millis(500);
 
-/// Longest grace, so that everything fits into the bound.
-const LONGEST_GRACE: Duration = Duration::from_secs(2);
+/// Longest grace that [`ToHolder::Kill`](crate::ToHolder::Kill) may give; the daemons that send it wait three seconds.
+const LONGEST_HANG_UP: Duration = Duration::from_secs(2);
 
-/// Time between TERM and KILL.
+/// Longest grace that [`ToHolder::End`](crate::ToHolder::End) may give.
+const LONGEST_GRACE: Duration = Duration::from_secs(600);
+
+/// Time between TERM and KILL of a hang-up.
 const TERM_GRACE: Duration = Duration::from_millis(250);
 
 /// Time between two looks for processes that forked while they were being killed.
 const ROUND: Duration = Duration::from_millis(20);
 
-/// After this the survivors (processes stuck in the kernel) are reported instead of waited for. An end takes three seconds
-/// at most, and a daemon that hears nothing needs the rest of them to end the tree from outside.
-const BOUND: Duration = Duration::from_millis(2_700);
+/// So long after the first KILL the survivors are reported instead of waited for.
+const INSISTING: Duration = Duration::from_millis(2_000);
+
+/// So long after a hang-up began the survivors are reported. The daemons that send one sweep after 2.75 seconds.
+const HANG_UP_BOUND: Duration = Duration::from_millis(2_700);
 
 /// Rounds of freezing before killing; each finds the children forked during the one before.
 const FREEZE_ROUNDS: usize = 16;
 
+/// So many rounds that nobody could be sent a KILL in: the rest belongs to another user and does not go.
+const HOPELESS_ROUNDS: u32 = 5;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    HungUp,
-    Terminated,
-    Killed,
+    Asked,
+    Insisting,
 }
 
 /// A tree that is being ended.
 #[derive(Debug)]
 pub(crate) struct Ending {
     stage: Stage,
+    /// Asked once more with this before KILL.
+    second_ask: Option<(Signal, Duration)>,
     next: Instant,
     bound: Instant,
     root: i32,
+    /// Rounds in a row in which no KILL could be sent.
+    hopeless: u32,
     over: Option<u32>,
 }
 
@@ -55,17 +66,38 @@ pub(crate) enum Progress {
 }
 
 impl Ending {
-    /// Hangs the tree below `root` (this process) up.
-    pub(crate) fn begin(root: i32, grace: Duration, now: Instant) -> Ending {
-        signal_all(root, &[Signal::HUP, Signal::CONT]);
+    /// Asks the tree below `root` (this process) to end, and insists when the grace is over. Without a grace nobody is
+    /// asked.
+    pub(crate) fn ask(root: i32, signal: Signal, grace: Duration, now: Instant) -> Ending {
+        if !grace.is_zero() {
+            signal_all(root, &[signal, Signal::CONT]);
+        }
         let next = now + grace.min(LONGEST_GRACE);
-        Ending { stage: Stage::HungUp, next, bound: now + BOUND, root, over: None }
+        Ending::new(root, next, next + INSISTING)
     }
 
-    /// A second request may shorten the grace, never lengthen it.
+    /// Hangs the tree below `root` up, and asks it again with TERM before insisting.
+    pub(crate) fn hang_up(root: i32, grace: Duration, now: Instant) -> Ending {
+        signal_all(root, &[Signal::HUP, Signal::CONT]);
+        let second_ask = Some((Signal::TERM, TERM_GRACE));
+        Ending { second_ask, ..Ending::new(root, now + grace.min(LONGEST_HANG_UP), now + HANG_UP_BOUND) }
+    }
+
+    fn new(root: i32, next: Instant, bound: Instant) -> Ending {
+        Ending { stage: Stage::Asked, second_ask: None, next, bound, root, hopeless: 0, over: None }
+    }
+
+    /// A second request may shorten the grace, never lengthen it; one without a grace goes on to insist.
     pub(crate) fn hurry(&mut self, grace: Duration, now: Instant) {
-        if self.stage == Stage::HungUp {
-            self.next = self.next.min(now + grace);
+        if self.stage != Stage::Asked {
+            return;
+        }
+        if grace.is_zero() {
+            self.second_ask = None;
+        }
+        if now + grace < self.next {
+            self.next = now + grace;
+            self.bound = self.bound.min(self.next + INSISTING);
         }
     }
 
@@ -79,7 +111,7 @@ impl Ending {
     pub(crate) fn advance(&mut self, now: Instant, childless: bool) -> Progress {
         if childless {
             self.over = Some(0);
-        } else if now >= self.bound {
+        } else if now >= self.bound || self.hopeless >= HOPELESS_ROUNDS {
             self.over = u32::try_from(tree::descendants(self.root).len()).ok();
         }
         match self.over {
@@ -91,18 +123,15 @@ impl Ending {
     }
 
     fn next_stage(&mut self, now: Instant) {
-        match self.stage {
-            Stage::HungUp => {
-                signal_all(self.root, &[Signal::TERM, Signal::CONT]);
-                self.stage = Stage::Terminated;
-                self.next = now + TERM_GRACE;
-            }
-            Stage::Terminated | Stage::Killed => {
-                kill_all(self.root);
-                self.stage = Stage::Killed;
-                self.next = now + ROUND;
-            }
+        if let Some((signal, grace)) = self.second_ask.take() {
+            signal_all(self.root, &[signal, Signal::CONT]);
+            self.next = now + grace;
+            return;
         }
+        let reached = kill_all(self.root);
+        self.hopeless = if reached == 0 { self.hopeless + 1 } else { 0 };
+        self.stage = Stage::Insisting;
+        self.next = now + ROUND;
     }
 }
 
@@ -114,8 +143,9 @@ fn signal_all(root: i32, signals: &[Signal]) {
     }
 }
 
-/// Freezes until no new process appears (a stopped process cannot fork), then kills.
-pub(crate) fn kill_all(root: i32) {
+/// Freezes until no new process appears (a stopped process cannot fork), then kills. Returns how many could be sent the
+/// signal.
+pub(crate) fn kill_all(root: i32) -> usize {
     let mut frozen = BTreeSet::new();
     for _ in 0..FREEZE_ROUNDS {
         let before = frozen.len();
@@ -128,7 +158,5 @@ pub(crate) fn kill_all(root: i32) {
             break;
         }
     }
-    for pid in frozen {
-        tree::signal_descendant(pid, root, Signal::KILL);
-    }
+    frozen.into_iter().filter(|pid| tree::signal_descendant(*pid, root, Signal::KILL)).count()
 }

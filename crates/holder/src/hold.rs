@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, getpid, wait};
+use rustix::process::{Signal, WaitOptions, getpid, wait};
 
 use self::sources::{Ready, Sources, timeout};
 use crate::abandoned::Abandoned;
@@ -288,10 +288,15 @@ impl Holder {
             }
             ToHolder::Resize { cols, rows } => self.resize(cols, rows),
             ToHolder::Signal { signal, to } => aim::send(signal, to, &self.leader, self.pty.master.as_fd()),
+            ToHolder::End { signal, grace_ms } => {
+                self.ask_tree(signal, Duration::from_millis(grace_ms.into()));
+            }
             ToHolder::Kill { grace_ms } => {
                 self.end_tree(Duration::from_millis(grace_ms.into()), Leaving::No);
             }
             ToHolder::Checkpoint { offset, blob } => self.checkpoint = Some((offset, Rc::from(blob))),
+            // An end that is under way keeps its grace.
+            ToHolder::Release { .. } if self.ending.is_some() => self.leaving = Leaving::AfterEnding,
             ToHolder::Release { end_tree } if end_tree || self.exit.is_running() => {
                 self.end_tree(DEFAULT_GRACE, Leaving::AfterEnding);
             }
@@ -314,10 +319,22 @@ impl Holder {
         let now = Instant::now();
         match self.ending.as_mut() {
             Some(ending) => ending.hurry(grace, now),
-            None => self.ending = Some(Ending::begin(getpid().as_raw_pid(), grace, now)),
+            None => self.ending = Some(Ending::hang_up(getpid().as_raw_pid(), grace, now)),
         }
         if then != Leaving::No {
             self.leaving = then;
+        }
+    }
+
+    /// Asks the tree to end with this signal; one that cannot be sent is TERM.
+    fn ask_tree(&mut self, signal: i32, grace: Duration) {
+        let now = Instant::now();
+        match self.ending.as_mut() {
+            Some(ending) => ending.hurry(grace, now),
+            None => {
+                let signal = aim::by_number(signal).unwrap_or(Signal::TERM);
+                self.ending = Some(Ending::ask(getpid().as_raw_pid(), signal, grace, now));
+            }
         }
     }
 

@@ -55,4 +55,6 @@ pub use pages::give_back_text;
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
 pub use signals::{can_close_at_exec, close_inherited};
 pub use sweep::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, sweep_lost_run};
-pub use wire::{Exit, ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, SignalTarget, ToHolder, WIRE_VERSION};
+pub use wire::{
+    Exit, ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, SignalTarget, ToHolder, WIRE_VERSION, WIRE_WITH_END,
+};

@@ -15,7 +15,10 @@ pub(crate) use frames::{MAX_FRAME, frame, kind};
 pub use hello::HelloFields;
 
 /// The version that this build speaks; both sides announce theirs and neither refuses the other's.
-pub const WIRE_VERSION: u16 = 1;
+pub const WIRE_VERSION: u16 = 2;
+
+/// The first version whose holders know [`ToHolder::End`].
+pub const WIRE_WITH_END: u16 = 2;
 
 /// How many bytes of input may be queued in the holder at once. The daemon keeps to it; what exceeds it is refused.
 pub const INPUT_WINDOW: usize = 1 << 20;
@@ -115,6 +118,14 @@ pub enum ToHolder {
         /// Time between HUP and TERM, at most two seconds.
         grace_ms: u32,
     },
+    /// End the tree: this signal and CONT to all of it, and KILL until nothing is left when the grace is over. Sent again,
+    /// it shortens the grace and never lengthens it. Answered by `TreeGone`. Since version 2.
+    End {
+        /// The signal that asks.
+        signal: i32,
+        /// How long the tree may take after it, at most ten minutes; 0 goes on to KILL.
+        grace_ms: u32,
+    },
     /// Keep this for the next daemon.
     Checkpoint {
         /// The log offset it stands for.
@@ -164,6 +175,7 @@ impl fmt::Debug for ToHolder {
             ToHolder::Resize { cols, rows } => write!(f, "Resize({cols}x{rows})"),
             ToHolder::Signal { signal, to } => write!(f, "Signal({signal}, {to:?})"),
             ToHolder::Kill { grace_ms } => write!(f, "Kill({grace_ms} ms)"),
+            ToHolder::End { signal, grace_ms } => write!(f, "End({signal}, {grace_ms} ms)"),
             ToHolder::Checkpoint { offset, blob } => write!(f, "Checkpoint({offset}, {} bytes)", blob.len()),
             ToHolder::Resume => write!(f, "Resume"),
             ToHolder::Release { end_tree } => write!(f, "Release(end_tree: {end_tree})"),
@@ -186,6 +198,9 @@ impl ToHolder {
                 frame(kind::SIGNAL, &[&signal.to_le_bytes(), &[target_number(*to)]])
             }
             ToHolder::Kill { grace_ms } => frame(kind::KILL, &[&grace_ms.to_le_bytes()]),
+            ToHolder::End { signal, grace_ms } => {
+                frame(kind::END, &[&signal.to_le_bytes(), &grace_ms.to_le_bytes()])
+            }
             ToHolder::Checkpoint { offset, blob } => frame(kind::CHECKPOINT, &[&offset.to_le_bytes(), blob]),
             ToHolder::Resume => frame(kind::RESUME, &[]),
             ToHolder::Release { end_tree } => frame(kind::RELEASE, &[&[u8::from(*end_tree)]]),
@@ -203,6 +218,7 @@ impl ToHolder {
             kind::RESIZE => ToHolder::Resize { cols: cursor.u16()?, rows: cursor.u16()? },
             kind::SIGNAL => ToHolder::Signal { signal: cursor.i32()?, to: target(cursor.u8()?)? },
             kind::KILL => ToHolder::Kill { grace_ms: cursor.u32()? },
+            kind::END => ToHolder::End { signal: cursor.i32()?, grace_ms: cursor.u32()? },
             kind::CHECKPOINT => {
                 ToHolder::Checkpoint { offset: cursor.u64()?, blob: cursor.remainder().to_vec() }
             }

@@ -137,6 +137,7 @@ fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
             "leave task out, or name one that exists"
         }
         (ErrorCode::Version, _) => "this proxy is older or newer than the daemon: start the agent again",
+        (ErrorCode::Survived, _) => "what survived belongs to another user: tell a person to end it",
         (ErrorCode::NoSpace, _) => "the disk is full: a person has to make room",
         (ErrorCode::Limit, _) => "close or cancel what is no longer needed",
         (

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, ProcessId, ProcessView};
+use crate::{Name, ProcessId, ProcessView, Stop};
 
 /// Where a timer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,6 +205,9 @@ pub struct PresetView {
     /// How it tells that it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
+    /// How it is asked to end.
+    #[serde(default)]
+    pub stop: Stop,
     /// Whether agents may start it without asking.
     pub trusted: bool,
 }

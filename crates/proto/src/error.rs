@@ -56,6 +56,8 @@ pub enum ErrorCode {
     HumanTyping,
     /// The message could not be delivered; the message says why.
     NotDelivered,
+    /// Not everything could be ended; the message names what survived.
+    Survived,
     /// The disk is full.
     NoSpace,
     /// Our own fault.

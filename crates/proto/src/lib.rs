@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (what is known of one), [`modes`] (of its terminal), [`agent`] (what is
 //! known of an agent beyond that), [`crew`] (timers, grants, trust, scratchpads),
-//! [`request`] and [`reply`] (what may be asked and answered), [`event`] (what is announced),
+//! [`request`], [`stop`] and [`reply`] (what may be asked and answered), [`event`] (what is announced),
 //! [`error`] (how it fails), [`frame`] (how all of it travels), [`terminal`] (what of it may reach
 //! a person's terminal and back), [`version`] (who may talk to whom).
 
@@ -23,6 +23,7 @@ pub mod printable;
 pub mod process;
 pub mod reply;
 pub mod request;
+pub mod stop;
 pub mod terminal;
 pub mod version;
 
@@ -37,3 +38,4 @@ pub use printable::Printable;
 pub use process::{Exit, ExitReason, Kind, Owner, ProcessView, Size, Status};
 pub use reply::{Outcome, Reply};
 pub use request::{Call, Request, Target};
+pub use stop::Stop;

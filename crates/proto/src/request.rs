@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crew::{Budget, Ready};
 use crate::terminal::DetachKeys;
-use crate::{AgentState, Kind, Size};
+use crate::{AgentState, Kind, Size, Stop};
 
 pub use agents::{
     AgentWish, AskReceipt, AskResult, CheckManifest, Explain, GiveAnswer, Hook, OnTimeout, PermissionDesk,
@@ -296,6 +296,9 @@ pub struct Spawn {
     /// What the tree below it may use up; only people set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// How it is asked to end, when whoever ends it does not say.
+    #[serde(default)]
+    pub stop: Stop,
 }
 
 /// Which text is read.
@@ -455,10 +458,10 @@ pub struct Resize {
 pub struct Kill {
     /// Which process.
     pub target: Target,
-    /// One signal by number instead of ending the tree.
+    /// A signal by number. Without a grace it is only sent; with one it is what asks the tree to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// How long the tree may take to end by itself; 500 ms when left out.
+    /// How long the tree may take after the signal that asks, before it is killed; 0 kills at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u32>,
 }
@@ -471,6 +474,9 @@ pub struct Close {
     /// End the child alone and leave what it put in the background running.
     #[serde(default)]
     pub keep_background: bool,
+    /// How it is asked to end.
+    #[serde(flatten)]
+    pub stop: Stop,
 }
 
 /// Arguments of `restart`.
@@ -478,6 +484,9 @@ pub struct Close {
 pub struct Restart {
     /// Which process.
     pub target: Target,
+    /// How the old run is asked to end.
+    #[serde(flatten)]
+    pub stop: Stop,
 }
 
 /// Arguments of `rename`.
@@ -572,6 +581,9 @@ pub struct Shutdown {
     /// End every process too.
     #[serde(default)]
     pub kill: bool,
+    /// How each of them is asked to end.
+    #[serde(flatten)]
+    pub stop: Stop,
 }
 
 #[cfg(test)]

@@ -186,7 +186,7 @@ impl TestDaemon {
             Err(_) => Vec::new(),
         };
         // A daemon that refuses or hangs is found by whoever looks whether it still answers.
-        drop(connection.shutdown(Shutdown { kill: true }, Instant::now() + DEADLINE));
+        drop(connection.shutdown(Shutdown { kill: true, stop: proto::Stop::NOW }, Instant::now() + DEADLINE));
         pids
     }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use proto::Printable;
 use proto::request::{Close, Target};
 
+use super::ending::{self, GraceArgs, Progress};
 use crate::context::Context;
 use crate::errors::{self, CliError};
 
@@ -19,6 +20,13 @@ pub(crate) struct CloseArgs {
     /// End the child alone and leave running what it put in the background
     #[arg(long)]
     keep_background: bool,
+
+    /// Ask with this signal, by name or number
+    #[arg(long, value_parser = ending::signal)]
+    signal: Option<i32>,
+
+    #[command(flatten)]
+    grace: GraceArgs,
 }
 
 impl CloseArgs {
@@ -26,8 +34,12 @@ impl CloseArgs {
         let mut connection = context.connect()?;
         let mut code = None;
         for name in self.names {
-            let request = Close { target: Target(name.clone()), keep_background: self.keep_background };
-            match connection.close(request) {
+            let stop = self.grace.stop(self.signal);
+            let target = Target(name.clone());
+            let progress = Progress::begin(&name, &format!("qd close --now {name}"));
+            let closed = connection.close(Close { target, keep_background: self.keep_background, stop });
+            drop(progress);
+            match closed {
                 Ok(ended) => {
                     context.print(&ended, |_, out| out.line(&format!("{} is closed", Printable(&name))))?
                 }

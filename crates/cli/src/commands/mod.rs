@@ -12,6 +12,7 @@ pub(crate) mod close;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
+pub(crate) mod ending;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod grant;

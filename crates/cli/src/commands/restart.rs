@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use proto::request::{Restart, Target};
 
+use super::ending::{self, GraceArgs, Progress};
 use crate::context::Context;
 use crate::errors::CliError;
 
@@ -13,11 +14,23 @@ use crate::errors::CliError;
 pub(crate) struct RestartArgs {
     /// Its name or id
     name: String,
+
+    /// Ask with this signal, by name or number
+    #[arg(long, value_parser = ending::signal)]
+    signal: Option<i32>,
+
+    #[command(flatten)]
+    grace: GraceArgs,
 }
 
 impl RestartArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let spawned = context.connect()?.restart(Restart { target: Target(self.name) })?;
+        let mut connection = context.connect()?;
+        let progress = Progress::begin(&self.name, &format!("qd restart --now {}", self.name));
+        let stop = self.grace.stop(self.signal);
+        let spawned = connection.restart(Restart { target: Target(self.name), stop });
+        drop(progress);
+        let spawned = spawned?;
         context.print(&spawned, |spawned, out| {
             out.line(&format!("{} is {}, run {}", spawned.name, spawned.status, spawned.run))
         })?;

@@ -12,11 +12,14 @@ use proto::request::Shutdown;
 use proto::{ErrorCode, Failure, Places};
 use serde_json::json;
 
+use super::ending::{GraceArgs, Progress};
 use crate::context::{Context, own_executable, places};
 use crate::errors::CliError;
 
 /// How long a daemon that agreed to end may take.
 const DEADLINE: Duration = Duration::from_secs(30);
+/// How long one may take that ends every process first: the longest grace is ten minutes.
+const KILL_DEADLINE: Duration = Duration::from_secs(660);
 
 /// How long the end of a daemon that does not listen is waited for before it is looked for again: it may have begun to.
 const LEAVING: Duration = Duration::from_millis(100);
@@ -27,6 +30,9 @@ pub(crate) struct ShutdownArgs {
     /// End every process too
     #[arg(long)]
     kill: bool,
+
+    #[command(flatten)]
+    grace: GraceArgs,
 }
 
 /// What was found to be ended.
@@ -40,7 +46,11 @@ enum Found {
 
 impl ShutdownArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let found = self.end(&places()?, Instant::now() + DEADLINE)?;
+        let deadline = Instant::now() + if self.kill { KILL_DEADLINE } else { DEADLINE };
+        let progress = self.kill.then(|| Progress::begin("everything", "qd shutdown --kill --now"));
+        let found = self.end(&places()?, deadline);
+        drop(progress);
+        let found = found?;
         let words = match found {
             Found::Daemon => "the daemon has ended",
             Found::Processes => "no daemon was running; what went on without one has ended",
@@ -88,7 +98,7 @@ impl ShutdownArgs {
     /// Whether everything has ended that was to. It has not when the daemon went on somebody else's word, who may have
     /// let the processes go on.
     fn is_over(&self, mut connection: Connection, deadline: Instant) -> Result<bool, CliError> {
-        match connection.shutdown(Shutdown { kill: self.kill }, deadline) {
+        match connection.shutdown(Shutdown { kill: self.kill, stop: self.grace.stop(None) }, deadline) {
             Ok(true) => Ok(true),
             Err(error) if self.kill && error.is_leaving() && Instant::now() < deadline => Ok(false),
             Err(error) => Err(error.into()),

@@ -143,7 +143,7 @@ fn tell(satisfied: &Satisfied, out: &mut Output) -> Result<(), CliError> {
 pub(crate) fn exit_words(exit: &Exit) -> String {
     let how = match (exit.code, exit.signal) {
         (Some(code), _) => format!("exit {code}"),
-        (None, Some(signal)) => super::kill::signal_name(signal),
+        (None, Some(signal)) => proto::stop::signal_name(signal),
         (None, None) => "ended".to_owned(),
     };
     match exit.reason {

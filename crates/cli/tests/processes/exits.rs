@@ -63,7 +63,10 @@ fn print_and_exit(stage: &Stage, name: &str, number: usize) {
     assert!(tail.to_end() == expected, "{name}: {} of {}", tail.bytes.len(), expected.len());
     let (exit, end) = tail.exit.expect("a follower is told how it ended");
     assert_eq!((exit.code, end, tail.missed), (Some(0), expected.len() as u64, 0));
-    stage.client().close(Close { target: name.into(), keep_background: false }).unwrap();
+    stage
+        .client()
+        .close(Close { target: name.into(), keep_background: false, stop: proto::Stop::default() })
+        .unwrap();
 }
 
 #[test]
@@ -148,9 +151,16 @@ fn t7_exit_then_removed_then_done_and_then_it_is_not_found() {
     let mut events = stage.subscriber();
     let mut viewer = stage.client();
     viewer.attach(attach("x")).unwrap();
-    let ended = stage.client().close(Close { target: "x".into(), keep_background: false }).unwrap();
+    let ended = stage
+        .client()
+        .close(Close { target: "x".into(), keep_background: false, stop: proto::Stop::default() })
+        .unwrap();
     assert_eq!(ended.exit.unwrap().reason, ExitReason::Closed);
-    let failure = stage.refusal(Request::Close(Close { target: "x".into(), keep_background: false }));
+    let failure = stage.refusal(Request::Close(Close {
+        target: "x".into(),
+        keep_background: false,
+        stop: proto::Stop::default(),
+    }));
     assert_eq!(failure.code, ErrorCode::NotFound);
     let events = stage
         .until_event(&mut events, |event| matches!(event, Event::Done { id } if *id == spawned.id))

@@ -176,7 +176,10 @@ fn h8_a_paste_into_a_child_that_never_reads_delays_nobody() {
         is_kept_waiting(&stage);
         are_served(&stage);
         assert!(!paste.is_finished(), "nobody was to be delayed by");
-        stage.client().close(Close { target: "deaf".into(), keep_background: false }).unwrap();
+        stage
+            .client()
+            .close(Close { target: "deaf".into(), keep_background: false, stop: proto::Stop::default() })
+            .unwrap();
         let (code, said) = paste.join().unwrap();
         assert_eq!(code, Some(1), "{said}");
         let (written, of) = receipt(&said, "deaf");
@@ -193,7 +196,10 @@ fn h8_a_write_into_a_child_that_never_reads_is_released_by_close() {
     let wish = write("deaf", "x".repeat(1_000_000), Duration::from_secs(300));
     let id = writer.send(proto::Request::Write(wish)).unwrap();
     is_kept_waiting(&stage);
-    stage.client().close(Close { target: "deaf".into(), keep_background: false }).unwrap();
+    stage
+        .client()
+        .close(Close { target: "deaf".into(), keep_background: false, stop: proto::Stop::default() })
+        .unwrap();
     let answer = writer.answer(id);
     let Err(ClientError::Failed(failure)) = &answer else { panic!("{answer:?}") };
     assert_eq!(failure.code, ErrorCode::Partial, "{failure:?}");
@@ -215,7 +221,11 @@ fn early(act: impl Fn(&Stage, &str) + Sync) {
                     act(stage, &name);
                     stage
                         .client()
-                        .close(Close { target: name.as_str().into(), keep_background: false })
+                        .close(Close {
+                            target: name.as_str().into(),
+                            keep_background: false,
+                            stop: proto::Stop::default(),
+                        })
                         .unwrap();
                 });
             }

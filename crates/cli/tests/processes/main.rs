@@ -14,6 +14,7 @@ mod pages;
 mod pastes;
 mod reading;
 mod sizes;
+mod survivors;
 mod telling;
 mod updates;
 mod verbs;

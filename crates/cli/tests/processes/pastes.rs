@@ -110,7 +110,14 @@ fn survives_breakouts(shell: &Shell<'_>) {
             let is_run = stage.root().join(name).join("pwned").exists();
             assert!(!is_run, "payload {number} was run:\n{}", stage.screen(name));
             assert_eq!(stage.process(name).status, Status::Running);
-            stage.client().close(Close { target: name.as_str().into(), keep_background: false }).unwrap();
+            stage
+                .client()
+                .close(Close {
+                    target: name.as_str().into(),
+                    keep_background: false,
+                    stop: proto::Stop::default(),
+                })
+                .unwrap();
         }
     }
 }

@@ -63,7 +63,11 @@ fn two_hundred_processes_are_listed_answer_and_leave_nothing() {
     println!("{PROCESSES} processes: {full:?}, before {before:?}");
     let calls: Vec<u64> = (0..PROCESSES)
         .map(|n| {
-            let close = Close { target: Target(format!("p{n}")), keep_background: false };
+            let close = Close {
+                target: Target(format!("p{n}")),
+                keep_background: false,
+                stop: proto::Stop::default(),
+            };
             connection.send(Request::Close(close)).unwrap()
         })
         .collect();

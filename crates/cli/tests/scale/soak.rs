@@ -24,7 +24,9 @@ fn cycle(daemon: &TestDaemon, mark: &Mark, n: usize) {
         let size = SizeWish { cols: Some(cols), rows: Some(rows) };
         connection.resize(Resize { target: name.as_str().into(), size }).unwrap();
     }
-    connection.close(Close { target: name.as_str().into(), keep_background: false }).unwrap();
+    connection
+        .close(Close { target: name.as_str().into(), keep_background: false, stop: proto::Stop::default() })
+        .unwrap();
 }
 
 /// Memory that belongs to a process alone, in KiB. Program text comes and goes with what is being done.

@@ -44,8 +44,10 @@ fn following(request: &Request) -> Option<Request> {
         }),
         Request::Write(_) => Request::Resize(Resize { target: target(), size: SizeWish::default() }),
         Request::Resize(_) => Request::Kill(Kill { target: target(), signal: None, grace_ms: None }),
-        Request::Kill(_) => Request::Close(Close { target: target(), keep_background: false }),
-        Request::Close(_) => Request::Restart(Restart { target: target() }),
+        Request::Kill(_) => {
+            Request::Close(Close { target: target(), keep_background: false, stop: proto::Stop::default() })
+        }
+        Request::Close(_) => Request::Restart(Restart { target: target(), stop: proto::Stop::default() }),
         Request::Restart(_) => Request::Rename(Rename { target: target(), name: "mine".to_owned() }),
         Request::Rename(_) => Request::Attach(Attach {
             target: target(),
@@ -131,7 +133,7 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         Request::Trust(_) => Request::Distrust(Distrust { digest: "x".to_owned() }),
         Request::Distrust(_) => Request::Trusted(Nothing {}),
         Request::Trusted(_) => Request::Audit(Audit::default()),
-        Request::Audit(_) => Request::Shutdown(Shutdown { kill: true }),
+        Request::Audit(_) => Request::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
         _ => return None,
     })
 }

@@ -102,7 +102,10 @@ impl Scene {
         if self.order.exists() {
             // Whoever has not died from all of that can only have it before them at their end, or in the next one's start.
             let ended = self.connection().and_then(|mut connection| {
-                connection.shutdown(Shutdown { kill: false }, Instant::now() + DEADLINE)
+                connection.shutdown(
+                    Shutdown { kill: false, stop: proto::Stop::default() },
+                    Instant::now() + DEADLINE,
+                )
             });
             assert!(ended.is_err() || !self.order.exists() || ended.is_ok_and(|it| it), "{place:?}");
         }
@@ -222,7 +225,8 @@ impl Scene {
         let is_there = self.crew.list().iter().any(|process| process.name.as_str() == new);
         assert!(is_there || !promised.started, "{place:?}: a started process is missing");
         if is_there {
-            let close = Close { target: new.as_str().into(), keep_background: false };
+            let close =
+                Close { target: new.as_str().into(), keep_background: false, stop: proto::Stop::default() };
             self.crew.client().close(close).unwrap();
         }
     }

@@ -46,7 +46,11 @@ fn s1_kills_in_a_storm_of_spawns_let_no_child_escape() {
         for process in connection.list().unwrap() {
             assert!(process.name.as_str().starts_with(&format!("r{round}-")), "{}", process.name);
             connection
-                .close(Close { target: Target(process.id.to_string()), keep_background: false })
+                .close(Close {
+                    target: Target(process.id.to_string()),
+                    keep_background: false,
+                    stop: proto::Stop::default(),
+                })
                 .unwrap();
         }
         mark.expect_gone();
@@ -65,7 +69,11 @@ fn s1_a_kill_during_close_is_completed_or_can_be_repeated() {
         daemon.wait_pattern(&name, "ready");
         let mut connection = daemon.client();
         connection
-            .send(Request::Close(Close { target: name.as_str().into(), keep_background: false }))
+            .send(Request::Close(Close {
+                target: name.as_str().into(),
+                keep_background: false,
+                stop: proto::Stop::default(),
+            }))
             .unwrap();
         pause(Duration::from_micros(dice.below(600_000) as u64));
         daemon.kill_9();
@@ -84,7 +92,9 @@ fn s1_a_kill_during_restart_leaves_one_run_at_most() {
     daemon.client().spawn(mark.spawn("again", child::shell("exec sleep 1000000"))).unwrap();
     for _ in 0..12 * scale() {
         let mut connection = daemon.client();
-        connection.send(Request::Restart(Restart { target: "again".into() })).unwrap();
+        connection
+            .send(Request::Restart(Restart { target: "again".into(), stop: proto::Stop::default() }))
+            .unwrap();
         pause(Duration::from_micros(dice.below(15_000) as u64));
         daemon.kill_9();
         expect_all_known(&daemon, &mark);

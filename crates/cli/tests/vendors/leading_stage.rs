@@ -120,7 +120,7 @@ impl Leading {
 
     /// Closes the leader, as a person does; nobody and nothing of it is left.
     pub(crate) fn close(&self) {
-        let close = Close { target: LEAD.into(), keep_background: false };
+        let close = Close { target: LEAD.into(), keep_background: false, stop: proto::Stop::default() };
         if let Err(error) = self.daemon.client().close(close) {
             self.fail(&format!("the leader does not close: {error}"));
         }

@@ -99,7 +99,7 @@ fn t9_who_wants_the_end_when_the_desk_has_closed_has_it_and_nobody_else_is_serve
         drop(inbox);
         poll(&mut asking).expect("told at once")
     };
-    let shutdown = |kill| Command::Shutdown(Shutdown { kill });
+    let shutdown = |kill| Command::Shutdown(Shutdown { kill, stop: proto::Stop::default() });
     assert!(matches!(asked(Caller::Human, shutdown(false)), Ok(Answer::Reply(Reply::Done(_)))));
     for (caller, command) in
         [(Caller::Human, shutdown(true)), (Caller::Human, wait()), (Caller::Nobody, shutdown(false))]

@@ -63,6 +63,7 @@ fn lay_under(spawn: &mut Spawn, preset: &Preset, site: &Site) -> Result<(), Fail
     spawn.auto_restart |= preset.auto_restart && is_command;
     spawn.restore |= preset.restore && is_command;
     spawn.ready = spawn.ready.take().or_else(|| preset.ready.clone());
+    spawn.stop = spawn.stop.or(preset.stop);
     Ok(())
 }
 

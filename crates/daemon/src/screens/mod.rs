@@ -10,6 +10,7 @@
 
 mod alert;
 mod aside;
+mod asking;
 mod audience;
 mod budget;
 mod checkpoint;

@@ -31,10 +31,10 @@ pub(crate) enum Order {
     Resize(RunKey, Size),
     /// Signal the foreground.
     Signal(RunKey, i32),
-    /// End the child alone: kill it at once, or hang it up.
-    EndChild(RunKey, bool),
-    /// End the tree.
-    Kill(RunKey, u32),
+    /// Send the child alone this signal, so that it ends.
+    EndChild(RunKey, i32),
+    /// End the tree: ask it with this signal, and kill it when the grace is over.
+    Kill { run: RunKey, signal: i32, grace_ms: u32 },
     /// End the holder, which did not answer, and its tree.
     Sweep(RunKey),
     /// The holder may go.
@@ -66,7 +66,7 @@ impl Order {
             Self::Resize(run, _)
             | Self::Signal(run, _)
             | Self::EndChild(run, _)
-            | Self::Kill(run, _)
+            | Self::Kill { run, .. }
             | Self::Sweep(run)
             | Self::Release { run, .. }
             | Self::Watch { run, .. }
@@ -90,7 +90,7 @@ impl Order {
             | Self::Resize(..)
             | Self::Signal(..)
             | Self::EndChild(..)
-            | Self::Kill(..)
+            | Self::Kill { .. }
             | Self::Sweep(_)
             | Self::Release { .. }
             | Self::Unwatch(..)
@@ -126,6 +126,8 @@ pub(crate) struct NewRun {
     pub(crate) adopted: Option<Box<engine::Input>>,
     /// Where it is watched already, before anybody has been told of it.
     pub(super) place: Option<Place>,
+    /// What its holder understands.
+    pub(crate) wire_version: u16,
 }
 
 impl NewRun {
@@ -154,6 +156,7 @@ impl NewRun {
             agent: None,
             adopted: None,
             place: None,
+            wire_version: hello.wire_version,
         }
     }
 }

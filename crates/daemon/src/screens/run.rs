@@ -14,6 +14,7 @@ use proto::{Exit, Owner, Size};
 use rustix::process::Signal;
 use term::{Depth, Screen};
 
+use super::asking::{Asking, survivors};
 use super::budget::Budget;
 use super::checkpoint::{Checkpoints, Verdict};
 use super::echo::EchoWatch;
@@ -82,6 +83,8 @@ pub(crate) struct Run {
     output_due: Option<Instant>,
     sync_due: Option<Instant>,
     title: String,
+    /// An end that the holder cannot time itself.
+    asking: Asking,
 }
 
 /// What one look at the ring found.
@@ -134,6 +137,7 @@ impl Run {
             holder_start_time,
             token: new.token,
             is_released: false,
+            asking: Asking::new(new.wire_version),
             pace: Pace::new(now),
             budget: Budget::for_replay(if new.is_new { 0 } else { ready_at.saturating_sub(seen) }),
             flood: Flood::default(),
@@ -374,13 +378,22 @@ impl Run {
                 Ok(Some(FromHolder::Exited(exit))) => {
                     self.exited = Some(exit);
                     self.budget.end();
-                }
-                Ok(Some(FromHolder::TreeGone { survivors })) => {
-                    self.budget.end();
-                    if survivors > 0 {
-                        tracing::warn!(run = ?self.key(), survivors, "descendants survived their end");
+                    let is_alone = self.asking.is_waiting() && survivors(self.handle.holder_pid).is_empty();
+                    if let Some(message) = self.asking.pass(now, is_alone) {
+                        let _gone = self.link.send(&message);
                     }
+                }
+                Ok(Some(FromHolder::TreeGone { survivors: 0 })) => {
+                    self.budget.end();
                     facts.say(self.key(), Fact::TreeGone);
+                }
+                Ok(Some(FromHolder::TreeGone { .. })) => {
+                    self.budget.end();
+                    // Those that went since the holder counted them did not survive.
+                    let left = survivors(self.handle.holder_pid);
+                    tracing::warn!(run = ?self.key(), ?left, "descendants survived their end");
+                    let is_gone = left.is_empty();
+                    facts.say(self.key(), if is_gone { Fact::TreeGone } else { Fact::TreeSurvived(left) });
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {
                     return HolderIs::Anothers;
@@ -444,17 +457,18 @@ impl Run {
 
     /// Ends the child alone. A stopped one wakes to be asked. A hang-up would be handed on: an interactive shell hangs up
     /// its jobs with it, and they are what is to be kept.
-    pub(crate) fn end_child(&mut self, at_once: bool) {
-        let signals: &[Signal] = if at_once { &[Signal::KILL] } else { &[Signal::TERM, Signal::CONT] };
-        for signal in signals {
-            let order = ToHolder::Signal { signal: signal.as_raw(), to: SignalTarget::Leader };
+    pub(crate) fn end_child(&mut self, signal: i32) {
+        for signal in [signal, Signal::CONT.as_raw()] {
+            let order = ToHolder::Signal { signal, to: SignalTarget::Leader };
             let _gone = self.link.send(&order);
         }
     }
 
     /// Ends the tree.
-    pub(crate) fn kill(&mut self, grace_ms: u32) {
-        let _gone = self.link.send(&ToHolder::Kill { grace_ms });
+    pub(crate) fn kill(&mut self, signal: i32, grace_ms: u32, now: Instant) {
+        for message in self.asking.ask(signal, grace_ms, now) {
+            let _gone = self.link.send(&message);
+        }
     }
 
     /// Lets the holder go.
@@ -489,6 +503,7 @@ impl Run {
             self.output_due,
             self.sync_due,
             resize,
+            self.asking.due(),
         ];
         self.faults.postpone(self.pace.due(), all.into_iter().flatten().min())
     }
@@ -502,6 +517,9 @@ impl Run {
     pub(crate) fn pass(&mut self, now: Instant, facts: &mut FactLane) -> Passed {
         failpoint::at_deadline(self.key());
         self.look_before_releasing(now);
+        if let Some(message) = self.asking.pass(now, false) {
+            let _gone = self.link.send(&message);
+        }
         self.lane.pass(now, &self.handle, &mut self.link);
         if self.checkpoints.quiet(now) == Verdict::Full {
             self.keep_everything();

@@ -276,8 +276,10 @@ impl Worker {
                 }
             }
             Order::Signal(run, signal) => self.tell(run, |run, _| run.signal(signal)),
-            Order::EndChild(run, at_once) => self.tell(run, |run, _| run.end_child(at_once)),
-            Order::Kill(run, grace_ms) => self.tell(run, |run, _| run.kill(grace_ms)),
+            Order::EndChild(run, signal) => self.tell(run, |run, _| run.end_child(signal)),
+            Order::Kill { run, signal, grace_ms } => {
+                self.tell(run, |run, _| run.kill(signal, grace_ms, now));
+            }
             Order::Sweep(run) => self.tell(run, |run, _| kill_holder(run)),
             Order::Release { run, end_tree, reason } => self.release(run, end_tree, reason, now),
             Order::Watch { run, wait, pattern, since } => {

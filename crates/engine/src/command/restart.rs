@@ -8,9 +8,11 @@ use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
 use crate::rights::Verb;
+use crate::stopping::EndRequest;
 
 impl Engine {
     pub(super) fn restart(&mut self, caller: Caller, ticket: Ticket, restart: &Restart) -> Verdict {
+        restart.stop.check()?;
         let process = self.find(caller, &restart.target, Verb::Drive)?;
         if self.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
@@ -33,7 +35,7 @@ impl Engine {
         if let Some(process) = self.processes.get_mut(&id) {
             process.backoff = crate::backoff::Backoff::default();
         }
-        self.end(id, None, Then::Restart, Some(ticket));
+        self.end(id, EndRequest::new(None, Then::Restart).stop(restart.stop).ticket(ticket));
         Ok(None)
     }
 

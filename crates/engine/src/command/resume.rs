@@ -8,6 +8,7 @@ use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
 use crate::rights::Verb;
+use crate::stopping::EndRequest;
 
 /// Longest name of a vendor session, in bytes.
 const MAX_SESSION: usize = 200;
@@ -43,7 +44,7 @@ impl Engine {
         if let Some(agent) = self.agent_mut(id) {
             agent.resume_next = Some(session);
         }
-        self.end(id, None, Then::Restart, Some(ticket));
+        self.end(id, EndRequest::new(None, Then::Restart).ticket(ticket));
         Ok(None)
     }
 }

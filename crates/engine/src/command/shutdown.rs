@@ -2,33 +2,39 @@
 
 use proto::reply::Done;
 use proto::request::Shutdown;
-use proto::{ExitReason, ProcessId, Reply};
+use proto::{ExitReason, Failure, ProcessId, Reply, Stop};
 
 use super::Verdict;
 use crate::Engine;
 use crate::effect::{Answer, Effect};
-use crate::input::{Caller, Ticket};
-use crate::process::Then;
+use crate::input::{Caller, Survivor, Ticket};
+use crate::process::{Ending, Then};
+use crate::stopping::{self, EndRequest};
 
 impl Engine {
     pub(super) fn begin_shutdown(&mut self, caller: Caller, ticket: Ticket, shutdown: Shutdown) -> Verdict {
         self.people_only(caller, "shutdown")?;
+        shutdown.stop.check()?;
+        // A second caller goes on to insist.
+        let is_second = self.ends_all && shutdown.kill;
+        let stop = if is_second { Stop::NOW } else { shutdown.stop };
         self.shutdown.get_or_insert_default().push(ticket);
         if shutdown.kill {
             self.ends_all = true;
             let ids: Vec<ProcessId> = self.processes.keys().copied().collect();
             for id in ids {
-                self.end_for_shutdown(id);
+                self.end_for_shutdown(id, stop);
             }
         }
         Ok(None)
     }
 
-    fn end_for_shutdown(&mut self, id: ProcessId) {
+    fn end_for_shutdown(&mut self, id: ProcessId, stop: Stop) {
         let Some(process) = self.processes.get(&id) else { return };
         let (run, is_live, has_holder) = (process.key(), process.is_live(), process.has_holder);
         if is_live || has_holder {
-            self.end(id, is_live.then_some(ExitReason::Shutdown), Then::Stay, None);
+            let reason = is_live.then_some(ExitReason::Shutdown);
+            self.end(id, EndRequest::new(reason, Then::Stay).stop(stop));
         } else {
             self.release(run, true, "shutdown");
         }
@@ -37,8 +43,13 @@ impl Engine {
     /// Answers every shutdown caller once nothing is ending or starting any more, in-flight opens included.
     pub(crate) fn finish_shutdown(&mut self) {
         let Some(callers) = &self.shutdown else { return };
-        let is_busy =
-            self.processes.values().any(|process| process.ending.is_some() || !process.starters.is_empty());
+        let ends_all = self.ends_all;
+        // An end that nobody waits for goes on without a daemon, and the next one finishes it.
+        let is_awaited = |ending: &Ending| ends_all || !ending.tickets.is_empty();
+        let is_busy = self
+            .processes
+            .values()
+            .any(|process| process.ending.as_ref().is_some_and(is_awaited) || !process.starters.is_empty());
         if callers.is_empty() || is_busy {
             return;
         }
@@ -50,10 +61,25 @@ impl Engine {
             self.release(run, self.ends_all, "shutdown");
             self.touch(run.process);
         }
+        let survivors = if self.ends_all { self.all_survivors() } else { Vec::new() };
         self.flush_touched();
         for ticket in self.shutdown.replace(Vec::new()).unwrap_or_default() {
-            self.reply(ticket, Ok(Answer::Reply(Reply::Done(Done {}))));
+            let result = match survived(&survivors) {
+                Some(failure) => Err(failure),
+                None => Ok(Answer::Reply(Reply::Done(Done {}))),
+            };
+            self.reply(ticket, result);
         }
         self.effects.push(Effect::Stop);
     }
+}
+
+/// The failure of a shutdown that did not end everything.
+fn survived(survivors: &[(String, Vec<Survivor>)]) -> Option<Failure> {
+    let (first, rest) = survivors.split_first()?;
+    let mut failure = stopping::survived(&first.0, &first.1);
+    for (name, survivors) in rest {
+        failure.message = format!("{}; {}", failure.message, stopping::survived(name, survivors).message);
+    }
+    Some(failure)
 }

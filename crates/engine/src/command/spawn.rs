@@ -144,6 +144,8 @@ impl Engine {
             born_ms: self.now.uptime_ms,
             restart_at: None,
             backoff: Backoff::default(),
+            stop: spawn.stop,
+            ending: None,
         });
         if let Some(agent) = process.agent.as_deref_mut() {
             agent.resume_next = spawn.agent.session;
@@ -258,6 +260,7 @@ impl Engine {
 
 /// What else may be asked of an entry, by its kind and by who asks.
 fn check_wishes(caller: Caller, spawn: &Spawn) -> Result<(), Failure> {
+    spawn.stop.check()?;
     if spawn.auto_restart && spawn.kind != Kind::Command {
         return Err(Failure::invalid("auto_restart", "only commands are restarted by themselves"));
     }

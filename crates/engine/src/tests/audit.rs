@@ -102,7 +102,8 @@ fn f11_every_deed_is_written_once() {
     assert_eq!(decision(&resumed), ("resume", "allowed"));
     let closed = rows(&mut stage, human, close(one));
     assert_eq!(decision(&closed), ("close", "allowed"));
-    let ended = rows(&mut stage, human, Command::Shutdown(Shutdown { kill: true }));
+    let ended =
+        rows(&mut stage, human, Command::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }));
     assert_eq!(decision(&ended), ("shutdown", "allowed"));
 }
 

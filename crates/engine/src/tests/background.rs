@@ -8,7 +8,7 @@ use crate::input::ChildExit;
 use crate::{Command, Effect, Fact, RunKey};
 
 fn keep(run: RunKey) -> Command {
-    Command::Close(Close { target: target(run), keep_background: true })
+    Command::Close(Close { target: target(run), keep_background: true, stop: proto::Stop::default() })
 }
 
 /// Whether the holder was let go, and if so whether with its tree.
@@ -25,8 +25,8 @@ fn released(stage: &Stage, run: RunKey) -> Option<bool> {
 /// What was done to the run, in order.
 fn deeds(stage: &Stage, run: RunKey) -> Vec<&'static str> {
     let deed = |effect: &Effect| match effect {
-        Effect::EndChild { run: of, at_once: false } if *of == run => Some("ask to end"),
-        Effect::EndChild { run: of, at_once: true } if *of == run => Some("kill the child"),
+        Effect::EndChild { run: of, signal: 15 } if *of == run => Some("ask to end"),
+        Effect::EndChild { run: of, signal: 9 } if *of == run => Some("kill the child"),
         Effect::Kill { run: of, .. } if *of == run => Some("kill the tree"),
         Effect::Sweep { run: of } if *of == run => Some("sweep"),
         _ => None,

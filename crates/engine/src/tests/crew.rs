@@ -98,7 +98,11 @@ impl Crew {
 
     /// Closes an entry, and its holder does what it is told.
     pub(super) fn close(&mut self, run: RunKey) {
-        self.ask(Command::Close(Close { target: target(run), keep_background: false }));
+        self.ask(Command::Close(Close {
+            target: target(run),
+            keep_background: false,
+            stop: proto::Stop::default(),
+        }));
         self.die(run);
     }
 

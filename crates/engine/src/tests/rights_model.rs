@@ -215,8 +215,8 @@ impl World {
             Command::Wait(wait),
             Command::Resize(Resize { target: target(), size: SizeWish::default() }),
             Command::Kill(Kill { target: target(), signal: Some(1), grace_ms: None }),
-            Command::Close(Close { target: target(), keep_background: true }),
-            Command::Restart(Restart { target: target() }),
+            Command::Close(Close { target: target(), keep_background: true, stop: proto::Stop::default() }),
+            Command::Restart(Restart { target: target(), stop: proto::Stop::default() }),
             Command::Rename(Rename { target: target(), name: format!("p{n}") }),
             tell(&target(), ""),
             Command::Result(AskResult { target: target(), turn: None }),
@@ -267,7 +267,7 @@ impl World {
             Command::Trust(Box::new(warrant("", Rule::Ask))),
             Command::Distrust(Distrust { digest: "zz".to_owned() }),
             Command::Trusted,
-            Command::Shutdown(Shutdown { kill: true }),
+            Command::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
         ];
         all.extend(VERBS.map(Command::Permit));
         let items = [self.permission, self.question, self.trust, 99_999];

@@ -189,7 +189,7 @@ pub(super) fn terminal(name: &str) -> Spawn {
 }
 
 pub(super) fn close(run: RunKey) -> Command {
-    Command::Close(Close { target: target(run), keep_background: false })
+    Command::Close(Close { target: target(run), keep_background: false, stop: proto::Stop::default() })
 }
 
 pub(super) fn kill(run: RunKey) -> Command {
@@ -197,11 +197,11 @@ pub(super) fn kill(run: RunKey) -> Command {
 }
 
 pub(super) fn restart(run: RunKey) -> Command {
-    Command::Restart(Restart { target: target(run) })
+    Command::Restart(Restart { target: target(run), stop: proto::Stop::default() })
 }
 
 pub(super) fn shutdown(kill: bool) -> Command {
-    Command::Shutdown(Shutdown { kill })
+    Command::Shutdown(Shutdown { kill, stop: proto::Stop::default() })
 }
 
 pub(super) fn exit() -> Until {

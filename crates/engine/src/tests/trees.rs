@@ -30,7 +30,7 @@ fn parent_death_takes_its_descendants_at_any_depth() {
 /// What a run was told to do about its end, and with which grace.
 fn graces(stage: &Stage, of: RunKey) -> Vec<u32> {
     let kills = stage.effects.iter().filter_map(|effect| match effect {
-        Effect::Kill { run, grace_ms } if *run == of => Some(*grace_ms),
+        Effect::Kill { run, grace_ms, .. } if *run == of => Some(*grace_ms),
         _ => None,
     });
     kills.collect()
@@ -42,7 +42,7 @@ fn t7_the_close_of_a_leader_is_answered_when_the_last_of_its_family_is_gone() {
     let [root, child, grandchild, stranger] = family(&mut stage);
     let closed = stage.ask(close(root));
     for run in [root, child, grandchild] {
-        assert_eq!(graces(&stage, run), [500], "all of them end at once");
+        assert_eq!(graces(&stage, run), [5_000], "all of them end at once");
     }
     assert!(graces(&stage, stranger).is_empty());
     stage.die(root);
@@ -94,7 +94,7 @@ fn h6_a_family_that_says_nothing_is_swept_at_the_same_moment() {
     let mut stage = Stage::new();
     let [root, child, grandchild, _] = family(&mut stage);
     let closed = stage.ask(close(root));
-    stage.pass(2_749);
+    stage.pass(5_000 + 2_249);
     let swept = |stage: &Stage| {
         let sweeps = stage.effects.iter().filter_map(|effect| match effect {
             Effect::Sweep { run } => Some(*run),
@@ -120,7 +120,11 @@ fn t7_a_leader_that_is_over_is_closed_with_what_is_left_of_its_family() {
         let mut stage = Stage::new();
         let [root, child, grandchild, _] = family(&mut stage);
         stage.exit(root, 0);
-        let closed = stage.ask(Command::Close(Close { target: target(root), keep_background }));
+        let closed = stage.ask(Command::Close(Close {
+            target: target(root),
+            keep_background,
+            stop: proto::Stop::default(),
+        }));
         stage.fact(root, Fact::TreeGone);
         stage.die(child);
         assert!(stage.answer(closed).is_none(), "keeps background: {keep_background}");
@@ -136,11 +140,12 @@ fn a_leader_whose_background_is_kept_loses_it_to_whoever_wants_all_of_it_gone() 
     let mut stage = Stage::new();
     let [root, child, grandchild, _] = family(&mut stage);
     stage.exit(root, 0);
-    let keep = Command::Close(Close { target: target(root), keep_background: true });
+    let keep =
+        Command::Close(Close { target: target(root), keep_background: true, stop: proto::Stop::default() });
     let kept = [stage.ask(keep.clone()), stage.ask(keep)];
     assert!(graces(&stage, root).is_empty(), "two that keep it do not end it");
     let closed = stage.ask(close(root));
-    assert_eq!(graces(&stage, root), [500]);
+    assert_eq!(graces(&stage, root), [0], "the third caller insists");
     [child, grandchild].into_iter().for_each(|run| stage.die(run));
     assert!(stage.answer(closed).is_none(), "its own tree lives");
     stage.fact(root, Fact::TreeGone);
@@ -171,7 +176,7 @@ fn a_family_is_given_the_grace_that_was_asked_for_until_its_leader_is_over() {
     stage.ask(Command::Kill(proto::request::Kill { grace_ms: Some(2_000), ..wish }));
     assert_eq!((graces(&stage, root), graces(&stage, child)), (vec![2_000], vec![2_000]));
     stage.exit(root, 0);
-    assert_eq!(graces(&stage, child), [2_000, 500]);
+    assert_eq!(graces(&stage, child), [2_000], "the end of its leader changes nothing");
     stage.die(child);
     let exit = stage.effects.iter().find_map(|effect| match effect {
         Effect::TellExit { run, exit, .. } if *run == child => Some(*exit),
@@ -190,7 +195,7 @@ fn a_child_that_a_killed_daemon_did_not_take_along_is_ended_when_it_is_found() {
     stage.exit(root, 0);
     let mut later = stage.reborn();
     later.input(Input::Adopted { record, pid: 100, exit: None });
-    assert_eq!(graces(&later, child), [500]);
+    assert_eq!(graces(&later, child), [5_000]);
     later.die(child);
     assert!(later.view(child.process).is_none() && later.view(root.process).is_some());
 }

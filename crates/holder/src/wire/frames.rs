@@ -24,6 +24,7 @@ pub(crate) mod kind {
     pub(crate) const CHECKPOINT: u8 = 0x08;
     pub(crate) const RESUME: u8 = 0x09;
     pub(crate) const RELEASE: u8 = 0x0a;
+    pub(crate) const END: u8 = 0x0b;
     pub(crate) const HELLO_REPLY: u8 = 0x81;
     pub(crate) const LAUNCH_FAILED: u8 = 0x82;
     pub(crate) const INPUT_DONE: u8 = 0x83;

@@ -20,6 +20,7 @@ fn to_holder() -> Vec<ToHolder> {
         ToHolder::Signal { signal: 2, to: SignalTarget::ForegroundGroup },
         ToHolder::Signal { signal: -1, to: SignalTarget::Tree },
         ToHolder::Kill { grace_ms: 500 },
+        ToHolder::End { signal: 15, grace_ms: 600_000 },
         ToHolder::Checkpoint { offset: 1 << 40, blob: vec![0; 1000] },
         ToHolder::Resume,
         ToHolder::Release { end_tree: true },
@@ -45,11 +46,12 @@ fn the_bytes_of_hangup_never_change() {
 
 #[test]
 fn the_bytes_of_every_frame_are_frozen() {
-    let pinned: [(ToHolder, &[u8]); 5] = [
+    let pinned: [(ToHolder, &[u8]); 6] = [
         (ToHolder::Hello { version: 1 }, &[3, 0, 0, 0, 2, 1, 0]),
         (ToHolder::Input { id: 2, bytes: vec![65] }, &[10, 0, 0, 0, 3, 2, 0, 0, 0, 0, 0, 0, 0, 65]),
         (ToHolder::Resize { cols: 80, rows: 24 }, &[5, 0, 0, 0, 5, 80, 0, 24, 0]),
         (ToHolder::Kill { grace_ms: 256 }, &[5, 0, 0, 0, 7, 0, 1, 0, 0]),
+        (ToHolder::End { signal: 15, grace_ms: 256 }, &[9, 0, 0, 0, 11, 15, 0, 0, 0, 0, 1, 0, 0]),
         (ToHolder::Release { end_tree: true }, &[2, 0, 0, 0, 10, 1]),
     ];
     for (message, bytes) in pinned {

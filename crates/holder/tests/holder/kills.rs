@@ -182,6 +182,84 @@ fn last_words_at_a_hang_up_reach_the_log() {
     run.close();
 }
 
+/// The line that a script prints with its own clock, in milliseconds.
+fn at(log: &[u8], word: &str) -> u64 {
+    let text = String::from_utf8_lossy(log);
+    let line =
+        text.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("no {word}: {text}"));
+    line.trim().parse().unwrap()
+}
+
+#[test]
+fn m3a_a_program_that_needs_time_after_term_gets_it_and_is_not_hung_up() {
+    // It hears one signal, works for as long as a thousand looks at the clock take, and ends by itself.
+    let script = "trap 'echo hung-up' HUP; trap 'echo asked; sleep 1.5; echo flushed; exit 7' TERM; \
+                  echo ready; while :; do sleep 0.02; done";
+    let mut run = start(&shell(script));
+    run.until_text("ready");
+    run.send(&ToHolder::End { signal: 15, grace_ms: 600_000 });
+    assert_eq!(run.until_tree_gone(), 0);
+    let text = String::from_utf8_lossy(&run.log).into_owned();
+    assert!(text.contains("asked\r\nflushed\r\n") && !text.contains("hung-up"), "{text}");
+    assert_eq!(run.until_exit().status, ExitStatus::Code(7));
+    run.close();
+}
+
+#[test]
+fn m3a_the_kill_comes_when_the_grace_of_the_signal_is_over_and_not_before() {
+    let clock = "date +%s%3N";
+    let script = format!(
+        "trap 'echo asked $({clock})' TERM; echo ready; while :; do sleep 0.01; echo at $({clock}); done"
+    );
+    let mut run = start(&shell(&script));
+    run.until_text("ready");
+    run.send(&ToHolder::End { signal: 15, grace_ms: 1_000 });
+    assert_eq!(run.until_tree_gone(), 0);
+    assert_eq!(run.until_exit().status, ExitStatus::Signal(9));
+    let text = String::from_utf8_lossy(&run.log).into_owned();
+    let last = text.lines().filter_map(|line| line.strip_prefix("at ")?.trim().parse::<u64>().ok()).max();
+    // Its own clock says how long it lived after it was asked: at least most of the grace.
+    assert!(last.unwrap() - at(&run.log, "asked ") >= 800, "{text}");
+    run.close();
+}
+
+#[test]
+fn m3b_asked_again_without_a_grace_it_is_killed() {
+    let mut run = start(&shell("trap 'echo asked' TERM; echo ready; while :; do sleep 0.02; done"));
+    run.until_text("ready");
+    run.send(&ToHolder::End { signal: 15, grace_ms: 600_000 });
+    run.until_text("asked");
+    run.send(&ToHolder::End { signal: 15, grace_ms: 300_000 });
+    run.send(&ToHolder::End { signal: 15, grace_ms: 0 });
+    assert_eq!(run.until_tree_gone(), 0);
+    assert_eq!(run.until_exit().status, ExitStatus::Signal(9));
+    run.close();
+}
+
+#[test]
+fn m3c_a_release_in_the_middle_of_a_grace_leaves_it_its_time() {
+    let script =
+        "trap 'echo asked; sleep 1.5; echo flushed; exit 7' TERM; echo ready; while :; do sleep 0.02; done";
+    let mut run = start(&shell(script));
+    run.until_text("ready");
+    run.send(&ToHolder::End { signal: 15, grace_ms: 600_000 });
+    run.until_text("asked");
+    run.send(&ToHolder::Release { end_tree: true });
+    run.until_text("flushed");
+    run.until_holder_gone();
+}
+
+#[test]
+fn m3a_a_stopped_program_wakes_to_be_asked() {
+    let mut run = start(&shell("trap 'echo asked; exit 3' INT; echo ready; kill -STOP $$; sleep 1000"));
+    run.until_text("ready");
+    eventually("it is stopped", || holder::tree::stat(run.child_pid).is_some_and(|stat| stat.state == b'T'));
+    run.send(&ToHolder::End { signal: 2, grace_ms: 600_000 });
+    assert_eq!(run.until_tree_gone(), 0);
+    assert_eq!(run.until_exit().status, ExitStatus::Code(3));
+    run.close();
+}
+
 #[test]
 fn d2_background_processes_live_on_when_released_without_the_tree() {
     let mut run = start(&shell("(trap '' HUP; setsid sleep 1000 </dev/null >/dev/null 2>&1 &); exit 0"));

@@ -235,7 +235,7 @@ async fn start(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFail
     let has_session = view.agent.as_ref().is_some_and(|agent| agent.session.is_some());
     let work = move |connection: &mut client::Connection| match has_session {
         true => connection.resume(Resume { target: target.clone(), session: None }),
-        false => connection.restart(Restart { target: target.clone() }),
+        false => connection.restart(Restart { target: target.clone(), stop: proto::Stop::default() }),
     };
     let spawned = bench.ask(Manner::DEED, TARGET, work).await?;
     Ok(Value::Object(told(&spawned)).into())
@@ -243,8 +243,9 @@ async fn start(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFail
 
 async fn restart(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
-    let work =
-        move |connection: &mut client::Connection| connection.restart(Restart { target: target.clone() });
+    let work = move |connection: &mut client::Connection| {
+        connection.restart(Restart { target: target.clone(), stop: proto::Stop::default() })
+    };
     let spawned = bench.ask(Manner::DEED, TARGET, work).await?;
     Ok(Value::Object(told(&spawned)).into())
 }
@@ -267,7 +268,11 @@ async fn stop(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
 async fn close(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let work = move |connection: &mut client::Connection| {
-        connection.close(Close { target: target.clone(), keep_background: false })
+        connection.close(Close {
+            target: target.clone(),
+            keep_background: false,
+            stop: proto::Stop::default(),
+        })
     };
     let mut closed = end_told(&bench.ask(Manner::DEED, TARGET, work).await?);
     put(&mut closed, "closed", json!(true));

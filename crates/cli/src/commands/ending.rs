@@ -1,0 +1,86 @@
+//! What `kill`, `close`, `restart` and `shutdown --kill` share: the options of an end, and the line that a person sees
+//! while they wait for it.
+
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use clap::Args;
+use proto::{Printable, Stop};
+
+/// How often the line is written anew.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// How long a program may take to end
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct GraceArgs {
+    /// How many seconds it may take after it was asked, 600 at most; otherwise as its preset says, else 5 (terminals: 1)
+    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    grace: Option<u64>,
+
+    /// Kill it at once, without asking first
+    #[arg(long, conflicts_with = "grace")]
+    now: bool,
+}
+
+impl GraceArgs {
+    /// The grace in milliseconds, if one was given.
+    pub(crate) fn grace_ms(self) -> Option<u32> {
+        let given = self.grace.map(|grace| u32::try_from(grace).unwrap_or(u32::MAX));
+        if self.now { Some(0) } else { given }
+    }
+
+    /// This grace with a signal that asks.
+    pub(crate) fn stop(self, signal: Option<i32>) -> Stop {
+        Stop { signal, grace_ms: self.grace_ms() }
+    }
+}
+
+/// A signal by name or number.
+pub(crate) fn signal(text: &str) -> Result<i32, String> {
+    let wrong = || "a signal is a name such as INT or a number from 1 to 64".to_owned();
+    proto::stop::signal_number(text).ok_or_else(wrong)
+}
+
+/// A line on standard error that says what is waited for, while it is; only where a person sees it.
+pub(crate) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Progress {
+    /// Begins after a second: most ends are over before.
+    pub(crate) fn begin(what: &str, instead: &str) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let (stop, stopped) = mpsc::channel();
+        let words = format!("waiting for {} to end; {instead} kills it", Printable(what));
+        let draw = move || {
+            let mut waited = 0u32;
+            while stopped.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
+                waited += 1;
+                write_line(&format!("{words} ({waited} s)"));
+            }
+            if waited > 0 {
+                write_line("");
+            }
+        };
+        // Without a thread nothing is shown, and the end is waited for all the same.
+        let drawing = std::thread::Builder::new().name("progress".to_owned()).spawn(draw);
+        Self(drawing.ok().map(|drawing| (stop, drawing)))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, drawing)) = self.0.take() {
+            drop(stop);
+            let _panicked = drawing.join();
+        }
+    }
+}
+
+/// Writes the line anew; a terminal that is gone shows nothing.
+fn write_line(text: &str) {
+    let mut out = std::io::stderr();
+    let _gone = write!(out, "\r\x1b[K{text}").and_then(|()| out.flush());
+}

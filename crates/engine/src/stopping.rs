@@ -1,0 +1,296 @@
+//! Ending a run: ask, grace, insist. `kill`, `close`, `restart`, the end of a parent, an idle timeout and `shutdown --kill`
+//! all go through here.
+//!
+//! The grace belongs to the signal that asks: it begins when the order goes to the holder. An end that is under way is
+//! part of the process's record, so that the next daemon goes on with the rest of the grace.
+
+use proto::event::Event;
+use proto::reply::Ended;
+use proto::stop::{self, MAX_GRACE_MS};
+use proto::{ErrorCode, Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status, Stop};
+
+use crate::Engine;
+use crate::effect::{Answer, Effect};
+use crate::input::{RunKey, Survivor, Ticket};
+use crate::process::{Ending, NOT_YET, Process, Then};
+
+/// Numbers of the signals that ask when nobody says another.
+const HUP: i32 = 1;
+pub(crate) const TERM: i32 = 15;
+
+/// Most survivors that a failure names.
+const MOST_NAMED: usize = 8;
+
+/// What is wanted of an end.
+#[derive(Debug)]
+pub(crate) struct EndRequest {
+    /// How the run is asked; what is left out is the process's own.
+    pub(crate) stop: Stop,
+    /// Why; becomes the exit's reason.
+    pub(crate) reason: Option<ExitReason>,
+    /// What follows.
+    pub(crate) then: Then,
+    /// Who waits for it. A second caller who waits for an end goes on to insist.
+    pub(crate) ticket: Option<Ticket>,
+}
+
+impl EndRequest {
+    pub(crate) fn new(reason: Option<ExitReason>, then: Then) -> Self {
+        Self { stop: Stop::default(), reason, then, ticket: None }
+    }
+
+    pub(crate) fn stop(self, stop: Stop) -> Self {
+        Self { stop, ..self }
+    }
+
+    pub(crate) fn ticket(self, ticket: Ticket) -> Self {
+        Self { ticket: Some(ticket), ..self }
+    }
+}
+
+impl Engine {
+    /// Begins, or strengthens, the end of an entry's run.
+    pub(crate) fn end(&mut self, id: ProcessId, mut request: EndRequest) {
+        let asking = self.asking(id, request.stop);
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        process.restart_at = None;
+        // A terminal without a child has no entry, so for it every end is a removal.
+        if process.kind == Kind::Terminal && request.then == Then::Stay {
+            request.then = Then::Remove;
+        }
+        if process.ending.is_some() {
+            return self.end_sooner(id, request);
+        }
+        process.survivors.clear();
+        let (grace_ms, reason) = (request.stop.grace_ms, request.reason);
+        let mut ending = Ending::new(reason, request.then, asking);
+        ending.tickets.extend(request.ticket);
+        ending.asked_grace_ms = grace_ms;
+        if process.awaits.is_some() {
+            // Its holder is silent: nobody can be asked, so it is swept unless the holder answers in time.
+            ending.sweep_at = self.now.uptime_ms + u64::from(asking.1) + self.config.sweep_after_ms;
+        }
+        process.ending = Some(ending);
+        let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
+        match status {
+            Status::Starting => {} // `started` goes on from here.
+            Status::Running | Status::Stopping => {
+                process.status = Status::Stopping;
+                self.kill_tree(run);
+            }
+            Status::Exited | Status::Failed | Status::Parked if has_holder => self.kill_tree(run),
+            Status::Exited | Status::Failed | Status::Parked => self.tree_gone(run),
+        }
+        self.touch(id);
+        self.forget_survivors_below(id);
+        self.end_children(id, grace_ms, reason);
+    }
+
+    /// The signal and the grace that a process is asked to end with.
+    fn asking(&self, id: ProcessId, stop: Stop) -> (i32, u32) {
+        let Some(process) = self.processes.get(&id) else { return (TERM, 0) };
+        let stop = stop.or(process.stop);
+        let own = match process.kind {
+            Kind::Terminal => (HUP, self.config.terminal_grace_ms),
+            Kind::Command | Kind::Agent => (TERM, self.config.grace_ms),
+        };
+        (stop.signal.unwrap_or(own.0), stop.grace_ms.unwrap_or(own.1).min(MAX_GRACE_MS))
+    }
+
+    /// Adds a request to an end that is under way. A grace that was asked for shortens the present one; a second caller
+    /// goes on to insist.
+    fn end_sooner(&mut self, id: ProcessId, request: EndRequest) {
+        let (now, sweep_after) = (self.now.uptime_ms, self.config.sweep_after_ms);
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
+        let is_silent = process.awaits.is_some();
+        let Some(ending) = &mut process.ending else { return };
+        ending.then = ending.then.max(request.then);
+        ending.reason = ending.reason.or(request.reason);
+        let is_second_call = request.ticket.is_some() && !std::mem::take(&mut ending.is_restored);
+        ending.tickets.extend(request.ticket);
+        let grace_ms = if is_second_call { Some(0) } else { request.stop.grace_ms };
+        if std::mem::take(&mut ending.keeps_background) && has_holder {
+            // Somebody wants all of it gone: the tree is asked now.
+            (ending.insist_at, ending.is_gone, ending.is_swept) = (None, false, false);
+        }
+        let is_sooner = match (ending.insist_at, grace_ms) {
+            (Some(insist_at), Some(grace_ms)) => now + u64::from(grace_ms) < insist_at,
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        if let Some(grace_ms) = grace_ms {
+            ending.grace_ms = ending.grace_ms.min(grace_ms);
+            ending.asked_grace_ms = Some(ending.asked_grace_ms.map_or(grace_ms, |asked| asked.min(grace_ms)));
+            ending.insist_at = ending.insist_at.map(|at| at.min(now + u64::from(grace_ms)));
+        }
+        if is_silent {
+            ending.sweep_at = ending.sweep_at.min(now + u64::from(ending.grace_ms) + sweep_after);
+        }
+        let is_asked = status != Status::Starting && !ending.is_gone && has_holder;
+        let (asked_grace_ms, reason) = (ending.asked_grace_ms, ending.reason);
+        if is_sooner && is_asked {
+            self.kill_tree(run);
+        }
+        self.touch(id);
+        self.end_children(id, asked_grace_ms, reason);
+    }
+
+    /// Asks the tree of a run that is being ended, or tells its holder how much of the grace is left.
+    pub(crate) fn kill_tree(&mut self, run: RunKey) {
+        let (now, sweep_after) = (self.now.uptime_ms, self.config.sweep_after_ms);
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        let Some(ending) = &mut process.ending else { return };
+        // A moment on the clock of an earlier boot means nothing: no grace is longer than the whole of it.
+        let latest = now + u64::from(ending.grace_ms);
+        let insist_at = ending.insist_at.map_or(latest, |at| at.clamp(now, latest));
+        ending.insist_at = Some(insist_at);
+        (ending.sweep_at, ending.is_swept) = (insist_at + sweep_after, false);
+        let grace_ms = u32::try_from(insist_at - now).unwrap_or(MAX_GRACE_MS);
+        self.effects.push(Effect::Kill { run, signal: ending.signal, grace_ms });
+        self.touch(run.process);
+    }
+
+    /// The holder of a run that is being ended was found: the end goes on.
+    pub(crate) fn go_on_ending(&mut self, run: RunKey) {
+        let now = self.now.uptime_ms;
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        let is_live = process.is_live();
+        let Some(ending) = process.ending.as_mut().filter(|ending| ending.keeps_background) else {
+            return self.kill_tree(run);
+        };
+        if !is_live {
+            return self.tree_gone(run);
+        }
+        let latest = now + u64::from(ending.grace_ms);
+        ending.sweep_at = ending.insist_at.map_or(latest, |at| at.clamp(now, latest));
+        self.effects.push(Effect::EndChild { run, signal: ending.signal });
+    }
+
+    /// Asks the child alone to end; what it put in the background stays. It is not hung up unless somebody says so: a
+    /// shell hands that on to its jobs.
+    pub(crate) fn end_child_alone(&mut self, id: ProcessId, stop: Stop, ticket: Ticket) {
+        let (_, grace_ms) = self.asking(id, stop);
+        let now = self.now.uptime_ms;
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        let (run, is_live) = (process.key(), process.is_live());
+        let signal = stop.or(process.stop).signal.unwrap_or(TERM);
+        process.restart_at = None;
+        let mut ending = Ending::new(Some(ExitReason::Closed), Then::Remove, (signal, grace_ms));
+        let insist_at = now + u64::from(grace_ms);
+        (ending.insist_at, ending.sweep_at) = (Some(insist_at), insist_at);
+        (ending.keeps_background, ending.tickets) = (true, vec![ticket]);
+        process.ending = Some(ending);
+        if !is_live {
+            return self.tree_gone(run);
+        }
+        process.status = Status::Stopping;
+        self.effects.push(Effect::EndChild { run, signal });
+        self.touch(id);
+    }
+
+    /// No descendant of the run lives: what was asked for follows.
+    pub(crate) fn tree_gone(&mut self, run: RunKey) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        if process.is_live() {
+            // The tree went before the exit was logged; `Exited` goes on from here.
+            if let Some(ending) = &mut process.ending {
+                ending.is_gone = true;
+            }
+            return;
+        }
+        if self.awaits_family(run) {
+            return;
+        }
+        let survivors = self.survivors_below(run.process);
+        if !survivors.is_empty() {
+            return self.end_failed(run, survivors);
+        }
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        let Some(ending) = process.ending.take() else { return };
+        let (exit, parent) = (process.exit, process.parent);
+        match ending.then {
+            Then::Stay => {
+                self.touch(run.process);
+                self.answer_enders(run.process, exit, ending.tickets);
+            }
+            Then::Remove => {
+                self.release(run, !ending.keeps_background, "closed");
+                self.remove(run.process);
+                self.answer_enders(run.process, exit, ending.tickets);
+                self.announce(Event::Done { id: run.process });
+                self.child_gone(parent);
+            }
+            Then::Restart if self.ends_all => {
+                // Its viewers wait for a run that does not come.
+                let final_offset = process.log_end;
+                let told = exit.map(|exit| Effect::TellExit { run, exit, final_offset, restarts: false });
+                self.effects.extend(told);
+                self.touch(run.process);
+                for ticket in ending.tickets {
+                    let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
+                    self.reply(ticket, Err(failure));
+                }
+            }
+            Then::Restart => {
+                self.release(run, true, "restarted");
+                self.next_run(run.process, ending.tickets);
+            }
+        }
+    }
+
+    /// The end is over and something lives on: the entry stays, and whoever waits is told what survived.
+    pub(crate) fn end_failed(&mut self, run: RunKey, survivors: Vec<Survivor>) {
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        let Some(ending) = process.ending.take() else { return };
+        if process.is_live() {
+            // The child itself is one of them.
+            process.status = Status::Running;
+        }
+        let (name, parent) = (process.name.to_string(), process.parent);
+        let failure = survived(&name, &survivors);
+        process.survivors = survivors;
+        self.audit_omission(None, "end", run.process.to_string(), &failure);
+        self.touch(run.process);
+        for ticket in ending.tickets {
+            self.reply(ticket, Err(failure.clone()));
+        }
+        self.child_gone(parent);
+    }
+
+    pub(crate) fn answer_enders(&mut self, id: ProcessId, exit: Option<Exit>, tickets: Vec<Ticket>) {
+        for ticket in tickets {
+            self.reply(ticket, Ok(Answer::Reply(Reply::Ended(Ended { id, exit }))));
+        }
+    }
+
+    /// Everything that survived the last end of what is listed.
+    pub(crate) fn all_survivors(&self) -> Vec<(String, Vec<Survivor>)> {
+        let left = self.processes.values().filter(|process| !process.survivors.is_empty());
+        left.map(|process| (process.name.to_string(), process.survivors.clone())).collect()
+    }
+}
+
+/// The failure that names what survived.
+pub(crate) fn survived(name: &str, survivors: &[Survivor]) -> Failure {
+    let named: Vec<String> = survivors.iter().take(MOST_NAMED).map(Survivor::to_string).collect();
+    let more = survivors.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let message = format!("{name} was not ended: {}{more} survived {}", named.join(", "), kill_name());
+    Failure::new(ErrorCode::Survived, message)
+        .hint("end it as the user it belongs to (sudo kill PID), then ask again")
+}
+
+fn kill_name() -> String {
+    stop::signal_name(9)
+}
+
+/// When the tree of an end that has been asked is swept; none: not by itself.
+pub(crate) fn sweep_due(ending: &Ending) -> Option<u64> {
+    (!ending.is_swept && ending.sweep_at < NOT_YET).then_some(ending.sweep_at)
+}
+
+/// Whether a process stays although it was ended with the one above it: something of it survived.
+pub(crate) fn is_left_over(process: &Process) -> bool {
+    process.ending.is_none() && !process.survivors.is_empty()
+}
