@@ -2,7 +2,7 @@
 //! while they wait for it.
 
 use std::io::{IsTerminal, Write};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(crate) fn signal(text: &str) -> Result<i32, String> {
 }
 
 /// A line on standard error that says what is waited for, while it is; only where a person sees it.
-pub(crate) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
+pub(crate) struct Progress(Option<(SyncSender<()>, JoinHandle<()>)>);
 
 impl Progress {
     /// Begins after a second: most ends are over before.
@@ -52,7 +52,7 @@ impl Progress {
         if !std::io::stderr().is_terminal() {
             return Self(None);
         }
-        let (stop, stopped) = mpsc::channel();
+        let (stop, stopped) = mpsc::sync_channel::<()>(0);
         let words = format!("waiting for {} to end; {instead} kills it", Printable(what));
         let draw = move || {
             let mut waited = 0u32;
