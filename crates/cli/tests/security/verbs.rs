@@ -18,6 +18,7 @@ pub(crate) fn every_verb() -> Vec<Request> {
 
 /// The verb after this one.
 fn following(request: &Request) -> Option<Request> {
+    let stop = proto::Stop::default();
     let target = || Target::from("sibling");
     Some(match request {
         Request::Status(_) => {
@@ -44,10 +45,8 @@ fn following(request: &Request) -> Option<Request> {
         }),
         Request::Write(_) => Request::Resize(Resize { target: target(), size: SizeWish::default() }),
         Request::Resize(_) => Request::Kill(Kill { target: target(), signal: None, grace_ms: None }),
-        Request::Kill(_) => {
-            Request::Close(Close { target: target(), keep_background: false, stop: proto::Stop::default() })
-        }
-        Request::Close(_) => Request::Restart(Restart { target: target(), stop: proto::Stop::default() }),
+        Request::Kill(_) => Request::Close(Close { target: target(), keep_background: false, stop }),
+        Request::Close(_) => Request::Restart(Restart { target: target(), stop }),
         Request::Restart(_) => Request::Rename(Rename { target: target(), name: "mine".to_owned() }),
         Request::Rename(_) => Request::Attach(Attach {
             target: target(),
@@ -133,7 +132,7 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         Request::Trust(_) => Request::Distrust(Distrust { digest: "x".to_owned() }),
         Request::Distrust(_) => Request::Trusted(Nothing {}),
         Request::Trusted(_) => Request::Audit(Audit::default()),
-        Request::Audit(_) => Request::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
+        Request::Audit(_) => Request::Shutdown(Shutdown { kill: true, stop }),
         _ => return None,
     })
 }
