@@ -132,7 +132,7 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         Request::Trust(_) => Request::Distrust(Distrust { digest: "x".to_owned() }),
         Request::Distrust(_) => Request::Trusted(Nothing {}),
         Request::Trusted(_) => Request::Audit(Audit::default()),
-        Request::Audit(_) => Request::Shutdown(Shutdown { kill: true, stop }),
+        Request::Audit(_) => Request::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
         _ => return None,
     })
 }
