@@ -18,6 +18,8 @@ mod identity;
 mod inside;
 #[path = "security/limits.rs"]
 mod limits;
+#[path = "security/origin.rs"]
+mod origin;
 #[path = "security/ports.rs"]
 mod ports;
 #[path = "security/seclusion.rs"]

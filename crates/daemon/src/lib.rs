@@ -23,7 +23,6 @@
 //! | `worker` (1 thread that stays, up to 31 `extra-worker`s while there is work) | nothing | pieces of work that may wait | what comes of them | work waits for a free one; when the system gives no thread, for the one that stays | the process ends; an `extra-worker` after two idle seconds |
 //! | `stdin` (1 thread in an ephemeral daemon) | standard input | its end | that it has ended | is waited for by one task | it has ended |
 //! | signals (1, async; 2 in an ephemeral daemon) | nothing | TERM, INT, HUP; the end of standard input | one ask | waits for the desk | it has asked |
-//! | `clock` (1 thread, short) | nothing | one program's output | how far the local clock is from UTC | is waited for by whoever needs to know at once | it knows |
 //! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the desk ends |
 //! | connection (1 per client, async) | its stream | frames | frames | lagging events become `resync`, log overruns become gaps | the peer closes |
 //!

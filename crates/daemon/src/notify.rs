@@ -18,6 +18,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Longest body: a notification is a hint, the inbox has the rest.
 const MAX_BODY: usize = 500;
 
+/// Where the programs are: not where the user's own are, which agents may write.
+const SEARCHED: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// The table `[notify]` of `config.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -68,6 +71,7 @@ impl Ways {
     /// The programs to be run for one notification.
     fn errands(&self, env: &BTreeMap<String, String>, run: RunKey, title: &str, body: &str) -> Vec<Errand> {
         let mut env = env.clone();
+        env.insert("PATH".to_owned(), SEARCHED.to_owned());
         env.insert("QD_PROCESS_ID".to_owned(), run.process.to_string());
         let errand =
             |argv| Errand { argv, env: env.clone(), cwd: "/".into(), input: String::new(), limit: LIMIT };

@@ -27,7 +27,7 @@ use crate::failpoint::{self, Failpoint};
 use crate::locks::{Locks, Race};
 use crate::records::{self, Records, Warnings};
 use crate::screens::Screens;
-use crate::{DaemonError, Options, clock, log, threads};
+use crate::{DaemonError, Options, log, threads};
 
 /// The file that marks a data directory whose database was made by a daemon inside a run.
 const INSIDE: &str = "inside-a-run";
@@ -101,7 +101,6 @@ pub fn refuse_setuid() -> Result<(), DaemonError> {
 fn serve(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonError> {
     log::start(&options.places.daemon_log());
     raise_descriptors();
-    clock::learn();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -15,6 +15,8 @@
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
 //! | `mark` | by what a process of a run is known when its holder is gone |
+//! | `origin` | who is at the other end of a socket, and what is above it |
+//! | `local_time` | how far the local clock is from UTC |
 //! | `fdpass`, `pages` | bytes and descriptors over a socket; program text given back to the kernel |
 //! | `input`, `ending`, `exit`, `door`, `peer`, `abandoned` | one concern of the loop each |
 //!
@@ -27,6 +29,7 @@ pub mod config;
 pub mod launch;
 pub mod link;
 pub mod mark;
+pub mod origin;
 pub mod ring;
 pub mod sweep;
 pub mod tree;
@@ -41,6 +44,7 @@ mod exit;
 mod fdpass;
 mod hold;
 mod input;
+mod local_time;
 mod nursery;
 mod pages;
 mod peer;
@@ -50,6 +54,7 @@ mod signals;
 pub use config::{RunConfig, clamp_size};
 pub use launch::{LaunchError, Launcher, Started};
 pub use link::{Hello, Knock, Link, LinkError};
+pub use local_time::offset_from_utc;
 pub use nursery::hold;
 pub use pages::give_back_text;
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};

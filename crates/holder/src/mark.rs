@@ -22,6 +22,15 @@ const HOLDER: &str = "qd-hold\n";
 /// A chain of parents longer than this is a loop made by pids changing under us.
 const DEEPEST: usize = 4096;
 
+/// Has a program marked like a process of a run, without a holder: whatever it starts and whoever adopts it, nobody takes
+/// it for a person.
+#[expect(unsafe_code, reason = "the standard library cannot check what runs between fork and exec")]
+pub fn put_on_program(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: the closure makes system calls only.
+    unsafe { command.pre_exec(put_on) };
+}
+
 /// Marks the calling process and everything it will start. Async-signal-safe.
 pub(crate) fn put_on() -> io::Result<()> {
     let limit = getrlimit(Resource::Locks);

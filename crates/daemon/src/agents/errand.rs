@@ -1,6 +1,7 @@
 //! A short program run on somebody's behalf: what prints a version, what hands a message over, what tells a person.
 //!
-//! Owns its limits: time, output, environment. Refuses a shell, our own environment, and leaving anything of it running.
+//! Owns its limits: time, output, environment. Refuses a shell, our own environment, anybody's rights, and leaving anything
+//! of it running.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -54,6 +55,8 @@ impl Errand {
         let mut command = Command::new(find(program, &self.env, &self.cwd).unwrap_or_else(|| program.into()));
         command.args(words).env_clear().envs(&self.env).current_dir(&self.cwd).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // What is run here may be a file that an agent has written: it is nobody at our door.
+        holder::mark::put_on_program(&mut command);
         let mut child = command.spawn().map_err(not_started)?;
         let outcome = self.attend(&mut child);
         // It may have left children in its group; none of them outlives the errand.

@@ -14,7 +14,6 @@ use proto::request::{Request, parse_call};
 use proto::{Call, ErrorCode, Failure, Reply};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::net::unix::UCred;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -90,9 +89,9 @@ enum Next {
 }
 
 /// Serves a connection until its peer closes it or it becomes a viewer.
-pub(super) async fn serve(door: Doorway, stream: UnixStream, peer: UCred) {
+pub(super) async fn serve(door: Doorway, stream: UnixStream) {
     let (out, outgoing) = mpsc::channel(OUTGOING);
-    let visitor = Visitor::meet(&peer, &door.screens, &door.places.holders());
+    let visitor = Visitor::meet(&stream, &door.screens, &door.places.holders());
     let caller = visitor.caller();
     let closing = door.closing();
     let connection = Connection {

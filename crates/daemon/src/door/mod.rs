@@ -135,16 +135,16 @@ impl Doorway {
     }
 
     fn welcome(&self, stream: UnixStream) {
-        let Some(peer) = caller::same_user(&stream) else {
+        if !caller::is_same_user(&stream) {
             tracing::warn!(socket = %self.places.socket().display(), "a connection of another user was closed");
             return;
-        };
+        }
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
             return self.turn_away(&stream);
         };
         let door = self.clone();
         drop(tokio::spawn(async move {
-            connection::serve(door, stream, peer).await;
+            connection::serve(door, stream).await;
             drop(permit);
         }));
     }

@@ -45,6 +45,8 @@ pub(crate) struct ScreenHandle {
     pub(crate) progress: watch::Sender<Progress>,
     /// The holder's pid.
     pub(crate) holder_pid: i32,
+    /// When the holder started, as the kernel counts; none when it was gone already.
+    pub(crate) holder_start_time: Option<u64>,
     /// The child's pid.
     pub(crate) child_pid: i32,
     /// One program at a time writes: a paste in pieces is not interleaved with another's.
@@ -67,6 +69,7 @@ impl ScreenHandle {
             ring: hello.ring,
             progress: watch::Sender::new(progress),
             holder_pid: hello.holder_pid,
+            holder_start_time: holder::tree::start_time(hello.holder_pid),
             child_pid: hello.child_pid,
             turn: Arc::new(Semaphore::new(1)),
             master: hello.master,

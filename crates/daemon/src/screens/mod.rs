@@ -160,9 +160,13 @@ impl Screens {
         }
     }
 
-    /// The run whose holder has this pid: how a caller's lineage is turned into an identity.
-    pub(crate) fn run_of_holder(&self, pid: i32) -> Option<RunKey> {
-        self.read().values().find(|hosted| hosted.handle.holder_pid == pid).map(|hosted| hosted.handle.run)
+    /// The run whose holder is this process: how a caller's lineage is turned into an identity. A pid that has gone round
+    /// is nobody's holder.
+    pub(crate) fn run_of_holder(&self, pid: i32, start_time: u64) -> Option<RunKey> {
+        let is_holder = |handle: &ScreenHandle| {
+            handle.holder_pid == pid && handle.holder_start_time.is_none_or(|started| started == start_time)
+        };
+        self.read().values().find(|hosted| is_holder(&hosted.handle)).map(|hosted| hosted.handle.run)
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<RunKey, Hosted>> {

@@ -116,7 +116,7 @@ impl Run {
             let size = Some(Size { cols: size.cols, rows: size.rows });
             *progress = Progress { seen, version, size, is_ready: seen >= ready_at, ..*progress };
         });
-        let holder_start_time = holder::tree::start_time(new.handle.holder_pid);
+        let holder_start_time = new.handle.holder_start_time;
         let settle = new.agent.as_ref().map_or(SETTLE, |agent| agent.settle);
         let run = Self {
             size: Size { cols: size.cols, rows: size.rows },

@@ -1,0 +1,299 @@
+//! Where a process comes from: the one at the other end of a socket, pinned by a pidfd, and the chain of its parents.
+//! It decides nothing about anybody's rights, and refuses answers that a recycled pid could have given: what was read
+//! counts only if the whole chain is still the same afterwards.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use crate::{mark, tree};
+
+/// Longest chain of parents that is followed.
+const LONGEST: usize = 256;
+
+/// How often a chain is read again that changed while it was read.
+const TRIES: usize = 8;
+
+/// What a holder calls itself.
+const HOLDER: &str = "qd-hold\n";
+
+/// The socket option that gives a pidfd of the peer (Linux 6.5).
+const SO_PEERPIDFD: libc::c_int = 77;
+
+/// A process that was at the other end of a socket when the connection was made. The pidfd keeps its pid from meaning
+/// another process: once the process is gone, nothing is found out about it any more.
+#[derive(Debug)]
+pub struct Pinned {
+    pidfd: OwnedFd,
+    pid: i32,
+    start_time: u64,
+}
+
+/// One process of a chain of parents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Its pid.
+    pub pid: i32,
+    /// When it started (field 22 of its stat file): with the pid, its identity until the next boot.
+    pub start_time: u64,
+    parent: i32,
+}
+
+/// What was found above a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Above<T> {
+    /// This is what the visitor of the chain said.
+    Found(T),
+    /// Nothing, up to the first process of the system or one that belongs to somebody else.
+    Nothing,
+    /// It comes from a run whose holder is gone.
+    Lost,
+    /// It is gone, or its parents changed under us again and again.
+    Unknown,
+}
+
+impl Pinned {
+    /// The process that connected `socket`, or that listens where `socket` was connected to.
+    ///
+    /// Before Linux 6.5 there is no pidfd of a peer. Then the pid is pinned here and now: whoever can hold up the accepting
+    /// process until the pid has gone round may pass for its next owner. `docs/design/0008` says so.
+    pub fn peer(socket: BorrowedFd<'_>) -> Option<Pinned> {
+        match peer_pidfd(socket) {
+            Ok(pidfd) => Pinned::from_pidfd(pidfd),
+            Err(Errno::NOPROTOOPT) => Pinned::from_pid(socket),
+            Err(_) => None,
+        }
+    }
+
+    fn from_pidfd(pidfd: OwnedFd) -> Option<Pinned> {
+        let pid = pid_of(pidfd.as_fd())?;
+        let start_time = tree::start_time(pid)?;
+        // The process was there after its stat file was read, so the file was its own.
+        (pid_of(pidfd.as_fd()) == Some(pid)).then_some(Pinned { pidfd, pid, start_time })
+    }
+
+    fn from_pid(socket: BorrowedFd<'_>) -> Option<Pinned> {
+        let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
+        Pinned::from_pidfd(tree::open(peer.pid.as_raw_pid())?)
+    }
+
+    /// Its pid. It may be gone.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Its identity in this boot.
+    pub fn identity(&self) -> (i32, u64) {
+        (self.pid, self.start_time)
+    }
+
+    /// Whether the pid is still its own. One that has ended and that nobody has waited for is still there.
+    pub fn is_here(&self) -> bool {
+        pid_of(self.pidfd.as_fd()) == Some(self.pid)
+    }
+
+    /// Asks `visit` about the process and about each of its parents, nearest first, until it answers.
+    pub fn above<T>(&self, mut visit: impl FnMut(Link) -> Option<T>) -> Above<T> {
+        for _ in 0..TRIES {
+            let mut chain = Vec::new();
+            let Some(answer) = climb(self.pid, &mut chain, &mut visit) else { continue };
+            let answer = match answer {
+                Some(found) => Above::Found(found),
+                None if mark::has_lost_its_holder(self.pid) => Above::Lost,
+                None => Above::Nothing,
+            };
+            if chain.first().is_some_and(|own| own.start_time == self.start_time)
+                && chain.iter().all(|link| look(link.pid) == Some(*link))
+                && self.is_here()
+            {
+                return answer;
+            }
+            if !self.is_here() {
+                break;
+            }
+        }
+        Above::Unknown
+    }
+
+    /// Whether it is inside a run whose holder listens in this directory, or was, or cannot be told not to be.
+    pub fn is_inside_a_run(&self, holders: &std::path::Path) -> bool {
+        let is_holder = |link: Link| is_holder_in(link.pid, holders).then_some(());
+        // The process itself may be a holder: it is in no run by that.
+        !matches!(self.above(|link| (link.pid != self.pid).then(|| is_holder(link)).flatten()), Above::Nothing)
+    }
+}
+
+/// Reads a chain of parents until the visitor answers: `Some(Some)`, its top is reached: `Some(None)`, or it changed
+/// meanwhile: `None`.
+fn climb<T>(
+    pid: i32,
+    chain: &mut Vec<Link>,
+    visit: &mut impl FnMut(Link) -> Option<T>,
+) -> Option<Option<T>> {
+    let mut next = pid;
+    while chain.len() < LONGEST {
+        let Some(link) = look(next) else {
+            // A `/proc` with hidepid shows nothing of other users' processes, such as the login's; none of them is a holder of
+            // ours. One that is gone has left its child to another parent.
+            let is_hidden = !chain.is_empty() && is_another_users(next);
+            return is_hidden.then_some(None);
+        };
+        chain.push(link);
+        if let Some(found) = visit(link) {
+            return Some(Some(found));
+        }
+        if link.parent <= 1 {
+            return Some(None);
+        }
+        next = link.parent;
+    }
+    None
+}
+
+/// Whether there is such a process and it belongs to another user.
+fn is_another_users(pid: i32) -> bool {
+    let pid = rustix::process::Pid::from_raw(pid.max(0));
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(Errno::PERM))
+}
+
+fn look(pid: i32) -> Option<Link> {
+    tree::stat(pid).map(|stat| Link { pid, start_time: stat.start_time, parent: stat.parent })
+}
+
+/// The pid behind a pidfd, in our own namespace; none when the process is gone or lives outside of it.
+fn pid_of(pidfd: BorrowedFd<'_>) -> Option<i32> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
+    (pid > 0).then_some(pid)
+}
+
+#[expect(unsafe_code, reason = "no safe wrapper knows this socket option yet")]
+fn peer_pidfd(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let mut pidfd: libc::c_int = -1;
+    let mut length = libc::socklen_t::try_from(size_of::<libc::c_int>()).map_err(|_| Errno::INVAL)?;
+    // SAFETY: both pointers are to locals that live through the call, and the length is that of the first.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERPIDFD,
+            (&raw mut pidfd).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 || pidfd < 0 {
+        return Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL));
+    }
+    // SAFETY: the kernel has just made this descriptor for us (close-on-exec), and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(pidfd) })
+}
+
+/// Whether a process is a holder that listens in this directory. Another Quarterdeck's holder is not: its runs may well
+/// be where a person sits.
+pub fn is_holder_in(pid: i32, holders: &std::path::Path) -> bool {
+    if fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name != HOLDER) {
+        return false;
+    }
+    let Some(holders) = holders.to_str() else { return true };
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let ours: Vec<&str> = sockets.lines().filter_map(|line| inode_below(line, holders)).collect();
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut links = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.any(|link| {
+        let inode = link.to_str().and_then(|link| link.strip_prefix("socket:[")?.strip_suffix(']'));
+        inode.is_some_and(|inode| ours.contains(&inode))
+    })
+}
+
+/// The inode in a line of `/proc/net/unix` whose socket lies below this directory. The path is the rest of the line, and
+/// may have spaces in it.
+fn inode_below<'a>(line: &'a str, directory: &str) -> Option<&'a str> {
+    let path = line.get(line.find('/')?..)?;
+    let inode = line.split_ascii_whitespace().nth(6)?;
+    path.strip_prefix(directory)?.starts_with('/').then_some(inode)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn own() -> i32 {
+        i32::try_from(std::process::id()).unwrap()
+    }
+
+    #[test]
+    fn b6_a_socket_is_found_by_the_directory_it_lies_in() {
+        let line = "0000000000000000: 00000002 00000000 00010000 0001 01 4242 /run/my qd/holders/p_x.1";
+        assert_eq!(inode_below(line, "/run/my qd/holders"), Some("4242"));
+        for other in ["/run/my", "/run/my qd/hold", "/other"] {
+            assert_eq!(inode_below(line, other), None, "{other}");
+        }
+        assert_eq!(inode_below("0: 2 0 0 1 1 7", "/run"), None);
+        assert_eq!(inode_below("0: 2 0 0 1 1 7 @abstract", "/run"), None);
+    }
+
+    #[test]
+    fn m4a_both_ends_of_a_connection_pin_the_other_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let caller = UnixStream::connect(&path).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        for socket in [caller.as_fd(), accepted.as_fd()] {
+            let pinned = Pinned::peer(socket).unwrap();
+            assert_eq!(pinned.identity(), (own(), tree::start_time(own()).unwrap()));
+            assert!(pinned.is_here());
+            let by_pid = Pinned::from_pid(socket).unwrap();
+            assert_eq!(by_pid.identity(), pinned.identity(), "an older kernel says the same");
+        }
+    }
+
+    fn sleeper() -> (std::process::Child, Pinned) {
+        let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+        let pidfd = tree::open(i32::try_from(child.id()).unwrap()).unwrap();
+        (child, Pinned::from_pidfd(pidfd).unwrap())
+    }
+
+    #[test]
+    fn m4a_nothing_is_found_above_a_process_that_is_gone_whoever_has_its_pid_now() {
+        let (mut child, pinned) = sleeper();
+        assert_eq!(pinned.above(|link| (link.pid == own()).then_some(())), Above::Found(()));
+        child.kill().unwrap();
+        assert!(pinned.is_here(), "its pid is its own until somebody has waited for it");
+        child.wait().unwrap();
+        assert!(!pinned.is_here());
+        assert_eq!(pinned.above(|_| Some(())), Above::Unknown);
+        // As if the pid had gone round and was ours now: what is above us is not what was above it.
+        let recycled = Pinned { pid: own(), ..pinned };
+        assert_eq!(recycled.above(|_| Some(())), Above::Unknown);
+    }
+
+    #[test]
+    fn m4a_a_chain_that_changes_while_it_is_read_is_read_again() {
+        let (mut child, pinned) = sleeper();
+        let pid = pinned.pid();
+        let elsewhere = Pinned { start_time: pinned.start_time + 1, ..pinned };
+        assert_eq!(elsewhere.above(|_| Some(())), Above::Unknown, "another start, another process");
+        let pinned = Pinned { start_time: elsewhere.start_time - 1, ..elsewhere };
+        let mut looks = 0;
+        let found = pinned.above(|link| {
+            looks += usize::from(link.pid == pid);
+            (link.pid == own()).then_some(looks)
+        });
+        assert_eq!(found, Above::Found(1));
+        // It dies between being read and being checked.
+        let died = pinned.above(|link| {
+            if link.pid == pid {
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+            (link.pid == own()).then_some(())
+        });
+        assert_eq!(died, Above::Unknown);
+    }
+}
