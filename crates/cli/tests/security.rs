@@ -8,6 +8,8 @@
     reason = "a test that cannot be set up has failed, and one that cannot be run here says so"
 )]
 
+#[path = "security/acting.rs"]
+mod acting;
 #[path = "security/audit.rs"]
 mod audit;
 #[path = "security/door.rs"]
@@ -24,6 +26,8 @@ mod origin;
 mod ports;
 #[path = "security/seclusion.rs"]
 mod seclusion;
+#[path = "security/shares.rs"]
+mod shares;
 #[path = "security/strings.rs"]
 mod strings;
 #[path = "security/terminals.rs"]

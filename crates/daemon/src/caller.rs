@@ -78,6 +78,7 @@ impl Visitor {
         let more = if is_last { ", and no more are looked at" } else { "" };
         Some(AuditNote {
             caller: Some(self.lineage),
+            via: None,
             verb: "hello",
             target,
             decision: "unauthorized".to_owned(),
@@ -119,7 +120,7 @@ fn lineage(peer: &Pinned, screens: &Screens, holders: &Path) -> Place {
 /// The caller's name in a welcome.
 pub(crate) fn name(caller: Caller) -> String {
     match caller {
-        Caller::Human => "human".to_owned(),
+        Caller::Human | Caller::Via(_) => "human".to_owned(),
         Caller::Process(run) => run.process.to_string(),
         Caller::Nobody => "nobody".to_owned(),
     }

@@ -57,7 +57,7 @@ impl DeskHandle {
     pub(crate) async fn ask(&self, caller: Caller, command: Command) -> Answered {
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
-        let is_agreed = caller == Caller::Human && is_plain_shutdown(&command);
+        let is_agreed = caller.is_person() && is_plain_shutdown(&command);
         let guard = Guard { ticket, gone: Some(self.gone.clone()) };
         let sent = self.asks.send(Ask { ticket, caller, command, reply }).await;
         let answered = match sent {
@@ -247,7 +247,7 @@ impl Desk {
             | Typing::Gone => return None,
         };
         let (target, decision) = (Some(run.process.to_string()), "allowed".to_owned());
-        Some(AuditNote { caller: None, verb: "type", target, decision, detail })
+        Some(AuditNote { caller: None, via: None, verb: "type", target, decision, detail })
     }
 }
 

@@ -44,6 +44,27 @@ impl Default for Ways {
 struct ConfigFile {
     #[serde(default)]
     notify: Ways,
+    #[serde(default)]
+    terminals: Terminals,
+}
+
+/// With whose rights whoever calls from a person's terminal calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Terminals {
+    /// With those of the person who opened it.
+    #[default]
+    Person,
+    /// With its own.
+    Own,
+}
+
+/// Whether a terminal that a person opens acts for that person. A file that does not read gives nobody more rights.
+pub(crate) fn terminals_act_for_people(places: &Places) -> bool {
+    match std::fs::read_to_string(file(places)) {
+        Ok(text) => toml::from_str::<ConfigFile>(&text).is_ok_and(|file| file.terminals == Terminals::Person),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
 }
 
 /// Where the user's settings are.

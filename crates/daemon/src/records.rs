@@ -111,7 +111,10 @@ impl Records {
 pub(crate) fn audit(note: AuditNote) -> Change {
     let caller = match note.caller {
         None => "quarterdeck".to_owned(),
-        Some(Caller::Human) => "human".to_owned(),
+        Some(caller) if caller.is_person() && note.via.is_some() => {
+            format!("person via {}", note.via.unwrap_or_default())
+        }
+        Some(Caller::Human | Caller::Via(_)) => "human".to_owned(),
         Some(Caller::Nobody) => "nobody".to_owned(),
         Some(Caller::Process(run)) => format!("{}.{}", run.process, run.run),
     };

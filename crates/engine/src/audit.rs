@@ -4,7 +4,7 @@
 //! texts: of what was said there is a size, of what was started a digest.
 
 use proto::request::Target;
-use proto::{ErrorCode, Failure, Printable};
+use proto::{ErrorCode, Failure, Name, Printable};
 
 use crate::Engine;
 use crate::effect::{AuditNote, Effect};
@@ -12,6 +12,8 @@ use crate::input::{Caller, Command, SpawnOrder};
 
 /// The decision of everything that was done.
 const ALLOWED: &str = "allowed";
+/// The verb of the question whether a person sits in the process that calls.
+pub const PLACING: &str = "place";
 /// Longest piece of a caller's own words, in characters.
 const MAX_WORDS: usize = 64;
 
@@ -47,6 +49,8 @@ impl Engine {
     pub(crate) fn audit_verdict<T>(&mut self, caller: Caller, entry: Entry, verdict: &Result<T, Failure>) {
         let Entry { verb, target, detail, deed } = entry;
         match verdict {
+            // The door's own question who a caller is; what the caller asks for itself is written down.
+            Err(_) if verb == PLACING => {}
             Err(failure) => {
                 let Some(decision) = refusal(failure.code) else { return };
                 let detail = if detail.is_empty() {
@@ -102,7 +106,8 @@ impl Engine {
         detail: String,
     ) {
         let decision = decision.to_owned();
-        self.effects.push(Effect::Audit(AuditNote { caller, verb, target, decision, detail }));
+        let via = self.via.as_ref().filter(|_| caller.is_some_and(Caller::is_person)).map(Name::to_string);
+        self.effects.push(Effect::Audit(AuditNote { caller, via, verb, target, decision, detail }));
     }
 
     /// The ids of whom a command is about, or what was typed for them.

@@ -206,6 +206,8 @@ pub struct Located {
 pub struct AuditNote {
     /// Who asked; none: Quarterdeck itself.
     pub caller: Option<Caller>,
+    /// In which process a person sits who asked, by its name.
+    pub via: Option<String>,
     /// For what.
     pub verb: &'static str,
     /// On whom.

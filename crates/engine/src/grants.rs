@@ -111,7 +111,7 @@ impl Engine {
     /// The grants a caller may know of: a person all of them, a process its own.
     pub(crate) fn grants_seen_by(&self, caller: Caller) -> Vec<GrantView> {
         let is_seen = |grant: &&GrantRecord| match caller {
-            Caller::Human => true,
+            Caller::Human | Caller::Via(_) => true,
             Caller::Process(run) => grant.to == run.process,
             Caller::Nobody => false,
         };

@@ -27,10 +27,20 @@ pub struct Moment {
 pub enum Caller {
     /// A person: same user, and not a descendant of any holder.
     Human,
+    /// A person who sits in this run: a terminal, or a command, that acts for whoever opened it.
+    Via(RunKey),
     /// Something inside this run.
     Process(RunKey),
     /// Somebody who could not be identified.
     Nobody,
+}
+
+impl Caller {
+    /// Whether a person asks, wherever they sit.
+    #[must_use]
+    pub fn is_person(self) -> bool {
+        matches!(self, Self::Human | Self::Via(_))
+    }
 }
 
 /// Names one unanswered request; chosen by the daemon.

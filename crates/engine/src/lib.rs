@@ -68,6 +68,7 @@ use proto::{Event, Places, ProcessId, ProcessView};
 
 pub use agent::AgentRecord;
 pub use asking::QuestionRecord;
+pub use audit::PLACING;
 pub use backoff::Backoff;
 pub use effect::{AgentStart, Answer, AuditNote, ComposerIs, Effect, Guard, Keystrokes, Located, StartRun};
 pub use grants::GrantRecord;
@@ -151,6 +152,8 @@ pub struct Engine {
     asked: BTreeMap<(RunKey, String), u64>,
     timers: Timers,
     grants: Grants,
+    /// While a command is carried out: in which process the person sits who asked, if they sit in one.
+    via: Option<proto::Name>,
     trust: Ledger,
     counters: Counters,
     next_job: u64,
@@ -189,6 +192,7 @@ impl Engine {
             counters: Counters::default(),
             next_job: 0,
             shutdown: None,
+            via: None,
             ends_all: false,
             revision: 0,
             random,

@@ -193,6 +193,8 @@ pub struct Process {
     pub(crate) preset: Option<String>,
     pub(crate) key: Option<String>,
     pub(crate) restore: bool,
+    /// Who calls from it has the rights of the person who opened it, unless something stands against it.
+    pub(crate) acts_for_person: bool,
     pub(crate) ready: Option<Ready>,
     pub(crate) is_ready: bool,
     /// The watch that tells it, while it goes on.
@@ -262,6 +264,7 @@ impl Process {
             preset: record.preset,
             key: record.key,
             restore: record.restore,
+            acts_for_person: record.acts_for_person,
             ready: record.ready,
             is_ready: record.is_ready,
             ready_watch: None,
@@ -305,6 +308,7 @@ impl Process {
             preset: self.preset.clone(),
             key: self.key.clone(),
             restore: self.restore,
+            acts_for_person: self.acts_for_person,
             ready: self.ready.clone(),
             is_ready: self.is_ready,
             budget: self.budget,

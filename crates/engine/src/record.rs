@@ -179,6 +179,9 @@ pub struct ProcessRecord {
     /// Start it again when its holder is gone.
     #[serde(default)]
     pub restore: bool,
+    /// Who calls from it has the rights of the person who opened it.
+    #[serde(default)]
+    pub acts_for_person: bool,
     /// How it tells that it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use proto::crew::Right;
 use proto::request::Target;
 use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId};
 
@@ -16,15 +17,32 @@ impl Engine {
     /// Whether the caller is somebody at all: a person, or something inside a run that goes on at this moment. What
     /// comes from an older run, from one that is over or from a process that is gone comes from nobody.
     pub(crate) fn admit(&self, caller: Caller) -> Result<(), Failure> {
-        let Caller::Process(run) = caller else {
-            return if caller == Caller::Human { Ok(()) } else { Err(unauthorized()) };
+        let run = match caller {
+            Caller::Human => return Ok(()),
+            Caller::Nobody => return Err(unauthorized()),
+            Caller::Process(run) | Caller::Via(run) => run,
         };
         let own = self.processes.get(&run.process).filter(|own| own.run == run.run);
         if own.is_some_and(Process::is_live) {
-            return Ok(());
+            return match caller {
+                Caller::Via(_) if !self.acts_for_person(run.process) => Err(no_longer_acts()),
+                _ => Ok(()),
+            };
         }
         Err(Failure::new(ErrorCode::Unauthorized, "the run that asks is over")
             .hint("only a run that goes on may ask for anything"))
+    }
+
+    /// Whether whoever calls from a process has the rights of the person who opened it. Agents never do, nor what is below
+    /// one. Nor does what somebody else may drive: who types in a person's name has that person's rights.
+    pub(crate) fn acts_for_person(&self, id: ProcessId) -> bool {
+        let is_driven = |process: &Process| {
+            self.grants.all().any(|grant| grant.over == process.id && grant.right == Right::Drive)
+        };
+        self.processes.contains_key(&id)
+            && self
+                .line(id)
+                .all(|process| process.acts_for_person && process.kind != Kind::Agent && !is_driven(process))
     }
 
     /// Whether the caller may do something that has no target.
@@ -120,7 +138,7 @@ impl Engine {
 pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
     match caller {
         Caller::Nobody => unauthorized(),
-        Caller::Human | Caller::Process(_) => {
+        Caller::Human | Caller::Via(_) | Caller::Process(_) => {
             Failure::new(ErrorCode::Denied, format!("denied: {what}")).hint("ask a person: only people may")
         }
     }
@@ -130,9 +148,19 @@ pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
 pub(crate) fn not_related(caller: Caller, what: &str) -> Failure {
     match caller {
         Caller::Nobody => unauthorized(),
-        Caller::Human | Caller::Process(_) => Failure::new(ErrorCode::NotRelated, format!("denied: {what}"))
-            .hint("a process may reach itself and what it spawned; a person can grant more"),
+        Caller::Human | Caller::Via(_) | Caller::Process(_) => {
+            Failure::new(ErrorCode::NotRelated, format!("denied: {what}"))
+                .hint("a process may reach itself and what it spawned; a person can grant more")
+        }
     }
+}
+
+fn no_longer_acts() -> Failure {
+    Failure::new(
+        ErrorCode::Unauthorized,
+        "this terminal acts for you no longer: somebody else may type in it",
+    )
+    .hint("call again with the terminal's own rights, or from a terminal of your own")
 }
 
 fn unauthorized() -> Failure {

@@ -99,7 +99,7 @@ impl Granted {
 #[must_use]
 pub fn may(caller: Caller, verb: Verb, relation: Relation, granted: Granted) -> bool {
     match caller {
-        Caller::Human => true,
+        Caller::Human | Caller::Via(_) => true,
         Caller::Nobody => false,
         Caller::Process(_) => follows_tree(verb, relation) || granted.covers(verb),
     }
@@ -152,6 +152,8 @@ mod tests {
         for (verb, relation) in cells() {
             assert!(!may(Caller::Nobody, verb, relation, everything));
             assert!(may(Caller::Human, verb, relation, Granted::default()));
+            let Caller::Process(run) = somebody() else { panic!("a process is one") };
+            assert!(may(Caller::Via(run), verb, relation, Granted::default()));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Where later daemons knock: the listening socket and the connections that have not said HELLO yet. A connection means
-//! nothing until its first frame is whole, so a probe that connects and closes disturbs nobody. It refuses other users.
+//! nothing until its first frame is whole, so a probe that connects and closes disturbs nobody. It refuses other users and
+//! whatever lives inside a run.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,6 +15,7 @@ use rustix::net::{
 };
 
 use crate::fdpass;
+use crate::origin::Pinned;
 use crate::peer::Peer;
 use crate::wire::{FrameBuffer, ToHolder};
 
@@ -105,6 +107,8 @@ impl Door {
             // What was sent before the end of a connection counts: a HANGUP may be followed by a close at once.
             let alive = peer.fill().is_ok();
             match peer.next_message() {
+                // Whoever has the link reads and types: what lives in a run is never the daemon.
+                Ok(Some(ToHolder::Hello { .. })) if alive && self.is_from_inside(&peer) => {}
                 Ok(Some(ToHolder::Hello { .. })) if alive => visitors.push(Visitor::Daemon(peer)),
                 Ok(Some(ToHolder::Hangup)) => visitors.push(Visitor::Hangup),
                 Ok(None) if alive => self.pending.push(peer),
@@ -112,6 +116,12 @@ impl Door {
             }
         }
         visitors
+    }
+
+    /// Whether a peer is inside a run of this Quarterdeck, this one or another, or cannot be told not to be.
+    fn is_from_inside(&self, peer: &Peer) -> bool {
+        let holders = self.path.parent().unwrap_or(Path::new("/"));
+        Pinned::peer(peer.as_fd()).is_none_or(|peer| peer.is_inside_a_run(holders))
     }
 }
 

@@ -1,11 +1,12 @@
 //! The daemon's end of the link to one holder: knock, greet, send, receive. Non-blocking after the greeting. It keeps
 //! no state of the run and never retries.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,6 +14,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use crate::fdpass::{self, HELLO_FDS};
 use crate::launch::Failure;
+use crate::origin::Pinned;
 use crate::ring::RingReader;
 use crate::wire::{
     Exit, FrameBuffer, FromHolder, HelloFields, MAX_CHECKPOINT, ToHolder, WIRE_VERSION, WireError, kind,
@@ -30,6 +32,11 @@ pub enum LinkError {
     /// What answered is not a holder.
     #[error("what answered is not a holder: {0}")]
     Wire(#[from] WireError),
+    /// What answered is a process of a run, or says that it is another process than it is.
+    #[error(
+        "what answered is not a holder of ours: it lives inside a run, or names another pid than its own"
+    )]
+    Impostor,
     /// It belongs to another user.
     #[error("the holder belongs to another user")]
     OtherUser,
@@ -64,12 +71,29 @@ impl Knock {
         Ok(Knock { stream })
     }
 
-    /// Takes the answer, waiting for it until `deadline`.
+    /// Takes the answer, waiting for it until `deadline`. Whoever answers must be the process that it says it is, and must
+    /// not live inside a run of those whose holders listen in the same directory.
     pub fn answer(self, deadline: Instant) -> Result<(Link, Hello), LinkError> {
         match receive_reply(self.stream.as_fd(), deadline)? {
-            Ok((incoming, hello)) => Ok((Link::over(self.stream, incoming), hello)),
+            Ok((incoming, hello)) => {
+                self.check(&hello)?;
+                Ok((Link::over(self.stream, incoming), hello))
+            }
             Err(_) => Err(LinkError::Wire(WireError::Malformed { what: "hello reply" })),
         }
+    }
+
+    fn check(&self, hello: &Hello) -> Result<(), LinkError> {
+        let listener = Pinned::peer(self.stream.as_fd()).ok_or(LinkError::Gone)?;
+        check_listener(&listener, hello.holder_pid, &self.holders())
+    }
+
+    /// The directory in which the holder listens.
+    fn holders(&self) -> PathBuf {
+        let address = rustix::net::getpeername(&self.stream).ok().flatten();
+        let address = address.and_then(|address| SocketAddrUnix::try_from(address).ok());
+        let path = address.as_ref().and_then(SocketAddrUnix::path_bytes).map(OsStr::from_bytes);
+        path.and_then(|path| Path::new(path).parent()).unwrap_or(Path::new("/")).to_owned()
     }
 
     /// Ends a holder that does not answer, with everything that descends from it. Whether it was there to be ended.
@@ -279,6 +303,12 @@ fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkError> {
     })
 }
 
+/// Whether who listens at a holder's socket is the process that it says it is, and lives in no run.
+fn check_listener(listener: &Pinned, claimed: i32, holders: &Path) -> Result<(), LinkError> {
+    let is_itself = listener.pid() == claimed && !listener.is_inside_a_run(holders);
+    if is_itself { Ok(()) } else { Err(LinkError::Impostor) }
+}
+
 fn wait_readable(socket: BorrowedFd<'_>, deadline: Instant) -> Result<(), LinkError> {
     let left = deadline.saturating_duration_since(Instant::now());
     let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
@@ -298,5 +328,35 @@ pub(crate) fn refine(error: io::Error) -> LinkError {
         | io::ErrorKind::BrokenPipe => LinkError::Gone,
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => LinkError::TimedOut,
         _ => LinkError::Io(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn m4c_what_listens_like_a_holder_inside_a_run_is_not_adopted() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let caller = UnixStream::connect(&path).unwrap();
+        let own = Pinned::peer(caller.as_fd()).unwrap();
+        assert!(check_listener(&own, own.pid(), directory.path()).is_ok());
+        let other = check_listener(&own, own.pid() + 1, directory.path());
+        assert!(matches!(other, Err(LinkError::Impostor)), "it names another pid than its own");
+        let mut command = Command::new("sleep");
+        command.arg("1000").stdin(Stdio::null());
+        crate::mark::put_on_program(&mut command);
+        let mut child = command.spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let marked = Pinned::of(pid).unwrap();
+        let told = check_listener(&marked, pid, directory.path());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(matches!(told, Err(LinkError::Impostor)), "it carries the mark of a run");
     }
 }

@@ -76,7 +76,12 @@ impl Pinned {
 
     fn from_pid(socket: BorrowedFd<'_>) -> Option<Pinned> {
         let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
-        Pinned::from_pidfd(tree::open(peer.pid.as_raw_pid())?)
+        Pinned::of(peer.pid.as_raw_pid())
+    }
+
+    /// The process that has this pid now.
+    pub(crate) fn of(pid: i32) -> Option<Pinned> {
+        Pinned::from_pidfd(tree::open(pid)?)
     }
 
     /// Its pid. It may be gone.
@@ -121,17 +126,16 @@ impl Pinned {
     pub fn is_inside_a_run(&self, holders: &std::path::Path) -> bool {
         let is_holder = |link: Link| is_holder_in(link.pid, holders).then_some(());
         // The process itself may be a holder: it is in no run by that.
-        !matches!(self.above(|link| (link.pid != self.pid).then(|| is_holder(link)).flatten()), Above::Nothing)
+        !matches!(
+            self.above(|link| (link.pid != self.pid).then(|| is_holder(link)).flatten()),
+            Above::Nothing
+        )
     }
 }
 
 /// Reads a chain of parents until the visitor answers: `Some(Some)`, its top is reached: `Some(None)`, or it changed
 /// meanwhile: `None`.
-fn climb<T>(
-    pid: i32,
-    chain: &mut Vec<Link>,
-    visit: &mut impl FnMut(Link) -> Option<T>,
-) -> Option<Option<T>> {
+fn climb<T>(pid: i32, chain: &mut Vec<Link>, visit: &mut impl FnMut(Link) -> Option<T>) -> Option<Option<T>> {
     let mut next = pid;
     while chain.len() < LONGEST {
         let Some(link) = look(next) else {
@@ -255,8 +259,8 @@ mod tests {
 
     fn sleeper() -> (std::process::Child, Pinned) {
         let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
-        let pidfd = tree::open(i32::try_from(child.id()).unwrap()).unwrap();
-        (child, Pinned::from_pidfd(pidfd).unwrap())
+        let pinned = Pinned::of(i32::try_from(child.id()).unwrap()).unwrap();
+        (child, pinned)
     }
 
     #[test]

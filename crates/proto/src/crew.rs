@@ -149,6 +149,12 @@ pub struct Project {
 pub struct Identity {
     /// `human`, or a process's id.
     pub caller: String,
+    /// For a person who sits in a terminal that acts for them: its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Name>,
+    /// For a process: whether whoever calls from it has the rights of the person who opened it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acts_for_person: bool,
     /// The process, for callers that are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Box<ProcessView>>,

@@ -299,6 +299,10 @@ pub struct Spawn {
     /// How it is asked to end, when whoever ends it does not say.
     #[serde(default)]
     pub stop: Stop,
+    /// Whether who calls from it has the rights of the person who starts it. Left out: terminals do, commands do not.
+    /// Agents never do, nor what a process starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_me: Option<bool>,
 }
 
 /// Which text is read.

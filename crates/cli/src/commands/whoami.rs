@@ -36,7 +36,10 @@ fn words(identity: &Identity) -> Vec<String> {
                 parent.unwrap_or_default()
             )
         }
-        None => identity.caller.clone(),
+        None => match &identity.via {
+            Some(via) => format!("{}, via {via}: this terminal acts for you", identity.caller),
+            None => identity.caller.clone(),
+        },
     }];
     if !identity.project.path.is_empty() {
         lines.push(format!("project {} ({})", identity.project.path, identity.project.key));

@@ -71,6 +71,24 @@ pub(crate) fn add_shell_agent(places: &Places) {
 }
 
 impl<'a> Inside<'a> {
+    /// A terminal that a person opened, with the variables it gets by itself.
+    pub(crate) fn terminal(stage: &'a Stage, name: &str) -> Self {
+        Self::begin(stage, name, |directory| {
+            let mut argv = child::shell(SHELL);
+            argv.extend(["sh".to_owned(), directory]);
+            Spawn { kind: Kind::Terminal, ..stage.spec(name, argv) }
+        })
+    }
+
+    /// A command that acts for the person who starts it.
+    pub(crate) fn command_as_me(stage: &'a Stage, name: &str) -> Self {
+        Self::begin(stage, name, |directory| {
+            let mut argv = child::shell(SHELL);
+            argv.extend(["sh".to_owned(), directory]);
+            Spawn { as_me: Some(true), ..stage.spec(name, argv) }
+        })
+    }
+
     /// A command, with the variables that lead a `qd` to this daemon.
     pub(crate) fn command(stage: &'a Stage, name: &str) -> Self {
         let exports: String = stage

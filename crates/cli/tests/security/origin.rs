@@ -1,6 +1,7 @@
 //! Whom a caller is taken for when it has done its best to be taken for somebody else: a pid that has gone round, a program
 //! that the daemon runs itself.
 
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -85,8 +86,11 @@ fn m4a_a_caller_that_is_gone_is_nobody_even_when_a_person_has_its_pid() {
 fn m4b_what_the_daemon_runs_is_nobody_and_stays_nobody_when_the_daemon_is_gone() {
     let stage = with_shell_agents();
     let (places, root) = (stage.places(), stage.root().to_owned());
-    let exports: String =
-        stage.variables().iter().map(|(name, value)| format!("export {name}='{}'; ", value.display())).collect();
+    let exports: String = stage
+        .variables()
+        .iter()
+        .map(|(name, value)| format!("export {name}='{}'; ", value.display()))
+        .collect();
     let script = format!(
         "{exports} cd '{}'; '{QD}' whoami > at-once 2>&1; '{QD}' close victim >> at-once 2>&1; \
          setsid sh -c \"mv at-once told; until [ -e go ]; do sleep 0.01; done; \
@@ -128,4 +132,36 @@ fn m4b_the_daemon_runs_no_program_to_know_the_time() {
     stage.run("one", child::print_and_exit("x", 0));
     stage.wait_exit("one");
     assert!(!told.exists(), "the daemon ran somebody's date");
+}
+
+/// Greets a holder as a daemon would, and keeps what it says.
+const SPY: &str = r#"use Socket;
+my ($path) = @ARGV;
+socket(S, AF_UNIX, SOCK_STREAM, 0) or die;
+connect(S, sockaddr_un($path)) or die "no connection";
+syswrite(S, pack("VCv", 3, 2, 1));
+my $count = sysread(S, my $answer, 65536);
+print "heard " . ($count // "nothing") . "\n";
+"#;
+
+#[test]
+fn m4c_a_run_cannot_link_to_the_holder_of_another() {
+    let stage = Stage::start(QD);
+    let victim = stage.run("victim", child::shell("read line; echo got $line; sleep 1000000"));
+    let socket = stage.places().holders().join(format!("{}.1", victim.id));
+    let mut inside = Inside::command(&stage, "spy");
+    std::fs::write(inside.directory.join("spy.pl"), SPY).unwrap();
+    for leaving in ["", "setsid -w "] {
+        let (code, out) = inside.run(&format!("{leaving}perl spy.pl '{}'", socket.display()));
+        assert_eq!((code, out.trim()), (0, "heard 0"), "the holder hangs up");
+    }
+    assert!(stage.qd(&["send", "victim", "hello"]).status.success());
+    stage.wait_pattern("victim", "got hello");
+    // The words are the right ones: a person's own tool is answered.
+    let decoy = stage.run("decoy", child::run_for_ever());
+    let mut person =
+        std::os::unix::net::UnixStream::connect(stage.places().holders().join(format!("{}.1", decoy.id)))
+            .unwrap();
+    person.write_all(&[3, 0, 0, 0, 2, 1, 0]).unwrap();
+    assert!(person.read(&mut [0; 1024]).unwrap() > 0);
 }

@@ -13,6 +13,7 @@ use proto::{Failure, Owner, Reply};
 use super::Seat;
 use super::connection::{Client, encode};
 use super::dispatch::unexpected;
+use super::quota::Slip;
 use super::read::hosted;
 use crate::screens::{NewViewer, Order, ScreenHandle};
 
@@ -35,12 +36,13 @@ pub(super) async fn locate(client: &Client, wish: &Attach) -> Result<Sight, Fail
 }
 
 /// A place for the viewer, unless what it is to be shown would then show itself.
-pub(super) fn seat(client: &Client, wish: &Attach, sight: &Sight) -> Result<Seat, Failure> {
+pub(super) fn seat(client: &Client, wish: &Attach, sight: &Sight, place: Slip) -> Result<Seat, Failure> {
     let (gallery, process) = (&client.door.gallery, sight.located.run.process);
-    match client.caller {
-        Caller::Process(run) => gallery.sit_within(run.process, process, wish.take_over),
+    let seat = match client.caller {
+        Caller::Process(run) | Caller::Via(run) => gallery.sit_within(run.process, process, wish.take_over),
         Caller::Human | Caller::Nobody => gallery.sit(process, wish.take_over),
-    }
+    };
+    seat.map(|seat| seat.counted_as(place))
 }
 
 /// Gives the stream, with what was read and not understood and what was said and not sent, to the worker that hosts
@@ -76,7 +78,7 @@ pub(super) fn hand_over(
         size: wish.size.or(located.size),
         read_only: wish.read_only,
         take_over: wish.take_over,
-        by: if client.caller == Caller::Human { Owner::User } else { Owner::Orchestrator },
+        by: if client.caller.is_person() { Owner::User } else { Owner::Orchestrator },
         seat,
     };
     if !client.door.screens.order(located.run, Order::Attach(Box::new(viewer))) {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Answer, AuditNote, Caller, Command, Located, RunKey, Verb};
+use engine::{Answer, AuditNote, Command, Located, RunKey, Verb};
 use proto::request::Audit;
 use proto::{ErrorCode, Failure, Reply};
 
@@ -35,32 +35,39 @@ pub(super) async fn turn_away(client: &Client, verb: &'static str) -> Failure {
 
 /// Writes down what the door itself has refused.
 pub(super) async fn refused(client: &Client, verb: &'static str, code: ErrorCode, why: &str) {
-    client.door.records.note(refusal(client.caller, verb, None, code, why)).await;
+    client.door.records.note(refusal(client, verb, None, code, why)).await;
 }
 
 /// The same about somebody.
 pub(super) async fn refused_to(client: &Client, verb: &'static str, run: RunKey, code: ErrorCode, why: &str) {
-    client.door.records.note(refusal(client.caller, verb, Some(run), code, why)).await;
+    client.door.records.note(refusal(client, verb, Some(run), code, why)).await;
 }
 
-fn refusal(caller: Caller, verb: &'static str, run: Option<RunKey>, code: ErrorCode, why: &str) -> AuditNote {
+fn refusal(
+    client: &Client,
+    verb: &'static str,
+    run: Option<RunKey>,
+    code: ErrorCode,
+    why: &str,
+) -> AuditNote {
     let word = serde_json::to_value(code).ok().and_then(|word| word.as_str().map(str::to_owned));
     let (target, decision) = (run.map(|run| run.process.to_string()), word.unwrap_or_default());
-    AuditNote { caller: Some(caller), verb, target, decision, detail: why.to_owned() }
+    let (caller, via) = (Some(client.caller), client.via.clone());
+    AuditNote { caller, via, verb, target, decision, detail: why.to_owned() }
 }
 
 /// A program that attaches may type from then on. People's own keys are their own business.
 pub(super) async fn attached(client: &Client, located: &Located, is_read_only: bool) {
-    if client.caller == Caller::Human {
+    if client.caller.is_person() {
         return;
     }
     let detail = if is_read_only { "watching" } else { "typing" };
-    client.door.records.note(deed(client.caller, "attach", located.run, detail.to_owned())).await;
+    client.door.records.note(deed(client, "attach", located.run, detail.to_owned())).await;
 }
 
-fn deed(caller: Caller, verb: &'static str, run: RunKey, detail: String) -> AuditNote {
+fn deed(client: &Client, verb: &'static str, run: RunKey, detail: String) -> AuditNote {
     let (target, decision) = (Some(run.process.to_string()), "allowed".to_owned());
-    AuditNote { caller: Some(caller), verb, target, decision, detail }
+    AuditNote { caller: Some(client.caller), via: client.via.clone(), verb, target, decision, detail }
 }
 
 /// How much one call has typed. Whatever becomes of the call, it is written down: when it settles, or when it is given up
@@ -106,7 +113,7 @@ impl<'a> Typed<'a> {
             (written, 0) => format!("{written} bytes"),
             (written, more) => format!("{written} bytes and up to {more} more"),
         };
-        Some(deed(self.client.caller, "write", self.run, detail))
+        Some(deed(self.client, "write", self.run, detail))
     }
 }
 

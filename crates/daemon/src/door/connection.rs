@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use engine::Caller;
+use engine::{Answer as EngineAnswer, Caller, Command};
 use proto::frame::{DataKind, Decoder, Frame};
 use proto::reply::{Answer, Outcome, ServerLine};
 use proto::request::{Request, parse_call};
@@ -17,6 +17,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::quota::Pass;
 use super::{Doorway, attach, audit, dispatch};
 use crate::caller::Visitor;
 
@@ -36,6 +37,8 @@ const READ: usize = 64 * 1024;
 pub(crate) struct Client {
     pub(crate) door: Doorway,
     pub(crate) caller: Caller,
+    /// In which process a person sits, by its name.
+    pub(crate) via: Option<String>,
     pub(crate) out: mpsc::Sender<Vec<u8>>,
 }
 
@@ -68,6 +71,7 @@ pub(crate) fn failure_line(id: u64, failure: Failure) -> Vec<u8> {
 
 struct Connection {
     visitor: Visitor,
+    pass: Pass,
     stream: UnixStream,
     decoder: Decoder,
     client: Client,
@@ -78,6 +82,8 @@ struct Connection {
     /// Streams that calls of this connection read from.
     pastes: HashMap<u32, mpsc::Sender<Vec<u8>>>,
     is_welcome: bool,
+    /// It is known whether a person sits in the process that calls.
+    is_placed: bool,
     closing: watch::Receiver<bool>,
 }
 
@@ -94,16 +100,26 @@ pub(super) async fn serve(door: Doorway, stream: UnixStream) {
     let visitor = Visitor::meet(&stream, &door.screens, &door.places.holders());
     let caller = visitor.caller();
     let closing = door.closing();
+    let pass = match door.quotas.admit(caller) {
+        Ok(pass) => pass,
+        Err(failure) => {
+            // A caller that has too many is not waited for.
+            let _unheard = stream.try_write(&failure_line(0, failure));
+            return;
+        }
+    };
     let connection = Connection {
         visitor,
+        pass,
         stream,
         decoder: Decoder::default(),
-        client: Client { door, caller, out },
+        client: Client { door, caller, via: None, out },
         outgoing,
         writing: (Vec::new(), 0),
         calls: JoinSet::new(),
         pastes: HashMap::new(),
         is_welcome: false,
+        is_placed: false,
         closing,
     };
     connection.run().await;
@@ -202,6 +218,7 @@ impl Connection {
 
     async fn on_call(&mut self, call: Call) -> Next {
         self.look_again();
+        self.place().await;
         match call.request {
             Request::Hello(hello) => {
                 self.take_token(hello.token.as_deref()).await;
@@ -209,18 +226,18 @@ impl Connection {
                 self.is_welcome |= result.is_ok();
                 self.write_line(call.id, result).await;
             }
-            Request::Status(_) => self.begin(call),
+            Request::Status(_) => self.begin(call).await,
             request if self.client.caller == Caller::Nobody => {
                 let failure = audit::turn_away(&self.client, request.verb()).await;
                 self.refuse(call.id, failure).await;
             }
-            Request::Shutdown(_) => self.begin(call),
+            Request::Shutdown(_) => self.begin(call).await,
             _ if !self.is_welcome => {
                 let failure = Failure::new(ErrorCode::Protocol, "say hello first");
                 self.refuse(call.id, failure.hint("the first call of a connection is hello")).await;
             }
             Request::Attach(attach) => return self.hand_over(call.id, attach).await,
-            request => self.begin(Call { id: call.id, request }),
+            request => self.begin(Call { id: call.id, request }).await,
         }
         Next::GoOn
     }
@@ -231,6 +248,28 @@ impl Connection {
             let door = &self.client.door;
             self.visitor.look_again(&door.screens, &door.places.holders());
             self.client.caller = self.visitor.caller();
+            // Over its share it stays counted as it came.
+            if self.client.caller != Caller::Nobody
+                && let Ok(pass) = door.quotas.admit(self.client.caller)
+            {
+                self.pass = pass;
+            }
+        }
+    }
+
+    /// Asks once whether a person sits in the process that calls: from then on it is that person who calls, until the
+    /// engine says otherwise.
+    async fn place(&mut self) {
+        let Caller::Process(run) = self.client.caller else { return };
+        if std::mem::replace(&mut self.is_placed, true) {
+            return;
+        }
+        let asked = self.client.door.desk.ask(self.client.caller, Command::Standing(engine::PLACING)).await;
+        if let Ok(EngineAnswer::Reply(Reply::Identity(identity))) = asked
+            && identity.acts_for_person
+        {
+            self.client.caller = Caller::Via(run);
+            self.client.via = identity.process.map(|process| process.name.to_string());
         }
     }
 
@@ -244,15 +283,23 @@ impl Connection {
         }
     }
 
-    /// Starts a call's task.
-    fn begin(&mut self, call: Call) {
+    /// Starts a call's task, if its caller has not too many under way.
+    async fn begin(&mut self, call: Call) {
+        let wait = matches!(call.request, Request::Wait(_)).then(|| self.pass.wait()).transpose();
+        let places = match self.pass.call().and_then(|place| wait.map(|wait| (place, wait))) {
+            Ok(places) => places,
+            Err(failure) => return self.refuse(call.id, failure).await,
+        };
         let pieces = dispatch::wants_pieces(&call.request).then(|| {
             let (sender, pieces) = mpsc::channel(PIECES);
             self.pastes.insert(call.id as u32, sender);
             pieces
         });
         let client = self.client.clone();
-        self.calls.spawn(dispatch::serve(client, call, pieces));
+        self.calls.spawn(async move {
+            dispatch::serve(client, call, pieces).await;
+            drop(places);
+        });
     }
 
     /// Bytes for a streamed paste. While the child is slow to take them nothing more is read from this connection; answers
@@ -295,7 +342,8 @@ impl Connection {
             self.refuse(id, failure.hint("attach on a connection of its own")).await;
             return Next::GoOn;
         }
-        let seat = match attach::seat(&self.client, &wish, &sight) {
+        let seated = self.pass.viewer().and_then(|place| attach::seat(&self.client, &wish, &sight, place));
+        let seat = match seated {
             Ok(seat) => seat,
             Err(failure) => {
                 self.refuse(id, failure).await;

@@ -175,7 +175,7 @@ async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> {
 async fn status(client: &Client) -> Result<Reply, Failure> {
     let listed = match client.caller {
         Caller::Nobody => None,
-        Caller::Human | Caller::Process(_) => {
+        Caller::Human | Caller::Via(_) | Caller::Process(_) => {
             match listing::processes(client, client.caller, Command::List).await {
                 Err(failure) if failure.code == ErrorCode::Unauthorized => None,
                 listed => Some(listed?.0),

@@ -9,10 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proto::{ErrorCode, Failure, ProcessId};
 
+use super::quota::Slip;
+
 /// Viewers of all processes.
 const IN_ALL: usize = 1024;
 /// Viewers of one process: each is drawn for whenever it changes.
 const PER_PROCESS: usize = 256;
+/// Of these, how many may be in terminals of ours: the others are kept for people outside.
+const PER_PROCESS_WITHIN: usize = 192;
 
 /// Who watches what, by number. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +33,16 @@ pub(crate) struct Seat {
     process: ProcessId,
     /// In whose terminal it is.
     within: Option<ProcessId>,
+    /// Its place among the viewers of whoever watches.
+    _slip: Option<Slip>,
+}
+
+impl Seat {
+    /// The same seat, counted as one of its caller's viewers for as long as it is taken.
+    pub(super) fn counted_as(mut self, slip: Slip) -> Self {
+        self._slip = Some(slip);
+        self
+    }
 }
 
 impl Gallery {
@@ -43,7 +57,7 @@ impl Gallery {
             return Err(full(format!("this process has {PER_PROCESS} viewers, which is the limit")));
         }
         *count += 1;
-        Ok(Seat { gallery: self.clone(), process, within: None })
+        Ok(Seat { gallery: self.clone(), process, within: None, _slip: None })
     }
 
     /// The same for a viewer in the terminal of a process.
@@ -58,6 +72,12 @@ impl Gallery {
             let message = "this terminal is its own, or shown there: it would show itself";
             return Err(Failure::invalid("target", message)
                 .hint("attach from a terminal outside; `qd logs` shows what it has printed"));
+        }
+        let within_it = shown.iter().filter(|(_, what)| *what == process).count();
+        if within_it >= PER_PROCESS_WITHIN && !is_taking_over {
+            let message =
+                format!("this process has {PER_PROCESS_WITHIN} viewers in terminals of its own kind");
+            return Err(full(message));
         }
         let mut seat = self.sit(process, is_taking_over)?;
         shown.push((within, process));

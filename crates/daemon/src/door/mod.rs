@@ -12,6 +12,7 @@ mod gallery;
 mod listing;
 mod pads;
 mod ports;
+mod quota;
 mod read;
 mod spawn;
 mod trust;
@@ -30,14 +31,13 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use self::gallery::{Gallery, Seat};
+use self::quota::{CONNECTIONS, Quotas};
 use crate::agents::Agents;
 use crate::caller;
 use crate::desk::DeskHandle;
 use crate::records::{Records, Warnings};
 use crate::screens::Screens;
 
-/// Most connections at once; viewers have left them and have a limit of their own.
-const CONNECTIONS: usize = 1024;
 /// How long an ending daemon waits for clients to read their last answers.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long to leave a system without descriptors alone before accepting again.
@@ -59,6 +59,7 @@ pub(crate) struct Doorway {
     /// Turns true when the desk has ended: connections answer what they owe and close.
     closing: watch::Sender<bool>,
     room: Arc<Semaphore>,
+    quotas: Quotas,
 }
 
 impl Doorway {
@@ -84,6 +85,7 @@ impl Doorway {
             places,
             closing: watch::Sender::new(false),
             room: Arc::new(Semaphore::new(CONNECTIONS)),
+            quotas: Quotas::default(),
         }
     }
 

@@ -17,7 +17,7 @@ const TAKEN: [&str; 2] = ["human", "editor"];
 /// Reads or changes scratchpads.
 pub(super) async fn pad(client: &Client, wish: Pad) -> Result<Reply, Failure> {
     let standing = standing(client, "pad", wish.project).await?;
-    let is_taken = client.caller != engine::Caller::Human && TAKEN.contains(&standing.name.as_str());
+    let is_taken = !client.caller.is_person() && TAKEN.contains(&standing.name.as_str());
     let author = if is_taken { format!("process-{}", standing.name) } else { standing.name };
     let (pads, project) = (client.door.pads.clone(), standing.site.project.key);
     blocking(move || act(&pads, &project, &author, wish.act).map(Reply::Pad)).await

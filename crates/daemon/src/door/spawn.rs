@@ -24,13 +24,24 @@ pub(super) async fn spawn(client: &Client, spawn: Spawn) -> Result<Reply, Failur
     let order = match client.caller {
         // The engine refuses it.
         Caller::Nobody => SpawnOrder::from(spawn),
-        Caller::Human => blocking(move || persons(spawn, &config)).await?,
+        Caller::Human | Caller::Via(_) => {
+            let places = std::sync::Arc::clone(&client.door.places);
+            blocking(move || persons(own_rights(spawn, &places), &config)).await?
+        }
         Caller::Process(_) => processes(client, spawn, config).await?,
     };
     match client.door.desk.ask(client.caller, Command::Spawn(Box::new(order))).await? {
         Answer::Reply(reply) => Ok(reply),
         Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("spawn")),
     }
+}
+
+/// What the person's settings say of terminals that say nothing themselves.
+fn own_rights(mut spawn: Spawn, places: &proto::Places) -> Spawn {
+    if spawn.kind == Kind::Terminal && spawn.as_me.is_none() {
+        spawn.as_me = Some(crate::notify::terminals_act_for_people(places));
+    }
+    spawn
 }
 
 /// What a person wants started. Their word needs no warrant, and what they say beside a preset wins over it.
@@ -82,6 +93,9 @@ async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result
 /// Judges what a process wants; `path` is the search path of what is started.
 fn judged(mut spawn: Spawn, config: &Path, path: Option<&str>) -> Result<SpawnOrder, Failure> {
     spawn.base_env = None;
+    if spawn.as_me == Some(false) {
+        spawn.as_me = None;
+    }
     let dir = spawn.cwd.clone().unwrap_or_default();
     let site = site_of("cwd", &dir)?;
     let shelf = Shelf::read(&site, config);

@@ -32,7 +32,7 @@ pub(super) async fn standing(
 ) -> Result<Standing, Failure> {
     match client.caller {
         Caller::Nobody => Err(audit::turn_away(client, verb).await),
-        Caller::Human => {
+        Caller::Human | Caller::Via(_) => {
             let dir = dir.unwrap_or_else(own_home);
             let site = blocking(move || site_of("project", &dir)).await?;
             Ok(Standing { site, name: "human".to_owned() })
@@ -154,7 +154,7 @@ pub(super) fn draw(preset: &Preset, site: &Site) -> Result<(String, Warrant), Fa
 /// Trusts a preset, or the project's list of commands, as it is now. Only people do.
 pub(super) async fn trust(client: &Client, wish: Trust) -> Result<Reply, Failure> {
     let warrant = match client.caller {
-        Caller::Human => {
+        Caller::Human | Caller::Via(_) => {
             let config = client.door.places.config.clone();
             blocking(move || meant(wish, config)).await?
         }

@@ -5,9 +5,9 @@
 
 use std::time::{Duration, Instant};
 
+use engine::Verb;
 use engine::effect::{ComposerIs, Guard};
 use engine::input::Typing;
-use engine::{Caller, Verb};
 use proto::reply::Wrote;
 use proto::request::{Input, Write};
 use proto::{ErrorCode, Failure, Owner, Reply};
@@ -128,7 +128,7 @@ impl Writer<'_> {
 
     /// Sends a text and waits until it is written, given up or dropped.
     async fn send(&self, text: Text, is_prompt: bool, place: Place) -> Result<WriteOutcome, Failure> {
-        let is_person = self.client.caller == Caller::Human;
+        let is_person = self.client.caller.is_person();
         // People may type anywhere; a program may not type over them, into a dialog or into a password.
         let guard = (!is_person).then(|| Guard {
             dialog: None,
@@ -157,7 +157,7 @@ impl Writer<'_> {
         guard: Option<Guard>,
     ) -> Option<oneshot::Receiver<WriteOutcome>> {
         let (reply, outcome) = oneshot::channel();
-        let by = if self.client.caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
+        let by = if self.client.caller.is_person() { Owner::User } else { Owner::Orchestrator };
         let job = WriteJob { text, is_prompt, deadline: self.deadline, by, guard, reply };
         let order = Order::Write(self.handle.run, job);
         self.client.door.screens.order(self.handle.run, order).then_some(outcome)

@@ -13,6 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn deed(number: u64) -> Change {
     audit(AuditNote {
         caller: Some(Caller::Human),
+        via: None,
         verb: "write",
         target: Some("p_aaaaaaaa".to_owned()),
         decision: "allowed".to_owned(),

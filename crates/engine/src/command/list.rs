@@ -41,7 +41,7 @@ impl Engine {
                 Event::PadChanged { project, .. } => {
                     let own = match caller {
                         Caller::Process(run) => self.processes.get(&run.process),
-                        Caller::Human | Caller::Nobody => None,
+                        Caller::Human | Caller::Via(_) | Caller::Nobody => None,
                     };
                     own.is_some_and(|own| own.project.key == *project)
                 }

@@ -27,7 +27,7 @@ mod wait;
 mod whoami;
 
 use proto::reply::Done;
-use proto::{Failure, Reply};
+use proto::{Failure, Name, Reply};
 
 use crate::Engine;
 use crate::effect::Answer;
@@ -40,16 +40,26 @@ impl Engine {
     /// Nobody gets past the gate, whatever they ask for.
     pub(crate) fn command(&mut self, caller: Caller, ticket: Ticket, command: Command) {
         let entry = self.entry(&command);
+        self.via = self.via_of(caller);
         let verdict = match self.admit(caller) {
+            // Once it is known where a person sits, a person is a person.
+            Ok(()) if caller.is_person() => self.dispatch(Caller::Human, ticket, command),
             Ok(()) => self.dispatch(caller, ticket, command),
             Err(failure) => Err(failure),
         };
         self.audit_verdict(caller, entry, &verdict);
+        self.via = None;
         match verdict {
             Ok(Some(answer)) => self.reply(ticket, Ok(answer)),
             Ok(None) => {}
             Err(failure) => self.reply(ticket, Err(failure)),
         }
+    }
+
+    /// In which process a person sits who asks, by its name.
+    fn via_of(&self, caller: Caller) -> Option<Name> {
+        let Caller::Via(run) = caller else { return None };
+        self.processes.get(&run.process).map(|process| process.name.clone())
     }
 
     fn dispatch(&mut self, caller: Caller, ticket: Ticket, command: Command) -> Verdict {

@@ -136,6 +136,7 @@ impl Engine {
             key: spawn.key,
             // A preset may ask for it, whoever starts it; only what a person started is brought back.
             restore: spawn.restore && caller == Caller::Human,
+            acts_for_person: caller == Caller::Human && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal),
             ready: spawn.ready,
             is_ready: false,
             budget: spawn.budget,
@@ -270,6 +271,13 @@ fn check_wishes(caller: Caller, spawn: &Spawn) -> Result<(), Failure> {
     if spawn.idle_timeout_ms.is_some_and(|timeout| timeout == 0 || timeout > MAX_IDLE_MS) {
         return Err(Failure::invalid("idle_timeout_ms", "between 1 ms and a year"));
     }
+    if spawn.as_me == Some(true) && caller != Caller::Human {
+        return Err(denied(caller, "only people let something act for them"));
+    }
+    if spawn.as_me == Some(true) && spawn.kind == Kind::Agent {
+        return Err(Failure::invalid("as_me", "an agent never acts for a person")
+            .hint("qd grant gives an agent more rights, one by one"));
+    }
     if spawn.budget.is_some() && caller != Caller::Human {
         return Err(denied(caller, "only people set a budget"));
     }
@@ -303,6 +311,6 @@ fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Fai
 fn parent_of(caller: Caller) -> Option<ProcessId> {
     match caller {
         Caller::Process(run) => Some(run.process),
-        Caller::Human | Caller::Nobody => None,
+        Caller::Human | Caller::Via(_) | Caller::Nobody => None,
     }
 }

@@ -158,7 +158,7 @@ pub(super) fn check_text(field: &str, caller: Caller, text: &str) -> Result<(), 
 fn sender(caller: Caller) -> Option<ProcessId> {
     match caller {
         Caller::Process(run) => Some(run.process),
-        Caller::Human | Caller::Nobody => None,
+        Caller::Human | Caller::Via(_) | Caller::Nobody => None,
     }
 }
 

@@ -69,7 +69,7 @@ impl Engine {
     /// The run that a timer wakes: the caller's own, or one that a person names.
     fn check_owner(&self, caller: Caller, named: Option<&Target>) -> Result<(RunKey, Name), Failure> {
         let process = match (caller, named) {
-            (Caller::Human, None) => {
+            (Caller::Human | Caller::Via(_), None) => {
                 return Err(Failure::invalid("owner", "a person names the agent that is woken"));
             }
             (Caller::Process(run), None) => {

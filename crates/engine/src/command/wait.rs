@@ -19,6 +19,8 @@ const MAX_WAITS: usize = 1024;
 /// Most unanswered waits of one process. A person has no bound but the one for all: every wait of theirs is a program they
 /// started themselves, none of which can be told from another, and a script may well wait for each of a hundred runs.
 const MAX_WAITS_EACH: usize = 32;
+/// Most unanswered waits of all processes together; the others are kept for people.
+const MAX_WAITS_OF_PROCESSES: usize = 768;
 /// Longest pattern; the daemon also bounds what it compiles to.
 const MAX_PATTERN: usize = 1024;
 /// Longest time anybody may wait or be silent: a week.
@@ -30,7 +32,7 @@ impl Engine {
         let now = self.now.uptime_ms;
         let waiter = match caller {
             Caller::Process(run) => Some(run),
-            Caller::Human | Caller::Nobody => None,
+            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
         };
         if let Some(waiter) = waiter {
             self.check_share(waiter.process)?;
@@ -106,6 +108,11 @@ impl Engine {
 
     /// Whether a process may begin one more wait: one that asks without end must not take what others may wait with.
     fn check_share(&self, waiter: ProcessId) -> Result<(), Failure> {
+        if self.waits.values().filter(|wait| wait.waiter.is_some()).count() >= MAX_WAITS_OF_PROCESSES {
+            let message =
+                format!("all processes together have {MAX_WAITS_OF_PROCESSES} waits, the most they may have");
+            return Err(Failure::new(ErrorCode::Limit, message).hint("try again when some have ended"));
+        }
         let is_its = |wait: &&Wait| wait.waiter.is_some_and(|run| run.process == waiter);
         if self.waits.values().filter(is_its).count() < MAX_WAITS_EACH {
             return Ok(());
@@ -136,7 +143,7 @@ impl Engine {
                 Err(Failure::invalid("targets", format!("a process waits for a {field} of its own only")))
             }
             _ if !is_its => Err(Failure::new(ErrorCode::NotFound, format!("no such {field} of this run"))),
-            Caller::Human | Caller::Process(_) | Caller::Nobody => Ok(()),
+            Caller::Human | Caller::Via(_) | Caller::Process(_) | Caller::Nobody => Ok(()),
         }
     }
 

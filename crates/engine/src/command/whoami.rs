@@ -13,8 +13,10 @@ impl Engine {
     pub(super) fn who_am_i(&mut self, caller: Caller) -> Verdict {
         let identity = match caller {
             Caller::Nobody => return Err(denied(caller, "who_am_i")),
-            Caller::Human => Identity {
+            Caller::Human | Caller::Via(_) => Identity {
                 caller: "human".to_owned(),
+                via: self.via.clone(),
+                acts_for_person: false,
                 process: None,
                 nonce: None,
                 project: Project::default(),
@@ -28,6 +30,8 @@ impl Engine {
                 let nonce = process.agent.as_deref().map(|agent| agent.record.nonce.clone());
                 Identity {
                     caller: run.process.to_string(),
+                    via: None,
+                    acts_for_person: self.acts_for_person(run.process),
                     process: Some(Box::new(process.view())),
                     nonce: nonce.filter(|nonce| !nonce.is_empty()),
                     project: process.project.clone(),

@@ -59,6 +59,8 @@ struct Node {
     workspace: usize,
     kind: Kind,
     is_live: bool,
+    /// Its record says that it acts for the person who opened it, true or not.
+    is_opened_by_person: bool,
 }
 
 /// The model: a tree, a table of what lies below what, and a list of grants.
@@ -127,6 +129,7 @@ impl World {
             kind,
             // A terminal that is over has no entry.
             is_live: kind == Kind::Terminal || !random.chance(5),
+            is_opened_by_person: random.chance(2),
         }
     }
 
@@ -193,7 +196,26 @@ impl World {
             run(ProcessId::from_entropy(424_242), RUN.0),
         ];
         callers.extend((0..self.nodes.len()).map(|n| self.caller(n)));
+        let via = |id, run| Caller::Via(RunKey::new(id, RunNumber(run)));
+        callers.extend([
+            via(any, RUN.0 + 1),
+            via(self.closed, 1),
+            via(ProcessId::from_entropy(424_242), RUN.0),
+        ]);
+        callers.extend(self.nodes.iter().map(|node| via(node.id, RUN.0)));
         callers
+    }
+
+    /// Which entries a person may sit in. Parents come before their children, so one pass over the table fills it.
+    fn acting(&self) -> Vec<bool> {
+        let mut acting: Vec<bool> = Vec::new();
+        for (n, node) in self.nodes.iter().enumerate() {
+            let is_shared = self.grants.iter().any(|(_, right, over)| *over == n && *right == Right::Drive);
+            let is_parent_acting = node.parent.is_none_or(|parent| acting[parent]);
+            let is_plain = node.kind == Kind::Terminal || node.kind == Kind::Command;
+            acting.push(node.is_opened_by_person && is_plain && !is_shared && is_parent_acting);
+        }
+        acting
     }
 
     /// The verbs that have a target.
@@ -281,6 +303,11 @@ impl World {
         let own = match caller {
             Caller::Nobody => return unknown,
             Caller::Human => return if matches!(command, Command::Hook(_)) { DENIED } else { Passes },
+            Caller::Via(run) => {
+                let sits = self.nodes.iter().position(|node| node.id == run.process && node.is_live);
+                let is_person = run.run == RUN && sits.is_some_and(|sits| self.acting()[sits]);
+                return if is_person { self.expected(Caller::Human, command) } else { unknown };
+            }
             Caller::Process(run) => {
                 let own = self.nodes.iter().position(|node| node.id == run.process);
                 match own.filter(|own| self.nodes[*own].is_live && run.run == RUN) {
@@ -452,7 +479,7 @@ impl World {
     fn check_answer(&mut self, caller: Caller, answer: Answer) {
         let own = match caller {
             Caller::Process(run) => self.nodes.iter().position(|node| node.id == run.process),
-            Caller::Human | Caller::Nobody => None,
+            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
         };
         match answer {
             Answer::Listed { processes, .. } => {
@@ -553,15 +580,16 @@ fn record(node: &Node, nodes: &[Node]) -> ProcessRecord {
         status: if node.is_live { Status::Running } else { Status::Exited },
         has_holder: node.is_live,
         run: RUN,
+        acts_for_person: node.is_opened_by_person,
         agent: (node.kind == Kind::Agent).then_some(agent),
         ..template.expect("the template was written down")
     }
 }
 
 #[test]
-fn b5_b6_every_verb_of_every_caller_on_every_target_is_judged_as_the_model_judges() {
+fn b5_b6_m12_every_verb_of_every_caller_on_every_target_is_judged_as_the_model_judges() {
     let mut random = Random(20_260_728);
-    let (mut cases, mut worlds, mut unauthorized) = (0, 0, 0);
+    let (mut cases, mut worlds, mut unauthorized, mut persons) = (0, 0, 0, 0);
     let mut seen: HashSet<Discriminant<Command>> = HashSet::new();
     while cases < CASES {
         let mut world = World::grow(&mut random);
@@ -579,12 +607,16 @@ fn b5_b6_every_verb_of_every_caller_on_every_target_is_judged_as_the_model_judge
                 seen.insert(discriminant(&command));
                 unauthorized +=
                     usize::from(world.expected(caller, &command) == Refused(ErrorCode::Unauthorized));
+                persons += usize::from(
+                    matches!(caller, Caller::Via(_)) && world.expected(caller, &command) == Passes,
+                );
                 world.check(caller, command);
                 cases += 1;
             }
         }
     }
     assert_eq!(seen.len(), VARIANTS, "a verb is missing");
+    assert!(persons > CASES / 50, "{persons} cases of a person who sits in a process");
     assert!(worlds >= 20 && unauthorized > CASES / 10, "{worlds} trees, {unauthorized} of nobody");
 }
 

@@ -37,6 +37,9 @@ pub(crate) struct Terms {
     /// What the processes below it may use up: spawns=N,live=N,depth=N,minutes=N
     #[arg(long, value_name = "LIMITS", value_parser = budget)]
     budget: Option<Budget>,
+    /// `qd` inside it has your rights, as in a terminal that you opened; not for agents
+    #[arg(long)]
+    as_me: bool,
 }
 
 impl Terms {
@@ -44,6 +47,9 @@ impl Terms {
     pub(super) fn check(&self, kind: Kind) -> Result<(), CliError> {
         match (kind, &self.preset) {
             (Kind::Agent, Some(_)) => Err(CliError::usage("--preset is for commands and terminals")),
+            (Kind::Agent, _) if self.as_me => {
+                Err(CliError::usage("--as-me is for commands and terminals: an agent never acts for you"))
+            }
             (Kind::Agent | Kind::Terminal, _) if self.restore => {
                 Err(CliError::usage("--restore is for commands"))
             }
@@ -54,8 +60,8 @@ impl Terms {
     /// The spawn on these terms.
     pub(super) fn applied_to(self, spawn: Spawn) -> Spawn {
         let ready = self.ready_pattern.map(Ready::Pattern).or(self.ready_port.map(Ready::Port));
-        let Self { preset, key, restore, budget, .. } = self;
-        Spawn { preset, key, restore, ready, budget, ..spawn }
+        let Self { preset, key, restore, budget, as_me, .. } = self;
+        Spawn { preset, key, restore, ready, budget, as_me: as_me.then_some(true), ..spawn }
     }
 }
 

@@ -1,0 +1,48 @@
+//! One run cannot take the door away from others: not with connections, and people always come in.
+
+use testkit::{Stage, child};
+
+use crate::QD;
+use crate::inside::Inside;
+
+/// Holds as many connections as it gets, says how many of them were refused, and stays.
+const CROWD: &str = r#"use Socket;
+my ($path, $count) = @ARGV;
+$SIG{PIPE} = 'IGNORE';
+my @all;
+for (1..$count) {
+    socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die "no socket: $!";
+    connect($s, sockaddr_un($path)) or die "no connection: $!";
+    push @all, $s;
+}
+my $refused = 0;
+for my $s (@all) {
+    syswrite($s, qq({"id":1,"request":{"status":{}}}\n));
+    my $line = <$s>;
+    $refused++ if !defined $line || $line =~ /"limit"/;
+}
+open(O, ">", "crowd.new"); print O $refused; close O; rename "crowd.new", "crowd";
+sleep 1000;
+"#;
+
+#[test]
+fn m5_a_thousand_idle_connections_of_one_run_lock_nobody_out() {
+    let stage = Stage::start(QD);
+    stage.run("other", child::run_for_ever());
+    let mut inside = Inside::command(&stage, "crowd");
+    std::fs::write(inside.directory.join("crowd.pl"), CROWD).unwrap();
+    let socket = stage.places().socket();
+    let job = format!("ulimit -n 4096; perl crowd.pl '{}' 1100", socket.display());
+    let (code, out) = inside.run(&format!("({job}) > /dev/null 2>&1 &"));
+    assert_eq!(code, 0, "{out}");
+    let refused = testkit::census::eventually("the crowd to be in", || {
+        std::fs::read_to_string(inside.directory.join("crowd")).ok()
+    });
+    let refused: usize = refused.parse().unwrap();
+    assert!((1100 - 128..1100).contains(&refused), "{refused} of 1100 were refused");
+    assert_eq!(stage.json(&["ps"]).as_array().unwrap().len(), 2);
+    let mut neighbour = Inside::command(&stage, "neighbour");
+    assert_eq!(neighbour.json("ps").as_array().unwrap().len(), 3, "another run has its own share");
+    let ended = stage.qd(&["shutdown", "--kill"]);
+    assert!(ended.status.success(), "{}", crate::said(&ended));
+}

@@ -1,0 +1,254 @@
+//! How much of the door one caller may have: connections, calls under way, waits and viewers.
+//!
+//! Owns the limits and the counts. Refuses letting one run starve another, and letting all runs together starve people: what
+//! is not a person's has a share of its own, and the rest is kept for people. A count goes down when whoever had it is
+//! dropped.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::Caller;
+use proto::{ErrorCode, Failure, ProcessId};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Connections of all callers.
+pub(super) const CONNECTIONS: usize = 1024;
+/// Connections of all who are not people; the others are kept for people.
+const CONNECTIONS_OF_RUNS: usize = 640;
+/// Viewers of all who are not people.
+const VIEWERS_OF_RUNS: usize = 640;
+
+/// What one caller may have at once.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    connections: usize,
+    calls: usize,
+    waits: usize,
+    viewers: usize,
+}
+
+const OF_PEOPLE: Limits = Limits { connections: CONNECTIONS, calls: 4096, waits: 2048, viewers: CONNECTIONS };
+const OF_A_PROCESS: Limits = Limits { connections: 128, calls: 256, waits: 128, viewers: 64 };
+/// All who could not be identified together: they may ask only how the daemon is, and wait to be placed.
+const OF_NOBODY: Limits = Limits { connections: 256, calls: 256, waits: 1, viewers: 1 };
+
+/// Whose count it is. A restart does not give a process a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Who {
+    People,
+    Process(ProcessId),
+    Nobody,
+}
+
+impl Who {
+    fn of(caller: Caller) -> Self {
+        match caller {
+            Caller::Human => Self::People,
+            // Where a person sits, a program may run as well: it is counted like one.
+            Caller::Process(run) | Caller::Via(run) => Self::Process(run.process),
+            Caller::Nobody => Self::Nobody,
+        }
+    }
+
+    fn limits(self) -> Limits {
+        match self {
+            Self::People => OF_PEOPLE,
+            Self::Process(_) => OF_A_PROCESS,
+            Self::Nobody => OF_NOBODY,
+        }
+    }
+}
+
+/// What is left to one caller.
+#[derive(Debug)]
+struct Allowance {
+    limits: Limits,
+    connections: Arc<Semaphore>,
+    calls: Arc<Semaphore>,
+    waits: Arc<Semaphore>,
+    viewers: Arc<Semaphore>,
+}
+
+impl Allowance {
+    fn new(limits: Limits) -> Self {
+        let room = |count| Arc::new(Semaphore::new(count));
+        Self {
+            limits,
+            connections: room(limits.connections),
+            calls: room(limits.calls),
+            waits: room(limits.waits),
+            viewers: room(limits.viewers),
+        }
+    }
+}
+
+/// Everybody's allowances. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Quotas {
+    /// A short lock: look-ups and inserts only.
+    callers: Arc<Mutex<HashMap<Who, Arc<Allowance>>>>,
+    connections_of_runs: Arc<Semaphore>,
+    viewers_of_runs: Arc<Semaphore>,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            callers: Arc::default(),
+            connections_of_runs: Arc::new(Semaphore::new(CONNECTIONS_OF_RUNS)),
+            viewers_of_runs: Arc::new(Semaphore::new(VIEWERS_OF_RUNS)),
+        }
+    }
+}
+
+/// One connection's place, and its caller's allowance.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    quotas: Quotas,
+    who: Who,
+    allowance: Arc<Allowance>,
+    _own: OwnedSemaphorePermit,
+    _shared: Option<OwnedSemaphorePermit>,
+}
+
+/// One call's, wait's or viewer's place. The allowance stays as long as anything of it is in use.
+#[derive(Debug)]
+pub(crate) struct Slip {
+    _allowance: Arc<Allowance>,
+    _own: OwnedSemaphorePermit,
+    _shared: Option<OwnedSemaphorePermit>,
+}
+
+impl Quotas {
+    /// A place for one more connection of this caller.
+    pub(crate) fn admit(&self, caller: Caller) -> Result<Pass, Failure> {
+        let who = Who::of(caller);
+        let allowance = self.allowance(who);
+        let limit = allowance.limits.connections;
+        let own = take(&allowance.connections).ok_or_else(|| full(limit, "connections"))?;
+        let shared = self.shared(who, &self.connections_of_runs, CONNECTIONS_OF_RUNS, "connections")?;
+        Ok(Pass { quotas: self.clone(), who, allowance, _own: own, _shared: shared })
+    }
+
+    fn allowance(&self, who: Who) -> Arc<Allowance> {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever has nothing in use is as if it had never come.
+        callers.retain(|_, allowance| Arc::strong_count(allowance) > 1);
+        Arc::clone(callers.entry(who).or_insert_with(|| Arc::new(Allowance::new(who.limits()))))
+    }
+
+    fn shared(
+        &self,
+        who: Who,
+        room: &Arc<Semaphore>,
+        limit: usize,
+        what: &str,
+    ) -> Result<Option<OwnedSemaphorePermit>, Failure> {
+        if who == Who::People {
+            return Ok(None);
+        }
+        let message =
+            format!("all processes together have {limit} {what}, the most that are not kept for people");
+        take(room).map(Some).ok_or_else(|| Failure::new(ErrorCode::Limit, message).hint(HINT))
+    }
+}
+
+impl Pass {
+    /// A place for one more call under way.
+    pub(crate) fn call(&self) -> Result<Slip, Failure> {
+        self.slip(&self.allowance.calls, self.allowance.limits.calls, "calls under way")
+    }
+
+    /// A place for one more wait.
+    pub(crate) fn wait(&self) -> Result<Slip, Failure> {
+        self.slip(&self.allowance.waits, self.allowance.limits.waits, "waits")
+    }
+
+    /// A place for one more viewer.
+    pub(crate) fn viewer(&self) -> Result<Slip, Failure> {
+        let mut slip = self.slip(&self.allowance.viewers, self.allowance.limits.viewers, "viewers")?;
+        let room = &self.quotas.viewers_of_runs;
+        slip._shared = self.quotas.shared(self.who, room, VIEWERS_OF_RUNS, "viewers")?;
+        Ok(slip)
+    }
+
+    fn slip(&self, room: &Arc<Semaphore>, limit: usize, what: &str) -> Result<Slip, Failure> {
+        let own = take(room).ok_or_else(|| full(limit, what))?;
+        Ok(Slip { _allowance: Arc::clone(&self.allowance), _own: own, _shared: None })
+    }
+}
+
+const HINT: &str = "end some of them first";
+
+fn take(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    Arc::clone(room).try_acquire_owned().ok()
+}
+
+fn full(limit: usize, what: &str) -> Failure {
+    Failure::new(ErrorCode::Limit, format!("this caller has {limit} {what}, the most it may have")).hint(HINT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::RunKey;
+    use proto::RunNumber;
+
+    fn process(n: u64) -> Caller {
+        Caller::Process(RunKey::new(ProcessId::from_entropy(n), RunNumber(1)))
+    }
+
+    fn all(quotas: &Quotas, caller: Caller) -> Vec<Pass> {
+        std::iter::from_fn(|| quotas.admit(caller).ok()).take(2 * CONNECTIONS).collect()
+    }
+
+    #[test]
+    fn m5_one_run_has_its_share_of_connections_all_runs_have_theirs_and_people_have_the_rest() {
+        let quotas = Quotas::default();
+        let first = all(&quotas, process(1));
+        assert_eq!(first.len(), OF_A_PROCESS.connections);
+        assert_eq!(quotas.admit(process(1)).unwrap_err().code, ErrorCode::Limit);
+        let again = Caller::Via(RunKey::new(ProcessId::from_entropy(1), RunNumber(2)));
+        assert!(quotas.admit(again).is_err(), "a new run of it has no new share");
+        let others: Vec<Pass> = (2..100).chain([0]).flat_map(|n| all(&quotas, process(n))).collect();
+        assert_eq!(first.len() + others.len(), CONNECTIONS_OF_RUNS);
+        assert!(quotas.admit(Caller::Nobody).is_err());
+        let people: Vec<Pass> =
+            (0..CONNECTIONS - CONNECTIONS_OF_RUNS).map(|_| quotas.admit(Caller::Human).unwrap()).collect();
+        drop(first);
+        assert_eq!(all(&quotas, process(1)).len(), OF_A_PROCESS.connections, "what is left is free");
+        drop((others, people));
+        assert!(quotas.admit(Caller::Human).is_ok());
+        assert_eq!(quotas.callers.lock().unwrap().len(), 1, "who has nothing in use is forgotten");
+    }
+
+    #[test]
+    fn m5_calls_waits_and_viewers_of_one_caller_are_counted_over_all_its_connections() {
+        let quotas = Quotas::default();
+        let [one, two] = [process(1), process(1)].map(|caller| quotas.admit(caller).unwrap());
+        let stranger = quotas.admit(process(2)).unwrap();
+        type Ask = fn(&Pass) -> Result<Slip, Failure>;
+        let kinds: [(Ask, usize); 3] = [
+            (Pass::call, OF_A_PROCESS.calls),
+            (Pass::wait, OF_A_PROCESS.waits),
+            (Pass::viewer, OF_A_PROCESS.viewers),
+        ];
+        for (ask, limit) in kinds {
+            let mut slips: Vec<Slip> = (0..limit).map(|n| ask([&one, &two][n % 2]).unwrap()).collect();
+            assert_eq!(ask(&two).unwrap_err().code, ErrorCode::Limit);
+            assert!(ask(&stranger).is_ok(), "another caller's share is its own");
+            slips.pop();
+            assert!(ask(&one).is_ok());
+        }
+    }
+
+    #[test]
+    fn m5_a_viewer_counts_after_its_connection_has_become_one() {
+        let quotas = Quotas::default();
+        let seats: Vec<Slip> =
+            (0..OF_A_PROCESS.viewers).map(|_| quotas.admit(process(1)).unwrap().viewer().unwrap()).collect();
+        assert!(quotas.admit(process(1)).unwrap().viewer().is_err());
+        drop(seats);
+        assert!(quotas.admit(process(1)).unwrap().viewer().is_ok());
+    }
+}
