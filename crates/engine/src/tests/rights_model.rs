@@ -25,6 +25,8 @@ use crate::{
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
 const VARIANTS: usize = 36;
 const CASES: usize = 100_000;
+/// Fewest trees that are grown.
+const TREES: usize = 20;
 const RUN: RunNumber = RunNumber(3);
 
 /// What must come of a case.
@@ -202,7 +204,8 @@ impl World {
             via(self.closed, 1),
             via(ProcessId::from_entropy(424_242), RUN.0),
         ]);
-        callers.extend(self.nodes.iter().map(|node| via(node.id, RUN.0)));
+        let sitting = self.nodes.iter().filter(|_| random.chance(2));
+        callers.extend(sitting.map(|node| via(node.id, RUN.0)));
         callers
     }
 
@@ -591,7 +594,7 @@ fn b5_b6_m12_every_verb_of_every_caller_on_every_target_is_judged_as_the_model_j
     let mut random = Random(20_260_728);
     let (mut cases, mut worlds, mut unauthorized, mut persons) = (0, 0, 0, 0);
     let mut seen: HashSet<Discriminant<Command>> = HashSet::new();
-    while cases < CASES {
+    while cases < CASES || worlds < TREES {
         let mut world = World::grow(&mut random);
         worlds += 1;
         for caller in world.callers(&mut random) {
@@ -616,8 +619,8 @@ fn b5_b6_m12_every_verb_of_every_caller_on_every_target_is_judged_as_the_model_j
         }
     }
     assert_eq!(seen.len(), VARIANTS, "a verb is missing");
-    assert!(persons > CASES / 50, "{persons} cases of a person who sits in a process");
-    assert!(worlds >= 20 && unauthorized > CASES / 10, "{worlds} trees, {unauthorized} of nobody");
+    assert!(persons > CASES / 100, "{persons} cases of a person who sits in a process");
+    assert!(unauthorized > CASES / 10, "{worlds} trees, {unauthorized} of nobody");
 }
 
 #[test]
