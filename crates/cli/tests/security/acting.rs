@@ -62,7 +62,7 @@ fn m12_commands_act_for_a_person_only_when_the_person_says_so() {
     let mut mine = Inside::command_as_me(&stage, "mine");
     let (code, out) = mine.run(&format!("'{QD}' read other"));
     assert_eq!(code, 0, "{out}");
-    let agent = stage.qd(&["spawn", "--kind", "agent", "--as-me", "--", "claude"]);
+    let agent = stage.qd(&["spawn", "--kind", "agent", "--as-me", "--", "generic"]);
     assert_eq!(agent.status.code(), Some(2), "{}", crate::said(&agent));
 }
 
