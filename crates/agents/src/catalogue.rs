@@ -36,6 +36,12 @@ static BUILT: LazyLock<(Catalogue, Vec<Problem>)> = LazyLock::new(|| {
     (catalogue, problems)
 });
 
+/// The text of a shipped manifest, with its comments.
+#[must_use]
+pub fn built_in_text(name: &str) -> Option<&'static str> {
+    SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
+}
+
 /// Files of one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layer {

@@ -23,6 +23,7 @@ pub mod session;
 pub mod state_file;
 pub mod template;
 pub mod transcript;
+pub mod trial;
 
 pub use catalogue::{Catalogue, Layer, Problem};
 pub use check::{check, schema};

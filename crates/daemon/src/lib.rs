@@ -63,6 +63,7 @@ use std::path::PathBuf;
 
 use proto::Places;
 
+pub use ::agents::catalogue::built_in_text as built_in_manifest;
 pub use failpoint::Failpoint;
 pub use start::{refuse_setuid, run};
 

@@ -362,6 +362,12 @@ pub struct HookAnswer {
 pub struct ManifestChecked {
     /// What is wrong; empty: nothing.
     pub faults: Vec<ManifestFault>,
+    /// Recordings of which the manifest makes something else than they expect, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disagreements: Vec<String>,
+    /// Rules, dialogs and the composer that decided none of the recordings, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
 }
 
 /// To `sample`.

@@ -17,7 +17,7 @@ use crate::{AgentState, Kind, Size, Stop};
 
 pub use agents::{
     AgentWish, AskReceipt, AskResult, CheckManifest, Explain, GiveAnswer, Hook, OnTimeout, PermissionDesk,
-    Resume, Sample, Tell,
+    Recording, Resume, Sample, Tell,
 };
 pub use crew::{
     Ask, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke, Select,

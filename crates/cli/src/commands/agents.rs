@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use proto::agent::AgentOffer;
-use proto::request::{CheckManifest, Sample, Target};
-use proto::{AgentState, Printable};
+use proto::request::{CheckManifest, Recording, Sample, Target};
+use proto::{AgentState, ErrorCode, Failure, Printable};
 
 use crate::context::Context;
 use crate::errors::CliError;
@@ -25,15 +25,26 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 enum AgentsVerb {
+    Show(ShowArgs),
     Check(CheckArgs),
     Record(RecordArgs),
 }
 
-/// Look for faults in a manifest
+/// Print a built-in manifest, to read it or to begin one of your own
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// The agent's name
+    name: String,
+}
+
+/// Look for faults in a manifest, and try its rules on recordings
 #[derive(Debug, Args)]
 struct CheckArgs {
     /// The manifest's file; its name without .toml is the agent's name
     file: PathBuf,
+
+    /// Recordings of the agent's screens, as `qd agents record` makes them
+    recordings: Vec<PathBuf>,
 }
 
 /// Keep an agent's screen as a sample for its rules, with secrets masked
@@ -55,6 +66,7 @@ impl AgentsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         match self.verb {
             None => list(context),
+            Some(AgentsVerb::Show(show)) => show.run(context),
             Some(AgentsVerb::Check(check)) => check.run(context),
             Some(AgentsVerb::Record(record)) => record.run(context),
         }
@@ -91,24 +103,54 @@ fn table(offers: &[AgentOffer]) -> Table {
     table
 }
 
+impl ShowArgs {
+    fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let Some(text) = daemon::built_in_manifest(&self.name) else {
+            let message = format!("no manifest of the name {} is built in", Printable(&self.name));
+            let failure = Failure::new(ErrorCode::NotFound, message);
+            return Err(CliError::Own(
+                failure.hint("qd agents lists the agents and where their manifests come from"),
+            ));
+        };
+        let shown = serde_json::json!({"name": self.name, "text": text});
+        context.print(&shown, |_, out| out.bytes(text.as_bytes()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 impl CheckArgs {
     fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let name = stem(&self.file)?;
         let shown = Printable(&self.file.to_string_lossy()).to_string();
-        let size = std::fs::metadata(&self.file).map_err(CliError::io(shown.clone()))?.len();
-        if size > MAX_MANIFEST {
-            return Err(CliError::usage(format!("{shown} has more than 1 MiB: that is no manifest")));
-        }
-        let text = std::fs::read_to_string(&self.file).map_err(CliError::io(shown.clone()))?;
-        let checked = context.connect()?.check_manifest(CheckManifest { text, name })?;
+        let text = read_small(&self.file)?;
+        let recordings = self
+            .recordings
+            .iter()
+            .map(|file| Ok(Recording { name: file.to_string_lossy().into_owned(), text: read_small(file)? }));
+        let recordings = recordings.collect::<Result<Vec<_>, CliError>>()?;
+        let checked = context.connect()?.check_manifest(CheckManifest { text, name, recordings })?;
+        let is_sound = checked.faults.is_empty() && checked.disagreements.is_empty();
         context.print(&checked, |checked, out| {
             for fault in &checked.faults {
                 out.text(&format!("{shown}:{}: {}", fault.line, fault.reason))?;
             }
-            if checked.faults.is_empty() { out.line(&format!("{shown} is sound")) } else { Ok(()) }
+            for sentence in checked.disagreements.iter().chain(&checked.unused) {
+                out.text(sentence)?;
+            }
+            if is_sound { out.line(&format!("{shown} is sound")) } else { Ok(()) }
         })?;
-        Ok(if checked.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// A file that a person named, unless it is longer than any manifest or recording is.
+fn read_small(file: &Path) -> Result<String, CliError> {
+    let shown = Printable(&file.to_string_lossy()).to_string();
+    let size = std::fs::metadata(file).map_err(CliError::io(shown.clone()))?.len();
+    if size > MAX_MANIFEST {
+        return Err(CliError::usage(format!("{shown} has more than 1 MiB: name a manifest or a recording")));
+    }
+    std::fs::read_to_string(file).map_err(CliError::io(shown))
 }
 
 /// The agent's name: the file's, without its ending.

@@ -99,3 +99,24 @@ fn a_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
     }
     assert!(crew.inbox().is_empty());
 }
+
+#[test]
+fn m23_a_built_in_manifest_can_be_shown_checked_and_tried() {
+    let daemon = testkit::TestDaemon::start(env!("CARGO_BIN_EXE_qd"));
+    let shown = daemon.qd(&["agents", "show", "generic"]);
+    assert!(shown.status.success());
+    let file = daemon.root().join("generic.toml");
+    std::fs::write(&file, &shown.stdout).unwrap();
+    let checked = daemon.qd(&["agents", "check", file.to_str().unwrap()]);
+    assert!(checked.status.success(), "{checked:?}");
+    let recording = daemon.root().join("blank.sample");
+    let text = "+++\nmanifest = \"generic\"\nsize = [20, 2]\norigin = \"synthetic\"\n\n[expect]\nstate = \"working\"\n+++\n\n";
+    std::fs::write(&recording, text).unwrap();
+    let tried = daemon.qd(&["agents", "check", file.to_str().unwrap(), recording.to_str().unwrap()]);
+    let said = String::from_utf8(tried.stdout).unwrap();
+    assert_eq!(tried.status.code(), Some(1), "{said}");
+    assert!(said.contains("blank.sample: it expects working"), "{said}");
+    assert!(said.contains("decided none of these recordings"), "{said}");
+    let missing = daemon.qd(&["agents", "show", "nobody"]);
+    assert_eq!(missing.status.code(), Some(3));
+}

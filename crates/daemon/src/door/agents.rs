@@ -98,10 +98,26 @@ pub(super) async fn check_manifest(wish: CheckManifest) -> Result<Reply, Failure
         return Err(Failure::invalid("text", format!("a manifest has at most {} KiB", MAX_MANIFEST / 1024)));
     }
     // Patterns are compiled: not on the door's time.
-    let checked = crate::threads::run(move || ::agents::check(&wish.name, &wish.text)).await;
-    let faults =
+    let checked = crate::threads::run(move || check_with_recordings(&wish)).await;
+    let checked =
         checked.map_err(|error| Failure::new(ErrorCode::Internal, format!("checking failed: {error}")))?;
-    Ok(Reply::Manifest(ManifestChecked { faults }))
+    Ok(Reply::Manifest(checked))
+}
+
+/// Looks for faults, and tries a manifest without any on the recordings that came with it.
+fn check_with_recordings(request: &CheckManifest) -> ManifestChecked {
+    let faults = ::agents::check(&request.name, &request.text);
+    let files = vec![(request.name.clone(), request.text.clone())];
+    let (catalogue, _) = ::agents::Catalogue::merged(&[::agents::Layer { origin: String::new(), files }]);
+    let trial = match catalogue.get(&request.name) {
+        Some(manifest) if faults.is_empty() => {
+            let recordings: Vec<(&str, &str)> =
+                request.recordings.iter().map(|one| (one.name.as_str(), one.text.as_str())).collect();
+            ::agents::trial::try_on(manifest, &recordings)
+        }
+        Some(_) | None => ::agents::trial::Trial::default(),
+    };
+    ManifestChecked { faults, disagreements: trial.disagreements, unused: trial.unused }
 }
 
 /// A recording of what an agent's screen shows, masked, with what its manifest's rules make of it.

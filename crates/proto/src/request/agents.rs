@@ -122,6 +122,18 @@ pub struct CheckManifest {
     pub text: String,
     /// The name of its file, which is the manifest's name.
     pub name: String,
+    /// Recordings that its rules are tried on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recordings: Vec<Recording>,
+}
+
+/// A recorded screen, as `sample` makes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// What its faults are told under: the name of its file.
+    pub name: String,
+    /// The text of its file.
+    pub text: String,
 }
 
 /// Arguments of `sample`.
