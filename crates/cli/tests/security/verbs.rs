@@ -73,11 +73,7 @@ fn following(request: &Request) -> Option<Request> {
         Request::Answer(_) => Request::Resume(Resume { target: target(), session: None }),
         Request::Resume(_) => Request::Hook(Hook { payload: json!({}), event: None }),
         Request::Hook(_) => Request::Agents(Nothing {}),
-        Request::Agents(_) => Request::CheckManifest(CheckManifest {
-            text: String::new(),
-            name: "x".to_owned(),
-            recordings: Vec::new(),
-        }),
+        Request::Agents(_) => Request::CheckManifest(CheckManifest::default()),
         Request::CheckManifest(_) => Request::Sample(Sample { target: target(), state: None }),
         Request::Sample(_) => Request::WhoAmI(Nothing {}),
         Request::WhoAmI(_)

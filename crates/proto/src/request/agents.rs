@@ -116,7 +116,7 @@ pub struct Hook {
 }
 
 /// Arguments of `check_manifest`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckManifest {
     /// The manifest's text.
     pub text: String,
