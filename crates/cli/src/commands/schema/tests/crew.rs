@@ -29,7 +29,7 @@ fn audit(verified: Value) -> Value {
 pub(super) fn samples() -> Vec<(&'static str, Value)> {
     let trust = json!({"digest": "00", "project": project(), "preset": "dev", "command": "c", "at": 1});
     let preset = |ready: Value| {
-        json!({"name": "dev", "origin": "/p/f", "argv": ["x"], "cwd": "/p", "env": {"A": "b"}, "auto_restart": true,
+        json!({"name": "dev", "origin": "/p/f", "argv": ["x"], "cwd": "/p", "env": {"A": "b"}, "auto_restart": true, "stop": {"signal": 2, "grace_ms": 9},
             "restore": true, "ready": ready, "trusted": true})
     };
     let presets = json!({"project": project(), "faults": ["f"],
