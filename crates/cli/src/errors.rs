@@ -22,6 +22,8 @@ pub(crate) const TIMEOUT: u8 = 5;
 /// Nobody could be reached, or nobody that takes work.
 pub(crate) const UNREACHABLE: u8 = 6;
 const CONFLICT: u8 = 7;
+/// It may or may not have been done.
+pub(crate) const UNKNOWN: u8 = 8;
 
 /// Why a verb failed.
 #[derive(Debug, thiserror::Error)]
@@ -173,6 +175,7 @@ fn exit_for(code: ErrorCode) -> u8 {
         | ErrorCode::BudgetExceeded
         | ErrorCode::WorkspaceMismatch => DENIED,
         ErrorCode::Timeout => TIMEOUT,
+        ErrorCode::UnknownOutcome => UNKNOWN,
         ErrorCode::ShuttingDown | ErrorCode::Version => UNREACHABLE,
         ErrorCode::NotRunning
         | ErrorCode::SpawnFailed

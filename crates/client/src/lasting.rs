@@ -6,12 +6,14 @@
 
 mod events;
 mod follow;
+mod tell;
 mod wait;
 
 use proto::{ErrorCode, Failure, ProcessId, RunNumber};
 
 pub use events::LastingEvents;
 pub use follow::LastingFollow;
+pub use tell::tell;
 pub use wait::wait;
 
 use crate::{ClientError, Connection, Stop};

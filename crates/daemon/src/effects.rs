@@ -16,7 +16,7 @@ use store::Change;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::adopt::Unheard;
-use crate::agents::Agents;
+use crate::agents::{Agents, Sought};
 use crate::desk::Answered;
 use crate::failpoint::{self, Failpoint};
 use crate::records::{self, Records};
@@ -109,6 +109,9 @@ impl Hands {
                 self.agents.answer_server(run, job, dialog, choice);
             }
             Effect::CollectResult { run, turn } => self.agents.collect(run, turn),
+            Effect::FindPrompt { run, mail, text, since } => {
+                self.agents.find_prompt(run, Sought { mail, text, since });
+            }
             Effect::Notify { run, title, body } => self.agents.notify(run, title, body),
             Effect::KeepDrift { run, winner, other } => self.agents.keep_drift(run, winner, other),
             Effect::Announce(announcement) => {

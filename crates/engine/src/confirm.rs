@@ -39,7 +39,7 @@ impl Engine {
                 self.refuse(id, "Enter did not submit it; its text is still in the composer");
             }
             Composer::Empty if is_last && !confirms && typed.had_draft => self.submitted(id),
-            _ if is_last => self.refuse(id, "not confirmed: nothing shows that the agent took it"),
+            _ if is_last => self.unsure(id, "Enter was pressed, and nothing shows that the agent took it"),
             _ => {
                 let until = now + CONFIRM_LATE_MS;
                 self.set_phase(id, Phase::Confirming { typed, since, until, is_last: true });
@@ -133,7 +133,7 @@ impl Engine {
             rests && slot.since >= since && slot.evidence.source != Source::Hook
         });
         if rests && has_rested {
-            self.refuse(id, "unknown outcome: the agent ended its turn although it was given the message");
+            self.unsure(id, "the agent ended its turn although it was given the message");
         } else if until <= now {
             self.submitted(id);
         }

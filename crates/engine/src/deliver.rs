@@ -32,14 +32,14 @@ impl Engine {
         match agent.live.progress.phase.clone() {
             Phase::Resting => self.begin_delivery(id),
             Phase::HandingOver { until, .. } if until <= now => {
-                self.refuse(id, "unknown outcome: the agent's own channel did not answer");
+                self.unsure(id, "the agent's own channel did not answer");
             }
             Phase::Unclear { until, why, .. } if until <= now => {
-                self.refuse(id, &format!("unknown outcome: {why}"));
+                self.unsure(id, &why);
             }
             Phase::Continuing { since, until, .. } => self.check_continued(id, since, until),
             Phase::Pasting { until, .. } | Phase::Pressing { until, .. } if until <= now => {
-                self.refuse(id, "unknown outcome: typing was not answered; look at the agent");
+                self.unsure(id, "typing was not answered");
             }
             Phase::Standing { typed } => self.try_to_press(id, typed),
             Phase::Confirming { typed, since, until, is_last } => {
@@ -233,7 +233,7 @@ impl Engine {
         let now = self.now.uptime_ms;
         match typed.first_press {
             Some(_) if typed.misses >= MAX_MISSES => {
-                self.refuse(id, "unknown outcome: after Enter the composer holds another text");
+                self.unsure(id, "after Enter the composer holds another text");
             }
             Some(since) => {
                 let until = now + CONFIRM_LATE_MS;
@@ -276,7 +276,7 @@ impl Engine {
 
     /// A person took the text over, or took it away: whether it was sent is theirs to know.
     pub(crate) fn take_over(&mut self, id: ProcessId) {
-        self.refuse(id, "unknown outcome: a person took it over in the composer");
+        self.unsure(id, "a person took it over in the composer");
     }
 
     /// A delivery that an earlier daemon left in the middle: never pasted again.
@@ -297,16 +297,48 @@ impl Engine {
         match (agent.live.composer, until) {
             (_, None) => {
                 self.set_phase(id, Phase::Restored { mail, stage, until: Some(now + UNCLEAR_MS) });
+                self.seek_prompt(id, mail);
             }
             _ if is_blocked => {}
             (Composer::Draft, Some(_)) if stage != Stage::Handed && agent.live.human_at.is_none() => {
                 self.set_phase(id, Phase::Standing { typed });
                 self.try_to_press(id, typed);
             }
-            (Composer::Empty, Some(_)) => self.refuse(id, UNKNOWN_AFTER_RESTART),
-            (_, Some(until)) if until <= now => self.refuse(id, UNKNOWN_AFTER_RESTART),
+            (_, Some(until)) if until <= now => self.unsure(id, UNKNOWN_AFTER_RESTART),
             _ => {}
         }
+    }
+
+    /// Asks whether the vendor's transcript has the message.
+    fn seek_prompt(&mut self, id: ProcessId, mail: MailId) {
+        let Some(process) = self.processes.get(&id) else { return };
+        let (run, Some(agent)) = (process.key(), process.agent.as_deref()) else { return };
+        let Some(mail) = self.mail.get(mail) else { return };
+        let text = letter::write(mail, &agent.record.nonce);
+        self.effects.push(Effect::FindPrompt { run, mail: mail.id, text, since: mail.at });
+    }
+
+    /// The vendor's transcript has a new prompt: the message in flight, perhaps one that an earlier daemon began with.
+    pub(crate) fn prompt_written(&mut self, id: ProcessId) {
+        let phase = self.agent(id).map(|agent| &agent.live.progress.phase);
+        match phase {
+            Some(&Phase::Restored { mail, .. }) => self.seek_prompt(id, mail),
+            _ => drop(self.prompt_confirms(id)),
+        }
+    }
+
+    /// Whether the vendor's transcript has a message whose delivery an earlier daemon left in the middle. A transcript
+    /// without it proves nothing yet: it may be written late.
+    pub(crate) fn prompt_sought(&mut self, id: ProcessId, sought: MailId, found: bool) {
+        let Some(agent) = self.agent(id) else { return };
+        let is_restored = matches!(agent.live.progress.phase, Phase::Restored { mail, .. } if mail == sought);
+        if !is_restored || !found {
+            return;
+        }
+        let turn = agent.running_turn().unwrap_or_else(|| self.begin_turn(id, Some(sought)));
+        self.set_phase(id, Phase::Resting);
+        self.finish_mail(sought, Delivery::Submitted { turn });
+        self.deliver(id);
     }
 
     /// The run is over: what was not submitted for certain waits for the next one, what may have been does not.
@@ -322,9 +354,9 @@ impl Engine {
             | Phase::Continuing { .. }
             | Phase::Pressing { .. }
             | Phase::Confirming { .. } => {
-                self.refuse(id, "unknown outcome: the agent ended before it showed that it took it");
+                self.unsure(id, "the agent ended before it showed that it took it");
             }
-            Phase::Restored { .. } => self.refuse(id, UNKNOWN_AFTER_RESTART),
+            Phase::Restored { .. } => self.unsure(id, UNKNOWN_AFTER_RESTART),
         }
         if let Some(mail) = self.mail.first_to(id).map(|mail| mail.id) {
             self.set_delivery(
@@ -365,6 +397,15 @@ impl Engine {
         self.deliver(id);
     }
 
+    /// What became of the message in flight cannot be known.
+    pub(crate) fn unsure(&mut self, id: ProcessId, reason: &str) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        let Some(mail) = agent.live.progress.mail() else { return };
+        agent.live.progress.phase = Phase::Resting;
+        self.finish_mail(mail, Delivery::Unknown { reason: reason.to_owned() });
+        self.deliver(id);
+    }
+
     pub(crate) fn finish_mail(&mut self, mail: MailId, delivery: Delivery) {
         let stage = self.mail.get(mail).map_or(Stage::Queued, |mail| mail.stage);
         self.set_delivery(mail, delivery, stage);
@@ -388,7 +429,7 @@ const NO_COMPOSER: &str =
     "its composer is not on the screen: a menu, a search, an editor or another view is open";
 const NOT_DESCRIBED: &str =
     "its manifest does not describe its composer, so nothing is typed (see docs/agents.md)";
-const UNKNOWN_AFTER_RESTART: &str = "unknown outcome after a restart of the daemon: look at the agent";
+const UNKNOWN_AFTER_RESTART: &str = "the daemon ended in the middle of its delivery";
 
 /// How the agent can be given a message now, or what is in the way.
 fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {

@@ -119,6 +119,17 @@ pub enum Effect {
         /// Its text.
         text: String,
     },
+    /// Look in the vendor's transcript whether the agent took this text as a prompt; answer with `PromptSought`.
+    FindPrompt {
+        /// In which run.
+        run: RunKey,
+        /// Which message.
+        mail: MailId,
+        /// Its text.
+        text: String,
+        /// When it was sent, in milliseconds since the epoch.
+        since: u64,
+    },
     /// Find what the agent said at the end of this turn; answer with `Result`.
     CollectResult {
         /// Of which run.

@@ -2,7 +2,7 @@
 //!
 //! Owns the shapes of inputs. Refuses carrying bytes of output: facts say that there were some.
 
-use proto::agent::{Composer, Context, MailId, Source};
+use proto::agent::{Composer, Context, MailId, Source, TurnEnd};
 use proto::crew::Project;
 use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Kill,
@@ -387,6 +387,15 @@ pub enum Fact {
     Looked(Box<Look>),
     /// The vendor's session became known.
     Session(String),
+    /// The vendor's transcript has a new prompt in it.
+    PromptWritten,
+    /// Whether the vendor's transcript has this message in it.
+    PromptSought {
+        /// Which message.
+        mail: MailId,
+        /// It is there.
+        found: bool,
+    },
     /// How full the agent's context is.
     Context(Context),
     /// What became of an [`crate::Effect::Type`].
@@ -411,6 +420,8 @@ pub enum Fact {
         text: String,
         /// Where it comes from.
         from: &'static str,
+        /// How the turn ended, if whoever has the text knows that too.
+        end: Option<TurnEnd>,
     },
     /// A watched pattern did not appear, and the run is over.
     Unmatched {

@@ -202,16 +202,17 @@ impl Engine {
         }
     }
 
-    /// How a turn ended that came to rest: a source whose rule is called `interrupted` says that somebody stopped it.
+    /// How a turn ended that came to rest: interrupted, if any source that spoke since it began says so. Hooks and
+    /// servers name the rule `interrupted`, transcripts `transcript.interrupted`.
     fn rest_end(&self, id: ProcessId) -> TurnEnd {
-        let winner = self.agent(id).and_then(|agent| {
-            agent
-                .live
-                .table
-                .get(agent.live.judgement.as_ref()?.winner?)
-                .map(|slot| slot.evidence.rule.as_str())
+        let is_interrupted = self.agent(id).is_some_and(|agent| {
+            agent.live.table.slots().any(|slot| {
+                let rule = slot.evidence.rule.as_str();
+                let names_it = rule == "interrupted" || rule.ends_with(".interrupted");
+                names_it && slot.at.uptime_ms >= agent.live.turn_began
+            })
         });
-        if winner == Some("interrupted") { TurnEnd::Interrupted } else { TurnEnd::Done }
+        if is_interrupted { TurnEnd::Interrupted } else { TurnEnd::Done }
     }
 
     fn winner_words(&self, id: ProcessId) -> String {

@@ -12,7 +12,7 @@ pub(crate) const MARK: &str = "│ ";
 pub(crate) fn write(mail: &MailRecord, nonce: &str) -> String {
     let Some(tag) = tag(mail) else { return mail.text.clone() };
     let mut letter = format!("[{tag} {nonce}]");
-    for line in lines(&mail.text) {
+    for line in body_lines(&mail.text) {
         letter.push('\n');
         letter.push_str(MARK);
         letter.push_str(&line);
@@ -44,6 +44,14 @@ fn plain(text: &str) -> String {
         c => c,
     };
     text.chars().map(plain).collect()
+}
+
+/// The lines of a body, whatever separates them. Only what acts on a terminal is replaced: joiners and marks of direction
+/// belong to the text of many languages, and the mark before each line keeps them from forging a head.
+fn body_lines(text: &str) -> Vec<String> {
+    let text = text.replace("\r\n", "\n");
+    let harmless = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+    text.split(is_break).map(|line| line.chars().map(harmless).collect()).collect()
 }
 
 /// The lines of a text, whatever separates them; control characters and marks of direction are shown, not sent.

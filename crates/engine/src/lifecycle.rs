@@ -19,8 +19,8 @@ impl Engine {
     /// Takes a fact about a current run; a fact about an older one is stale and ignored.
     pub(crate) fn fact(&mut self, run: RunKey, fact: Fact) {
         // What was said at the end of a turn may be found after the next run began.
-        if let Fact::Result { turn, text, from } = fact {
-            return self.result_found(run.process, turn, &text, from);
+        if let Fact::Result { turn, text, from, end } = fact {
+            return self.result_found(run.process, (turn, end), &text, from);
         }
         if self.processes.get(&run.process).is_none_or(|process| process.run != run.run) {
             return;
@@ -61,6 +61,8 @@ impl Engine {
             Fact::Withdrawn(source) => self.withdrawn(run, source),
             Fact::Looked(look) => self.looked(run, *look),
             Fact::Session(session) => self.session_known(run, session),
+            Fact::PromptWritten => self.prompt_written(run.process),
+            Fact::PromptSought { mail, found } => self.prompt_sought(run.process, mail, found),
             Fact::Context(context) => self.context_known(run, context),
             Fact::TypingDone { job, outcome } => self.typing_done(run, job, outcome),
             Fact::HandedOver { mail, outcome } => self.handed_over(run.process, mail, outcome),

@@ -124,12 +124,22 @@ impl Engine {
     }
 
     /// What the agent said at the end of a turn.
-    pub(crate) fn result_found(&mut self, id: ProcessId, number: u64, text: &str, from: &str) {
+    pub(crate) fn result_found(
+        &mut self,
+        id: ProcessId,
+        (number, end): (u64, Option<TurnEnd>),
+        text: &str,
+        from: &str,
+    ) {
         let Some(agent) = self.agent_mut(id) else { return };
         agent.collecting.remove(&number);
         let Some(turn) = agent.turns.get_mut(&number).filter(|turn| turn.end != TurnEnd::Running) else {
             return;
         };
+        // The state shows only that the agent rests; its transcript or server knows that somebody interrupted it.
+        if end == Some(TurnEnd::Interrupted) && turn.end == TurnEnd::Done {
+            turn.end = TurnEnd::Interrupted;
+        }
         turn.text = cut(text, MAX_TEXT).to_owned();
         from.clone_into(&mut turn.from);
         let record = turn.clone();

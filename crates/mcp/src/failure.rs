@@ -130,6 +130,7 @@ fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
         (ErrorCode::WrongKind, _) => "list_processes tells the kind of each process",
         (ErrorCode::DialogOpen, _) => "get_process_status shows the dialog; answer_prompt answers it",
         (ErrorCode::HumanTyping, _) => "a person is typing there: try again later",
+        (ErrorCode::UnknownOutcome, _) => "look at the agent before you send it again",
         (ErrorCode::NotDelivered, _) => "get_process_status tells what the agent is doing",
         (ErrorCode::ShuttingDown, _) => "Quarterdeck is ending: try again once it is back",
         (ErrorCode::SpawnFailed | ErrorCode::WorkdirGone, _) => "correct the command or the directory",

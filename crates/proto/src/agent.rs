@@ -380,6 +380,11 @@ pub enum Delivery {
         /// Why.
         reason: String,
     },
+    /// It may or may not have reached the agent, and nothing that can be looked up says which. It is not tried again.
+    Unknown {
+        /// What is known.
+        reason: String,
+    },
     /// It waited longer than it was to.
     Expired,
 }

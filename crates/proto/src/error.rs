@@ -58,6 +58,8 @@ pub enum ErrorCode {
     NotDelivered,
     /// Not everything could be ended; the message names what survived.
     Survived,
+    /// It may or may not have been done; the message says what is known.
+    UnknownOutcome,
     /// The disk is full.
     NoSpace,
     /// Our own fault.

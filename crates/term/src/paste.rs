@@ -2,10 +2,8 @@
 //! could end its own bracket could type commands.
 //!
 //! Neutralised one for one: control characters become their visible pictures (ESC becomes `␛`, DEL `␡`);
-//! C1 controls, bidirectional and zero-width controls become `�`. Tab stays. A line's end, however
+//! C1 controls become `�`. Joiners and marks of direction are text and stay, as does Tab. A line's end, however
 //! it is spelled, becomes CR: what the Enter key sends, and what terminals send within brackets too.
-
-use crate::fact::is_invisible;
 
 const BEGIN: &str = "\x1b[200~";
 const END: &str = "\x1b[201~";
@@ -143,7 +141,6 @@ fn neutralised(character: char) -> char {
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
         '\x7f' => '\u{2421}',
         '\u{80}'..='\u{9f}' => '\u{fffd}',
-        _ if is_invisible(character) => '\u{fffd}',
         _ => character,
     }
 }

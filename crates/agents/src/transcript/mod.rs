@@ -43,7 +43,10 @@ pub struct TranscriptReader {
 /// What the newest turn has brought so far.
 #[derive(Clone, Debug, Default)]
 struct TurnSoFar {
+    /// Everything the agent said since the prompt.
     text: String,
+    /// Where in it the newest message begins, and which message that is.
+    newest: usize,
     text_message: Option<String>,
     failure: Option<Failure>,
     reset_at: Option<u64>,
@@ -194,6 +197,21 @@ impl TranscriptReader {
     }
 }
 
+/// Whether a transcript has a line with this text that was written after this moment (milliseconds since the epoch).
+/// The same text may stand there from before: a line without a time of its own proves nothing.
+#[must_use]
+pub fn has_prompt(transcript: &[u8], text: &str, since: u64) -> bool {
+    let Ok(escaped) = serde_json::to_string(text.trim()) else { return false };
+    let needle = escaped.trim_matches('"');
+    let transcript = String::from_utf8_lossy(transcript);
+    let holds = |line: &&str| !needle.is_empty() && line.contains(needle);
+    transcript.lines().filter(holds).any(|line| {
+        let value: Option<Value> = serde_json::from_str(line).ok();
+        let at = value.as_ref().and_then(|value| value.get("timestamp")).and_then(instant);
+        at.is_some_and(|at| at >= since)
+    })
+}
+
 impl TurnSoFar {
     fn take(&mut self, spec: &LineSpec, value: &Value) {
         self.reset_at =
@@ -205,11 +223,20 @@ impl TurnSoFar {
         }
         let Some(text) = spec.text.as_ref().and_then(|text| text.of(value)) else { return };
         let message = text_at(spec.message.as_ref(), value);
-        let continues = spec.joins && message.is_some() && self.text_message.as_deref() == message;
-        if continues {
-            self.text.push('\n');
-        } else {
-            self.text.clear();
+        let is_same = message.is_some() && self.text_message.as_deref() == message;
+        if self.text.get(self.newest..) == Some(text.as_str()) {
+            return;
+        }
+        match (is_same, spec.joins) {
+            (true, true) => self.text.push('\n'),
+            // The message is written anew, with what was added to it.
+            (true, false) => self.text.truncate(self.newest),
+            (false, _) => {
+                if !self.text.is_empty() {
+                    self.text.push_str("\n\n");
+                }
+                self.newest = self.text.len();
+            }
         }
         self.text.push_str(&text);
         let cut = self.text.floor_char_boundary(LONGEST_TEXT);

@@ -204,3 +204,31 @@ proptest! {
         let _more = reader.feed(b"\n{\"type\":\"assistant\",\"message\":{\"usage\":{\"input_tokens\":18446744073709551615,\"output_tokens\":9}}}\n");
     }
 }
+
+#[test]
+fn c21_a_transcript_has_a_prompt_only_if_it_was_written_after_the_message_was_sent() {
+    let line = r#"{"type":"user","timestamp":"2026-11-17T01:00:00.000Z","message":{"content":"[peer:a 12]\n│ say \"x\""}}"#;
+    let sent = "[peer:a 12]\n│ say \"x\"";
+    let at = 1_794_877_200_000;
+    assert!(has_prompt(line.as_bytes(), sent, at));
+    assert!(!has_prompt(line.as_bytes(), sent, at + 1), "an older prompt of the same words");
+    assert!(!has_prompt(line.as_bytes(), "[peer:a 12]\n│ say y", at));
+    assert!(!has_prompt(br#"{"type":"user","message":{"content":"hello"}}"#, "hello", 0), "no time");
+}
+
+#[test]
+fn c18_a_turn_has_every_part_that_was_said_and_each_once() {
+    let line = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"{id}","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let over = r#"{"type":"system","subtype":"turn_duration"}"#;
+    let lines = [line("m1", "I look first."), line("m2", "Now"), line("m2", "I know."), over.to_owned()];
+    let news = read("claude", &(lines.join("\n") + "\n"));
+    assert_eq!(news.final_text(), Some("I look first.\n\nNow\nI know."));
+    let again = |text: &str| format!(r#"{{"type":"gemini","id":"g1","content":"{text}"}}"#);
+    let mut gemini = reader("gemini");
+    gemini.feed(format!("{}\n{}\n", again("a"), again("a and b")).as_bytes());
+    assert_eq!(gemini.text(), "a and b", "a message that is written anew is not repeated");
+}

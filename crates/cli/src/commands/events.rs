@@ -100,6 +100,7 @@ impl Names {
             Delivery::Submitted { turn } => format!("submitted, turn {turn}"),
             Delivery::Delivered { turn } => format!("delivered into turn {turn}"),
             Delivery::Refused { reason } => format!("refused: {reason}"),
+            Delivery::Unknown { reason } => format!("unknown: {reason}"),
             Delivery::Expired => "expired".to_owned(),
         };
         format!("message {} to {}: {fate}", receipt.mail, self.of(receipt.to))

@@ -25,6 +25,11 @@ impl ResultArgs {
         let turn = context.connect()?.result(ask)?;
         context.print(&turn, |turn, out| {
             out.text(&turn.text)?;
+            if turn.from == "screen" {
+                out.line(
+                    "(this is the screen at the end of the turn: the agent's own words could not be read)",
+                )?;
+            }
             match turn.end {
                 TurnEnd::Done | TurnEnd::Running => Ok(()),
                 TurnEnd::Interrupted => out.line("(the turn was interrupted)"),

@@ -51,7 +51,7 @@ impl TellArgs {
             wait_ms: Some(wait_ms),
             expires_ms: self.expires,
         };
-        let receipt = context.connect()?.tell(request)?;
+        let receipt = client::lasting::tell(context.door()?, request)?;
         if let Some(failure) = undelivered(&receipt) {
             return Err(CliError::Own(failure));
         }
@@ -61,9 +61,14 @@ impl TellArgs {
     }
 }
 
-/// What a person is told of a message that will not be delivered.
+/// What a person is told of a message that was not delivered, or of which nobody knows whether it was.
 fn undelivered(receipt: &Receipt) -> Option<Failure> {
     let why = match &receipt.delivery {
+        Delivery::Unknown { reason } => {
+            let message = format!("whether message {} was delivered is unknown: {reason}", receipt.mail);
+            let hint = "look at the agent with qd read or qd attach before you send it again";
+            return Some(Failure::new(ErrorCode::UnknownOutcome, message).hint(hint));
+        }
         Delivery::Refused { reason } => reason.clone(),
         Delivery::Expired => "its time was over before it could be delivered".to_owned(),
         _ => return None,
@@ -80,6 +85,7 @@ fn words(receipt: &Receipt) -> String {
         Delivery::Submitted { turn } => format!("submitted, turn {turn}"),
         Delivery::Delivered { turn } => format!("delivered into turn {turn}"),
         Delivery::Refused { reason } => format!("refused: {reason}"),
+        Delivery::Unknown { reason } => format!("unknown: {reason}"),
         Delivery::Expired => "expired".to_owned(),
     }
 }

@@ -23,6 +23,18 @@ fn a_message_is_submitted_once_and_its_result_can_be_read() {
 }
 
 #[test]
+fn c21_what_nobody_can_know_is_unknown_with_an_exit_code_of_its_own() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    // It ends by the prompt itself, before anything shows that it took it.
+    let told = crew.command(&["--json", "tell", "a", "exit 3"]).output().unwrap();
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(8), "{said}");
+    assert!(said.contains("unknown_outcome") && said.contains("is unknown: the agent ended"), "{said}");
+    assert_eq!(crew.prompts("a"), ["exit 3"]);
+}
+
+#[test]
 fn c4_an_enter_that_would_be_swallowed_comes_late_enough() {
     let crew = crew();
     crew.enlist("a", &["--paste-window", "140"]);

@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use engine::RunKey;
+use proto::agent::{MailId, TurnEnd};
 use std::path::PathBuf;
 
 use super::Agents;
@@ -26,8 +27,10 @@ const ORDERS: usize = 1024;
 pub(crate) enum Heard {
     /// A prompt was submitted: what was said before belongs to an older turn.
     Prompt,
-    /// What the agent said at the end of a turn, and who says so.
-    Text(String, &'static str),
+    /// What a hook says the agent said in a turn.
+    HookText(String),
+    /// What the vendor's server says the agent said in a turn, and how that ended.
+    ServerText(String, TurnEnd),
     /// Where its transcript lies, or which session it has, may be known now.
     Moved,
     /// Its program is over.
@@ -39,6 +42,15 @@ enum Order {
     End(RunKey),
     Heard(RunKey, Heard),
     Collect(RunKey, u64),
+    Find(RunKey, Sought),
+}
+
+/// A message that is looked for in a transcript.
+pub(crate) struct Sought {
+    pub(crate) mail: MailId,
+    pub(crate) text: String,
+    /// When it was sent, in milliseconds since the epoch.
+    pub(crate) since: u64,
 }
 
 /// The way to the thread. Cheap to clone.
@@ -80,6 +92,11 @@ impl Attendant {
     /// The engine wants the text of a turn.
     pub(crate) fn collect(&self, run: RunKey, turn: u64) {
         self.order(Order::Collect(run, turn));
+    }
+
+    /// The engine wants to know whether the transcript has a message.
+    pub(crate) fn find_prompt(&self, run: RunKey, sought: Sought) {
+        self.order(Order::Find(run, sought));
     }
 
     fn order(&self, order: Order) {
@@ -169,6 +186,12 @@ impl Watching {
             Order::Heard(run, heard) => {
                 if let Some(ward) = self.wards.get_mut(&run) {
                     ward.hear(heard, &self.agents);
+                }
+            }
+            Order::Find(run, sought) => {
+                self.watch_what_there_is(run);
+                if let Some(ward) = self.wards.get(&run) {
+                    ward.find_prompt(&sought, &self.agents);
                 }
             }
             Order::Collect(run, turn) => {

@@ -152,7 +152,9 @@ impl Follower {
             }
             ServerNews::Context(context) => self.say(run, Fact::Context(context)),
             ServerNews::PromptSubmitted => self.attendant.heard(run, Heard::Prompt),
-            ServerNews::TurnEnded { text, .. } => self.attendant.heard(run, Heard::Text(text, "server")),
+            ServerNews::TurnEnded { text, end } => {
+                self.attendant.heard(run, Heard::ServerText(text, end));
+            }
             // Asked by whoever follows.
             ServerNews::Fetch(_) => {}
         }

@@ -42,6 +42,7 @@ use crate::notify::{self, Ways};
 use crate::records::Warnings;
 use crate::screens::{AgentRun, Order, Screens};
 use crate::tokens::Tokens;
+pub(crate) use attendant::Sought;
 use attendant::{Attendant, Heard};
 use catalogue::{Library, Shelf};
 pub(crate) use charge::Charge;
@@ -195,7 +196,7 @@ impl Agents {
             attendant.heard(charge.run, Heard::Prompt);
         }
         if let Some(text) = &reading.text {
-            attendant.heard(charge.run, Heard::Text(text.clone(), "hook"));
+            attendant.heard(charge.run, Heard::HookText(text.clone()));
         }
     }
 
@@ -203,6 +204,13 @@ impl Agents {
     pub(crate) fn collect(&self, run: RunKey, turn: u64) {
         if self.find(run).is_some() {
             self.shared.attendant.collect(run, turn);
+        }
+    }
+
+    /// Looks whether the transcript has a message.
+    pub(crate) fn find_prompt(&self, run: RunKey, sought: Sought) {
+        if self.find(run).is_some() {
+            self.shared.attendant.find_prompt(run, sought);
         }
     }
 

@@ -12,10 +12,10 @@ use agents::transcript::location::Surroundings;
 use agents::transcript::{Start, TranscriptNews, TranscriptReader};
 use engine::Fact;
 use proto::Evidence;
-use proto::agent::Source;
+use proto::agent::{Source, TurnEnd};
 
 use super::Agents;
-use super::attendant::Heard;
+use super::attendant::{Heard, Sought};
 use super::charge::Charge;
 use super::tail::{self, FileTail, From, Jump};
 use crate::clock;
@@ -28,6 +28,8 @@ const PAST: u64 = 4 << 20; // 4 MiB
 const MAX_STATE: u64 = 256 * 1024;
 /// How long the text of a turn may come later than its end.
 const TEXT: Duration = Duration::from_millis(3_000);
+/// How many bytes at the end of two texts of one turn are the same.
+const SAME_END: usize = 64;
 /// Longest text of a turn that is taken from a screen.
 const MAX_SCREEN_TEXT: usize = 64 * 1024;
 
@@ -47,10 +49,20 @@ pub(crate) struct Ward {
     is_fresh: bool,
     transcript: Option<Transcript>,
     said_state: Option<Evidence>,
-    /// What the agent said at the end of the newest turn, and who says so, until somebody takes it.
-    text: Option<(String, &'static str)>,
+    /// What the agent said in the newest turn, until somebody takes it.
+    text: Option<Told>,
+    /// What a hook says it said. Hooks repeat streamed text or have only the last part of it: the transcript is
+    /// preferred as soon as it has the same turn.
+    hook_text: Option<String>,
     /// Turns whose text is wanted, and when that is given up.
     collects: Vec<(u64, Instant)>,
+}
+
+/// What an agent said in a turn, who says so, and how the turn ended if they know.
+struct Told {
+    text: String,
+    from: &'static str,
+    end: Option<TurnEnd>,
 }
 
 struct Transcript {
@@ -58,6 +70,8 @@ struct Transcript {
     reader: TranscriptReader,
     /// What is read first was written before anybody watched.
     is_past: bool,
+    /// Something was read from it. A file that is read from its beginning again has old prompts in it.
+    was_read: bool,
 }
 
 impl Ward {
@@ -70,6 +84,7 @@ impl Ward {
             transcript: None,
             said_state: None,
             text: None,
+            hook_text: None,
             collects: Vec::new(),
         }
     }
@@ -113,19 +128,29 @@ impl Ward {
         let is_past = !self.is_fresh || self.transcript.is_some();
         let from = if is_past { From::NearEnd(PAST) } else { From::Beginning };
         let reader = TranscriptReader::new(&self.charge.manifest(), Start::Beginning);
-        self.transcript =
-            reader.map(|reader| Transcript { tail: FileTail::new(path.clone(), from), reader, is_past });
+        self.transcript = reader.map(|reader| Transcript {
+            tail: FileTail::new(path.clone(), from),
+            reader,
+            is_past,
+            was_read: false,
+        });
     }
 
     /// Takes what was told about it.
     pub(crate) fn hear(&mut self, heard: Heard, agents: &Agents) {
         match heard {
-            Heard::Prompt => self.text = None,
+            Heard::Prompt => (self.text, self.hook_text) = (None, None),
             // Whoever began to listen in the middle of a turn has heard its end but not its words: others have them.
-            Heard::Text(text, _) if text.trim().is_empty() => {}
-            Heard::Text(text, from) => {
-                self.text = Some((text, from));
+            Heard::ServerText(text, end) if text.trim().is_empty() && end != TurnEnd::Interrupted => {}
+            Heard::ServerText(text, end) => {
+                self.text = Some(Told { text, from: "server", end: Some(end) });
                 self.answer(agents);
+            }
+            Heard::HookText(text) if text.trim().is_empty() => {}
+            Heard::HookText(text) => {
+                self.hook_text = Some(text);
+                self.read_transcript(agents);
+                self.compare_with_transcript(agents);
             }
             Heard::Moved => {}
             Heard::Over => {
@@ -149,10 +174,26 @@ impl Ward {
         if self.collects.is_empty() {
             return;
         }
-        if let Some((text, from)) = self.text.take() {
+        if let Some(Told { text, from, end }) = self.text.take() {
             let (turn, _) = self.collects.remove(0);
-            agents.say(self.charge.run, Fact::Result { turn, text, from });
+            agents.say(self.charge.run, Fact::Result { turn, text, from, end });
         }
+    }
+
+    /// Takes the text of a hook, or the transcript's where that has the same turn.
+    fn compare_with_transcript(&mut self, agents: &Agents) {
+        let Some(hook) = &self.hook_text else { return };
+        let written = self.transcript.as_ref().map(|transcript| transcript.reader.text());
+        let told = match written {
+            None => Told { text: hook.clone(), from: "hook", end: None },
+            Some(written) if is_same_turn(written, hook) => {
+                Told { text: written.to_owned(), from: "transcript", end: None }
+            }
+            // It is not written yet.
+            Some(_) => return,
+        };
+        (self.text, self.hook_text) = (Some(told), None);
+        self.answer(agents);
     }
 
     /// What nobody has told by now is read from the screen.
@@ -160,8 +201,11 @@ impl Ward {
         let (late, open): (Vec<_>, Vec<_>) = self.collects.drain(..).partition(|(_, due)| *due <= now);
         self.collects = open;
         for (turn, _) in late {
-            let text = self.screen_text(agents).unwrap_or_default();
-            agents.say(self.charge.run, Fact::Result { turn, text, from: "screen" });
+            let (text, from) = match self.hook_text.take() {
+                Some(text) => (text, "hook"),
+                None => (self.screen_text(agents).unwrap_or_default(), "screen"),
+            };
+            agents.say(self.charge.run, Fact::Result { turn, text, from, end: None });
         }
     }
 
@@ -202,6 +246,7 @@ impl Ward {
     /// Reads what is new in the transcript; whether where something lies may be known only now.
     pub(crate) fn read_transcript(&mut self, agents: &Agents) -> bool {
         let mut has_moved = false;
+        let mut is_again = false;
         loop {
             let Some(transcript) = &mut self.transcript else { return has_moved };
             let grown = match transcript.tail.read(SLICE) {
@@ -212,6 +257,7 @@ impl Ward {
                 }
             };
             if let Some(jump) = grown.jumped {
+                is_again |= transcript.was_read;
                 let start = if jump == Jump::ToBeginning { Start::Beginning } else { Start::Middle };
                 if let Some(reader) = TranscriptReader::new(&self.charge.manifest(), start) {
                     transcript.reader = reader;
@@ -220,6 +266,10 @@ impl Ward {
             let news = transcript.reader.feed(&grown.bytes);
             let news = if transcript.is_past { news.past() } else { news };
             transcript.is_past &= grown.has_more;
+            transcript.was_read |= !grown.bytes.is_empty();
+            if news.prompts > 0 && !is_again {
+                agents.say(self.charge.run, Fact::PromptWritten);
+            }
             has_moved |= self.take_news(news, agents);
             if !grown.has_more {
                 return has_moved;
@@ -240,10 +290,23 @@ impl Ward {
             self.text = None;
         }
         if let Some(turn) = news.turns.into_iter().next_back() {
-            self.text = Some((turn.text, "transcript"));
+            self.text = Some(Told { text: turn.text, from: "transcript", end: Some(turn.end) });
+            self.hook_text = None;
             self.answer(agents);
         }
+        self.compare_with_transcript(agents);
         news.session.is_some_and(|session| self.learn_session(&session, agents))
+    }
+
+    /// Says whether the transcript has this message as a prompt.
+    pub(crate) fn find_prompt(&self, sought: &Sought, agents: &Agents) {
+        let Some(transcript) = &self.transcript else { return };
+        let path = transcript.tail.path().to_owned();
+        let most = usize::try_from(PAST).unwrap_or(usize::MAX);
+        let found = FileTail::new(path, From::NearEnd(PAST))
+            .read(most)
+            .is_ok_and(|read| agents::transcript::has_prompt(&read.bytes, &sought.text, sought.since));
+        agents.say(self.charge.run, Fact::PromptSought { mail: sought.mail, found });
     }
 
     fn learn_session(&self, session: &str, agents: &Agents) -> bool {
@@ -255,6 +318,33 @@ impl Ward {
     }
 }
 
+/// Whether the transcript has the whole turn that a hook tells of: it ends with what the hook has, or the hook repeats it
+/// and ends as it does.
+fn is_same_turn(written: &str, hook: &str) -> bool {
+    let plain = |text: &str| text.split_whitespace().collect::<String>();
+    let (written, hook) = (plain(written), plain(hook));
+    if written.is_empty() {
+        return false;
+    }
+    let end = &written[written.ceil_char_boundary(written.len().saturating_sub(SAME_END))..];
+    written.ends_with(&hook) || (hook.ends_with(end) && hook.contains(&written))
+}
+
 fn is_small_file(path: &PathBuf) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_STATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same_turn;
+
+    #[test]
+    fn c18_the_transcript_is_preferred_to_a_hook_of_the_same_turn() {
+        assert!(is_same_turn("all of it", "all of itall of it"), "a hook that repeats what was streamed");
+        assert!(is_same_turn("first\n\nlast", "last"), "a hook that has only the last part");
+        assert!(!is_same_turn("an older turn", "the new one"), "a transcript that is not written yet");
+        assert!(!is_same_turn("", "the new one"));
+        assert!(!is_same_turn("first", "first and last"), "a transcript that is written only in part");
+        assert!(!is_same_turn("done with one", "done"), "a last part that is not written yet");
+    }
 }

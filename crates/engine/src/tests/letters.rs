@@ -95,8 +95,18 @@ fn check(letter: &str, head: &str) {
     for line in lines {
         assert!(line.starts_with(MARK), "{line:?} in {letter:?}");
     }
-    let odd = |c: &char| (c.is_control() && *c != '\n' && *c != '\t') || is_invisible(*c);
-    assert_eq!(letter.chars().find(odd), None, "{letter:?}");
+    let acts = |c: &char| c.is_control() && *c != '\n' && *c != '\t';
+    assert_eq!(letter.chars().find(acts), None, "{letter:?}");
+    assert_eq!(head.chars().find(|c| is_invisible(*c)), None, "{head:?}");
+}
+
+#[test]
+fn c21_joiners_and_marks_of_direction_arrive_as_they_were_sent() {
+    let body = "\u{1f469}\u{200d}\u{1f4bb} \u{2067}שלום\u{2069} می\u{200c}خواهم";
+    let sent = mail(Voice::Process(Kin::SubAgent), Some("kid"), body);
+    assert_eq!(write(&sent, NONCE), format!("[sub-agent:kid 5eed5eed]\n│ {body}"));
+    let acts = mail(Voice::Process(Kin::SubAgent), Some("kid"), "a\u{1b}[2Jb\u{9b}c\u{7f}d");
+    assert_eq!(write(&acts, NONCE), "[sub-agent:kid 5eed5eed]\n│ a\u{fffd}[2Jb\u{fffd}c\u{fffd}d");
 }
 
 /// The reader's own list of what shows nothing or turns what stands beside it.

@@ -32,7 +32,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "send_message",
         title: "Send a message",
         says: "Give an agent a message. It is delivered when the agent can take it, never into a dialog. The receipt \
-               says queued, submitted (with the turn it began), delivered, refused or expired; get_result(turn) has \
+               says queued, submitted (with the turn it began), delivered, refused, expired or unknown; get_result(turn) has \
                the answer.",
         fields: &[
             must("target", Shape::Text(64), "An agent's id or name."),

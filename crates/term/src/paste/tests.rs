@@ -46,7 +46,7 @@ fn count(haystack: &[u8], needle: &str) -> usize {
 
 /// Controls that may be in a body.
 fn is_harmless(character: char) -> bool {
-    matches!(character, '\t' | '\n' | '\r') || crate::fact::is_printable(character)
+    matches!(character, '\t' | '\n' | '\r') || !character.is_control()
 }
 
 proptest! {
@@ -90,7 +90,13 @@ proptest! {
 
 #[test]
 fn controls_become_their_pictures_one_for_one() {
-    assert_eq!(encode_paste("a\x1b[31mb\x03\x7f\u{9b}\u{202e}c", false), "a␛[31mb␃␡��c".as_bytes());
+    assert_eq!(encode_paste("a\x1b[31mb\x03\x7f\u{9b}c", false), "a␛[31mb␃␡�c".as_bytes());
+}
+
+#[test]
+fn c21_joiners_and_marks_of_direction_are_pasted_as_they_are() {
+    let text = "\u{1f469}\u{200d}\u{1f4bb} \u{2067}שלום\u{2069}\u{202e}";
+    assert_eq!(encode_paste(text, false), text.as_bytes());
 }
 
 #[test]

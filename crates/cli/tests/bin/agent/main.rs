@@ -162,7 +162,9 @@ impl Agent {
                 self.until = None;
                 self.next_step();
             }
-            self.screen.draw(self.is_busy);
+            if self.end.is_none() {
+                self.screen.draw(self.is_busy);
+            }
         }
         self.end.unwrap_or_default()
     }

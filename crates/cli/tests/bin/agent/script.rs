@@ -45,7 +45,8 @@ pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
     };
     let steps = prompt.lines().filter_map(step).collect::<VecDeque<Step>>();
     let work = match steps.front() {
-        Some(Step::Work(_) | Step::WorkUntil(_)) => None,
+        // Who ends at once has shown nothing.
+        Some(Step::Work(_) | Step::WorkUntil(_) | Step::Exit(_)) => None,
         Some(Step::Ask(_) | Step::Permit(_) | Step::Secret) => Some(BEFORE_ASKING),
         _ => Some(TURN),
     };

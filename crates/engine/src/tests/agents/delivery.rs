@@ -13,8 +13,8 @@ use crate::{
 
 fn reason(delivery: Delivery) -> String {
     match delivery {
-        Delivery::Queued { reason } | Delivery::Refused { reason } => reason,
-        other => panic!("neither queued nor refused: {other:?}"),
+        Delivery::Queued { reason } | Delivery::Refused { reason } | Delivery::Unknown { reason } => reason,
+        other => panic!("neither queued, refused nor unknown: {other:?}"),
     }
 }
 
@@ -231,8 +231,8 @@ fn an_empty_composer_without_work_is_confirmed_only_where_nothing_could_confirm_
         scene.pass(1);
         match scene.delivery(mail) {
             Delivery::Submitted { turn: 1 } => assert!(is_taken),
-            Delivery::Refused { reason } => {
-                assert!(!is_taken && reason.contains("not confirmed"), "{reason}")
+            Delivery::Unknown { reason } => {
+                assert!(!is_taken && reason.contains("nothing shows"), "{reason}")
             }
             other => panic!("{other:?}"),
         }
@@ -460,7 +460,7 @@ fn an_unclear_hand_over_is_never_done_twice() {
     scene.pass(4_999);
     assert_eq!(scene.delivery(mail), Delivery::Delivering);
     scene.pass(1);
-    assert!(reason(scene.delivery(mail)).contains("unknown outcome"));
+    assert!(matches!(scene.delivery(mail), Delivery::Unknown { .. }));
     assert_eq!((handed(&scene), scene.typed().len()), (1, 0));
     let mail = scene.tell("again");
     scene.fact(Fact::HandedOver { mail, outcome: HandOver::Unknown("the line broke".into()) });
@@ -498,7 +498,7 @@ fn an_agent_that_rests_although_it_was_given_a_message_is_not_believed_to_have_t
     scene.hook(Some(AgentState::Idle), HookMoment::TurnEnded);
     scene.pass(50);
     scene.report(AgentState::Idle);
-    assert!(reason(scene.delivery(mail)).contains("unknown outcome"));
+    assert!(matches!(scene.delivery(mail), Delivery::Unknown { .. }));
     assert!(scene.typed().is_empty(), "and it is not given a second time");
 }
 
@@ -546,7 +546,7 @@ fn what_was_not_submitted_waits_for_the_next_run_and_what_may_have_been_does_not
     assert_eq!(scene.typed(), ["one"]);
     scene.type_through();
     scene.stage.exit(scene.run, 1);
-    assert!(reason(scene.delivery(pasted)).contains("unknown outcome"));
+    assert!(matches!(scene.delivery(pasted), Delivery::Unknown { .. }));
     assert!(matches!(scene.delivery(queued), Delivery::Queued { .. }));
 }
 
@@ -660,4 +660,13 @@ fn a_receipt_is_for_who_sent_it_and_for_who_drives_its_target() {
     }
     let ticket = scene.stage.ask(Command::Receipt(MailId(99)));
     assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotFound);
+}
+
+#[test]
+fn c21_a_prompt_in_the_transcript_confirms_a_message() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it");
+    scene.type_through();
+    scene.fact(Fact::PromptWritten);
+    assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
 }

@@ -433,7 +433,7 @@ impl Model {
                     assert!(turn > 0);
                     tally.submitted += 1;
                 }
-                Delivery::Refused { .. } => tally.refused += 1,
+                Delivery::Refused { .. } | Delivery::Unknown { .. } => tally.refused += 1,
                 other => panic!("life {seed}: {text} is still {other:?}"),
             }
         }

@@ -6,7 +6,7 @@ use proto::{AgentState, Owner, Reply};
 
 use super::scene::{Scene, saved};
 use crate::tests::stage::{OneTask, Stage, target};
-use crate::{Command, Config, Engine, Fact, Input, Launched, Typing};
+use crate::{Command, Config, Effect, Engine, Fact, Input, Launched, Typing};
 
 /// The same agent under a daemon that starts from what the dead one recorded.
 fn restarted(scene: &Scene) -> Scene {
@@ -23,7 +23,7 @@ fn restarted(scene: &Scene) -> Scene {
 
 fn refusal(scene: &mut Scene, mail: MailId) -> String {
     match scene.delivery(mail) {
-        Delivery::Refused { reason } => reason,
+        Delivery::Unknown { reason } => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -70,7 +70,7 @@ fn s1_a_delivery_whose_outcome_nobody_saw_is_said_to_be_unknown() {
             scene.look(Composer::Empty);
         }
         scene.pass(5_000);
-        assert!(refusal(&mut scene, mail).contains("unknown outcome after a restart"), "{steps}");
+        assert!(refusal(&mut scene, mail).contains("the daemon ended in the middle"), "{steps}");
         scene.pass(60_000);
         assert!(scene.typed().is_empty(), "{steps}");
     }
@@ -86,7 +86,7 @@ fn c3_a_persons_draft_after_a_restart_is_not_sent_for_ours() {
     scene.look(Composer::Draft);
     scene.pass(60_000);
     assert!(scene.typed().is_empty());
-    assert!(refusal(&mut scene, mail).contains("unknown outcome"));
+    assert!(refusal(&mut scene, mail).contains("the daemon ended in the middle"));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn s1_a_run_that_was_lost_with_a_delivery_in_the_middle_does_not_get_it_again() 
     let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
     let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
     scene.fact(Fact::Lost { final_offset: 0 });
-    assert!(refusal(&mut scene, mail).contains("unknown outcome"));
+    assert!(refusal(&mut scene, mail).contains("the daemon ended in the middle"));
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn s1_turns_go_on_over_a_restart() {
     let mut scene = Scene::idle();
     scene.report(AgentState::Working);
     scene.report(AgentState::Idle);
-    scene.fact(Fact::Result { turn: 1, text: "one".into(), from: "transcript" });
+    scene.fact(Fact::Result { turn: 1, text: "one".into(), from: "transcript", end: None });
     scene.report(AgentState::Working);
     let mut scene = restarted(&scene);
     scene.report(AgentState::Working);
     assert_eq!(scene.view().turn, 2, "the same turn");
     scene.report(AgentState::Idle);
-    scene.fact(Fact::Result { turn: 2, text: "two".into(), from: "transcript" });
+    scene.fact(Fact::Result { turn: 2, text: "two".into(), from: "transcript", end: None });
     for (turn, text) in [(1, "one"), (2, "two")] {
         let ask = AskResult { target: target(scene.run), turn: Some(turn) };
         let ticket = scene.stage.ask(Command::Result(ask));
@@ -132,4 +132,25 @@ fn s1_a_failure_and_a_session_survive_and_item_numbers_go_on() {
     scene.report(AgentState::Working);
     scene.show_dialog("d1");
     assert!(scene.item().unwrap().item > item.item);
+}
+
+#[test]
+fn c21_a_message_that_the_transcript_has_is_submitted_although_the_daemon_died() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it");
+    scene.done(Typing::Done);
+    let mut scene = restarted(&scene);
+    scene.report(AgentState::Idle);
+    scene.look(Composer::Empty);
+    let sought = |scene: &Scene| {
+        let asks = |effect: &&Effect| matches!(effect, Effect::FindPrompt { mail: wanted, text, .. } if *wanted == mail && text == "fix it");
+        scene.stage.effects.iter().filter(asks).count()
+    };
+    assert_eq!(sought(&scene), 1, "the transcript is asked");
+    scene.fact(Fact::PromptSought { mail, found: false });
+    assert_eq!(scene.delivery(mail), Delivery::Delivering, "it may be written late");
+    scene.fact(Fact::PromptWritten);
+    assert_eq!(sought(&scene), 2, "and is asked again when it has a new prompt");
+    scene.fact(Fact::PromptSought { mail, found: true });
+    assert!(matches!(scene.delivery(mail), Delivery::Submitted { .. }));
 }

@@ -28,7 +28,7 @@ fn turn(scene: &mut Scene, number: u64) -> Turn {
 }
 
 fn found(scene: &mut Scene, turn: u64, text: &str) {
-    scene.fact(Fact::Result { turn, text: text.into(), from: "transcript" });
+    scene.fact(Fact::Result { turn, text: text.into(), from: "transcript", end: None });
 }
 
 #[test]
@@ -216,4 +216,22 @@ fn a_turn_that_a_vendors_channel_began_may_show_late() {
     scene.report(AgentState::Working);
     scene.report(AgentState::Idle);
     assert_eq!(collected(&scene), [1]);
+}
+
+#[test]
+fn c18_a_turn_is_interrupted_when_a_source_or_its_transcript_says_so() {
+    for late in [false, true] {
+        let mut scene = Scene::idle();
+        scene.report(AgentState::Working);
+        if !late {
+            let told = Evidence::new(Source::Hook, "transcript.interrupted", Some(AgentState::Idle));
+            scene.fact(Fact::Evidence(Box::new(told)));
+        }
+        scene.report(AgentState::Idle);
+        let end = late.then_some(TurnEnd::Interrupted);
+        scene.fact(Fact::Result { turn: 1, text: String::new(), from: "transcript", end });
+        let ticket = scene.stage.ask(Command::Result(AskResult { target: target(scene.run), turn: Some(1) }));
+        let Reply::Turn(turn) = scene.stage.reply(ticket) else { panic!("no turn") };
+        assert_eq!(turn.end, TurnEnd::Interrupted, "late: {late}");
+    }
 }
