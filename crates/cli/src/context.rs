@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use client::{Connection, Door};
+use daemon::Settings;
 use proto::Places;
 
 use crate::errors::CliError;
@@ -56,6 +57,16 @@ impl Context {
 /// Where Quarterdeck keeps its things, by this process's environment.
 pub(crate) fn places() -> Result<Places, CliError> {
     Places::find(|name| std::env::var(name).ok()).map_err(|error| CliError::usage(error.to_string()))
+}
+
+/// The user's settings. A file that does not read is an error: a person who set other detach keys must not find out
+/// when they are needed. Without a home there are none.
+pub(crate) fn settings() -> Result<Settings, CliError> {
+    let Ok(places) = places() else { return Ok(Settings::default()) };
+    let (settings, problem) = Settings::read(&places);
+    problem.map_or(Ok(settings), |problem| {
+        Err(CliError::usage(problem).hinted("mend the file; docs/cli.md lists every setting"))
+    })
 }
 
 /// This very program, also after it was replaced on disk by an upgrade.

@@ -46,7 +46,7 @@ pub(crate) fn start(
         Ok(started) => {
             failpoint::pass(Failpoint::HolderStarted);
             let pid = started.hello.child_pid;
-            let mut new = NewRun::new(run, token, started.link, started.hello, true);
+            let mut new = NewRun::new(run, token, started.link, started.hello, screens.limits(), true);
             new.agent = charge.map(|charge| agents.begin(&charge, pid, !is_resumed));
             screens.host(new);
             None

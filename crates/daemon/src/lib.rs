@@ -53,6 +53,7 @@ mod project;
 mod quiet;
 mod records;
 mod screens;
+mod settings;
 mod start;
 mod threads;
 mod tokens;
@@ -65,6 +66,7 @@ use proto::Places;
 
 pub use ::agents::catalogue::built_in_text as built_in_manifest;
 pub use failpoint::Failpoint;
+pub use settings::Settings;
 pub use start::{refuse_setuid, run};
 
 /// What a daemon is started with.

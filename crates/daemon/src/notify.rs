@@ -1,14 +1,14 @@
 //! Telling a person who may be looking elsewhere: a command of their choice, and their desktop.
 //!
-//! Owns the ways out and the `[notify]` table of `config.toml`. Refuses deciding whether: the engine does. Refuses
+//! Owns the ways out; `settings` reads the table that names them. Refuses deciding whether: the engine does. Refuses
 //! control characters: what an agent wrote is made printable before it leaves.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use engine::RunKey;
-use proto::{Places, Printable};
+use proto::Printable;
 use serde::Deserialize;
 
 use crate::agents::errand::{Errand, find};
@@ -39,56 +39,7 @@ impl Default for Ways {
     }
 }
 
-/// The whole file; other tables are for others.
-#[derive(Debug, Default, Deserialize)]
-struct ConfigFile {
-    #[serde(default)]
-    notify: Ways,
-    #[serde(default)]
-    terminals: Terminals,
-}
-
-/// With whose rights whoever calls from a person's terminal calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Terminals {
-    /// With those of the person who opened it.
-    #[default]
-    Person,
-    /// With its own.
-    Own,
-}
-
-/// Whether a terminal that a person opens acts for that person. A file that does not read gives nobody more rights.
-pub(crate) fn terminals_act_for_people(places: &Places) -> bool {
-    match std::fs::read_to_string(file(places)) {
-        Ok(text) => toml::from_str::<ConfigFile>(&text).is_ok_and(|file| file.terminals == Terminals::Person),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-    }
-}
-
-/// Where the user's settings are.
-pub(crate) fn file(places: &Places) -> PathBuf {
-    places.config.join("config.toml")
-}
-
 impl Ways {
-    /// What the user's file says; a file that does not read is told, and means the defaults.
-    pub(crate) fn read(places: &Places) -> (Self, Option<String>) {
-        let path = file(places);
-        match crate::presets::read_text(&path) {
-            Ok(Some(text)) => match toml::from_str::<ConfigFile>(&text) {
-                Ok(file) => (file.notify, None),
-                Err(error) => {
-                    let why = Printable(error.message()).to_string();
-                    (Self::default(), Some(format!("{} does not read: {why}", path.display())))
-                }
-            },
-            Ok(None) => (Self::default(), None),
-            Err(why) => (Self::default(), Some(format!("{}: {why}", path.display()))),
-        }
-    }
-
     /// The programs to be run for one notification.
     fn errands(&self, env: &BTreeMap<String, String>, run: RunKey, title: &str, body: &str) -> Vec<Errand> {
         let mut env = env.clone();
@@ -156,29 +107,9 @@ mod tests {
         RunKey::new(ProcessId::from_entropy(1), RunNumber(1))
     }
 
-    fn places(text: Option<&str>) -> (tempfile::TempDir, Places) {
-        let root = tempfile::tempdir().unwrap();
-        let places = Places::below(root.path());
-        std::fs::create_dir_all(&places.config).unwrap();
-        if let Some(text) = text {
-            std::fs::write(places.config.join("config.toml"), text).unwrap();
-        }
-        (root, places)
-    }
-
-    #[test]
-    fn a_file_that_does_not_read_is_told_and_means_the_defaults() {
-        let (_root, none) = places(None);
-        assert_eq!(Ways::read(&none), (Ways::default(), None));
-        let (_root, broken) = places(Some("[notify]\ncomand = []\n"));
-        let (ways, told) = Ways::read(&broken);
-        assert_eq!(ways, Ways::default());
-        assert!(told.unwrap().contains("comand"));
-    }
-
     #[test]
     fn c7_the_persons_command_gets_the_words_and_no_control_characters() {
-        let (root, at) = places(None);
+        let root = tempfile::tempdir().unwrap();
         let out = root.path().join("told");
         let script = format!("printf '%s|%s|%s' \"$1\" \"$2\" \"$QD_PROCESS_ID\" > {}", out.display());
         let ways = Ways {
@@ -186,7 +117,6 @@ mod tests {
             desktop: false,
             terminal: false,
         };
-        drop(at);
         let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
         assert_eq!(tell(&ways, &env, run(), "a\x1b]0;x\x07b", "body"), Vec::<String>::new());
         let told = std::fs::read_to_string(out).unwrap();

@@ -27,6 +27,7 @@ use crate::failpoint::{self, Failpoint};
 use crate::locks::{Locks, Race};
 use crate::records::{self, Records, Warnings};
 use crate::screens::Screens;
+use crate::settings::Settings;
 use crate::{DaemonError, Options, log, threads};
 
 /// The file that marks a data directory whose database was made by a daemon inside a run.
@@ -133,8 +134,9 @@ async fn live(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonEr
     let saved = records::load(&store, &warnings)?;
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
+    let limits = term::Limits { history_lines: Settings::read(&places).0.history() };
     let screens =
-        Screens::start(&channels.handle.facts, &warnings).map_err(system("cannot start the screens"))?;
+        Screens::start(&channels.handle.facts, &warnings, limits).map_err(system("cannot start the screens"))?;
     let facts = channels.handle.facts.clone();
     let own = (Arc::clone(&places), options.exe.clone(), screens.clone());
     let agents = Agents::start(own.0, own.1, own.2, facts, Arc::clone(&warnings))

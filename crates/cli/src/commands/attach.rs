@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use client::attach::{Clipboard, DetachKeys, Left, Options, Outcome, Terminal, attach};
+use daemon::Settings;
 use proto::request::{SizePolicy, Target};
 use proto::{ErrorCode, Failure, Printable, Size};
 
-use crate::context::Context;
+use crate::context::{Context, settings};
 use crate::errors::CliError;
 
 /// The variable that names the detach keys.
@@ -74,7 +75,8 @@ impl AttachArgs {
             Some(name) => Target(name),
             None => only_one(context)?,
         };
-        let keys = self.detach_keys.map_or_else(usual_keys, Ok)?;
+        let settings = settings()?;
+        let keys = self.detach_keys.map_or_else(|| usual_keys(&settings), Ok)?;
         let keys = match self.escape {
             Some(Escape::Ssh) => keys.with_tilde(),
             None => keys,
@@ -88,7 +90,7 @@ impl AttachArgs {
                 Policy::Smallest => SizePolicy::Smallest,
             }),
             keys,
-            clipboard: if self.clipboard { Clipboard::Writable } else { Clipboard::Refused },
+            clipboard: clipboard(self.clipboard || settings.attach.clipboard),
             raw: self.raw,
             ..Options::new(target)
         };
@@ -96,9 +98,14 @@ impl AttachArgs {
     }
 }
 
-/// Attaches with every default, and the detach keys of the environment.
+/// Attaches with every default of the environment and of the user's settings.
 pub(crate) fn attach_to(context: &mut Context, target: Target) -> Result<ExitCode, CliError> {
-    let options = Options { keys: usual_keys()?, ..Options::new(target) };
+    let settings = settings()?;
+    let options = Options {
+        keys: usual_keys(&settings)?,
+        clipboard: clipboard(settings.attach.clipboard),
+        ..Options::new(target)
+    };
     show(context, &options)
 }
 
@@ -107,16 +114,24 @@ pub(crate) fn shown_size() -> Option<Size> {
     Terminal::size_of(rustix::stdio::stdout()).or_else(|| Terminal::size_of(rustix::stdio::stdin()))
 }
 
-/// The detach keys of the environment, where it names any.
-fn usual_keys() -> Result<DetachKeys, CliError> {
-    keys_named(std::env::var_os(DETACH_KEYS))
+fn clipboard(is_writable: bool) -> Clipboard {
+    if is_writable { Clipboard::Writable } else { Clipboard::Refused }
+}
+
+/// The detach keys of the environment, else those of the settings, else the usual ones.
+fn usual_keys(settings: &Settings) -> Result<DetachKeys, CliError> {
+    keys_named(std::env::var_os(DETACH_KEYS), settings.attach.detach_keys.as_deref())
 }
 
 /// A variable that is set to nothing names none.
-fn keys_named(value: Option<OsString>) -> Result<DetachKeys, CliError> {
-    let named = value.filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned());
-    let keys = named.map(|named| named.parse()).transpose();
-    Ok(keys.map_err(|error| CliError::usage(format!("{DETACH_KEYS}: {error}")))?.unwrap_or_default())
+fn keys_named(variable: Option<OsString>, setting: Option<&str>) -> Result<DetachKeys, CliError> {
+    let variable = variable.filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned());
+    let (named, whence) = match (variable, setting) {
+        (Some(variable), _) => (variable, DETACH_KEYS),
+        (None, Some(setting)) => (setting.to_owned(), "detach_keys in config.toml"),
+        (None, None) => return Ok(DetachKeys::default()),
+    };
+    named.parse().map_err(|error| CliError::usage(format!("{whence}: {error}")))
 }
 
 fn show(context: &mut Context, options: &Options) -> Result<ExitCode, CliError> {
@@ -185,11 +200,20 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_set_to_nothing_names_no_detach_keys() {
-        let named = |value: &str| keys_named(Some(value.into()));
+        let named = |value: &str| keys_named(Some(value.into()), None);
         assert_eq!(named("").unwrap(), DetachKeys::default());
-        assert_eq!(keys_named(None).unwrap(), DetachKeys::default());
+        assert_eq!(keys_named(None, None).unwrap(), DetachKeys::default());
         assert_eq!(named("ctrl-q").unwrap().to_string(), "Ctrl-Q");
         assert!(named("q").unwrap_err().to_string().contains(DETACH_KEYS));
+    }
+
+    #[test]
+    fn b15_detach_keys_of_the_settings_count_unless_the_environment_names_others() {
+        let keys = |variable: &str| keys_named(Some(variable.into()), Some("ctrl-a d")).unwrap().to_string();
+        assert_eq!(keys(""), "Ctrl-A d");
+        assert_eq!(keys("ctrl-q"), "Ctrl-Q");
+        let wrong = keys_named(None, Some("q")).unwrap_err().to_string();
+        assert!(wrong.contains("config.toml"), "{wrong}");
     }
 
     #[test]

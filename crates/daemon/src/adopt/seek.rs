@@ -240,7 +240,7 @@ fn make_run(
         ExitStatus::Code(code) => (ChildExit::Code(code), exit.final_offset),
         ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
     });
-    let mut new = NewRun::new(run, record.run_token.clone(), link, hello, false);
+    let mut new = NewRun::new(run, record.run_token.clone(), link, hello, search.screens.limits(), false);
     // Before anybody hears of it: one that the kernel will not watch is not ours yet.
     search.screens.watch(&mut new)?;
     new.agent = search.agents.adopt(&record, pid);

@@ -41,6 +41,7 @@ use tokio::sync::mpsc;
 use crate::notify::{self, Ways};
 use crate::records::Warnings;
 use crate::screens::{AgentRun, Order, Screens};
+use crate::settings::{self, Settings};
 use crate::tokens::Tokens;
 pub(crate) use attendant::Sought;
 use attendant::{Attendant, Heard};
@@ -93,7 +94,7 @@ impl Agents {
         let agents = Self { shared: Arc::new(shared) };
         post.work(agents.clone())?;
         // Now and not at the first notification: whoever wrote the file looks for a word about it after the start.
-        let _known = agents.ways();
+        let _known = agents.settings();
         Ok(agents)
     }
 
@@ -272,17 +273,22 @@ impl Agents {
         }));
     }
 
-    /// How the user wants to be told, as the file says now; one that does not read is a warning until it is mended.
+    /// How the user wants to be notified, as the file says now.
     fn ways(&self) -> Ways {
+        self.settings().notify
+    }
+
+    /// The user's settings as the file says them now; a file that does not read is a warning until it is mended.
+    pub(crate) fn settings(&self) -> Settings {
         let places = &self.shared.yard.places;
-        let (ways, problem) = Ways::read(places);
-        let about = notify::file(places).display().to_string();
+        let (settings, problem) = Settings::read(places);
+        let about = settings::file(places).display().to_string();
         lock(&self.shared.warnings)
             .retain(|warning| Some(warning) == problem.as_ref() || !warning.starts_with(&about));
         if let Some(problem) = problem {
             crate::records::warn(&self.shared.warnings, problem);
         }
-        ways
+        settings
     }
 
     /// Tells a person who may be looking elsewhere.

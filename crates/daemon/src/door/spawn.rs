@@ -39,7 +39,7 @@ pub(super) async fn spawn(client: &Client, spawn: Spawn) -> Result<Reply, Failur
 /// What the person's settings say of terminals that say nothing themselves.
 fn own_rights(mut spawn: Spawn, places: &proto::Places) -> Spawn {
     if spawn.kind == Kind::Terminal && spawn.as_me.is_none() {
-        spawn.as_me = Some(crate::notify::terminals_act_for_people(places));
+        spawn.as_me = Some(crate::settings::terminals_act_for_people(places));
     }
     spawn
 }

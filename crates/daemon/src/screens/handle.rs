@@ -9,7 +9,7 @@ use engine::RunKey;
 use holder::RingReader;
 use proto::{Exit, Size};
 use rustix::termios::{LocalModes, tcgetattr};
-use term::Screen;
+use term::{Limits, Screen};
 use tokio::sync::{Semaphore, watch};
 
 use super::log_times::LogTimes;
@@ -51,6 +51,8 @@ pub(crate) struct ScreenHandle {
     pub(crate) child_pid: i32,
     /// One program at a time writes: a paste in pieces is not interleaved with another's.
     pub(crate) turn: Arc<Semaphore>,
+    /// What its screen may keep.
+    pub(crate) limits: Limits,
     /// The terminal, for its modes.
     master: OwnedFd,
     /// What readers were told; a std mutex, held for one look.
@@ -72,6 +74,7 @@ impl ScreenHandle {
             holder_start_time: holder::tree::start_time(hello.holder_pid),
             child_pid: hello.child_pid,
             turn: Arc::new(Semaphore::new(1)),
+            limits: hello.limits,
             master: hello.master,
             versions: Mutex::default(),
             times: Mutex::default(),
@@ -125,4 +128,5 @@ pub(crate) struct HelloParts {
     pub(crate) holder_pid: i32,
     pub(crate) child_pid: i32,
     pub(crate) master: OwnedFd,
+    pub(crate) limits: Limits,
 }

@@ -4,7 +4,7 @@
 //! deciding when: `checkpoint` does.
 
 use holder::ToHolder;
-use term::{Depth, Limits, Screen};
+use term::{Depth, Screen};
 
 use super::fault::attempt;
 use super::handle::ScreenHandle;
@@ -139,7 +139,7 @@ pub(super) fn restore(handle: &ScreenHandle, checkpoint: Option<(u64, Vec<u8>)>)
     }
     let (picture, times) = split_times(picture);
     *handle.times() = times;
-    let read = || match Screen::restore(picture, Limits::default()) {
+    let read = || match Screen::restore(picture, handle.limits) {
         Ok(mut restored) => {
             let mut screen = handle.screen();
             restored.resize(screen.size());
@@ -157,6 +157,7 @@ pub(super) fn restore(handle: &ScreenHandle, checkpoint: Option<(u64, Vec<u8>)>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use term::Limits;
 
     #[test]
     fn a_picture_with_a_version_is_read_by_everybody_and_one_without_is_read_too() {

@@ -44,6 +44,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use engine::{Input, RunKey};
+use term::Limits;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use handle::ScreenHandle;
@@ -75,6 +76,8 @@ pub(crate) struct Screens {
 struct Index {
     workers: Vec<OrderSender>,
     next: AtomicUsize,
+    /// What each screen may keep.
+    limits: Limits,
     /// Which runs are hosted where. A short lock: look-ups and inserts only.
     runs: RwLock<HashMap<RunKey, Hosted>>,
 }
@@ -87,15 +90,24 @@ struct Hosted {
 
 impl Screens {
     /// Starts the worker threads.
-    pub(crate) fn start(facts: &mpsc::Sender<Input>, warnings: &Warnings) -> io::Result<Self> {
+    pub(crate) fn start(
+        facts: &mpsc::Sender<Input>,
+        warnings: &Warnings,
+        limits: Limits,
+    ) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let count = cores.clamp(*WORKERS.start(), *WORKERS.end());
         let matcher = Matcher::start(facts.clone())?;
         let workers = (0..count)
             .map(|n| Worker::start(n, facts.clone(), Arc::clone(warnings), Arc::clone(&matcher)))
             .collect::<io::Result<Vec<_>>>()?;
-        let index = Index { workers, next: AtomicUsize::new(0), runs: RwLock::default() };
+        let index = Index { workers, next: AtomicUsize::new(0), limits, runs: RwLock::default() };
         Ok(Self { shared: Arc::new(index) })
+    }
+
+    /// What each screen may keep.
+    pub(crate) fn limits(&self) -> Limits {
+        self.shared.limits
     }
 
     /// Has a run watched that is to be hosted: so nobody hears of one that cannot be.

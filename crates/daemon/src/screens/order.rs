@@ -133,15 +133,23 @@ pub(crate) struct NewRun {
 impl NewRun {
     /// Makes a run of what a holder said. Its screen is blank until its worker has restored it: a hundred of them are
     /// restored while the door is already open.
-    pub(crate) fn new(run: RunKey, token: String, link: Link, hello: Hello, is_new: bool) -> Self {
+    pub(crate) fn new(
+        run: RunKey,
+        token: String,
+        link: Link,
+        hello: Hello,
+        limits: Limits,
+        is_new: bool,
+    ) -> Self {
         let size = term::Size::clamped(hello.cols.into(), hello.rows.into());
-        let screen = Screen::new(size, Limits::default());
+        let screen = Screen::new(size, limits);
         let ring = Arc::new(hello.ring);
         let parts = HelloParts {
             ring,
             holder_pid: hello.holder_pid,
             child_pid: hello.child_pid,
             master: hello.master,
+            limits,
         };
         Self {
             handle: Arc::new(ScreenHandle::new(run, screen, parts)),

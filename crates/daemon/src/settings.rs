@@ -1,0 +1,192 @@
+//! The user's settings: what `config.toml` says, read anew whenever somebody needs it.
+//!
+//! The daemon and the command line read the same file by the same rules. A key that nobody knows makes the whole file
+//! count as the defaults, and the reader says so with the line.
+
+use std::path::PathBuf;
+
+use proto::{Places, Printable};
+use serde::Deserialize;
+
+use crate::notify::Ways;
+use crate::presets::read_text;
+
+/// Most lines of history that a screen may be asked to keep.
+const MAX_HISTORY: usize = 1_000_000;
+/// Lines of history that a screen keeps when the file says nothing.
+const DEFAULT_HISTORY: usize = 10_000;
+
+/// Everything that `config.toml` may say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// How the user is notified.
+    pub(crate) notify: Ways,
+    /// What new processes take over.
+    pub spawn: SpawnSettings,
+    /// Whose rights a terminal has that a person opened.
+    pub terminals: Terminals,
+    /// Lines of history that each screen keeps; new runs and the next daemon use it.
+    history: History,
+    /// How this user attaches.
+    pub attach: AttachSettings,
+}
+
+/// The table `[spawn]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpawnSettings {
+    /// Variables that no process takes over from the person who spawns it; `*` at the end of a name stands for any
+    /// further characters.
+    pub env_drop: Vec<String>,
+}
+
+impl SpawnSettings {
+    /// Returns whether the user wants this variable left out.
+    pub fn drops(&self, name: &str) -> bool {
+        self.env_drop.iter().any(|listed| match listed.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == listed,
+        })
+    }
+}
+
+/// Whose rights a terminal has that a person opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Terminals {
+    /// The person's.
+    #[default]
+    Person,
+    /// Its own, as a command has.
+    Own,
+}
+
+/// A number of lines between 0 and a million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u64")]
+struct History(usize);
+
+impl Default for History {
+    fn default() -> Self {
+        Self(DEFAULT_HISTORY)
+    }
+}
+
+impl TryFrom<u64> for History {
+    type Error = String;
+
+    fn try_from(lines: u64) -> Result<Self, String> {
+        let lines = usize::try_from(lines).ok().filter(|lines| *lines <= MAX_HISTORY);
+        lines.map(Self).ok_or_else(|| format!("history is a number of lines up to {MAX_HISTORY}"))
+    }
+}
+
+/// The table `[attach]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AttachSettings {
+    /// The keys that detach, as `--detach-keys` takes them.
+    pub detach_keys: Option<String>,
+    /// Processes may write this terminal's clipboard, as with `--clipboard`.
+    pub clipboard: bool,
+}
+
+impl Settings {
+    /// Reads the user's file. Returns the defaults and a sentence about the problem where it cannot be used.
+    pub fn read(places: &Places) -> (Self, Option<String>) {
+        let path = file(places);
+        let told = |why: String| (Self::default(), Some(format!("{} {why}", path.display())));
+        match read_text(&path) {
+            Ok(None) => (Self::default(), None),
+            Ok(Some(text)) => match toml::from_str(&text) {
+                Ok(settings) => (settings, None),
+                Err(error) => told(format!("does not read: {}", in_words(&text, &error))),
+            },
+            Err(why) => told(why),
+        }
+    }
+
+    /// Lines of history that a screen keeps.
+    pub fn history(&self) -> usize {
+        self.history.0
+    }
+}
+
+/// Returns whether a terminal that a person opens acts for that person. A file that does not read gives nobody more rights.
+pub(crate) fn terminals_act_for_people(places: &Places) -> bool {
+    let (settings, problem) = Settings::read(places);
+    problem.is_none() && settings.terminals == Terminals::Person
+}
+
+/// What is wrong, and in which line.
+fn in_words(text: &str, error: &toml::de::Error) -> String {
+    let why = Printable(error.message()).to_string();
+    match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => format!("line {}: {why}", before.matches('\n').count() + 1),
+        None => why,
+    }
+}
+
+/// Where the user's settings are.
+pub(crate) fn file(places: &Places) -> PathBuf {
+    places.config.join("config.toml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Settings, Option<String>) {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places::below(root.path());
+        std::fs::create_dir_all(&places.config).unwrap();
+        std::fs::write(file(&places), text).unwrap();
+        Settings::read(&places)
+    }
+
+    #[test]
+    fn b15_every_setting_is_read_and_what_is_missing_is_the_default() {
+        let text = "terminals = 'own'\nhistory = 500\n[spawn]\nenv_drop = ['AWS_*', 'X']\n\
+                    [attach]\ndetach_keys = 'ctrl-q'\nclipboard = true\n[notify]\ndesktop = false\n";
+        let (all, problem) = read(text);
+        assert_eq!(problem, None);
+        assert_eq!((all.terminals, all.history()), (Terminals::Own, 500));
+        assert_eq!(all.attach, AttachSettings { detach_keys: Some("ctrl-q".into()), clipboard: true });
+        let dropped = ["AWS_KEY", "X", "XY", "PATH"].map(|name| all.spawn.drops(name));
+        assert_eq!(dropped, [true, true, false, false]);
+        let (none, problem) = read("");
+        assert_eq!((none, problem), (Settings::default(), None));
+        assert_eq!((Settings::default().terminals, Settings::default().history()), (Terminals::Person, 10_000));
+    }
+
+    #[test]
+    fn b15_a_key_that_nobody_knows_is_told_with_its_line_and_the_file_means_the_defaults() {
+        for (text, line, word) in [
+            ("[notify]\ncomand = []\n", "line 2", "comand"),
+            ("\n\nterminal = 'own'\n", "line 3", "terminal"),
+            ("[spawn]\n\nenvdrop = []\n", "line 3", "envdrop"),
+            ("[attach]\nkeys = ''\n", "line 2", "keys"),
+            ("terminals = 'mine'\n", "line 1", "mine"),
+            ("history = 2000000\n", "line 1", "1000000"),
+            ("[attach\n", "line 1", ""),
+        ] {
+            let (settings, problem) = read(text);
+            let problem = problem.unwrap();
+            assert_eq!(settings, Settings::default(), "{text}");
+            assert!(problem.contains(line) && problem.contains(word), "{problem}");
+        }
+    }
+
+    #[test]
+    fn b15_a_pipe_in_the_place_of_the_file_holds_nobody_up() {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places::below(root.path());
+        std::fs::create_dir_all(&places.config).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, file(&places), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let (settings, problem) = Settings::read(&places);
+        assert_eq!(settings, Settings::default());
+        assert!(problem.unwrap().contains("not a plain file"));
+    }
+}
