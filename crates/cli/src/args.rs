@@ -8,10 +8,10 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agents, answer, ask, attach, attention, audit, close, completions, daemon, doctor, events, explain,
-    grant, grants, hook, inbox, key, kill, logs, man, mcp, pads, paste, ports, presets, ps, read, record,
-    rename, resize, restart, result, resume, revoke, schema, search, select, send, shutdown, skills, spawn,
-    status, tell, timers, trust, wait, whoami,
+    agents, answer, ask, attach, attention, audit, close, complete, completions, daemon, doctor, events,
+    exec, explain, grant, grants, hook, inbox, key, kill, logs, man, mcp, pads, paste, ports, presets, prune,
+    ps, read, record, rename, resize, restart, result, resume, revoke, schema, search, select, send,
+    shutdown, skills, spawn, status, tell, timers, trust, up, wait, whoami,
 };
 use crate::errors::{self, CliError};
 
@@ -22,6 +22,10 @@ pub(crate) struct Cli {
     /// Print JSON instead of text; errors too.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+
+    /// Say nothing about what was done; print only what was asked for, and errors.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
 
     /// Use a private daemon that ends, with everything in it, when this command does.
     #[arg(long, global = true)]
@@ -34,7 +38,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Spawn(Box<spawn::SpawnArgs>),
+    Exec(exec::ExecArgs),
+    Up(up::UpArgs),
+    Down(up::DownArgs),
     Ps(ps::PsArgs),
+    Prune(prune::PruneArgs),
     Attach(attach::AttachArgs),
     Send(send::SendArgs),
     Key(key::KeyArgs),
@@ -73,6 +81,8 @@ pub(crate) enum Verb {
     Status(status::StatusArgs),
     Shutdown(shutdown::ShutdownArgs),
     Doctor(doctor::DoctorArgs),
+    #[command(hide = true)]
+    Complete(complete::CompleteArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Schema(schema::SchemaArgs),

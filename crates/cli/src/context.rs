@@ -14,14 +14,16 @@ use crate::output::Output;
 /// The surroundings of one command.
 pub(crate) struct Context {
     pub(crate) json: bool,
+    /// Say nothing about what was done; errors are told all the same.
+    pub(crate) quiet: bool,
     pub(crate) out: Output,
     ephemeral: bool,
     door: Option<Door>,
 }
 
 impl Context {
-    pub(crate) fn new(json: bool, ephemeral: bool) -> Self {
-        Self { json, out: Output::standard(), ephemeral, door: None }
+    pub(crate) fn new(json: bool, quiet: bool, ephemeral: bool) -> Self {
+        Self { json, quiet, out: Output::standard(), ephemeral, door: None }
     }
 
     /// Whether everything ends with this command.
@@ -42,6 +44,20 @@ impl Context {
     /// A connection, starting a daemon when nobody listens.
     pub(crate) fn connect(&mut self) -> Result<Connection, CliError> {
         Ok(self.door()?.connect()?)
+    }
+
+    /// Prints what was done, unless the user wants to hear only of errors.
+    pub(crate) fn confirm<T: serde::Serialize>(
+        &mut self,
+        value: &T,
+        tell: impl FnOnce(&T, &mut Output) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        if self.quiet { Ok(()) } else { self.print(value, tell) }
+    }
+
+    /// One line about what is going on, unless the user wants to hear only of errors.
+    pub(crate) fn say(&mut self, words: &str) -> Result<(), CliError> {
+        if self.quiet { Ok(()) } else { self.out.line(words) }
     }
 
     /// Prints `value` as JSON, or what `tell` makes of it for people.
@@ -67,6 +83,11 @@ pub(crate) fn settings() -> Result<Settings, CliError> {
     problem.map_or(Ok(settings), |problem| {
         Err(CliError::usage(problem).hinted("mend the file; docs/cli.md lists every setting"))
     })
+}
+
+/// This shell's search path, by which a person's programs are found.
+pub(crate) fn own_path() -> Option<String> {
+    std::env::var("PATH").ok()
 }
 
 /// This very program, also after it was replaced on disk by an upgrade.

@@ -6,6 +6,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use client::attach::Terminal;
 use proto::Printable;
 use proto::printable::visible_json;
 use serde::Serialize;
@@ -41,6 +42,8 @@ pub(crate) struct Output {
     out: Box<dyn Write>,
     is_terminal: bool,
     has_colour: bool,
+    /// Columns of the terminal.
+    width: Option<usize>,
 }
 
 impl Output {
@@ -48,7 +51,10 @@ impl Output {
     pub(crate) fn standard() -> Self {
         let is_terminal = io::stdout().is_terminal();
         let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { out: Box::new(io::stdout().lock()), is_terminal, has_colour: is_terminal && !is_refused }
+        let size = Terminal::size_of(rustix::stdio::stdout()).filter(|_| is_terminal);
+        let width = size.map(|size| usize::from(size.cols));
+        let has_colour = is_terminal && !is_refused;
+        Self { out: Box::new(io::stdout().lock()), is_terminal, has_colour, width }
     }
 
     pub(crate) fn is_terminal(&self) -> bool {
@@ -83,7 +89,13 @@ impl Output {
 
     /// A table with aligned columns.
     pub(crate) fn table(&mut self, table: &Table) -> Result<(), CliError> {
-        let text = table.draw(self.has_colour);
+        let text = table.draw(self.has_colour, usize::MAX);
+        self.bytes(text.as_bytes())
+    }
+
+    /// A table whose lines end where the terminal does; whole when there is no terminal.
+    pub(crate) fn clipped_table(&mut self, table: &Table) -> Result<(), CliError> {
+        let text = table.draw(self.has_colour, self.width.unwrap_or(usize::MAX));
         self.bytes(text.as_bytes())
     }
 }
@@ -99,7 +111,7 @@ pub(crate) mod memory {
 
     impl Memory {
         pub(crate) fn output(&self) -> Output {
-            Output { out: Box::new(self.clone()), is_terminal: false, has_colour: false }
+            Output { out: Box::new(self.clone()), is_terminal: false, has_colour: false, width: None }
         }
 
         pub(crate) fn text(&self) -> String {
@@ -135,7 +147,8 @@ impl Table {
         self.rows.push(safe.collect());
     }
 
-    fn draw(&self, has_colour: bool) -> String {
+    /// Draws it, no line wider than `most`; what is cut ends with an ellipsis.
+    fn draw(&self, has_colour: bool, most: usize) -> String {
         let header: Vec<_> = self.header.iter().map(|name| ((*name).to_owned(), Style::Bold)).collect();
         let all: Vec<_> = std::iter::once(&header).chain(&self.rows).collect();
         let width = |column: usize| {
@@ -148,16 +161,26 @@ impl Table {
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
         let mut text = String::new();
         for row in all {
-            let line: Vec<String> = row
-                .iter()
-                .zip(&widths)
-                .map(|((text, style), width)| cell(text, *style, *width, has_colour))
-                .collect();
+            let mut left = most;
+            let mut line = Vec::new();
+            for ((text, style), width) in row.iter().zip(&widths) {
+                line.push(cell(&clip(text, left), *style, (*width).min(left), has_colour));
+                left = left.saturating_sub(width + 2);
+            }
             text.push_str(line.join("  ").trim_end());
             text.push('\n');
         }
         text
     }
+}
+
+/// As much of a text as fits.
+fn clip(text: &str, room: usize) -> std::borrow::Cow<'_, str> {
+    if text.chars().count() <= room {
+        return text.into();
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    if room == 0 { kept.into() } else { format!("{kept}…").into() }
 }
 
 fn cell(text: &str, style: Style, width: usize, has_colour: bool) -> String {
@@ -202,12 +225,22 @@ mod tests {
     fn columns_are_aligned_and_controls_made_visible() {
         let expected =
             "NAME   STATUS   COMMAND\nbuild  running  cargo build\nx      exited   evil\\u{1b}]0;t\\u{7}\n";
-        assert_eq!(sample().draw(false), expected);
+        assert_eq!(sample().draw(false, usize::MAX), expected);
+    }
+
+    #[test]
+    fn b15_a_line_is_clipped_to_the_terminals_width() {
+        let expected = "NAME   STATUS   CO…\nbuild  running  ca…\nx      exited   ev…\n";
+        assert_eq!(sample().draw(false, 19), expected);
+        for width in 0..40 {
+            let drawn = sample().draw(false, width);
+            assert!(drawn.lines().all(|line| line.chars().count() <= width), "{width}: {drawn}");
+        }
     }
 
     #[test]
     fn colour_changes_no_column() {
-        let coloured = sample().draw(true);
+        let coloured = sample().draw(true, usize::MAX);
         assert!(coloured.contains("\x1b[32mrunning\x1b[0m  cargo"), "{coloured:?}");
     }
 

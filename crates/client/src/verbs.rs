@@ -8,8 +8,8 @@ use proto::reply::{
     Subscribed, Text, Waited, Wrote,
 };
 use proto::request::{
-    AskReceipt, AskResult, Attach, CheckManifest, Close, Explain, Follow, GiveAnswer, Hook, Kill, Nothing,
-    Read, Rename, Resize, Restart, Resume, Sample, Search, Spawn, Tell, Wait, Write,
+    AskAgents, AskReceipt, AskResult, Attach, CheckManifest, Close, Explain, Follow, GiveAnswer, Hook, Kill,
+    Nothing, Read, Rename, Resize, Restart, Resume, Sample, Search, Spawn, Tell, Wait, Write,
 };
 use proto::{ProcessView, Reply, Request};
 
@@ -56,7 +56,7 @@ impl Connection {
     verb!("Becomes a viewer; frames follow.", attach(Attach) => Attach, Attached(Attached));
     verb!("Streams the log; frames follow.", begin_follow(Follow) => Follow, Following(Following));
     verb!("What needs a person.", inbox() => Inbox, Inbox(Vec<InboxItem>));
-    verb!("Which agents there are.", agents() => Agents, Agents(Vec<AgentOffer>));
+    verb!("Which agents there are.", agents(AskAgents) => Agents, Agents(Vec<AgentOffer>));
     verb!("All processes the caller may see.", list() => List, Processes(Vec<ProcessView>));
 
     /// Starts a process.

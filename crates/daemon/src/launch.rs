@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use engine::{Fact, RunKey, StartRun};
 use holder::{LaunchError, Launcher, RunConfig};
+use proto::environment::from_hex;
 use proto::error::Cause;
 use proto::{ErrorCode, Failure, Places, Printable};
 
@@ -65,6 +66,8 @@ fn config(places: &Places, umask: u32, start: StartRun) -> Result<RunConfig, Fai
     let argv: Vec<OsString> = start.argv.into_iter().map(OsString::from).collect();
     let mut config = RunConfig::new(argv, PathBuf::from(start.cwd), socket_path(places, start.run));
     config.env = start.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let odd = start.env_hex.iter().filter_map(|(name, value)| Some((from_hex(name)?, from_hex(value)?)));
+    config.env.extend(odd);
     config.cols = start.size.cols;
     config.rows = start.size.rows;
     config.umask = Some(umask);

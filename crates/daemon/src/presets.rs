@@ -67,6 +67,8 @@ pub(crate) struct Preset {
     pub(crate) restore: bool,
     pub(crate) ready: Option<Ready>,
     pub(crate) stop: Stop,
+    /// Presets that `qd up` waits for before it starts this one.
+    pub(crate) after: Vec<String>,
 }
 
 impl Preset {
@@ -94,6 +96,7 @@ impl Preset {
             restore: self.restore,
             ready: self.ready.clone(),
             stop: self.stop,
+            after: self.after.clone(),
             trusted,
         }
     }
@@ -114,6 +117,8 @@ struct Wording {
     restore: bool,
     ready: Option<Ready>,
     stop: Option<StopWording>,
+    #[serde(default)]
+    after: Vec<String>,
 }
 
 /// `stop = { signal = "INT", grace = 10 }`: how it is asked to end, and for how many seconds it may take.
@@ -371,6 +376,7 @@ fn make(
         restore: wording.restore,
         ready: wording.ready,
         stop,
+        after: wording.after,
     })
 }
 

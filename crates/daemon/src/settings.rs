@@ -157,7 +157,10 @@ mod tests {
         assert_eq!(dropped, [true, true, false, false]);
         let (none, problem) = read("");
         assert_eq!((none, problem), (Settings::default(), None));
-        assert_eq!((Settings::default().terminals, Settings::default().history()), (Terminals::Person, 10_000));
+        assert_eq!(
+            (Settings::default().terminals, Settings::default().history()),
+            (Terminals::Person, 10_000)
+        );
     }
 
     #[test]

@@ -135,8 +135,8 @@ async fn live(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonEr
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
     let limits = term::Limits { history_lines: Settings::read(&places).0.history() };
-    let screens =
-        Screens::start(&channels.handle.facts, &warnings, limits).map_err(system("cannot start the screens"))?;
+    let screens = Screens::start(&channels.handle.facts, &warnings, limits)
+        .map_err(system("cannot start the screens"))?;
     let facts = channels.handle.facts.clone();
     let own = (Arc::clone(&places), options.exe.clone(), screens.clone());
     let agents = Agents::start(own.0, own.1, own.2, facts, Arc::clone(&warnings))

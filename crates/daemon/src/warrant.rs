@@ -133,10 +133,9 @@ pub(crate) fn draw(deed: &Deed<'_>, own_path: Option<&str>) -> Result<(Warrant, 
 pub(crate) fn changed(start: &StartRun) -> Result<Option<Warrant>, Failure> {
     let (Some(allowed), record) = (&start.content, &start.record) else { return Ok(None) };
     let site = Site::recorded(record.project.clone());
-    let is_own = |name: &str, value: &str| std::env::var(name).is_ok_and(|own| own == value);
-    // What was declared is not told apart from what everything is started with: what differs from that is shown.
+    let is_declared = |name: &String| record.declared.contains(name);
     let env: BTreeMap<String, String> =
-        record.env.clone().into_iter().filter(|(name, value)| !is_own(name, value)).collect();
+        record.env.clone().into_iter().filter(|(name, _)| is_declared(name)).collect();
     let permissions = record.agent.as_ref().and_then(|agent| agent.permissions);
     let deed = Deed {
         site: &site,

@@ -19,11 +19,12 @@ impl Engine {
         let run = RunKey::new(record.id, record.run);
         match self.processes.get(&run.process).map(|known| known.run) {
             Some(known) if known > run.run => {
-                // A finished restart left it behind; its process has a newer run.
+                // A finished restart left it behind; its process has a newer run, whose environment it may have.
+                self.learn_env(&record);
                 self.effects.push(Effect::Release { run, end_tree: true, reason: "restarted" });
                 return;
             }
-            Some(known) if known == run.run => {}
+            Some(known) if known == run.run => self.learn_env(&record),
             _ => self.take_in(*record),
         }
         let now = self.now;
@@ -65,6 +66,16 @@ impl Engine {
             self.await_ready(run);
         }
         self.follow_parent(run.process);
+    }
+
+    /// Takes the environment from what a holder kept, which no database has.
+    fn learn_env(&mut self, record: &ProcessRecord) {
+        let Some(process) = self.processes.get_mut(&record.id).filter(|process| process.env.is_empty())
+        else {
+            return;
+        };
+        process.env.clone_from(&record.env);
+        process.env_hex.clone_from(&record.env_hex);
     }
 
     /// The holder vanished; the daemon swept what it left.

@@ -2,7 +2,10 @@
 //!
 //! Owns the closed list. Refuses doing anything.
 
+use std::collections::BTreeMap;
+
 use proto::agent::MailId;
+use proto::crew::Identity;
 use proto::event::Announcement;
 use proto::{Evidence, Failure, Name, ProcessId, Reply, RunNumber, Size};
 
@@ -188,6 +191,8 @@ pub enum Answer {
     Located(Located),
     /// To a hook: what the agent is to do.
     Hook(HookDecision),
+    /// To a verb that the daemon goes on with: who asks.
+    Standing(Box<CallerStanding>),
     /// The caller of a wait or list needs nothing more from the data plane than live numbers.
     Listed {
         /// The revision the list was taken at.
@@ -195,6 +200,17 @@ pub enum Answer {
         /// The list.
         processes: Vec<proto::ProcessView>,
     },
+}
+
+/// Who asks, and what its process was started with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallerStanding {
+    /// Who it is.
+    pub identity: Identity,
+    /// The search path of its process.
+    pub path: Option<String>,
+    /// The shell of its process.
+    pub shell: Option<String>,
 }
 
 /// Which run a data-plane verb means.
@@ -282,8 +298,13 @@ pub struct StartRun {
     pub argv: Vec<String>,
     /// Where.
     pub cwd: String,
-    /// With which environment: the whole of it.
+    /// With which environment: the whole of it that is text.
     pub env: Vec<(String, String)>,
+    /// What of it is not text: name and value in hexadecimal digits.
+    pub env_hex: BTreeMap<String, String>,
+    /// For an agent that a process started: the environment of the person behind it, of which the manifest takes what it
+    /// names.
+    pub person_env: BTreeMap<String, String>,
     /// In a terminal of this size.
     pub size: Size,
     /// What a later daemon needs to adopt it without a database.

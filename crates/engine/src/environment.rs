@@ -1,4 +1,4 @@
-//! The environment a child gets: an allow-list, what was declared, and who it is.
+//! The environment a child gets: a person's own or an allow-list, what was declared, and who it is.
 //!
 //! Owns the composition. Refuses reading anybody's environment, for the caller brings it, and refuses putting anything
 //! else in the place of what was declared.
@@ -6,25 +6,48 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use proto::environment::{is_allowed, is_inheritable};
-use proto::{Failure, Kind, Places, Printable};
+use proto::environment::{is_allowed, is_inheritable, size_of};
+use proto::request::Spawn;
+use proto::{Failure, Places, Printable};
 
-use crate::input::Caller;
 use crate::process::Process;
 
 /// Longest value of one variable; the kernel's own limit for one string is 128 KiB.
 const MAX_VALUE: usize = 96 * 1024;
 
-/// What a new process starts from: the caller's environment cut down to what its kind may take over.
-pub(crate) fn base(
-    kind: Kind,
-    caller: Caller,
-    offered: Option<BTreeMap<String, String>>,
-    own: &BTreeMap<String, String>,
-) -> BTreeMap<String, String> {
-    let is_persons_terminal = kind == Kind::Terminal && caller == Caller::Human;
-    let keeps = |name: &String| if is_persons_terminal { is_inheritable(name) } else { is_allowed(name) };
-    offered.unwrap_or_else(|| own.clone()).into_iter().filter(|(name, _)| keeps(name)).collect()
+/// Most that a process takes over, in bytes. The kernel takes 2 MiB with the arguments; the daemon and the holder keep it.
+const MAX_ENVIRONMENT: usize = 256 * 1024;
+
+/// What a person's process starts from: all of the environment that the person brought, without what describes another
+/// terminal or is ours.
+pub(crate) fn persons(offered: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    offered.iter().filter(|(name, _)| is_inheritable(name)).map(owned).collect()
+}
+
+/// What a process starts from that another process or nobody in particular has started.
+pub(crate) fn allowed(from: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    from.iter().filter(|(name, _)| is_allowed(name)).map(owned).collect()
+}
+
+fn owned((name, value): (&String, &String)) -> (String, String) {
+    (name.clone(), value.clone())
+}
+
+/// Checks that what a person brought can be kept and handed to a child.
+pub(crate) fn check_offered(spawn: &Spawn) -> Result<(), Failure> {
+    let Some(offered) = &spawn.base_env else { return Ok(()) };
+    let hint = "--clean-env leaves most of it out; [spawn] env_drop in config.toml leaves out what it lists";
+    let size = size_of(offered, &spawn.base_env_hex);
+    if size > MAX_ENVIRONMENT {
+        let why = format!("your environment has {size} bytes; at most {MAX_ENVIRONMENT} can be taken over");
+        return Err(Failure::invalid("base_env", why).hint(hint));
+    }
+    let is_long = |(_, value): &(&String, &String)| value.len() > MAX_VALUE || value.contains('\0');
+    if let Some((name, _)) = offered.iter().find(is_long) {
+        let why = format!("the value of {} has more than {MAX_VALUE} bytes or a NUL", Printable(name));
+        return Err(Failure::invalid("base_env", why).hint(hint));
+    }
+    Ok(())
 }
 
 /// What a run of a new process starts with: what it takes over, in a character set that its terminal understands, and what
@@ -130,17 +153,29 @@ mod tests {
     }
 
     #[test]
-    fn b9_a_command_takes_over_only_the_allow_list() {
+    fn b11_a_person_hands_over_everything_and_others_the_allow_list() {
         let canaries: BTreeMap<_, _> =
             (0..50).map(|n| (format!("CANARY_{n}"), "secret".to_owned())).collect();
         let mut offered = canaries.clone();
-        offered.extend(map(&[("PATH", "/bin"), ("QD_RUN_TOKEN", "x")]));
-        assert_eq!(
-            base(Kind::Command, Caller::Human, Some(offered.clone()), &map(&[])),
-            map(&[("PATH", "/bin")])
-        );
-        assert_eq!(base(Kind::Terminal, Caller::Nobody, None, &offered), map(&[("PATH", "/bin")]));
-        assert_eq!(base(Kind::Terminal, Caller::Human, Some(offered), &map(&[])).len(), 51);
+        offered.extend(map(&[("PATH", "/bin"), ("QD_RUN_TOKEN", "x"), ("TERM", "dumb")]));
+        assert_eq!(allowed(&offered), map(&[("PATH", "/bin")]));
+        let taken = persons(&offered);
+        assert_eq!(taken.len(), 51);
+        assert!(!taken.contains_key("QD_RUN_TOKEN") && !taken.contains_key("TERM"));
+    }
+
+    #[test]
+    fn b11_an_environment_that_is_too_large_says_what_to_do() {
+        let spawn = |name: &str, length: usize| Spawn {
+            base_env: Some([(name.to_owned(), "x".repeat(length))].into()),
+            ..Spawn::default()
+        };
+        assert!(check_offered(&spawn("A", MAX_VALUE)).is_ok());
+        let failure = check_offered(&spawn("A", MAX_VALUE + 1)).unwrap_err();
+        assert!(failure.message.contains('A') && failure.hint.unwrap().contains("--clean-env"));
+        let many = (0..4).map(|n| (format!("A{n}"), "x".repeat(MAX_VALUE))).collect();
+        let failure = check_offered(&Spawn { base_env: Some(many), ..Spawn::default() }).unwrap_err();
+        assert!(failure.message.contains("at most 262144"), "{failure:?}");
     }
 
     #[test]

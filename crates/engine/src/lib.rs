@@ -70,7 +70,9 @@ pub use agent::AgentRecord;
 pub use asking::QuestionRecord;
 pub use audit::PLACING;
 pub use backoff::Backoff;
-pub use effect::{AgentStart, Answer, AuditNote, ComposerIs, Effect, Guard, Keystrokes, Located, StartRun};
+pub use effect::{
+    AgentStart, Answer, AuditNote, CallerStanding, ComposerIs, Effect, Guard, Keystrokes, Located, StartRun,
+};
 pub use grants::GrantRecord;
 pub use input::{
     Caller, Command, ComposerSight, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId,

@@ -2,6 +2,8 @@
 //!
 //! Owns every change of status after a spawn was accepted. Refuses commands: they live in `command`.
 
+use std::collections::BTreeMap;
+
 use proto::event::Event;
 use proto::{Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
 
@@ -80,6 +82,11 @@ impl Engine {
         self.clear_failure(id);
         self.delivery_over(id);
         let Some(process) = self.processes.get_mut(&id) else { return };
+        if process.env.is_empty() {
+            // Holder and daemon are gone, and nobody wrote it down: what every process may have is left.
+            let allowed = environment::allowed(&self.config.base_env);
+            process.env = environment::with_declared(allowed, BTreeMap::new());
+        }
         process.status = Status::Starting;
         process.run_token = token;
         process.has_holder = true;
@@ -108,17 +115,33 @@ impl Engine {
     /// Has the current run's child started, if it is what was allowed.
     pub(crate) fn order_start(&mut self, id: ProcessId) {
         let Some(process) = self.processes.get(&id) else { return };
+        let person_env = self.person_env(process);
         let start = StartRun {
             run: process.key(),
             argv: process.argv.clone(),
             cwd: process.cwd.clone(),
             env: environment::compose(process, process.session.as_deref(), self.config.places.as_ref()),
+            env_hex: process.env_hex.clone(),
+            person_env,
             size: process.size,
-            record: process.record(),
+            record: process.whole_record(),
             agent: process.agent.as_deref().map(Agent::order),
             content: content_needed(process),
         };
         self.effects.push(Effect::Start(Box::new(start)));
+    }
+
+    /// For an agent that a process started: the environment of the topmost process above it, which a person started.
+    /// Its manifest names what the vendor's program takes over from there.
+    fn person_env(&self, process: &Process) -> BTreeMap<String, String> {
+        let parent = process.parent.filter(|_| process.kind == Kind::Agent);
+        let mut topmost = parent.and_then(|parent| self.processes.get(&parent));
+        while let Some(above) =
+            topmost.and_then(|process| process.parent).and_then(|id| self.processes.get(&id))
+        {
+            topmost = Some(above);
+        }
+        topmost.map(|process| process.env.clone()).unwrap_or_default()
     }
 
     fn started(&mut self, run: RunKey, pid: i32) {

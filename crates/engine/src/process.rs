@@ -152,7 +152,11 @@ pub struct Process {
     pub(crate) owner: Owner,
     pub(crate) argv: Vec<String>,
     pub(crate) cwd: String,
+    /// Empty: nobody knows it any more.
     pub(crate) env: BTreeMap<String, String>,
+    pub(crate) env_hex: BTreeMap<String, String>,
+    /// Names of the variables that were declared.
+    pub(crate) declared: Vec<String>,
     pub(crate) session: Option<String>,
     pub(crate) size: Size,
     pub(crate) policy: SizePolicy,
@@ -229,6 +233,8 @@ impl Process {
             argv: record.argv,
             cwd: record.cwd,
             env: record.env,
+            env_hex: record.env_hex,
+            declared: record.declared,
             session: None,
             size: record.size.clamped(),
             policy: record.policy,
@@ -277,9 +283,14 @@ impl Process {
         }
     }
 
-    /// What is made durable.
+    /// What its holder keeps in memory for the next daemon: the environment too.
+    pub(crate) fn whole_record(&self) -> ProcessRecord {
+        ProcessRecord { env: self.env.clone(), env_hex: self.env_hex.clone(), ..self.record() }
+    }
+
+    /// What is made durable. An environment has secrets: it is written down only for what is restored after a reboot.
     pub(crate) fn record(&self) -> ProcessRecord {
-        let keeps_env = self.kind != Kind::Terminal;
+        let kept = |env: &BTreeMap<String, String>| if self.restore { env.clone() } else { BTreeMap::new() };
         ProcessRecord {
             id: self.id,
             name: self.name.clone(),
@@ -290,7 +301,9 @@ impl Process {
             owner: self.owner,
             argv: self.argv.clone(),
             cwd: self.cwd.clone(),
-            env: if keeps_env { self.env.clone() } else { BTreeMap::new() },
+            env: kept(&self.env),
+            env_hex: kept(&self.env_hex),
+            declared: self.declared.clone(),
             size: self.size,
             policy: self.policy,
             status: self.last_known(),

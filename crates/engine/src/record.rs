@@ -1,6 +1,7 @@
 //! What is made durable, in a form that outlives this build.
 //!
-//! Owns the documents of entries. Refuses secrets: the inherited environment of a person's terminal is never written down.
+//! Owns the documents of entries. An environment is written down only for what a person asked to be restored; the holder
+//! keeps every other one in memory.
 
 use std::collections::BTreeMap;
 
@@ -128,9 +129,15 @@ pub struct ProcessRecord {
     pub argv: Vec<String>,
     /// Where.
     pub cwd: String,
-    /// The environment to start it with again; empty for terminals, which are not started again.
+    /// The environment to start it with again. In the database only for what is restored; the holder has it always.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// What of it is not text: name and value in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_hex: BTreeMap<String, String>,
+    /// Names of the variables that were declared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared: Vec<String>,
     /// Its terminal's size.
     pub size: Size,
     /// Whose size that is.

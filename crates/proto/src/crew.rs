@@ -214,6 +214,9 @@ pub struct PresetView {
     /// How it is asked to end.
     #[serde(default)]
     pub stop: Stop,
+    /// Presets that `qd up` waits for before it starts this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
     /// Whether agents may start it without asking.
     pub trusted: bool,
 }

@@ -1,9 +1,13 @@
-//! Which variables a child may start from.
+//! Which variables a child may start from, and how an environment travels.
 //!
-//! Owns the allow-list and the variables every child gets. Refuses everything else: a daemon or a shell full of
-//! secrets must not hand them to whatever an agent decides to run.
+//! What a person spawns takes over that person's environment; what an agent spawns takes over the allow-list only: a
+//! shell full of secrets must not hand them to whatever an agent decides to run.
 
-/// Names a `command` or `agent` may take over from whoever starts it.
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Names that a process may take over which an agent spawns, or a person with `--clean-env`.
 const ALLOWED: &[&str] = &[
     "HOME",
     "PATH",
@@ -82,18 +86,71 @@ fn is_of_another_terminal(name: &str) -> bool {
     OTHER_TERMINALS.contains(&name) || OTHER_TERMINALS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether a child of any kind may take this name over from the environment it is started from.
+/// Returns whether a process that an agent spawns may take this name over.
 #[must_use]
 pub fn is_allowed(name: &str) -> bool {
     let is_listed = ALLOWED.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     is_listed && !is_of_another_terminal(name)
 }
 
-/// Whether a terminal that a person opens may take this name over from that person's own shell: all but what
+/// Returns whether a process that a person spawns may take this name over from that person's own shell: all but what
 /// describes another terminal or another process of ours.
 #[must_use]
 pub fn is_inheritable(name: &str) -> bool {
     !name.is_empty() && !name.contains('=') && !name.starts_with("QD_") && !is_of_another_terminal(name)
+}
+
+/// An environment as a person's shell has it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Variables {
+    /// What is text.
+    pub text: BTreeMap<String, String>,
+    /// What is not: name and value in hexadecimal digits.
+    pub hex: BTreeMap<String, String>,
+}
+
+impl Variables {
+    /// Takes what `keeps` accepts of these variables.
+    #[must_use]
+    pub fn of(all: impl Iterator<Item = (OsString, OsString)>, keeps: impl Fn(&str) -> bool) -> Self {
+        let mut taken = Self::default();
+        for (name, value) in all.filter(|(name, _)| keeps(&name.to_string_lossy())) {
+            match (name.into_string(), value.into_string()) {
+                (Ok(name), Ok(value)) => {
+                    taken.text.insert(name, value);
+                }
+                (name, value) => {
+                    let name = name.map_or_else(|odd| odd, OsString::from);
+                    let value = value.map_or_else(|odd| odd, OsString::from);
+                    taken.hex.insert(to_hex(name.as_bytes()), to_hex(value.as_bytes()));
+                }
+            }
+        }
+        taken
+    }
+}
+
+/// Returns how many bytes these variables take up in a child.
+#[must_use]
+pub fn size_of(text: &BTreeMap<String, String>, hex: &BTreeMap<String, String>) -> usize {
+    let text: usize = text.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    let hex: usize = hex.iter().map(|(name, value)| (name.len() + value.len()) / 2 + 2).sum();
+    text + hex
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value & 0xf)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}
+
+/// Reads what [`Variables::of`] wrote; none for anything else.
+#[must_use]
+pub fn from_hex(text: &str) -> Option<OsString> {
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    let byte = |pair: &[u32]| u8::try_from(pair[0] * 16 + pair[1]).ok();
+    Some(OsString::from_vec(digits.chunks(2).map(byte).collect::<Option<_>>()?))
 }
 
 #[cfg(test)]
@@ -108,6 +165,18 @@ mod tests {
             assert!(!is_allowed(name), "{name}");
         }
         assert!(["PATH", "LC_ALL", "XDG_CONFIG_HOME"].into_iter().all(is_allowed));
+    }
+
+    #[test]
+    fn b11_what_is_not_text_travels_unchanged() {
+        let odd = OsString::from_vec(vec![b'/', 0xff, 0x01]);
+        let all = [("PATH".into(), "/bin".into()), ("ODD".into(), odd.clone()), ("QD_X".into(), "1".into())];
+        let taken = Variables::of(all.into_iter(), is_inheritable);
+        assert_eq!(taken.text, [("PATH".to_owned(), "/bin".to_owned())].into());
+        let back: Vec<_> = taken.hex.iter().map(|(name, value)| (from_hex(name), from_hex(value))).collect();
+        assert_eq!(back, [(Some("ODD".into()), Some(odd))]);
+        assert_eq!(size_of(&taken.text, &taken.hex), "PATH=/bin0".len() + "ODD=---0".len());
+        assert_eq!((from_hex("0"), from_hex("0g")), (None, None));
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub enum Request {
     /// A lifecycle event of the agent that the caller lives in.
     Hook(Hook),
     /// Which agents there are.
-    Agents(Nothing),
+    Agents(AskAgents),
     /// Looks for faults in a manifest.
     CheckManifest(CheckManifest),
     /// The screen of an agent as a sample for the recordings, secrets masked.
@@ -191,6 +191,14 @@ impl Request {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}
 
+/// Arguments of `agents`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskAgents {
+    /// A person's search path, by which their programs are found; a process has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
 /// A process named by id or by name, as the caller typed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -260,9 +268,13 @@ pub struct Spawn {
     /// Its terminal's size; 80x24 where left out.
     #[serde(default)]
     pub size: SizeWish,
-    /// The environment to start from. Left out: the allow-listed part of the daemon's own.
+    /// The environment to start from: the caller's own at this moment. Only people bring one; what a process spawns
+    /// starts from the allow-listed part of that process's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_env: Option<BTreeMap<String, String>>,
+    /// Variables of it that are not text: name and value in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub base_env_hex: BTreeMap<String, String>,
     /// Variables declared for this process.
     #[serde(default)]
     pub env: BTreeMap<String, String>,

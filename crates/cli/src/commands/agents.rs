@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use proto::agent::AgentOffer;
-use proto::request::{CheckManifest, Recording, Sample, Target};
+use proto::request::{AskAgents, CheckManifest, Recording, Sample, Target};
 use proto::{AgentState, ErrorCode, Failure, Printable};
 
-use crate::context::Context;
+use crate::context::{Context, own_path};
 use crate::errors::CliError;
 use crate::output::{Style, Table};
 
@@ -74,7 +74,7 @@ impl AgentsArgs {
 }
 
 fn list(context: &mut Context) -> Result<ExitCode, CliError> {
-    let offers = context.connect()?.agents()?;
+    let offers = context.connect()?.agents(AskAgents { path: own_path() })?;
     context.print(&offers, |offers, out| {
         out.table(&table(offers))?;
         for offer in offers {

@@ -8,10 +8,12 @@ use clap::{Args, ValueEnum};
 use client::attach::{Clipboard, DetachKeys, Left, Options, Outcome, Terminal, attach};
 use daemon::Settings;
 use proto::request::{SizePolicy, Target};
-use proto::{ErrorCode, Failure, Printable, Size};
+use proto::{ErrorCode, Failure, Printable, ProcessView, Size};
+use rustix::termios::isatty;
 
 use crate::context::{Context, settings};
 use crate::errors::CliError;
+use crate::output::{Style, Table};
 
 /// The variable that names the detach keys.
 const DETACH_KEYS: &str = "QD_DETACH_KEYS";
@@ -125,7 +127,8 @@ fn usual_keys(settings: &Settings) -> Result<DetachKeys, CliError> {
 
 /// A variable that is set to nothing names none.
 fn keys_named(variable: Option<OsString>, setting: Option<&str>) -> Result<DetachKeys, CliError> {
-    let variable = variable.filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned());
+    let variable =
+        variable.filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned());
     let (named, whence) = match (variable, setting) {
         (Some(variable), _) => (variable, DETACH_KEYS),
         (None, Some(setting)) => (setting.to_owned(), "detach_keys in config.toml"),
@@ -136,7 +139,7 @@ fn keys_named(variable: Option<OsString>, setting: Option<&str>) -> Result<Detac
 
 fn show(context: &mut Context, options: &Options) -> Result<ExitCode, CliError> {
     let outcome = attach(context.door()?, options)?;
-    if let Some(words) = last_words(&outcome) {
+    if let Some(words) = last_words(&outcome).filter(|_| !context.quiet) {
         // Said after the terminal is itself again; nobody may be left to read it.
         drop(writeln!(std::io::stderr(), "[{words}]"));
     }
@@ -150,8 +153,44 @@ fn only_one(context: &mut Context) -> Result<Target, CliError> {
         [] => Err(CliError::Own(
             Failure::new(ErrorCode::NotFound, "there is no process").hint("`qd spawn -- PROGRAM` starts one"),
         )),
-        several => Err(CliError::usage(format!("there are {} processes: name one of them", several.len()))),
+        several => pick(context, several),
     }
+}
+
+/// Asks on the terminal which of several processes is meant; without a terminal the error lists them.
+fn pick(context: &mut Context, several: &[ProcessView]) -> Result<Target, CliError> {
+    let mut several: Vec<&ProcessView> = several.iter().collect();
+    several.sort_by_key(|process| (process.started_at, process.id));
+    if !context.out.is_terminal() || !isatty(rustix::stdio::stdin()) {
+        let names: Vec<&str> = several.iter().map(|process| process.name.as_str()).collect();
+        let message = format!("there are {} processes: {}", several.len(), names.join(", "));
+        return Err(CliError::usage(message).hinted("name one of them: qd attach NAME"));
+    }
+    let mut table = Table::new(&["", "NAME", "KIND", "STATUS", "COMMAND"]);
+    for (number, process) in several.iter().enumerate() {
+        table.row(vec![
+            ((number + 1).to_string(), Style::Dim),
+            (process.name.to_string(), Style::Bold),
+            (process.kind.to_string(), Style::Plain),
+            (process.status.to_string(), Style::Plain),
+            (process.argv.join(" "), Style::Plain),
+        ]);
+    }
+    context.out.clipped_table(&table)?;
+    context.out.bytes(b"which one? (number or name) ")?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(CliError::io("nothing can be read from the terminal"))?;
+    picked(&answer, &several)
+}
+
+/// The process that an answer names.
+fn picked(answer: &str, several: &[&ProcessView]) -> Result<Target, CliError> {
+    let answer = answer.trim();
+    let by_number = answer.parse::<usize>().ok().and_then(|number| several.get(number.checked_sub(1)?));
+    let by_name = || several.iter().find(|process| process.name.as_str() == answer);
+    by_number.or_else(by_name).map(|process| Target(process.id.to_string())).ok_or_else(|| {
+        CliError::usage(format!("\"{}\" is none of them", Printable(answer))).hinted("qd ps lists them")
+    })
 }
 
 fn last_words(outcome: &Outcome) -> Option<String> {
@@ -214,6 +253,25 @@ mod tests {
         assert_eq!(keys("ctrl-q"), "Ctrl-Q");
         let wrong = keys_named(None, Some("q")).unwrap_err().to_string();
         assert!(wrong.contains("config.toml"), "{wrong}");
+    }
+
+    #[test]
+    fn b15_a_picker_takes_a_number_or_a_name() {
+        let process = |id: &str, name: &str| -> ProcessView {
+            serde_json::from_value(serde_json::json!({
+                "id": id, "name": name, "kind": "command", "status": "running", "pid": 7, "run": 1,
+                "state": null, "parent": null, "task": null, "workspace": "local", "owner": "user",
+                "size": {"cols": 80, "rows": 24}, "viewers": 0, "log": {"start": 0, "end": 9},
+                "argv": ["x"], "cwd": "/", "started_at": 0, "active_at": 0}))
+            .unwrap()
+        };
+        let (one, two) = (process("p_00000000", "one"), process("p_00000001", "two"));
+        let several = [&one, &two];
+        assert_eq!(picked("2\n", &several).unwrap().0, "p_00000001");
+        assert_eq!(picked(" one\n", &several).unwrap().0, "p_00000000");
+        for wrong in ["", "0", "3", "three"] {
+            assert!(picked(wrong, &several).is_err(), "{wrong}");
+        }
     }
 
     #[test]

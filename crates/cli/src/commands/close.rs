@@ -41,7 +41,7 @@ impl CloseArgs {
             drop(progress);
             match closed {
                 Ok(ended) => {
-                    context.print(&ended, |_, out| out.line(&format!("{} is closed", Printable(&name))))?
+                    context.confirm(&ended, |_, out| out.line(&format!("{} is closed", Printable(&name))))?
                 }
                 // The others are closed all the same, and the first failure is the exit code's.
                 Err(error) => {

@@ -8,11 +8,14 @@ use clap::Args;
 use client::{LastingEvents, Next, Stops};
 use proto::agent::{Delivery, Receipt};
 use proto::crew::{TimerStatus, TimerView};
+use proto::event::Announcement;
 use proto::reply::Subscribed;
 use proto::{Event, Name, ProcessId, ProcessView};
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::errors::CliError;
+use crate::output::now_ms;
 
 /// Follow what happens to processes, messages, timers and scratchpads
 #[derive(Debug, Args)]
@@ -41,11 +44,22 @@ impl EventsArgs {
             if matches!(event.what, Event::Resync {}) {
                 names.learn_all(events.began());
             }
-            context.print(&event, |event, out| out.line(&names.words(&event.what)))?;
+            let time = crate::time_arg::shown(now_ms());
+            context.print(&Timed { at: &time, event: &event }, |timed, out| {
+                out.line(&format!("{} {}", timed.at, names.words(&timed.event.what)))
+            })?;
             left -= 1;
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// An event and when it was heard.
+#[derive(Serialize)]
+struct Timed<'a> {
+    at: &'a str,
+    #[serde(flatten)]
+    event: &'a Announcement,
 }
 
 /// Which process is called what: most events say only the id.

@@ -42,7 +42,8 @@ impl GrantArgs {
         };
         let request = Grant { to: Target(self.who), right, over: Target(self.whom) };
         let grant = context.connect()?.grant(request)?;
-        context.print(&grant, |grant, out| out.line(&format!("grant {}: {}", grant.grant, words(grant))))?;
+        context
+            .confirm(&grant, |grant, out| out.line(&format!("grant {}: {}", grant.grant, words(grant))))?;
         Ok(ExitCode::SUCCESS)
     }
 }

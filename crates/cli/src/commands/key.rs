@@ -28,7 +28,7 @@ impl KeyArgs {
             timeout_ms: None,
         };
         let wrote = context.connect()?.write(request)?;
-        context.print(&wrote, super::send::tell)?;
+        context.confirm(&wrote, super::send::tell)?;
         Ok(ExitCode::SUCCESS)
     }
 }

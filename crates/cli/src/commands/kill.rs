@@ -35,7 +35,7 @@ impl KillArgs {
         drop(progress);
         let ended = ended?;
         if let Some(ended) = ended {
-            context.print(&ended, |ended, out| {
+            context.confirm(&ended, |ended, out| {
                 let how = ended
                     .exit
                     .map_or_else(|| "was not running".to_owned(), |exit| super::wait::exit_words(&exit));

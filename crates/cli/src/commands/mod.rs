@@ -9,11 +9,13 @@ pub(crate) mod attach;
 pub(crate) mod attention;
 pub(crate) mod audit;
 pub(crate) mod close;
+pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod ending;
 pub(crate) mod events;
+pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod grant;
 pub(crate) mod grants;
@@ -29,6 +31,7 @@ pub(crate) mod paste;
 pub(crate) mod ports;
 pub(crate) mod presets;
 pub(crate) mod project;
+pub(crate) mod prune;
 pub(crate) mod ps;
 pub(crate) mod read;
 pub(crate) mod record;
@@ -49,6 +52,7 @@ pub(crate) mod status;
 pub(crate) mod tell;
 pub(crate) mod timers;
 pub(crate) mod trust;
+pub(crate) mod up;
 pub(crate) mod wait;
 pub(crate) mod whoami;
 
@@ -64,10 +68,14 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         let words = "this verb looks at the daemon that is there; --ephemeral would begin another one";
         return Err(CliError::usage(words).hinted("leave --ephemeral out"));
     }
-    let mut context = Context::new(cli.json, cli.ephemeral);
+    let mut context = Context::new(cli.json, cli.quiet, cli.ephemeral);
     let context = &mut context;
     match cli.verb {
         Verb::Spawn(args) => args.run(context),
+        Verb::Exec(args) => args.run(context),
+        Verb::Up(args) => args.run(context),
+        Verb::Down(args) => args.run(context),
+        Verb::Prune(args) => args.run(context),
         Verb::Ps(args) => args.run(context),
         Verb::Attach(args) => args.run(context),
         Verb::Send(args) => args.run(context),
@@ -108,6 +116,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Shutdown(args) => args.run(context),
         Verb::Doctor(args) => args.run(context),
         Verb::Hook(args) => args.run(context),
+        Verb::Complete(args) => args.run(context),
         Verb::Completions(args) => args.run(context),
         Verb::Man(args) => args.run(context),
         Verb::Schema(args) => args.run(context),

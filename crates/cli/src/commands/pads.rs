@@ -259,7 +259,7 @@ fn print_path(
     name: &str,
 ) -> Result<(), CliError> {
     ask(&mut connection, project.clone(), PadAct::Read { name: name.to_owned(), revision: None })?;
-    let key = connection.presets(Presets { project })?.project.key;
+    let key = connection.presets(Presets { project, path: None })?.project.key;
     let path = context.door()?.places().data.join("pads").join(key).join(name);
     let path = path.to_string_lossy().into_owned();
     context.print(&json!({ "path": path }), |_, out| out.line(&path))

@@ -46,7 +46,7 @@ impl PasteArgs {
         } else {
             connection.write(Write { target, input: Input::Paste(self.text), submit, timeout_ms })?
         };
-        context.print(&wrote, super::send::tell)?;
+        context.confirm(&wrote, super::send::tell)?;
         Ok(ExitCode::SUCCESS)
     }
 }

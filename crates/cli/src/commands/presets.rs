@@ -8,7 +8,7 @@ use proto::crew::{PresetList, PresetView, Ready};
 use proto::request::Presets;
 
 use crate::commands::project::ProjectArgs;
-use crate::context::Context;
+use crate::context::{Context, own_path};
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table};
 
@@ -23,7 +23,7 @@ impl PresetsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let mut connection = context.connect()?;
         let project = self.project.directory(&mut connection)?;
-        let list = connection.presets(Presets { project })?;
+        let list = connection.presets(Presets { project, path: own_path() })?;
         context.print(&list, tell)?;
         Ok(ExitCode::SUCCESS)
     }

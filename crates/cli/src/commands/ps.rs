@@ -16,9 +16,11 @@ pub(crate) struct PsArgs {}
 
 impl PsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let processes = context.connect()?.list()?;
+        let mut processes = context.connect()?.list()?;
+        // The newest is next to the prompt.
+        processes.sort_by_key(|process| (process.started_at, process.id));
         let now = now_ms();
-        context.print(&processes, |processes, out| out.table(&table(processes, now)))?;
+        context.print(&processes, |processes, out| out.clipped_table(&table(processes, now)))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -29,12 +31,12 @@ fn table(processes: &[ProcessView], now: u64) -> Table {
         "ID",
         "KIND",
         "STATUS",
+        "AGE",
+        "RESTARTS",
         "PID",
-        "RUN",
-        "SIZE",
         "VIEWERS",
         "STATE/EXIT",
-        "AGE",
+        "PRESET",
         "COMMAND",
     ]);
     for process in processes {
@@ -44,24 +46,16 @@ fn table(processes: &[ProcessView], now: u64) -> Table {
             (process.id.to_string(), Style::Dim),
             plain(process.kind.to_string()),
             (process.status.to_string(), status_style(process.status)),
+            plain(span(now.saturating_sub(process.started_at) / 1000)),
+            plain(process.run.0.saturating_sub(1).to_string()),
             plain(process.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string())),
-            plain(process.run.to_string()),
-            plain(process.size.to_string()),
             plain(process.viewers.to_string()),
             plain(state_or_exit(process, now)),
-            plain(span(now.saturating_sub(process.started_at) / 1000)),
-            plain(command(process)),
+            plain(process.preset.clone().unwrap_or_else(|| "-".to_owned())),
+            plain(process.argv.join(" ")),
         ]);
     }
     table
-}
-
-/// What it runs. A preset is shown by its name where that says more than the name of the process and is no wider.
-fn command(process: &ProcessView) -> String {
-    let argv = process.argv.join(" ");
-    let preset = process.preset.as_ref().filter(|preset| preset.as_str() != process.name.as_str());
-    let named = preset.map(|preset| format!("preset {preset}"));
-    named.filter(|named| named.chars().count() <= argv.chars().count()).unwrap_or(argv)
 }
 
 fn status_style(status: Status) -> Style {
@@ -128,54 +122,41 @@ mod tests {
     use crate::output::memory::Memory;
 
     #[test]
-    fn a_row_says_who_runs_since_when_and_how_it_ended() {
+    fn b15_a_row_says_who_runs_since_when_how_often_it_was_restarted_and_how_it_ended() {
         let process: ProcessView = serde_json::from_value(serde_json::json!({
             "id": "p_00000000", "name": "build", "kind": "command", "status": "exited", "pid": null, "run": 2,
             "state": null, "parent": null, "task": null, "workspace": "local", "owner": "user",
             "size": {"cols": 80, "rows": 24}, "viewers": 1, "exit": {"code": 3, "reason": "exited"},
             "log": {"start": 0, "end": 9}, "argv": ["sh", "-c", "exit 3"], "cwd": "/", "started_at": 1_000_000,
-            "active_at": 0
+            "active_at": 0, "preset": "dev"
         }))
         .unwrap();
         assert_eq!(state_or_exit(&process, 0), "exit 3");
         let table = table(&[process], 1_065_000);
         let memory = Memory::default();
         memory.output().table(&table).unwrap();
-        let expected = "NAME   ID          KIND     STATUS  PID  RUN  SIZE   VIEWERS  STATE/EXIT  AGE    COMMAND\n\
-                        build  p_00000000  command  exited  -    2    80x24  1        exit 3      1m05s  sh -c exit 3\n";
+        let expected = "NAME   ID          KIND     STATUS  AGE    RESTARTS  PID  VIEWERS  STATE/EXIT  PRESET  COMMAND\n\
+                        build  p_00000000  command  exited  1m05s  1         -    1        exit 3      dev     sh -c exit 3\n";
         assert_eq!(memory.text(), expected);
     }
 
     #[test]
-    fn ready_and_preset_take_no_more_room_than_there_was() {
-        let process = |more: serde_json::Value| -> ProcessView {
+    fn a_process_that_tells_so_is_ready_or_not() {
+        let state = |more: serde_json::Value| {
             let mut all = serde_json::json!({
                 "id": "p_00000000", "name": "web", "kind": "command", "status": "running", "pid": 7, "run": 1,
                 "state": null, "parent": null, "task": null, "workspace": "local", "owner": "user",
                 "size": {"cols": 80, "rows": 24}, "viewers": 0, "log": {"start": 0, "end": 9},
                 "argv": ["npm", "run", "dev"], "cwd": "/", "started_at": 0, "active_at": 0});
             all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            serde_json::from_value(all).unwrap()
+            state_or_exit(&serde_json::from_value(all).unwrap(), 0)
         };
-        let width = |more| {
-            let memory = Memory::default();
-            memory.output().table(&table(&[process(more)], 0)).unwrap();
-            memory.text().lines().map(|line| line.chars().count()).max().unwrap()
-        };
-        let bare = width(serde_json::json!({}));
-        for (more, state, runs) in [
-            (serde_json::json!({"ready": false, "preset": "dev"}), "not ready", "preset dev"),
-            (serde_json::json!({"ready": true, "preset": "web"}), "ready", "npm run dev"),
-            (serde_json::json!({"preset": "a-long-name"}), "-", "npm run dev"),
-        ] {
-            let view = process(more.clone());
-            assert_eq!((state_or_exit(&view, 0).as_str(), command(&view).as_str()), (state, runs));
-            assert!(width(more) <= bare);
-        }
-        let over = process(
-            serde_json::json!({"status": "exited", "ready": true, "exit": {"code": 1, "reason": "exited"}}),
-        );
-        assert_eq!(state_or_exit(&over, 0), "exit 1");
+        assert_eq!(state(serde_json::json!({"ready": false})), "not ready");
+        assert_eq!(state(serde_json::json!({"ready": true})), "ready");
+        assert_eq!(state(serde_json::json!({})), "-");
+        let over =
+            serde_json::json!({"status": "exited", "ready": true, "exit": {"code": 1, "reason": "exited"}});
+        assert_eq!(state(over), "exit 1");
     }
 
     #[test]

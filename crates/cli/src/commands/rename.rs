@@ -24,7 +24,7 @@ impl RenameArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let name = self.new_name.to_string();
         context.connect()?.rename(Rename { target: Target(self.name), name: name.clone() })?;
-        context.print(&json!({ "name": name }), |_, out| out.line(&format!("it is called {name} now")))?;
+        context.confirm(&json!({ "name": name }), |_, out| out.line(&format!("it is called {name} now")))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -25,7 +25,7 @@ impl ResizeArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         context.connect()?.resize(Resize { target: Target(self.name), size: self.size.into() })?;
         let size = self.size.clamped();
-        context.print(&json!({ "size": size }), |_, out| out.line(&format!("it is {size} now")))?;
+        context.confirm(&json!({ "size": size }), |_, out| out.line(&format!("it is {size} now")))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -31,7 +31,7 @@ impl RestartArgs {
         let spawned = connection.restart(Restart { target: Target(self.name), stop });
         drop(progress);
         let spawned = spawned?;
-        context.print(&spawned, |spawned, out| {
+        context.confirm(&spawned, |spawned, out| {
             out.line(&format!("{} is {}, run {}", spawned.name, spawned.status, spawned.run))
         })?;
         Ok(ExitCode::SUCCESS)

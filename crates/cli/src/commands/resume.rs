@@ -29,7 +29,7 @@ impl ResumeArgs {
         let request = Resume { target: Target(self.name), session: self.session };
         let spawned = context.connect()?.resume(request)?;
         if !self.attach || context.json {
-            context.print(&spawned, spawn::tell)?;
+            context.confirm(&spawned, spawn::tell)?;
         }
         if self.attach {
             attach::attach_to(context, Target(spawned.id.to_string()))

@@ -21,7 +21,8 @@ impl RevokeArgs {
         let grant = self.grant;
         let revoked = context.connect()?.revoke(Revoke { grant });
         revoked.map_err(CliError::missing("`qd grants` lists the rights that were given"))?;
-        context.print(&json!({ "grant": grant }), |_, out| out.line(&format!("grant {grant} is revoked")))?;
+        context
+            .confirm(&json!({ "grant": grant }), |_, out| out.line(&format!("grant {grant} is revoked")))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -8,7 +8,7 @@ use proto::request::{Search, Target};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Find a regular expression in what a process has shown
+/// Find a regular expression in what a process has shown; exit code 1 when nothing matches
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// Its name or id
@@ -38,7 +38,7 @@ impl SearchArgs {
             }
             if found.truncated { out.line("… more; raise --limit or --bytes") } else { Ok(()) }
         })?;
-        Ok(ExitCode::SUCCESS)
+        Ok(if found.matches.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct SelectArgs {
 impl SelectArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         context.connect()?.select(Select { target: Target(self.name.clone()) })?;
-        context.print(&json!({ "name": self.name }), |_, out| {
+        context.confirm(&json!({ "name": self.name }), |_, out| {
             out.line(&format!("{} is selected", Printable(&self.name)))
         })?;
         Ok(ExitCode::SUCCESS)

@@ -42,7 +42,7 @@ impl SendArgs {
             timeout_ms: self.timeout,
         };
         let wrote = context.connect()?.write(request)?;
-        context.print(&wrote, tell)?;
+        context.confirm(&wrote, tell)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -57,7 +57,7 @@ impl ShutdownArgs {
             Found::Nothing => "not running",
         };
         let was_running = found == Found::Daemon;
-        context.print(&json!({"running": false, "was_running": was_running}), |_, out| out.line(words))?;
+        context.confirm(&json!({"running": false, "was_running": was_running}), |_, out| out.line(words))?;
         Ok(ExitCode::SUCCESS)
     }
 

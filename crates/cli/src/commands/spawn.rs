@@ -3,10 +3,11 @@
 mod terms;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::environment::{is_allowed, is_inheritable};
+use proto::environment::{Variables, is_allowed, is_inheritable};
 use proto::reply::Spawned;
 use proto::request::{AgentWish, OnTimeout, PermissionDesk, SizeWish, Spawn, Target};
 use proto::{Kind, Printable, Size};
@@ -27,19 +28,23 @@ pub(crate) struct SpawnArgs {
 
     /// Its name; otherwise KIND-N, for example command-1
     #[arg(long)]
-    name: Option<String>,
+    pub(super) name: Option<String>,
 
     /// Where it runs; otherwise here. With --preset: a directory of the project whose preset it is
     #[arg(long, value_name = "DIR")]
-    cwd: Option<String>,
+    pub(super) cwd: Option<String>,
 
     /// Its terminal's size; otherwise 80x24, with --attach this terminal's
     #[arg(long, value_name = "COLSxROWS")]
-    size: Option<Size>,
+    pub(super) size: Option<Size>,
 
     /// A variable for it; K alone takes the value from this shell, so that a secret is in no command line
     #[arg(long, value_name = "K=V")]
-    env: Vec<String>,
+    pub(super) env: Vec<String>,
+
+    /// Give it only the harmless part of this shell's environment (paths, locale, editor); otherwise it gets all of it
+    #[arg(long)]
+    pub(super) clean_env: bool,
 
     /// The task it works for
     #[arg(long)]
@@ -54,7 +59,7 @@ pub(crate) struct SpawnArgs {
     auto_restart: bool,
 
     /// End it after this long without input, output or viewers
-    #[arg(long, value_name = "SECS")]
+    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
     idle_timeout: Option<u64>,
 
     /// Attach to it at once
@@ -78,7 +83,7 @@ pub(crate) struct SpawnArgs {
     on_timeout: OnTimeout,
 
     #[command(flatten)]
-    terms: Terms,
+    pub(super) terms: Terms,
 
     /// With --kind agent: which one; `qd agents` lists them
     agent: Option<String>,
@@ -94,16 +99,40 @@ impl SpawnArgs {
         self.check()?;
         let size = self.size.or_else(|| attach.then(attach::shown_size).flatten());
         let wish = Self { size, ..self };
-        let request = wish.request(std::env::vars_os().filter_map(text_pair).collect())?;
+        let request = wish.request(std::env::vars_os().collect())?;
         let spawned = context.connect()?.spawn(request)?;
         if attach && !context.json {
             return attach::attach_to(context, Target(spawned.id.to_string()));
         }
-        context.print(&spawned, tell)?;
+        context.confirm(&spawned, tell)?;
         if attach {
             attach::attach_to(context, Target(spawned.id.to_string()))
         } else {
             Ok(ExitCode::SUCCESS)
+        }
+    }
+
+    /// Nothing but a kind, for verbs that say the rest themselves.
+    pub(super) fn of_kind(kind: Kind) -> Self {
+        Self {
+            kind,
+            name: None,
+            cwd: None,
+            size: None,
+            env: Vec::new(),
+            clean_env: false,
+            task: None,
+            workspace: None,
+            auto_restart: false,
+            idle_timeout: None,
+            attach: false,
+            prompt: None,
+            session: None,
+            park: None,
+            on_timeout: OnTimeout::Deny,
+            terms: Terms::default(),
+            agent: None,
+            argv: Vec::new(),
         }
     }
 
@@ -138,23 +167,24 @@ impl SpawnArgs {
         Ok(AgentWish { prompt, session: self.session.clone(), permissions: self.park.map(desk) })
     }
 
-    fn request(self, own: BTreeMap<String, String>) -> Result<Spawn, CliError> {
-        let env = declared(&self.env, &own)?;
+    pub(super) fn request(self, own: Vec<(OsString, OsString)>) -> Result<Spawn, CliError> {
+        let env = declared(&self.env, &Variables::of(own.iter().cloned(), |_| true).text)?;
         let agent = self.wish()?;
-        let is_taken = if self.kind == Kind::Terminal { is_inheritable } else { is_allowed };
-        let base_env = own.into_iter().filter(|(name, _)| is_taken(name)).collect();
+        let is_taken = if self.clean_env { is_allowed } else { is_inheritable };
+        let taken = Variables::of(own.into_iter(), is_taken);
         let spawn = Spawn {
             kind: self.kind,
             name: self.name,
             argv: self.agent.into_iter().chain(self.argv).collect(),
             cwd: Some(project::absolute(self.cwd, "--cwd")?),
             size: self.size.map_or_else(SizeWish::default, SizeWish::from),
-            base_env: Some(base_env),
+            base_env: Some(taken.text),
+            base_env_hex: taken.hex,
             env,
             task: self.task,
             workspace: self.workspace,
             auto_restart: self.auto_restart,
-            idle_timeout_ms: self.idle_timeout.map(|seconds| seconds.saturating_mul(1000)),
+            idle_timeout_ms: self.idle_timeout,
             agent,
             ..Spawn::default()
         };
@@ -190,59 +220,45 @@ fn declared(words: &[String], own: &BTreeMap<String, String>) -> Result<BTreeMap
     words.iter().map(pair).collect()
 }
 
-fn text_pair((name, value): (std::ffi::OsString, std::ffi::OsString)) -> Option<(String, String)> {
-    Some((name.into_string().ok()?, value.into_string().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn own() -> BTreeMap<String, String> {
+    fn own() -> Vec<(OsString, OsString)> {
         [("PATH", "/bin"), ("GITHUB_TOKEN", "s3cret"), ("TERM", "x"), ("QD_RUNTIME_DIR", "/r")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .map(|(name, value)| (name.into(), value.into()))
             .into()
     }
 
+    fn own_text() -> BTreeMap<String, String> {
+        Variables::of(own().into_iter(), |_| true).text
+    }
+
     fn args(kind: Kind) -> SpawnArgs {
-        SpawnArgs {
-            kind,
-            name: None,
-            cwd: Some("/".to_owned()),
-            size: None,
-            env: Vec::new(),
-            task: None,
-            workspace: None,
-            auto_restart: false,
-            idle_timeout: Some(2),
-            attach: false,
-            prompt: None,
-            session: None,
-            park: None,
-            on_timeout: OnTimeout::Deny,
-            terms: Terms::default(),
-            agent: None,
-            argv: vec!["true".to_owned()],
-        }
+        let argv = vec!["true".to_owned()];
+        SpawnArgs { cwd: Some("/".to_owned()), argv, ..SpawnArgs::of_kind(kind) }
     }
 
     #[test]
-    fn b9_a_command_takes_over_no_secret_and_a_terminal_no_other_terminal() {
-        let names = |kind| -> Vec<String> {
-            args(kind).request(own()).unwrap().base_env.unwrap().into_keys().collect()
+    fn b11_every_kind_takes_over_this_shells_environment_and_a_clean_one_only_the_list() {
+        let names = |kind, clean_env| -> Vec<String> {
+            let args = SpawnArgs { clean_env, ..args(kind) };
+            args.request(own()).unwrap().base_env.unwrap().into_keys().collect()
         };
-        assert_eq!(names(Kind::Command), ["PATH"]);
-        assert_eq!(names(Kind::Terminal), ["GITHUB_TOKEN", "PATH"]);
+        for kind in [Kind::Command, Kind::Terminal, Kind::Agent] {
+            assert_eq!(names(kind, false), ["GITHUB_TOKEN", "PATH"]);
+            assert_eq!(names(kind, true), ["PATH"]);
+        }
     }
 
     #[test]
     fn a_variable_without_a_value_takes_this_shells() {
         let words = ["A=b=c".to_owned(), "GITHUB_TOKEN".to_owned()];
-        let declared = declared(&words, &own()).unwrap();
+        let declared = declared(&words, &own_text()).unwrap();
         assert_eq!(declared["A"], "b=c");
         assert_eq!(declared["GITHUB_TOKEN"], "s3cret");
-        assert!(super::declared(&["MISSING".to_owned()], &own()).is_err());
-        assert!(super::declared(&["=x".to_owned()], &own()).is_err());
+        assert!(super::declared(&["MISSING".to_owned()], &own_text()).is_err());
+        assert!(super::declared(&["=x".to_owned()], &own_text()).is_err());
     }
 
     #[test]
@@ -272,7 +288,11 @@ mod tests {
     }
 
     #[test]
-    fn seconds_become_milliseconds() {
-        assert_eq!(args(Kind::Command).request(own()).unwrap().idle_timeout_ms, Some(2000));
+    fn b15_times_are_seconds_with_fractions() {
+        use crate::args::{Cli, Verb};
+        use clap::Parser;
+        let cli = Cli::try_parse_from(["qd", "spawn", "--idle-timeout", "1.5", "--", "true"]);
+        let Verb::Spawn(spawn) = cli.unwrap().verb else { panic!("not a spawn") };
+        assert_eq!(spawn.request(own()).unwrap().idle_timeout_ms, Some(1500));
     }
 }

@@ -10,7 +10,7 @@ use proto::request::{Distrust, Nothing, Presets, Trust, TrustWhat};
 use serde_json::json;
 
 use crate::commands::project::ProjectArgs;
-use crate::context::Context;
+use crate::context::{Context, own_path};
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table, now_ms, span};
 
@@ -76,7 +76,7 @@ fn listed(connection: &mut Connection, project: &ProjectArgs) -> Result<Vec<Trus
     let mut trusted = connection.trusted()?;
     if project.is_named() {
         let project = project.directory(connection)?;
-        let key = connection.presets(Presets { project })?.project.key;
+        let key = connection.presets(Presets { project, path: None })?.project.key;
         trusted.retain(|view| view.project.key == key);
     }
     Ok(trusted)
@@ -89,7 +89,7 @@ fn trust(
     what: TrustWhat,
 ) -> Result<(), CliError> {
     let project = project.directory(&mut connection)?;
-    let trusted = connection.trust(Trust { project, what });
+    let trusted = connection.trust(Trust { project, what, path: own_path() });
     let view = trusted.map_err(CliError::missing("`qd presets` lists the project's presets"))?;
     context.print(&view, tell)
 }

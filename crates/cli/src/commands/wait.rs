@@ -36,9 +36,13 @@ pub(crate) struct WaitArgs {
     #[arg(long, group = "until")]
     exit: bool,
 
-    /// Until nothing was printed for this many milliseconds
-    #[arg(long, group = "until", value_name = "MS")]
+    /// Until nothing was printed for this many seconds, such as 2 or 0.5
+    #[arg(long, group = "until", value_name = "SECS", value_parser = super::send::seconds)]
     silence: Option<u64>,
+
+    /// With --exit: exit with the code of the first of them that failed, 128 + signal when a signal ended it
+    #[arg(long, requires = "exit")]
+    exit_code: bool,
 
     /// Until it is ready, in the way its spawn or preset says
     #[arg(long, group = "until")]
@@ -92,10 +96,13 @@ fn since(text: &str) -> Result<Since, String> {
 
 impl WaitArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let returns_code = self.exit_code;
         let request = self.request()?;
         let waited = client::lasting::wait(context.door()?, request)?;
         context.print(&waited, |waited, out| waited.satisfied.iter().try_for_each(|one| tell(one, out)))?;
-        Ok(ExitCode::SUCCESS)
+        let codes = waited.satisfied.iter().filter_map(|one| one.exit).map(|exit| exit.shell_code());
+        let failed = codes.into_iter().find(|code| *code != 0);
+        Ok(ExitCode::from(failed.filter(|_| returns_code).unwrap_or(0)))
     }
 
     fn request(self) -> Result<Wait, CliError> {

@@ -34,7 +34,7 @@ fn a8_a_viewer_that_never_reads_does_not_stall_the_child_and_later_shows_the_sam
     composed.until_shows("ready");
     stage.type_text("x", "\n");
     // Neither window is read until the child is through.
-    stage.json(&["wait", "x", "--silence", "1500", "--timeout", "120"]);
+    stage.json(&["wait", "x", "--silence", "1.5", "--timeout", "120"]);
     assert!(stage.screen("x").contains("the end"), "it stalled");
     assert!(stage.process("x").log.end > 100_000_000);
     window.until_shows("the end");
@@ -58,7 +58,7 @@ fn a8_a_viewer_that_reads_only_after_a_burst_is_shown_the_end_of_it() {
     for round in 0..scaled(5) {
         stage.type_text("x", &format!("round {round}.\n"));
         stage.wait_pattern("x", &format!("got:round {round}\\.$"));
-        stage.json(&["wait", "x", "--silence", "200", "--timeout", "30"]);
+        stage.json(&["wait", "x", "--silence", "0.2", "--timeout", "30"]);
         window.until_shows(&format!("got:round {round}."));
         assert_eq!(window.text(), stage.screen("x").trim_end());
     }
@@ -155,7 +155,7 @@ fn e4_what_a_viewer_receives_and_what_it_is_told_to_miss_is_all_there_was() {
     for viewer in &mut viewers {
         viewer.until_shows("the end");
     }
-    stage.json(&["wait", "x", "--silence", "300", "--timeout", "60"]);
+    stage.json(&["wait", "x", "--silence", "0.3", "--timeout", "60"]);
     let produced = stage.process("x").log.end;
     assert!(produced > bytes as u64);
     viewers.iter_mut().for_each(|viewer| viewer.assert_complete(produced));
@@ -181,7 +181,7 @@ fn a9_one_stalled_viewer_costs_three_others_nothing() {
     let last = format!("got:round {}.", scaled(150) - 1);
     let mut late = Seen::new(stalled);
     late.until_shows(&last);
-    stage.json(&["wait", "x", "--silence", "300", "--timeout", "30"]);
+    stage.json(&["wait", "x", "--silence", "0.3", "--timeout", "30"]);
     let produced = stage.process("x").log.end;
     fast.iter_mut().chain([&mut late]).for_each(|seen| seen.assert_complete(produced));
     assert_eq!(late.screen.text(Wraps::Keep).trim_end(), stage.screen("x").trim_end());

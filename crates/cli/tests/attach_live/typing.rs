@@ -202,7 +202,7 @@ fn an_attachment_that_is_held_back_ends_with_the_child_and_costs_no_time_before(
     // Others see and do what they did.
     let mut other = Window::attached(&stage, "ready");
     let before = cpu_ticks(stage.pid());
-    stage.json(&["wait", "x", "--silence", "1000", "--timeout", "30"]);
+    stage.json(&["wait", "x", "--silence", "1", "--timeout", "30"]);
     let spent = cpu_ticks(stage.pid()) - before;
     assert!(spent < 30, "{spent} ticks in a second of nothing");
     stage.json(&["kill", "x"]);

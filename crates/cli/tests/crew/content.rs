@@ -140,6 +140,7 @@ fn f10_what_a_projects_list_allowed_is_asked_about_when_the_list_is_trusted_no_l
     let wish = Trust {
         project: Some(app.display().to_string()),
         what: TrustWhat::Policy(proto::request::Nothing {}),
+        path: None,
     };
     let Reply::Trust(list) = ask(&stage, Request::Trust(wish)).unwrap() else { panic!("no trust") };
     let mut inside = Inside::begin(&stage, "worker", &app);

@@ -13,7 +13,7 @@ const FILE: &str = "[preset.hello]\nargv = [\"sh\", \"-c\", \"echo $WORD in $(pw
                     [preset.typo]\nargv = [\"true\"]\nagrv = 1\n";
 
 fn list(stage: &Stage, dir: &std::path::Path) -> PresetList {
-    let wish = Presets { project: Some(dir.display().to_string()) };
+    let wish = Presets { project: Some(dir.display().to_string()), path: None };
     match ask(stage, Request::Presets(wish)).unwrap() {
         Reply::Presets(list) => list,
         other => stage.fail(&format!("presets was answered with {other:?}")),
@@ -43,7 +43,8 @@ fn presets_are_listed_with_their_origin_their_faults_and_whether_they_are_truste
         seen.faults
     );
     assert!(seen.presets.iter().all(|preset| !preset.trusted));
-    let trust = Trust { project: Some(seen.project.path), what: TrustWhat::Preset("hello".to_owned()) };
+    let trust =
+        Trust { project: Some(seen.project.path), what: TrustWhat::Preset("hello".to_owned()), path: None };
     let Reply::Trust(trusted) = ask(&stage, Request::Trust(trust)).unwrap() else { panic!("no trust") };
     assert!(trusted.command.contains("salut") && trusted.digest.len() == 64, "{trusted:?}");
     let is_trusted =

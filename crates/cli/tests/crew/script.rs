@@ -19,7 +19,7 @@ pub(crate) fn script(path: &Path, text: &str) {
 /// A person trusts a preset as it is now.
 pub(crate) fn trust_preset(stage: &Stage, app: &Path, name: &str) {
     let project = Some(app.display().to_string());
-    let wish = Trust { project, what: TrustWhat::Preset(name.to_owned()) };
+    let wish = Trust { project, what: TrustWhat::Preset(name.to_owned()), path: None };
     let granted = ask(stage, Request::Trust(wish)).unwrap();
     assert!(matches!(granted, Reply::Trust(_)), "{granted:?}");
 }

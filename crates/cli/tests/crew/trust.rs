@@ -203,7 +203,7 @@ fn b7_a_projects_list_counts_only_as_a_person_trusted_it() {
     let mut inside = Inside::begin(&stage, "worker", &app);
     asked(&mut inside, "spawn -- sleep 1000001");
     let project = Some(app.display().to_string());
-    let wish = Trust { project, what: TrustWhat::Policy(proto::request::Nothing {}) };
+    let wish = Trust { project, what: TrustWhat::Policy(proto::request::Nothing {}), path: None };
     let Reply::Trust(trusted) = ask(&stage, Request::Trust(wish)).unwrap() else { panic!("no trust") };
     assert!(trusted.command.contains("sleep 1000001") && !trusted.command.contains("sh *"), "{trusted:?}");
     inside.json("spawn --name listed -- sleep 1000001");

@@ -1,5 +1,6 @@
 //! What a child finds when it starts: identity, size, directory, environment; and why it may not start at all.
 
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 
 use proto::error::Cause;
@@ -84,7 +85,7 @@ fn canaries(printed: &str) -> Vec<&str> {
 }
 
 #[test]
-fn h9_b9_a_command_sees_the_allow_list_and_none_of_the_daemons_secrets() {
+fn h9_b11_a_clean_command_sees_the_allow_list_and_none_of_the_daemons_secrets() {
     let daemon = TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
     let mut starter = daemon.command(&["ps"]);
     for number in 0..50 {
@@ -95,7 +96,8 @@ fn h9_b9_a_command_sees_the_allow_list_and_none_of_the_daemons_secrets() {
     let stage = Stage::around(daemon);
     // Once from the daemon's own environment, once from the client's.
     stage.run("own", sh("env"));
-    let mut client = stage.command(&["spawn", "--name", "clients", "--env", &stage.mark(), "--", "env"]);
+    let clean = ["spawn", "--clean-env", "--name", "clients", "--env", &stage.mark(), "--", "env"];
+    let mut client = stage.command(&clean);
     for number in 0..50 {
         client.env(format!("CANARY_{number}"), "secret");
     }
@@ -109,6 +111,78 @@ fn h9_b9_a_command_sees_the_allow_list_and_none_of_the_daemons_secrets() {
         assert!(has("LC_ALL=C.UTF-8"), "{name}: {printed}");
         assert!(printed.contains("\nPATH=") || printed.starts_with("PATH="), "{name}: {printed}");
     }
+}
+
+/// What a process printed until its end, without carriage returns.
+fn printed(stage: &Stage, name: &str) -> String {
+    text(Tail::live(stage, name).to_end()).replace('\r', "")
+}
+
+#[test]
+fn b11_what_a_person_spawns_gets_that_persons_environment_and_nothing_of_the_daemons() {
+    let daemon = TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
+    assert!(daemon.command(&["ps"]).env("DAEMONS_OWN", "secret").output().unwrap().status.success());
+    let stage = Stage::around(daemon);
+    let bin = stage.root().join("own bin");
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join("only-here");
+    std::fs::write(&program, "#!/bin/sh\nread line; env\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let odd = std::ffi::OsString::from_vec(b"caf\xe9".to_vec());
+    let config = stage.places().config.join("config.toml");
+    std::fs::write(config, "[spawn]\nenv_drop = ['DROPPED_*']\n").unwrap();
+    for kind in ["command", "terminal"] {
+        let mark = stage.mark();
+        let mut spawn = stage.command(&["spawn", "--kind", kind, "--name", kind, "--env", &mark, "--"]);
+        spawn.arg("only-here").env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        spawn.env("DATABASE_URL", "postgres://x").env("https_proxy", "http://p").env("LATIN", &odd);
+        spawn.env("QD_MINE", "no").env("DROPPED_KEY", "no");
+        let spawned = spawn.output().unwrap();
+        assert!(spawned.status.success(), "{}", String::from_utf8_lossy(&spawned.stderr));
+        let pid = stage.list().iter().find(|process| process.name.as_str() == kind).unwrap().pid.unwrap();
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+        let has = |pair: &[u8]| environ.split(|byte| *byte == 0).any(|found| found == pair);
+        assert!(has(b"DATABASE_URL=postgres://x") && has(b"https_proxy=http://p"), "{kind}");
+        assert!(has(b"LATIN=caf\xe9"), "{kind}: what is not text arrives too");
+        let text = String::from_utf8_lossy(&environ);
+        for gone in ["DAEMONS_OWN", "QD_MINE", "DROPPED_KEY"] {
+            assert!(!text.contains(gone), "{kind}: {gone}");
+        }
+    }
+}
+
+#[test]
+fn b11_a_restart_after_the_daemons_death_has_the_environment_of_the_first_start() {
+    let stage = stage();
+    let mark = stage.mark();
+    let mut spawn = stage.command(&["spawn", "--name", "keeps", "--env", &mark, "--"]);
+    spawn.args(["sh", "-c", "echo \"url=$DATABASE_URL\""]).env("DATABASE_URL", "postgres://x");
+    assert!(spawn.output().unwrap().status.success());
+    assert_eq!(printed(&stage, "keeps"), "url=postgres://x\n");
+    let database = std::fs::read(stage.places().database()).unwrap();
+    assert!(!database.windows(12).any(|part| part == b"postgres://x"), "nothing of it is on the disk");
+    stage.kill_9();
+    let restarted = stage.command(&["restart", "keeps"]).env("DATABASE_URL", "another").output().unwrap();
+    assert!(restarted.status.success(), "{}", String::from_utf8_lossy(&restarted.stderr));
+    assert_eq!(printed(&stage, "keeps"), "url=postgres://x\n");
+}
+
+#[test]
+fn b11_what_a_process_spawns_gets_the_allow_list_of_its_own_environment() {
+    let stage = stage();
+    let qd = env!("CARGO_BIN_EXE_qd");
+    let shell = stage.root().join("shell-of-the-person");
+    std::fs::write(&shell, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let inner = format!("{qd} spawn --kind terminal --name inner; echo asked; read line");
+    let mut spawn = stage.command(&["spawn", "--name", "outer", "--env", &stage.mark(), "--"]);
+    spawn.args(["sh", "-c", &inner]).env("DATABASE_URL", "postgres://x").env("SHELL", &shell);
+    assert!(spawn.output().unwrap().status.success());
+    stage.wait_pattern("outer", "asked");
+    // A process asks a person first; what it would run is the shell of its own environment.
+    let inbox = stage.json(&["inbox"]).to_string();
+    assert!(inbox.contains("shell-of-the-person"), "{inbox}");
+    assert!(!inbox.contains("postgres"), "{inbox}");
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn t8_a_viewer_counts_as_activity() {
     let mut viewer = stage.client();
     viewer.attach(attach("x")).unwrap();
     // Twice the time without a word, and it is still there because somebody looks.
-    stage.json(&["wait", "x", "--silence", "1600", "--timeout", "30"]);
+    stage.json(&["wait", "x", "--silence", "1.6", "--timeout", "30"]);
     assert_eq!(stage.process("x").status, Status::Running);
     drop(viewer);
     assert_eq!(stage.wait_exit("x").satisfied[0].exit.unwrap().reason, ExitReason::IdleTimeout);
@@ -243,7 +243,7 @@ fn typed_into(stage: &Stage, name: &str) -> Option<()> {
     stage.wait_pattern(name, "ready");
     let (began, mut typed) = (Instant::now(), Instant::now());
     while began.elapsed() < IDLE * 2 {
-        let silence = stage.qd(&["wait", name, "--silence", "300", "--timeout", "30"]);
+        let silence = stage.qd(&["wait", name, "--silence", "0.3", "--timeout", "30"]);
         let write =
             Write { target: name.into(), input: Input::Text("x".into()), submit: false, timeout_ms: None };
         let wrote = stage.client().write(write);

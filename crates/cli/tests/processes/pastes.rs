@@ -69,7 +69,7 @@ fn settle(stage: &Stage, names: &[String]) {
     }
     let names = names.iter().map(String::as_str);
     let words: Vec<&str> =
-        ["wait", "--all"].into_iter().chain(names).chain(["--silence", "700", "--timeout", "30"]).collect();
+        ["wait", "--all"].into_iter().chain(names).chain(["--silence", "0.7", "--timeout", "30"]).collect();
     stage.json(&words);
 }
 

@@ -124,10 +124,10 @@ fn silence_is_counted_from_the_last_output() {
     let stage = stage();
     stage
         .run("x", sh("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done; echo over; exec sleep 1000000"));
-    stage.json(&["wait", "x", "--silence", "700", "--timeout", "30"]);
+    stage.json(&["wait", "x", "--silence", "0.7", "--timeout", "30"]);
     assert!(stage.screen("x").contains("over"));
     stage.run("noisy", sh("while :; do echo x; sleep 0.05; done"));
-    let (code, said) = qd(&stage, &["wait", "noisy", "--silence", "5000", "--timeout", "1"]);
+    let (code, said) = qd(&stage, &["wait", "noisy", "--silence", "5", "--timeout", "1"]);
     assert_eq!(code, Some(5), "{said}");
 }
 

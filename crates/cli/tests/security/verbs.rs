@@ -125,7 +125,7 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         Request::Revoke(_) => Request::Grants(Nothing {}),
         Request::Grants(_) => Request::Presets(Presets::default()),
         Request::Presets(_) => {
-            Request::Trust(Trust { project: None, what: TrustWhat::Preset("x".to_owned()) })
+            Request::Trust(Trust { project: None, what: TrustWhat::Preset("x".to_owned()), path: None })
         }
         Request::Trust(_) => Request::Distrust(Distrust { digest: "x".to_owned() }),
         Request::Distrust(_) => Request::Trusted(Nothing {}),

@@ -48,7 +48,12 @@ impl Yard {
     pub(crate) fn prepare(&self, start: &mut StartRun, manifest: &Arc<Manifest>) -> Result<Charge, Failure> {
         let directory = Directory::of(&self.places, start.run);
         let mut env: BTreeMap<String, String> = start.env.iter().cloned().collect();
-        inherit(&mut env, manifest, |name| std::env::var(name).ok());
+        inherit(&mut env, manifest, &start.person_env);
+        // The next daemon finds them in what the holder keeps.
+        start
+            .record
+            .env
+            .extend(manifest.inherit.iter().filter_map(|name| Some((name.clone(), env.get(name)?.clone()))));
         let (plan, note) = self.plan(start, manifest, &directory, &env)?;
         let env = environment(env, &plan, self.own_env(&directory));
         let cwd = PathBuf::from(&start.cwd);
@@ -120,18 +125,18 @@ fn is_roots_own(directory: &Path) -> bool {
     existing.into_iter().all(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
 }
 
-/// Takes over what the manifest names from the daemon's own surroundings, which are those of the user who started it.
-/// What was declared for this process stays; nothing of it is written down.
+/// Takes over what the manifest names from the environment of the person behind the agent that asks. What was declared
+/// for this process stays; nothing of it is written down.
 pub(super) fn inherit(
     env: &mut BTreeMap<String, String>,
     manifest: &Manifest,
-    own: impl Fn(&str) -> Option<String>,
+    person: &BTreeMap<String, String>,
 ) {
     for name in &manifest.inherit {
         if !env.contains_key(name)
-            && let Some(value) = own(name)
+            && let Some(value) = person.get(name)
         {
-            env.insert(name.clone(), value);
+            env.insert(name.clone(), value.clone());
         }
     }
 }
@@ -170,7 +175,7 @@ fn not_installed(name: &str, program: &str) -> Failure {
     let message = format!("{} is not installed: there is no program {}", Printable(name), Printable(program));
     Failure::new(ErrorCode::SpawnFailed, message)
         .cause(Cause::NotFound)
-        .hint("qd agents shows what is installed; --env PATH gives it your search path")
+        .hint("qd agents shows what is installed; your search path is what counts: echo $PATH")
 }
 
 #[cfg(test)]
@@ -182,8 +187,10 @@ mod tests {
         let manifest =
             Manifest { inherit: vec!["KEY".to_owned(), "HOME_OF_IT".to_owned()], ..Manifest::default() };
         let mut env: BTreeMap<String, String> = [("KEY".to_owned(), "declared".to_owned())].into();
-        inherit(&mut env, &manifest, |name| Some(format!("the daemon's {name}")));
-        let expected = [("HOME_OF_IT", "the daemon's HOME_OF_IT"), ("KEY", "declared")];
+        let person = [("KEY", "the person's"), ("HOME_OF_IT", "the person's"), ("OTHER", "x")];
+        let person = person.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        inherit(&mut env, &manifest, &person);
+        let expected = [("HOME_OF_IT", "the person's"), ("KEY", "declared")];
         assert_eq!(env, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     }
 }

@@ -179,8 +179,7 @@ impl Agents {
         // A manifest that is gone leaves an agent whose screen nobody can read; it lives on.
         let manifest = shelf.catalogue.get(name).map(Arc::clone).unwrap_or_default();
         let env = record.env.iter().filter(|(name, _)| !manifest.unset.contains(name));
-        let mut env = env.map(|(name, value)| (name.clone(), value.clone())).collect();
-        launch::inherit(&mut env, &manifest, |name| std::env::var(name).ok());
+        let env = env.map(|(name, value)| (name.clone(), value.clone())).collect();
         let charge = Arc::new(Charge::new(run, PathBuf::from(&record.cwd), env, directory, manifest, note));
         self.charges().insert(run, Arc::clone(&charge));
         Some(self.begin(&charge, pid, false))

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use agents::Manifest;
 use agents::deliver::Channel;
@@ -13,8 +14,8 @@ use super::Agents;
 use super::errand::find;
 
 impl Agents {
-    /// Every manifest that is offered. Asks each installed program for its version, all at once.
-    pub(crate) async fn offers(&self) -> Vec<AgentOffer> {
+    /// Every manifest that is offered, with its program as `path` finds it. Asks each installed program for its version, all at once.
+    pub(crate) async fn offers(&self, path: Option<String>) -> Vec<AgentOffer> {
         let agents = self.clone();
         let shelf = match crate::threads::run(move || agents.shelf(None)).await {
             Ok(shelf) => shelf,
@@ -23,14 +24,17 @@ impl Agents {
                 return Vec::new();
             }
         };
+        let mut env = self.shared.env.clone();
+        env.extend(path.map(|path| ("PATH".to_owned(), path)));
+        let env = Arc::new(env);
         let mut asked = Vec::new();
         for name in shelf.catalogue.names() {
             let Some(manifest) = shelf.catalogue.get(name).cloned() else { continue };
             let origin = shelf.catalogue.origin(name).to_vec();
             let is_about = |problem: &&String| origin.iter().any(|file| problem.starts_with(file.as_str()));
             let problems = shelf.problems.iter().filter(is_about).cloned().collect();
-            let agents = self.clone();
-            asked.push(crate::threads::run(move || agents.offer(&manifest, origin, problems)));
+            let (agents, env) = (self.clone(), Arc::clone(&env));
+            asked.push(crate::threads::run(move || agents.offer(&manifest, &env, origin, problems)));
         }
         let mut offers = Vec::new();
         for offer in asked {
@@ -39,8 +43,13 @@ impl Agents {
         offers
     }
 
-    fn offer(&self, manifest: &Manifest, origin: Vec<String>, mut problems: Vec<String>) -> AgentOffer {
-        let env = &self.shared.env;
+    fn offer(
+        &self,
+        manifest: &Manifest,
+        env: &BTreeMap<String, String>,
+        origin: Vec<String>,
+        mut problems: Vec<String>,
+    ) -> AgentOffer {
         let program = manifest.argv.first().map(|program| find(program, env, Path::new("/")));
         if let (Some(None), Some(program)) = (&program, manifest.argv.first()) {
             problems.push(format!("{program} is not on the search path"));

@@ -6,7 +6,7 @@
 use engine::input::{HookDecision, HookMoment, HookNotice};
 use engine::{Answer, Caller, Command, Fact, Input, Verb};
 use proto::reply::{HookAnswer, ManifestChecked, SampleTaken};
-use proto::request::{CheckManifest, Hook, Sample};
+use proto::request::{AskAgents, CheckManifest, Hook, Sample};
 use proto::{ErrorCode, Failure, Reply};
 
 use ::agents::hook::{self, Decision, Moment, Reading};
@@ -14,6 +14,7 @@ use ::agents::hook::{self, Decision, Moment, Reading};
 use super::connection::Client;
 use super::dispatch::{locate, unexpected};
 use super::read::hosted;
+use super::trust::{own_standing, path_of};
 use crate::log::Seldom;
 
 /// Largest manifest that is checked.
@@ -52,7 +53,9 @@ pub(super) async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> 
     let notice = HookNotice { evidence: reading.evidence.clone(), moment: moment(&reading) };
     let decision = match client.door.desk.ask(client.caller, Command::Hook(Box::new(notice))).await? {
         Answer::Hook(decision) => decision,
-        Answer::Reply(_) | Answer::Located(_) | Answer::Listed { .. } => return Err(unexpected("hook")),
+        Answer::Reply(_) | Answer::Located(_) | Answer::Standing(_) | Answer::Listed { .. } => {
+            return Err(unexpected("hook"));
+        }
     };
     let output = hook::answer(&manifest, &reading, &said(decision));
     Ok(Reply::HookAnswer(HookAnswer { output }))
@@ -88,8 +91,13 @@ fn refused() -> Failure {
 }
 
 /// Which agents there are.
-pub(super) async fn agents(client: &Client) -> Result<Reply, Failure> {
-    Ok(Reply::Agents(client.door.agents.offers().await))
+pub(super) async fn agents(client: &Client, wish: AskAgents) -> Result<Reply, Failure> {
+    let own = match client.caller {
+        Caller::Process(_) => own_standing(client, "agents").await?.path,
+        Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+    };
+    let path = path_of(client, own, wish.path);
+    Ok(Reply::Agents(client.door.agents.offers(path).await))
 }
 
 /// What is wrong with a manifest.

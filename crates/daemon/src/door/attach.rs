@@ -31,7 +31,9 @@ pub(super) async fn locate(client: &Client, wish: &Attach) -> Result<Sight, Fail
             handle.ready().await;
             Ok(Sight { located, handle })
         }
-        Answer::Reply(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("attach")),
+        Answer::Reply(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
+            Err(unexpected("attach"))
+        }
     }
 }
 

@@ -22,7 +22,9 @@ pub(super) async fn audit(client: &Client, wish: Audit) -> Result<Reply, Failure
 pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
     match client.door.desk.ask(client.caller, Command::Permit(verb)).await? {
         Answer::Reply(_) => Ok(()),
-        Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("permit")),
+        Answer::Located(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
+            Err(unexpected("permit"))
+        }
     }
 }
 

@@ -67,8 +67,8 @@ pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Recei
         Request::Search(wish) => read::search(&client, wish).await,
         Request::Write(wish) => write::write(&client, wish, pieces).await,
         Request::Hook(wish) => hook(&client, wish).await,
-        Request::Agents(_) => match audit::permit(&client, Verb::List).await {
-            Ok(()) => agents::agents(&client).await,
+        Request::Agents(wish) => match audit::permit(&client, Verb::List).await {
+            Ok(()) => agents::agents(&client, wish).await,
             Err(failure) => Err(failure),
         },
         Request::CheckManifest(wish) => match audit::permit(&client, Verb::List).await {
@@ -149,7 +149,9 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
     };
     match client.door.desk.ask(client.caller, command).await? {
         Answer::Reply(reply) => Ok(reply),
-        Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected(verb)),
+        Answer::Located(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
+            Err(unexpected(verb))
+        }
     }
 }
 
@@ -157,7 +159,9 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
 pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Result<Located, Failure> {
     match client.door.desk.ask(client.caller, Command::Locate { target, verb }).await? {
         Answer::Located(located) => Ok(located),
-        Answer::Reply(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("locate")),
+        Answer::Reply(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
+            Err(unexpected("locate"))
+        }
     }
 }
 

@@ -29,7 +29,9 @@ pub(super) async fn processes(
             processes.iter_mut().for_each(|process| enliven(client, process));
             Ok((processes, revision))
         }
-        Answer::Reply(_) | Answer::Hook(_) | Answer::Located(_) => Err(unexpected("list")),
+        Answer::Reply(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Located(_) => {
+            Err(unexpected("list"))
+        }
     }
 }
 

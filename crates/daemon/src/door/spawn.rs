@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{Answer, Caller, Command, Rule, SpawnOrder, Warrant};
 use proto::crew::Project;
+use proto::environment::from_hex;
 use proto::request::{OnTimeout, Spawn};
 use proto::{Failure, Kind, Reply};
 
@@ -16,6 +17,7 @@ use super::trust::{blocking, own_home, own_path, own_standing, site_of};
 use crate::policy::Free;
 use crate::presets::{Preset, Shelf};
 use crate::project::{self, Site};
+use crate::settings::SpawnSettings;
 use crate::warrant::{self, Deed};
 
 /// Starts a process.
@@ -25,14 +27,17 @@ pub(super) async fn spawn(client: &Client, spawn: Spawn) -> Result<Reply, Failur
         // The engine refuses it.
         Caller::Nobody => SpawnOrder::from(spawn),
         Caller::Human | Caller::Via(_) => {
-            let places = std::sync::Arc::clone(&client.door.places);
-            blocking(move || persons(own_rights(spawn, &places), &config)).await?
+            let (places, agents) = (std::sync::Arc::clone(&client.door.places), client.door.agents.clone());
+            let own = move |spawn| without_dropped(own_rights(spawn, &places), &agents.settings().spawn);
+            blocking(move || persons(own(spawn), &config)).await?
         }
         Caller::Process(_) => processes(client, spawn, config).await?,
     };
     match client.door.desk.ask(client.caller, Command::Spawn(Box::new(order))).await? {
         Answer::Reply(reply) => Ok(reply),
-        Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("spawn")),
+        Answer::Located(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
+            Err(unexpected("spawn"))
+        }
     }
 }
 
@@ -41,6 +46,16 @@ fn own_rights(mut spawn: Spawn, places: &proto::Places) -> Spawn {
     if spawn.kind == Kind::Terminal && spawn.as_me.is_none() {
         spawn.as_me = Some(crate::settings::terminals_act_for_people(places));
     }
+    spawn
+}
+
+/// Leaves out what the user's settings keep from every process.
+fn without_dropped(mut spawn: Spawn, settings: &SpawnSettings) -> Spawn {
+    if let Some(env) = &mut spawn.base_env {
+        env.retain(|name, _| !settings.drops(name));
+    }
+    let is_dropped = |name: &str| from_hex(name).is_none_or(|name| settings.drops(&name.to_string_lossy()));
+    spawn.base_env_hex.retain(|name, _| !is_dropped(name));
     spawn
 }
 
@@ -87,7 +102,11 @@ async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result
         }
         spawn.cwd = Some(own.site.project.path);
     }
-    blocking(move || judged(spawn, &config, own_path().as_deref())).await
+    if spawn.kind == Kind::Terminal && spawn.argv.is_empty() {
+        spawn.argv = vec![own.shell.filter(|shell| shell.starts_with('/')).unwrap_or_else(own_shell)];
+    }
+    let path = own.path.or_else(own_path);
+    blocking(move || judged(spawn, &config, path.as_deref())).await
 }
 
 /// Judges what a process wants; `path` is the search path of what is started.
@@ -96,6 +115,7 @@ fn judged(mut spawn: Spawn, config: &Path, path: Option<&str>) -> Result<SpawnOr
     if spawn.as_me == Some(false) {
         spawn.as_me = None;
     }
+    spawn.base_env_hex.clear();
     let dir = spawn.cwd.clone().unwrap_or_default();
     let site = site_of("cwd", &dir)?;
     let shelf = Shelf::read(&site, config);
@@ -182,7 +202,7 @@ fn grants_leave(spawn: &Spawn) -> bool {
     spawn.agent.permissions.is_some_and(|desk| desk.on_timeout == OnTimeout::Allow)
 }
 
-/// What a terminal runs that names nothing.
+/// What a terminal runs that names nothing, when nobody knows the caller's shell.
 fn own_shell() -> String {
     std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned())
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::{Answer, Caller, Command, Warrant};
+use engine::{Answer, Caller, CallerStanding, Command, Warrant};
 use proto::crew::{PresetList, TrustView};
 use proto::request::{Presets, Trust, TrustWhat};
 use proto::{ErrorCode, Failure, Kind, Reply};
@@ -22,6 +22,10 @@ pub(super) struct Standing {
     pub(super) site: Site,
     /// What it is called.
     pub(super) name: String,
+    /// The search path of its process; none for people, who say theirs.
+    pub(super) path: Option<String>,
+    /// The shell of its process.
+    pub(super) shell: Option<String>,
 }
 
 /// The project a caller means. A process has one of its own and no other.
@@ -35,7 +39,7 @@ pub(super) async fn standing(
         Caller::Human | Caller::Via(_) => {
             let dir = dir.unwrap_or_else(own_home);
             let site = blocking(move || site_of("project", &dir)).await?;
-            Ok(Standing { site, name: "human".to_owned() })
+            Ok(Standing { site, name: "human".to_owned(), path: None, shell: None })
         }
         Caller::Process(_) => {
             let own = own_standing(client, verb).await?;
@@ -53,20 +57,21 @@ pub(super) async fn standing(
 
 /// What a process is called and which project it works in.
 pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<Standing, Failure> {
-    let identity = match client.door.desk.ask(client.caller, Command::Standing(verb)).await? {
-        Answer::Reply(Reply::Identity(identity)) => *identity,
-        Answer::Reply(_) | Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => {
-            return Err(unexpected(verb));
-        }
-    };
+    let CallerStanding { identity, path, shell } =
+        match client.door.desk.ask(client.caller, Command::Standing(verb)).await? {
+            Answer::Standing(standing) => *standing,
+            Answer::Reply(_) | Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => {
+                return Err(unexpected(verb));
+            }
+        };
     let view = identity.process.ok_or_else(|| unexpected(verb))?;
     let name = view.name.to_string();
     if identity.project.key.is_empty() {
         // Its record is from before projects were known.
         let site = blocking(move || site_of("project", &view.cwd)).await?;
-        return Ok(Standing { site, name });
+        return Ok(Standing { site, name, path, shell });
     }
-    Ok(Standing { site: Site::recorded(identity.project), name })
+    Ok(Standing { site: Site::recorded(identity.project), name, path, shell })
 }
 
 /// The project of a directory that somebody named.
@@ -82,7 +87,7 @@ pub(super) fn own_home() -> String {
     std::env::var("HOME").ok().filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned())
 }
 
-/// The search path of everything that a process starts without declaring another.
+/// The search path of programs that nobody's own path is known for.
 pub(super) fn own_path() -> Option<String> {
     std::env::var("PATH").ok()
 }
@@ -99,25 +104,34 @@ pub(super) async fn blocking<T: Send + 'static>(
 pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
     match client.door.desk.ask(Caller::Human, Command::Trusted).await? {
         Answer::Reply(Reply::Trusted(all)) => Ok(all),
-        Answer::Reply(_) | Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => {
-            Err(unexpected("trusted"))
-        }
+        Answer::Reply(_)
+        | Answer::Located(_)
+        | Answer::Hook(_)
+        | Answer::Standing(_)
+        | Answer::Listed { .. } => Err(unexpected("trusted")),
     }
 }
 
 /// Which presets there are.
 pub(super) async fn presets(client: &Client, wish: Presets) -> Result<Reply, Failure> {
-    let site = standing(client, "presets", wish.project).await?.site;
+    let Standing { site, path, .. } = standing(client, "presets", wish.project).await?;
+    let path = path_of(client, path, wish.path);
     let trusted = ledger(client).await?;
     let config = client.door.places.config.clone();
-    blocking(move || Ok(Reply::Presets(list(&site, &config, &trusted)))).await
+    blocking(move || Ok(Reply::Presets(list(&site, &config, &trusted, path.as_deref())))).await
 }
 
-fn list(site: &Site, config: &Path, trusted: &[TrustView]) -> PresetList {
+/// The search path by which a caller's programs are found: a person says theirs, a process has its own.
+pub(super) fn path_of(client: &Client, own: Option<String>, said: Option<String>) -> Option<String> {
+    let said = said.filter(|_| client.caller.is_person());
+    said.or(own).or_else(own_path)
+}
+
+fn list(site: &Site, config: &Path, trusted: &[TrustView], path: Option<&str>) -> PresetList {
     let mut shelf = Shelf::read(site, config);
     let mut presets = Vec::new();
     for preset in shelf.presets.values() {
-        let drawn = draw(preset, site);
+        let drawn = draw(preset, site, path);
         let is_known = |digest: &str| trusted.iter().any(|trust| trust.digest == digest);
         let is_trusted = drawn.as_ref().is_ok_and(|(_, warrant)| is_known(&warrant.digest));
         let cwd = match drawn {
@@ -135,7 +149,7 @@ fn list(site: &Site, config: &Path, trusted: &[TrustView]) -> PresetList {
 }
 
 /// Where a preset runs, and its warrant.
-pub(super) fn draw(preset: &Preset, site: &Site) -> Result<(String, Warrant), Failure> {
+pub(super) fn draw(preset: &Preset, site: &Site, path: Option<&str>) -> Result<(String, Warrant), Failure> {
     let cwd = preset.directory(site)?;
     let deed = Deed {
         site,
@@ -147,7 +161,7 @@ pub(super) fn draw(preset: &Preset, site: &Site) -> Result<(String, Warrant), Fa
         auto_restart: preset.auto_restart,
         grants_leave: false,
     };
-    let (warrant, _) = warrant::draw(&deed, own_path().as_deref())?;
+    let (warrant, _) = warrant::draw(&deed, path)?;
     Ok((cwd, warrant))
 }
 
@@ -163,15 +177,18 @@ pub(super) async fn trust(client: &Client, wish: Trust) -> Result<Reply, Failure
     };
     match client.door.desk.ask(client.caller, Command::Trust(Box::new(warrant))).await? {
         Answer::Reply(reply) => Ok(reply),
-        Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => Err(unexpected("trust")),
+        Answer::Located(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
+            Err(unexpected("trust"))
+        }
     }
 }
 
 fn meant(wish: Trust, config: PathBuf) -> Result<Warrant, Failure> {
     let site = site_of("project", &wish.project.unwrap_or_else(own_home))?;
     let shelf = Shelf::read(&site, &config);
+    let path = wish.path.or_else(own_path);
     match wish.what {
-        TrustWhat::Preset(name) => Ok(draw(shelf.find(&name)?, &site)?.1),
+        TrustWhat::Preset(name) => Ok(draw(shelf.find(&name)?, &site, path.as_deref())?.1),
         TrustWhat::Policy(_) => {
             if shelf.policy.is_empty() {
                 let failure =
@@ -181,7 +198,7 @@ fn meant(wish: Trust, config: PathBuf) -> Result<Warrant, Failure> {
                     None => failure.hint("[policy] free = \"allow\", allow = [[\"cargo\", \"test\"]]"),
                 });
             }
-            let digest = shelf.policy.digest(&site, own_path().as_deref());
+            let digest = shelf.policy.digest(&site, path.as_deref());
             let (command, project) = (shelf.policy.command(), site.project);
             Ok(Warrant { digest, command, project, ..Warrant::default() })
         }

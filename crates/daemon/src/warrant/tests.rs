@@ -65,7 +65,7 @@ impl Bench {
         let env: BTreeMap<String, String> = env.map(|(name, value)| (name.to_owned(), value)).into();
         let record: ProcessRecord = serde_json::from_value(json!({
             "id": proto::ProcessId::from_entropy(1), "name": "job", "kind": kind, "workspace": "local",
-            "argv": argv, "cwd": self.cwd(), "env": env, "size": proto::Size::DEFAULT, "status": "exited",
+            "argv": argv, "cwd": self.cwd(), "env": env, "declared": ["A"], "size": proto::Size::DEFAULT, "status": "exited",
             "run": 2, "project": self.site.project,
         }))
         .unwrap();
@@ -75,6 +75,8 @@ impl Bench {
             argv: argv.to_vec(),
             cwd: record.cwd.clone(),
             env: env.into_iter().collect(),
+            env_hex: BTreeMap::new(),
+            person_env: BTreeMap::new(),
             size: record.size,
             record: ProcessRecord { leave: Some(leave), ..record },
             agent: None,

@@ -98,14 +98,16 @@ impl Engine {
         let spawn = order.spawn.clone();
         let name = self.check_name(spawn.name.as_deref(), spawn.kind)?;
         let task = self.check_task(&spawn)?;
-        let argv = self.check_argv(&spawn)?;
+        let argv = self.check_argv(caller, &spawn)?;
         environment::check_declared(&spawn.env)?;
+        environment::check_offered(&spawn)?;
         let agent = check_agent(caller, &spawn)?;
         check_ready(spawn.ready.as_ref())?;
         check_wishes(caller, &spawn)?;
         let cwd = self.check_cwd(spawn.cwd.as_deref(), task.as_ref())?;
         let workspace = self.check_workspace(caller, &spawn, task.as_ref())?;
-        let base = environment::base(spawn.kind, caller, spawn.base_env, &self.config.base_env);
+        let (base, env_hex) = self.base_env(caller, &spawn);
+        let declared = spawn.env.keys().cloned().collect();
         let env = environment::with_declared(base, spawn.env);
         let mut process = Process::from_record(ProcessRecord {
             id: self.fresh_id(),
@@ -118,6 +120,8 @@ impl Engine {
             argv,
             cwd,
             env: BTreeMap::new(),
+            env_hex,
+            declared,
             size: spawn.size.or(Size::DEFAULT),
             policy: SizePolicy::Owner,
             status: Status::Starting,
@@ -155,6 +159,29 @@ impl Engine {
         process.env = env;
         process.session = task.and_then(|task| task.session);
         Ok(process)
+    }
+
+    /// What a new process starts from, and what of it is not text. A person brings an environment along; a process
+    /// passes on the allow-listed part of its own.
+    fn base_env(
+        &self,
+        caller: Caller,
+        spawn: &Spawn,
+    ) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+        match (parent_of(caller), &spawn.base_env) {
+            (None, Some(offered)) => (environment::persons(offered), spawn.base_env_hex.clone()),
+            (parent, _) => {
+                let parent = parent.and_then(|parent| self.processes.get(&parent));
+                let own = parent.map(|parent| &parent.env).filter(|env| !env.is_empty());
+                (environment::allowed(own.unwrap_or(&self.config.base_env)), BTreeMap::new())
+            }
+        }
+    }
+
+    /// The shell of whoever asks.
+    fn shell_of(&self, caller: Caller, spawn: &Spawn) -> String {
+        let (base, _) = self.base_env(caller, spawn);
+        base.get("SHELL").filter(|shell| shell.starts_with('/')).unwrap_or(&self.config.shell).clone()
     }
 
     fn check_room(&self, caller: Caller) -> Result<(), Failure> {
@@ -223,10 +250,10 @@ impl Engine {
         }
     }
 
-    fn check_argv(&self, spawn: &Spawn) -> Result<Vec<String>, Failure> {
+    fn check_argv(&self, caller: Caller, spawn: &Spawn) -> Result<Vec<String>, Failure> {
         let program = spawn.argv.first().map(String::as_str);
         match (program, spawn.kind) {
-            (None, Kind::Terminal) => return Ok(vec![self.config.shell.clone()]),
+            (None, Kind::Terminal) => return Ok(vec![self.shell_of(caller, spawn)]),
             (None | Some(""), _) => {
                 return Err(Failure::invalid("argv", "it names no program").hint("qd spawn -- PROGRAM ARGS"));
             }

@@ -1,17 +1,34 @@
 //! `who_am_i`: whom the caller is taken for, and what it may.
 
-use proto::Reply;
 use proto::crew::{Identity, Project};
+use proto::{Failure, Reply};
 
 use super::Verdict;
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::{Answer, CallerStanding};
 use crate::input::Caller;
 use crate::registry::denied;
 
 impl Engine {
     pub(super) fn who_am_i(&mut self, caller: Caller) -> Verdict {
-        let identity = match caller {
+        let identity = self.identity(caller)?;
+        Ok(Some(Answer::Reply(Reply::Identity(Box::new(identity)))))
+    }
+
+    /// Who asks, and how its process finds programs.
+    pub(super) fn standing(&mut self, caller: Caller) -> Verdict {
+        let identity = self.identity(caller)?;
+        let process = match caller {
+            Caller::Process(run) => self.processes.get(&run.process),
+            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+        };
+        let variable = |name: &str| process.and_then(|process| process.env.get(name)).cloned();
+        let standing = CallerStanding { identity, path: variable("PATH"), shell: variable("SHELL") };
+        Ok(Some(Answer::Standing(Box::new(standing))))
+    }
+
+    fn identity(&self, caller: Caller) -> Result<Identity, Failure> {
+        Ok(match caller {
             Caller::Nobody => return Err(denied(caller, "who_am_i")),
             Caller::Human | Caller::Via(_) => Identity {
                 caller: "human".to_owned(),
@@ -39,7 +56,6 @@ impl Engine {
                     grants: self.grants_seen_by(caller),
                 }
             }
-        };
-        Ok(Some(Answer::Reply(Reply::Identity(Box::new(identity)))))
+        })
     }
 }

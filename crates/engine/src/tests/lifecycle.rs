@@ -2,7 +2,7 @@
 
 use proto::event::Event;
 use proto::request::{Rename, Resize, SizeWish, Spawn};
-use proto::{ErrorCode, ExitReason, Kind, Reply, Size, Status};
+use proto::{ErrorCode, ExitReason, Reply, Size, Status};
 
 use super::stage::{Stage, close, command, exit, kill, name, next, restart, shutdown, target, terminal};
 use crate::input::ChildExit;
@@ -479,16 +479,24 @@ fn a_record_survives_serialisation() {
 }
 
 #[test]
-fn a_persons_inherited_environment_is_never_written_down() {
-    let mut stage = Stage::new();
-    let base_env = Some([("SECRET".to_owned(), "s3cr3t".to_owned())].into());
-    stage.spawn(Spawn { base_env, ..terminal("t") });
-    assert!(stage.starts()[0].env.iter().any(|(name, _)| name == "SECRET"));
-    let written = records(&stage.effects);
-    assert!(
-        !written.is_empty()
-            && written.iter().all(|record| record.env.is_empty() && record.kind == Kind::Terminal)
-    );
+fn b11_a_persons_environment_goes_to_the_holder_and_to_the_disk_only_for_what_is_restored() {
+    let secret = || Some([("SECRET".to_owned(), "s3cr3t".to_owned())].into());
+    for (spawn, is_written) in [
+        (Spawn { base_env: secret(), ..terminal("t") }, false),
+        (Spawn { base_env: secret(), ..command("c") }, false),
+        (Spawn { base_env: secret(), restore: true, ..command("r") }, true),
+    ] {
+        let mut stage = Stage::new();
+        let name = spawn.name.clone();
+        stage.spawn(spawn);
+        let start = &stage.starts()[0];
+        assert!(start.env.iter().any(|(name, _)| name == "SECRET"), "{name:?}");
+        assert_eq!(start.record.env["SECRET"], "s3cr3t", "{name:?}: what the holder keeps");
+        let written = records(&stage.effects);
+        assert!(!written.is_empty());
+        let has_secret = |record: &crate::ProcessRecord| record.env.contains_key("SECRET");
+        assert!(written.iter().all(|record| has_secret(record) == is_written), "{name:?}");
+    }
 }
 
 #[test]

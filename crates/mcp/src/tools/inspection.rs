@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use client::{ClientError, Connection};
 use proto::agent::{AgentOffer, InboxItem, ItemKind};
 use proto::crew::{PortView, PresetView};
-use proto::request::{Explain, Ports, Presets};
+use proto::request::{AskAgents, Explain, Ports, Presets};
 use proto::{Kind, ProcessId, ProcessView};
 use serde_json::{Map, Value, json};
 
@@ -142,9 +142,9 @@ async fn project(bench: &Bench) -> Result<Outcome, ToolFailure> {
     let directory = bench.directory().await?;
     let work = move |connection: &mut Connection| {
         let inbox = tolerated(connection.inbox())?.unwrap_or_default();
-        let offers = tolerated(connection.agents())?.unwrap_or_default();
-        let presets =
-            tolerated(connection.presets(Presets { project: directory.clone() }))?.unwrap_or_default();
+        let offers = tolerated(connection.agents(AskAgents::default()))?.unwrap_or_default();
+        let presets = tolerated(connection.presets(Presets { project: directory.clone(), path: None }))?
+            .unwrap_or_default();
         Ok((connection.status()?, connection.list()?, inbox, offers, presets))
     };
     let (daemon, all, inbox, offers, presets) = bench.ask(Manner::QUESTION, &[], work).await?;

@@ -191,6 +191,9 @@ pub struct Presets {
     /// A directory of the project; left out: the caller's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// A person's search path, by which programs are found; a process has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 /// Arguments of `trust`: what agents may start from now on. Only people trust.
@@ -201,6 +204,9 @@ pub struct Trust {
     pub project: Option<String>,
     /// What.
     pub what: TrustWhat,
+    /// The person's search path, by which programs are found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 /// What is trusted, each as it is at this moment.

@@ -18,8 +18,19 @@ use super::SCHEMA;
 use crate::args::Cli;
 
 /// Verbs whose output is a screen, a recording, a protocol or a text of its own, with --json and without.
-const WITHOUT_JSON: &[&str] =
-    &["attach", "record", "completions", "man", "schema", "mcp", "hook", "daemon", "help"];
+const WITHOUT_JSON: &[&str] = &[
+    "exec",
+    "complete",
+    "attach",
+    "record",
+    "completions",
+    "man",
+    "schema",
+    "mcp",
+    "hook",
+    "daemon",
+    "help",
+];
 
 fn schema() -> Value {
     serde_json::from_str(SCHEMA).expect("the schema is JSON")

@@ -16,7 +16,7 @@ const BUDGET: &str = "spawns=N,live=N,depth=N,minutes=N, one of them at least";
 pub(crate) struct Terms {
     /// A stored command of the project; what is given beside it wins. `qd presets` lists them
     #[arg(long, value_name = "NAME")]
-    pub(super) preset: Option<String>,
+    pub(crate) preset: Option<String>,
 
     /// The same key again gives the process that was made and starts nothing twice
     #[arg(long)]

@@ -1,0 +1,199 @@
+//! `qd exec`: runs a command in the foreground and exits with its code.
+//!
+//! With a terminal on both sides the command is attached. Otherwise its output goes to standard output as it comes, and
+//! standard input goes to it until the end.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use clap::Args;
+use client::scroll::Scroll;
+use client::{Chunk, Connection, LastingFollow, Next, Stop, Stops};
+use proto::request::{Close, Follow, Input, Target, Write};
+use proto::{Exit, Kind, ProcessId, Status};
+use rustix::termios::isatty;
+
+use crate::commands::spawn::SpawnArgs;
+use crate::commands::{attach, logs};
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Makes the terminal a plain pipe (no echo, nothing translated), says so with one byte, and becomes the command.
+const PLAIN: &str = "stty -echo -opost -isig -ixon -icrnl 2>/dev/null; printf '\\001'; exec \"$@\"";
+/// The byte that says so.
+const READY: u8 = 1;
+/// What the terminal takes for the end of the input.
+const END: &str = "\x04";
+/// Most that is written at once.
+const PIECE: usize = 1024;
+/// How long the command may take to read a piece: a day.
+const PATIENCE_MS: u64 = 24 * 3600 * 1000;
+
+/// Run a command in the foreground and exit with its exit code
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// Its name; otherwise command-N
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Where it runs; otherwise here
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+
+    /// A variable for it; K alone takes the value from this shell
+    #[arg(long, value_name = "K=V")]
+    env: Vec<String>,
+
+    /// Give it only the harmless part of this shell's environment
+    #[arg(long)]
+    clean_env: bool,
+
+    /// Keep its entry when it has ended, so that its output can be read again
+    #[arg(long)]
+    keep: bool,
+
+    /// What it runs
+    #[arg(last = true, required = true, value_name = "ARGV")]
+    argv: Vec<String>,
+}
+
+impl ExecArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let (keep, has_input) = (self.keep, !isatty(rustix::stdio::stdin()));
+        let is_attached = !has_input && context.out.is_terminal() && !context.json;
+        let size = is_attached.then(attach::shown_size).flatten();
+        let mut spawn = SpawnArgs::of_kind(Kind::Command);
+        (spawn.name, spawn.cwd, spawn.size) = (self.name, self.cwd, size);
+        (spawn.env, spawn.clean_env) = (self.env, self.clean_env);
+        spawn.argv = if is_attached { self.argv } else { plain(self.argv) };
+        let spawned = context.connect()?.spawn(spawn.request(std::env::vars_os().collect())?)?;
+        let code = if is_attached {
+            attach::attach_to(context, Target(spawned.id.to_string()))?
+        } else {
+            piped(context, spawned.id, has_input)?
+        };
+        if !keep {
+            remove(context, spawned.id)?;
+        }
+        Ok(code)
+    }
+}
+
+/// The command behind a shell that makes its terminal plain first.
+fn plain(argv: Vec<String>) -> Vec<String> {
+    ["/bin/sh", "-c", PLAIN, "sh"].map(str::to_owned).into_iter().chain(argv).collect()
+}
+
+/// Copies input and output until the run is over.
+fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCode, CliError> {
+    let mut input = if has_input { Some(context.connect()?) } else { None };
+    let stops = Stops::default().unread(rustix::stdio::stdout());
+    let stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;
+    let follow = Follow { target: Target(id.to_string()), from: Some(0), live: true, ..Follow::default() };
+    let mut log = LastingFollow::begin(context.connect()?, follow, stops)?;
+    let mut scroll = context.out.is_terminal().then(Scroll::default);
+    let (mut is_plain, mut ended) = (false, None);
+    let stop = loop {
+        match log.next(context.door()?)? {
+            Next::Came(Chunk::Bytes { bytes, .. }) => {
+                let shown = if is_plain { &bytes[..] } else { behind_ready(&bytes, &mut is_plain) };
+                if let Some(connection) = input.take_if(|_| is_plain) {
+                    // It ends with this process.
+                    drop(std::thread::spawn(move || pass_input(connection, id)));
+                }
+                match &mut scroll {
+                    Some(scroll) => context.out.bytes(&scroll.pass(shown))?,
+                    None => context.out.bytes(shown)?,
+                }
+            }
+            Next::Came(Chunk::Gap { from, to }) => logs::tell_gap(from, to),
+            Next::Came(Chunk::Exit(exit)) => ended = Some(exit),
+            Next::Came(Chunk::Time(_) | Chunk::Resized(_)) => {}
+            Next::Over => break None,
+            Next::Stopped(stop) => break Some(stop),
+        }
+    };
+    if let Some(scroll) = &scroll {
+        context.out.bytes(&scroll.way_back())?;
+    }
+    match stop {
+        Some(stop) => interrupted(context, id, stop),
+        None => Ok(ExitCode::from(ended.as_ref().map_or(1, Exit::shell_code))),
+    }
+}
+
+/// What comes after the byte that says that the terminal is plain.
+fn behind_ready<'a>(bytes: &'a [u8], is_plain: &mut bool) -> &'a [u8] {
+    match bytes.iter().position(|byte| *byte == READY) {
+        Some(place) => {
+            *is_plain = true;
+            &bytes[place + 1..]
+        }
+        None => &[],
+    }
+}
+
+/// Nobody reads any more, or this command was told to end: the process ends with it.
+fn interrupted(context: &mut Context, id: ProcessId, stop: Stop) -> Result<ExitCode, CliError> {
+    let close =
+        Close { target: Target(id.to_string()), keep_background: false, stop: proto::Stop::default() };
+    drop(context.connect()?.close(close));
+    logs::stopped(stop)
+}
+
+/// Gives standard input to the process, and its end. Whatever fails here, the process tells by its exit.
+fn pass_input(mut connection: Connection, id: ProcessId) {
+    let mut stdin = std::io::stdin().lock();
+    let (mut piece, mut held, mut is_line_end) = ([0; PIECE], Vec::new(), true);
+    let mut type_text = |text: &str| {
+        let (target, input) = (Target(id.to_string()), Input::Text(text.to_owned()));
+        connection.write(Write { target, input, submit: false, timeout_ms: Some(PATIENCE_MS) }).is_ok()
+    };
+    while let Ok(count @ 1..) = stdin.read(&mut piece) {
+        held.extend_from_slice(&piece[..count]);
+        let whole = match std::str::from_utf8(&held) {
+            Ok(_) => held.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        // A character may be cut between two pieces; what is no text goes with a mark in its place.
+        let whole = if held.len() - whole > 3 { held.len() } else { whole };
+        let rest = held.split_off(whole);
+        if !type_text(&String::from_utf8_lossy(&held)) {
+            return;
+        }
+        is_line_end = held.ends_with(b"\n");
+        held = rest;
+    }
+    // Within a line the first one only hands the line over.
+    if is_line_end || type_text(END) {
+        type_text(END);
+    }
+}
+
+/// Removes the entry if the run is over; a process that was detached from lives on.
+fn remove(context: &mut Context, id: ProcessId) -> Result<(), CliError> {
+    let mut connection = context.connect()?;
+    let is_over = |status| matches!(status, Status::Exited | Status::Failed);
+    if connection.list()?.iter().any(|process| process.id == id && is_over(process.status)) {
+        connection.close(Close {
+            target: Target(id.to_string()),
+            keep_background: false,
+            stop: proto::Stop::default(),
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b14_only_what_comes_after_the_terminal_is_plain_is_output() {
+        let mut is_plain = false;
+        assert_eq!(behind_ready(b"noise", &mut is_plain), b"");
+        assert!(!is_plain);
+        assert_eq!(behind_ready(b"x\x01out", &mut is_plain), b"out");
+        assert!(is_plain);
+    }
+}
