@@ -72,7 +72,7 @@ fn following(request: &Request) -> Option<Request> {
         Request::Inbox(_) => Request::Answer(GiveAnswer { item: 1, choice: "1".to_owned() }),
         Request::Answer(_) => Request::Resume(Resume { target: target(), session: None }),
         Request::Resume(_) => Request::Hook(Hook { payload: json!({}), event: None }),
-        Request::Hook(_) => Request::Agents(Nothing {}),
+        Request::Hook(_) => Request::Agents(proto::request::AskAgents::default()),
         Request::Agents(_) => Request::CheckManifest(CheckManifest::default()),
         Request::CheckManifest(_) => Request::Sample(Sample { target: target(), state: None }),
         Request::Sample(_) => Request::WhoAmI(Nothing {}),
