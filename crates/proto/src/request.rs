@@ -20,8 +20,8 @@ pub use agents::{
     Recording, Resume, Sample, Tell,
 };
 pub use crew::{
-    Ask, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke, Select,
-    SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
+    Ask, AskAgents, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke,
+    Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
 pub use parse::{nesting, parse_call};
 
@@ -190,14 +190,6 @@ impl Request {
 /// A verb without arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}
-
-/// Arguments of `agents`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskAgents {
-    /// A person's search path, by which their programs are found; a process has its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-}
 
 /// A process named by id or by name, as the caller typed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

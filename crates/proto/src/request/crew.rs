@@ -185,6 +185,14 @@ pub struct Revoke {
     pub grant: u64,
 }
 
+/// Arguments of `agents`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskAgents {
+    /// A person's search path, by which their programs are found; a process has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
 /// Arguments of `presets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presets {
