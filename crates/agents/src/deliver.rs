@@ -58,6 +58,9 @@ pub struct Deliver {
     /// Typing: what is done about a draft in the composer.
     #[serde(default)]
     pub draft: Draft,
+    /// The keys that end a turn and leave the agent; empty: none are known.
+    #[serde(default)]
+    pub interrupt: Vec<String>,
 }
 
 impl Default for Deliver {
@@ -70,6 +73,7 @@ impl Default for Deliver {
             submit: default_submit(),
             confirm: Vec::new(),
             draft: Draft::default(),
+            interrupt: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto::agent::AgentState;
+use proto::request::PermissionMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -61,6 +62,9 @@ pub struct Manifest {
     /// How a prompt reaches it.
     #[serde(default)]
     pub deliver: Deliver,
+    /// What a spawn may choose: the model and what is done without asking.
+    #[serde(default)]
+    pub choices: Choices,
     /// What the screen and the title say about the state.
     #[serde(default)]
     pub rule: Vec<RuleSpec>,
@@ -91,6 +95,19 @@ pub struct Manifest {
     /// Words by which it refuses turns for now.
     #[serde(default)]
     pub quota: Vec<QuotaSpec>,
+}
+
+/// How a vendor takes what a spawn may choose.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Choices {
+    /// The words that choose a model, with `{text}` for it; empty: it takes none.
+    #[serde(default)]
+    pub model: Vec<Template>,
+    /// The words for each mode it has: `plan`, `ask`, `edit` and `auto`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Vec<String>>")]
+    pub modes: BTreeMap<PermissionMode, Vec<String>>,
 }
 
 impl Manifest {

@@ -8,10 +8,10 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agents, answer, ask, attach, attention, audit, close, complete, completions, daemon, doctor, events,
-    exec, explain, grant, grants, hook, inbox, key, kill, logs, man, mcp, pads, paste, ports, presets, prune,
-    ps, read, record, rename, resize, restart, result, resume, revoke, schema, search, select, send,
-    shutdown, skills, spawn, status, tell, timers, trust, up, wait, whoami,
+    agents, answer, ask, attach, attention, audit, cancel, close, complete, completions, daemon, doctor,
+    events, exec, explain, grant, grants, hook, inbox, interrupt, key, kill, logs, man, mcp, pads, paste,
+    ports, presets, prune, ps, read, record, rename, resize, restart, result, resume, revoke, schema, search,
+    select, send, shutdown, skills, spawn, status, tell, timers, trust, up, wait, whoami,
 };
 use crate::errors::{self, CliError};
 
@@ -54,6 +54,8 @@ pub(crate) enum Verb {
     Events(events::EventsArgs),
     Record(record::RecordArgs),
     Tell(tell::TellArgs),
+    Cancel(cancel::CancelArgs),
+    Interrupt(interrupt::InterruptArgs),
     Result(result::ResultArgs),
     Inbox(inbox::InboxArgs),
     Answer(answer::AnswerArgs),

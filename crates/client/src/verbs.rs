@@ -8,8 +8,9 @@ use proto::reply::{
     Subscribed, Text, Waited, Wrote,
 };
 use proto::request::{
-    AskAgents, AskReceipt, AskResult, Attach, CheckManifest, Close, Explain, Follow, GiveAnswer, Hook, Kill,
-    Nothing, Read, Rename, Resize, Restart, Resume, Sample, Search, Spawn, Tell, Wait, Write,
+    AskAgents, AskReceipt, AskResult, Attach, CancelMessage, CheckManifest, Close, Explain, Follow,
+    GiveAnswer, Hook, Interrupt, Kill, Nothing, Read, Rename, Resize, Restart, Resume, Sample, Search, Spawn,
+    Tell, Wait, Write,
 };
 use proto::{ProcessView, Reply, Request};
 
@@ -47,6 +48,7 @@ impl Connection {
     verb!("Starts a new run of the same argv.", restart(Restart) => Restart, Spawned(Spawned));
     verb!("Gives an agent a message.", tell(Tell) => Tell, Receipt(Receipt));
     verb!("What became of a message.", receipt(AskReceipt) => Receipt, Receipt(Receipt));
+    verb!("Takes a message back.", cancel_message(CancelMessage) => CancelMessage, Receipt(Receipt));
     verb!("What an agent said at the end of a turn.", result(AskResult) => Result, Turn(Turn));
     verb!("Why an agent's state is what it is.", explain(Explain) => Explain, Explanation(Box<Explanation>));
     verb!("Starts an agent again in the session it had.", resume(Resume) => Resume, Spawned(Spawned));
@@ -89,6 +91,11 @@ impl Connection {
     /// Answers an item of the inbox.
     pub fn answer_item(&mut self, arguments: GiveAnswer) -> Result<(), ClientError> {
         self.done("answer", Request::Answer(arguments))
+    }
+
+    /// Ends an agent's turn; the agent stays.
+    pub fn interrupt(&mut self, arguments: Interrupt) -> Result<(), ClientError> {
+        self.done("interrupt", Request::Interrupt(arguments))
     }
 
     /// How the daemon is; answered whatever version it speaks.

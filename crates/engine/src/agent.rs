@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proto::agent::{AgentView, Composer, Context, InboxItem, Opinion, Quota, Source, Turn, TurnEnd};
-use proto::request::PermissionDesk;
+use proto::request::{PermissionDesk, PermissionMode};
 use proto::{AgentState, Evidence};
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,9 @@ use crate::delivery::Progress;
 use crate::drift::DriftBook;
 use crate::effect::AgentStart;
 use crate::evidence::{Slot, Table};
-use crate::inbox::Answering;
+use crate::inbox::{Answering, Asked};
 use crate::input::{Launched, Moment, Ticket};
+use crate::interrupt::Interrupting;
 use crate::state::{Judgement, Standing};
 
 /// What is made durable of an agent. New fields need a default, so that older documents still read.
@@ -32,6 +33,12 @@ pub struct AgentRecord {
     /// Who answers its requests for leave.
     #[serde(default)]
     pub permissions: Option<PermissionDesk>,
+    /// Which model it was asked to use.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What it was allowed to do without asking.
+    #[serde(default)]
+    pub mode: Option<PermissionMode>,
     /// The newest turn.
     #[serde(default)]
     pub turn: u64,
@@ -98,10 +105,19 @@ pub(crate) struct Live {
     pub(crate) turn_unseen_until: Option<u64>,
     pub(crate) progress: Progress,
     pub(crate) answering: Option<Answering>,
+    pub(crate) interrupting: Option<Interrupting>,
+    /// The state became blocked a moment ago: until then its dialog's options may still be read.
+    pub(crate) options_until: Option<u64>,
     /// An answer worked a moment ago: until then a block without a dialog is the one that was answered.
     pub(crate) answered_until: Option<u64>,
     /// Requests for leave that wait in the inbox.
     pub(crate) parked: u32,
+    /// The vendor showed its own dialog for a request that waits in the inbox.
+    pub(crate) is_parked_shown: bool,
+    /// What its hooks asked leave for since it was last not blocked.
+    pub(crate) asked: Asked,
+    /// The turn for which a person was told that the vendor refuses turns.
+    pub(crate) quota_turn: Option<u64>,
 }
 
 impl Agent {
@@ -127,7 +143,8 @@ impl Agent {
     /// What the current run is started with.
     pub(crate) fn order(&self) -> AgentStart {
         let parks_permissions = self.record.permissions.is_some();
-        AgentStart { resume: self.record.resumed.clone(), parks_permissions }
+        let (model, mode) = (self.record.model.clone(), self.record.mode);
+        AgentStart { resume: self.record.resumed.clone(), parks_permissions, model, mode }
     }
 
     /// What it is believed to do.
@@ -213,7 +230,9 @@ impl Agent {
             live.drift_at,
             live.turn_unseen_until,
             live.answered_until,
+            live.options_until,
             answering,
+            live.interrupting.as_ref().map(|interrupting| interrupting.until),
             collecting,
         ];
         own.into_iter().flatten().chain(live.progress.next_deadline(self.state())).min()

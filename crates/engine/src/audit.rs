@@ -122,6 +122,7 @@ impl Engine {
                 (!all.is_empty()).then(|| all.join(" "))
             }
             Command::Answer(answer) => self.items.get(&answer.item).map(|item| item.view.id.to_string()),
+            Command::CancelMessage(mail) => self.mail.get(*mail).map(|mail| mail.to.to_string()),
             other => target(other).map(named),
         }
     }
@@ -133,6 +134,7 @@ impl Engine {
             Command::Rename(rename) => format!("to {}", words(&rename.name)),
             Command::Tell(tell) => format!("{} bytes", tell.text.len()),
             Command::Answer(answer) => format!("item {}", answer.item),
+            Command::CancelMessage(mail) => format!("message {mail}"),
             Command::Grant(grant) => {
                 let to = self.resolve(&grant.to).map_or_else(|_| words(&grant.to.0), |to| to.id.to_string());
                 format!("{:?} to {to}", grant.right).to_lowercase()
@@ -153,6 +155,8 @@ impl Engine {
             | Command::Resume(_)
             | Command::Rename(_)
             | Command::Answer(_)
+            | Command::CancelMessage(_)
+            | Command::Interrupt(_)
             | Command::Grant(_)
             | Command::Revoke(_)
             | Command::Trust(_)
@@ -215,6 +219,7 @@ fn target(command: &Command) -> Option<&Target> {
         Command::Result(wish) => Some(&wish.target),
         Command::Explain(wish) => Some(&wish.target),
         Command::Resume(wish) => Some(&wish.target),
+        Command::Interrupt(wish) => Some(&wish.target),
         Command::Select(wish) => Some(&wish.target),
         Command::SetTimer(wish) => wish.owner.as_ref(),
         Command::Grant(wish) => Some(&wish.over),
@@ -237,6 +242,8 @@ fn word(command: &Command) -> &'static str {
         Command::Rename(_) => "rename",
         Command::Tell(_) => "tell",
         Command::Receipt(_) => "receipt",
+        Command::CancelMessage(_) => "cancel_message",
+        Command::Interrupt(_) => "interrupt",
         Command::Result(_) => "result",
         Command::Explain(_) => "explain",
         Command::Inbox => "inbox",

@@ -287,6 +287,10 @@ pub struct AgentStart {
     pub resume: Option<String>,
     /// Requests for leave to use a tool come to the inbox.
     pub parks_permissions: bool,
+    /// Which model it is to use, in the vendor's words.
+    pub model: Option<String>,
+    /// What it may do without asking.
+    pub mode: Option<proto::request::PermissionMode>,
 }
 
 /// Everything a holder needs to start one run.

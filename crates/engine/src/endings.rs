@@ -13,7 +13,9 @@ const REFUSED_MS: u64 = 3_000;
 impl Engine {
     /// What became of guarded typing, whoever ordered it.
     pub(crate) fn typing_done(&mut self, run: RunKey, job: JobId, outcome: Typing) {
-        if !self.delivery_typed(run.process, job, outcome) {
+        let is_known =
+            self.delivery_typed(run.process, job, outcome) || self.interrupt_typed(run.process, job, outcome);
+        if !is_known {
             self.answer_typed(run.process, job, outcome);
         }
         self.consider(run.process);
@@ -55,6 +57,7 @@ impl Engine {
         self.clear_failure(id);
         self.forget_timers_of(id);
         self.abandon_answering(id);
+        self.abandon_interrupt(id);
         if let Some(agent) = self.agent_mut(id) {
             agent.live.standing.state = AgentState::Exited;
             agent.live.progress = crate::delivery::Progress::default();

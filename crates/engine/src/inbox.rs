@@ -4,8 +4,10 @@
 //! there: an answer names its dialog, and the daemon checks that it is still the one on the screen.
 
 mod answering;
+mod asked;
 
 pub(crate) use answering::{Answering, TYPED_MS};
+pub(crate) use asked::Asked;
 
 use proto::agent::{BlockedKind, Dialog, DialogOption, Expiry, InboxItem, ItemKind, Source};
 use proto::event::Event;
@@ -58,9 +60,12 @@ impl Engine {
         let Some(agent) = self.agent(id) else { return };
         let is_parked = agent.live.parked > 0;
         let wanted = agent.blocking_digest().zip(agent.blocking().cloned());
-        // A request that waits in the inbox stands for itself, unless the vendor shows its own dialog as well.
-        let is_hushed = is_parked || agent.live.answered_until.is_some();
-        let wanted = wanted.filter(|(_, evidence)| !is_hushed || evidence.dialog.is_some());
+        // A request that waits in the inbox stands for itself and for the vendor's own dialog about it.
+        let is_hushed = agent.live.answered_until.is_some();
+        let wanted = wanted
+            .filter(|_| !is_parked)
+            .filter(|(_, evidence)| !is_hushed || evidence.dialog.is_some())
+            .map(|(digest, evidence)| (digest, agent.whole_words(evidence)));
         let open = self.dialog_item_of(id);
         match (wanted, open) {
             (None, None) => {}
@@ -69,11 +74,39 @@ impl Engine {
             (Some((digest, evidence)), Some(item)) => self.renew_dialog(id, item, digest, &evidence),
         }
         self.finish_answering(id);
+        self.follow_parked(id);
+    }
+
+    /// A request that waits in the inbox ends when somebody answers the vendor's own dialog about it.
+    fn follow_parked(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        if agent.live.parked == 0 {
+            agent.live.is_parked_shown = false;
+            return;
+        }
+        let is_shown = agent.live.table.get(Source::Dialog).is_some_and(|slot| slot.digest().is_some());
+        let was_shown = std::mem::replace(&mut agent.live.is_parked_shown, is_shown);
+        if !was_shown || is_shown {
+            return;
+        }
+        let of = |item: &&Item| item.view.id == id && matches!(item.about, About::Permission { .. });
+        let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
+        for number in numbers {
+            self.unpark(number, HookDecision::Nothing);
+        }
     }
 
     fn dialog_item_of(&self, id: ProcessId) -> Option<u64> {
         let is_dialog = |item: &&Item| item.view.id == id && matches!(item.about, About::Dialog(_));
         self.items.values().find(is_dialog).map(|item| item.view.item)
+    }
+
+    /// What a blocked agent waits for, with what may be answered.
+    pub(crate) fn blocking_item(&self, id: ProcessId) -> Option<InboxItem> {
+        let blocks = |item: &&Item| {
+            item.view.id == id && matches!(item.about, About::Dialog(_) | About::Permission { .. })
+        };
+        self.items.values().find(blocks).map(|item| item.view.clone())
     }
 
     fn open_dialog(&mut self, id: ProcessId, digest: String, evidence: &Evidence) {
@@ -85,11 +118,12 @@ impl Engine {
     /// The same block, read better: a report came first and the dialog was seen after it. Another dialog is another item.
     fn renew_dialog(&mut self, id: ProcessId, number: u64, digest: String, evidence: &Evidence) {
         let Some(item) = self.items.get_mut(&number) else { return };
-        if item.about == About::Dialog(digest.clone()) {
+        let (title, body, options) = words(evidence);
+        let is_same = item.about == About::Dialog(digest.clone());
+        if is_same && (item.view.title == title && item.view.body == body || evidence.dialog.is_none()) {
             return;
         }
-        if item.view.options.is_empty() && evidence.dialog.is_some() {
-            let (title, body, options) = words(evidence);
+        if (is_same || item.view.options.is_empty()) && evidence.dialog.is_some() {
             item.about = About::Dialog(digest);
             (item.view.title, item.view.body, item.view.options) = (title, body, options);
             let view = item.view.clone();

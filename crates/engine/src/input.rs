@@ -5,8 +5,8 @@
 use proto::agent::{Composer, Context, MailId, Source, TurnEnd};
 use proto::crew::Project;
 use proto::request::{
-    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Kill,
-    Rename, Resize, Restart, Resume, Revoke, Select, SetTimer, Shutdown, Spawn, Target, Tell, Wait,
+    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Interrupt,
+    Kill, Rename, Resize, Restart, Resume, Revoke, Select, SetTimer, Shutdown, Spawn, Target, Tell, Wait,
 };
 use proto::{Event, Evidence, Failure, ProcessId, RunNumber, Size};
 
@@ -138,6 +138,10 @@ pub enum Command {
     Tell(Tell),
     /// What became of a message.
     Receipt(MailId),
+    /// Take a message back.
+    CancelMessage(MailId),
+    /// End an agent's turn.
+    Interrupt(Interrupt),
     /// What an agent said at the end of a turn.
     Result(AskResult),
     /// Why an agent's state is what it is.
@@ -460,6 +464,8 @@ pub struct Launched {
     pub composer: ComposerSight,
     /// A text that begins with this is a shell command to the program.
     pub shell_prefix: Option<String>,
+    /// The keys that interrupt a turn; empty: the manifest names none.
+    pub interrupt: Vec<String>,
 }
 
 /// Whether an agent's composer can be seen, which decides whether messages may be typed.

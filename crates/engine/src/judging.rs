@@ -13,6 +13,9 @@ use crate::effect::Effect;
 use crate::input::{Launched, Look, RunKey};
 use crate::state::{self, Standing};
 
+/// How long a wait for `blocked` waits for the options of the dialog: reports come before the screen is drawn.
+const OPTIONS_MS: u64 = 1_500;
+
 impl Engine {
     /// The agent's part of an entry.
     pub(crate) fn agent(&self, id: ProcessId) -> Option<&Agent> {
@@ -78,6 +81,7 @@ impl Engine {
         let is_blocked = agent.blocking().is_some() || agent.live.parked > 0;
         if std::mem::replace(&mut agent.live.progress.is_blocked, is_blocked) && !is_blocked {
             agent.live.progress.dialog_closed_at = Some(now);
+            agent.live.asked.clear();
         }
     }
 
@@ -112,11 +116,17 @@ impl Engine {
         let words = evidence.message.clone();
         agent.live.table.put(evidence, now);
         if let Some(quota) = quota {
+            // A vendor that tries again by itself says the same at each try: a person is told once per turn.
+            let turn = agent.running_turn();
+            let is_told = turn.is_some() && agent.live.quota_turn == turn;
+            agent.live.quota_turn = turn;
             agent.live.quota = Some(quota);
             let left = quota.reset_at.map(|reset| reset.saturating_sub(now.wall_ms));
             agent.live.quota_until = left.map(|left| now.uptime_ms.saturating_add(left));
-            self.fail_agent(id, "the vendor refuses turns for now", &words);
-            self.notice_quota(id, &words);
+            if !is_told {
+                self.fail_agent(id, "the vendor refuses turns for now", &words);
+                self.notice_quota(id, &words);
+            }
             self.show(id);
         }
     }
@@ -129,6 +139,7 @@ impl Engine {
         self.note_unblocked(id);
         self.confirm_delivery(id);
         self.judge(id);
+        self.finish_interrupt(id);
         self.sync_inbox(id);
         self.deliver(id);
         self.waits_see_state(id);
@@ -180,7 +191,10 @@ impl Engine {
     fn state_changed(&mut self, id: ProcessId, old: Standing, new: AgentState) {
         match new {
             AgentState::Working | AgentState::Thinking => {
-                if !old.state.is_busy() {
+                let still = |agent: &Agent| {
+                    agent.live.quota_turn.is_some() && agent.live.quota_turn == agent.running_turn()
+                };
+                if !old.state.is_busy() && !self.agent(id).is_some_and(still) {
                     self.clear_quota(id);
                     self.clear_failure(id);
                 }
@@ -198,7 +212,13 @@ impl Engine {
                 let words = self.winner_words(id);
                 self.fail_agent(id, "its turn failed", &words);
             }
-            AgentState::Starting | AgentState::Blocked | AgentState::Exited => {}
+            AgentState::Blocked => {
+                let until = self.now.uptime_ms + OPTIONS_MS;
+                if let Some(agent) = self.agent_mut(id) {
+                    agent.live.options_until = Some(until);
+                }
+            }
+            AgentState::Starting | AgentState::Exited => {}
         }
     }
 
@@ -243,9 +263,11 @@ impl Engine {
         }
         if let Some(agent) = self.agent_mut(id) {
             agent.live.answered_until = agent.live.answered_until.filter(|until| *until > now);
+            agent.live.options_until = agent.live.options_until.filter(|until| *until > now);
         }
         self.give_up_collecting(id, now);
         self.give_up_answering(id, now);
+        self.pass_interrupt_deadline(id, now);
         self.consider(id);
     }
 
@@ -261,11 +283,13 @@ impl Engine {
         agent.live.drift_at = None;
         agent.live.turn_unseen_until = None;
         agent.live.answered_until = None;
+        agent.live.options_until = None;
         self.end_turn(run.process, TurnEnd::Exited);
         self.close_items_of(run.process);
         self.delivery_over(run.process);
         self.refuse_mail_to_run(run);
         self.abandon_answering(run.process);
+        self.abandon_interrupt(run.process);
         self.waits_see_state(run.process);
     }
 }

@@ -34,6 +34,7 @@ mod evidence;
 mod families;
 mod grants;
 mod inbox;
+mod interrupt;
 mod invariants;
 mod judging;
 mod letter;

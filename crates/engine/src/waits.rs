@@ -212,9 +212,10 @@ impl Engine {
         let Some(process) = self.processes.get(&process) else { return };
         let Some(agent) = process.agent.as_deref() else { return };
         let (run, found) = (process.key(), satisfied(process, None));
+        let shows_options = self.shows_options(process.id, agent);
         let Some(wait) = self.waits.get_mut(&id).filter(|wait| wait.is_open_for(&run)) else { return };
         let is_so = match &wait.until {
-            Until::State(states) => states.contains(&agent.state()) && is_settled(agent),
+            Until::State(states) => states.contains(&agent.state()) && is_settled(agent) && shows_options,
             Until::Turn(turn) => agent.is_turn_told(*turn),
             Until::Pattern(_)
             | Until::Exit(_)
@@ -228,6 +229,12 @@ impl Engine {
         }
     }
 
+    /// Whether a blocked agent's options are read, or have had their time: who waits for `blocked` is told both at once.
+    fn shows_options(&self, id: ProcessId, agent: &Agent) -> bool {
+        let is_read = || self.blocking_item(id).is_some_and(|item| !item.options.is_empty());
+        agent.state() != AgentState::Blocked || agent.live.options_until.is_none() || is_read()
+    }
+
     /// Answers and forgets a wait that is fulfilled.
     pub(crate) fn settle(&mut self, id: WaitId) {
         if !self.waits.get(&id).is_some_and(Wait::is_fulfilled) {
@@ -238,7 +245,11 @@ impl Engine {
         if let Some(waiter) = wait.waiter {
             self.mail.told.extend(wait.satisfied.keys().map(|process| (waiter, *process)));
         }
-        let satisfied = order.iter().filter_map(|process| wait.satisfied.remove(process)).collect();
+        let mut satisfied: Vec<Satisfied> =
+            order.iter().filter_map(|process| wait.satisfied.remove(process)).collect();
+        for found in satisfied.iter_mut().filter(|found| found.state == Some(AgentState::Blocked)) {
+            found.dialog = self.blocking_item(found.id).map(Box::new);
+        }
         self.reply(wait.ticket, Ok(Answer::Reply(Reply::Waited(Waited { satisfied }))));
     }
 
@@ -310,6 +321,7 @@ pub(crate) fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
         text,
         exit: process.exit,
         state: process.agent.as_deref().map(Agent::state),
+        dialog: None,
         offset: process.log_end,
     }
 }

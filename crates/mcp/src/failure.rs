@@ -6,6 +6,9 @@
 use proto::{ErrorCode, Failure, Printable};
 use serde_json::{Value, json};
 
+/// Stands for the field that names what is there already, where that is not `name`.
+pub(crate) const TAKEN: &str = "(taken)";
+
 /// A failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToolFailure {
@@ -99,7 +102,9 @@ fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
         | ErrorCode::WrongKind
         | ErrorCode::NotRelated
         | ErrorCode::NotRunning => None,
-        ErrorCode::Conflict => Some("name"),
+        ErrorCode::Conflict => {
+            Some(if fields.iter().any(|(name, _)| *name == TAKEN) { TAKEN } else { "name" })
+        }
         ErrorCode::SpawnFailed => Some("argv"),
         ErrorCode::WorkdirGone => Some("cwd"),
         ErrorCode::TaskNotFound | ErrorCode::WorkspaceMismatch => Some("task"),
@@ -126,6 +131,9 @@ fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
         }
         (ErrorCode::Busy, _) => "try again in a moment",
         (ErrorCode::Unauthorized, _) => "only help is open to a caller nobody knows",
+        (ErrorCode::NotRunning, Some("processes" | "turn")) => {
+            "get_process_output shows what it printed last; start_process starts it again"
+        }
         (ErrorCode::NotRunning, _) => "start_process starts it again",
         (ErrorCode::WrongKind, _) => "list_processes tells the kind of each process",
         (ErrorCode::DialogOpen, _) => "get_process_status shows the dialog; answer_prompt answers it",
@@ -162,7 +170,7 @@ fn missing(field: Option<&str>) -> &'static str {
         Some("turn") => "leave turn out for the newest that is over",
         Some("timer") => "timer_list tells which timers there are",
         Some("pad" | "revision") => {
-            "scratchpad_list tells which there are, scratchpad_history their revisions"
+            "scratchpad_list tells which there are, scratchpad_list(pad) its revisions"
         }
         _ => "list_processes tells what there is",
     }
@@ -174,6 +182,10 @@ fn taken(failure: &Failure, field: Option<&str>) -> &'static str {
         _ if failure.revision.is_some() => {
             "somebody wrote in between: read it, merge, and write with expected_revision current_revision"
         }
+        Some("dialog_id") => "get_process_status shows the dialog that is open now",
+        Some("message_id") => "it has left the queue: interrupt_agent ends the turn that it began",
+        Some("turn") => "wait_for_turn waits for its end",
+        Some("process") => "get_process_status tells what it is doing",
         Some("processes") => "somebody waits for you: finish your turn instead of waiting",
         Some("pad" | "to") => "scratchpad_list tells the names in use",
         Some("timer") => "timer_list tells where each timer is",
@@ -222,6 +234,67 @@ mod tests {
         let told = ToolFailure::refusal(&asked, &[("argv", "argv")]).to_json();
         assert_eq!((&told["error"]["code"], &told["error"]["item"]), (&json!("needs_trust"), &json!(4)));
         assert!(told["error"].get("field").is_none(), "no argument is to blame: {told}");
+    }
+
+    #[test]
+    fn m24e_an_error_blames_the_argument_that_is_wrong_and_hints_at_the_tool_that_helps() {
+        type Case<'a> = (ErrorCode, &'a str, &'a [(&'a str, &'a str)], &'a str, &'a str);
+        let cases: &[Case<'_>] = &[
+            (
+                ErrorCode::Conflict,
+                "that dialog is no longer open",
+                &[("item", "dialog_id"), ("choice", "choice")],
+                "dialog_id",
+                "get_process_status",
+            ),
+            (
+                ErrorCode::NotFound,
+                "no turn 9",
+                &[("turn", "turn"), ("target", "process")],
+                "turn",
+                "leave turn out",
+            ),
+            (
+                ErrorCode::Conflict,
+                "message 4 is no longer in the queue",
+                &[("mail", "message_id")],
+                "message_id",
+                "interrupt_agent",
+            ),
+            (
+                ErrorCode::Conflict,
+                "a is idle: there is no turn to interrupt",
+                &[("target", "process")],
+                "process",
+                "get_process_status",
+            ),
+            (
+                ErrorCode::Conflict,
+                "there is a scratchpad b already",
+                &[("name", "pad"), ("to", "to"), (TAKEN, "to")],
+                "to",
+                "scratchpad_list",
+            ),
+            (
+                ErrorCode::Denied,
+                "mode: only people start agents that ask less than ask",
+                &[("argv", "agent"), ("mode", "mode")],
+                "mode",
+                "do not look for another way",
+            ),
+            (
+                ErrorCode::NotRunning,
+                "a ended before what was waited for",
+                &[("targets", "processes")],
+                "processes",
+                "get_process_output",
+            ),
+        ];
+        for (code, message, fields, field, hint) in cases {
+            let told = ToolFailure::refusal(&Failure::new(*code, *message), fields).to_json();
+            assert_eq!(told["error"]["field"], json!(field), "{message}");
+            assert!(told["error"]["hint"].as_str().is_some_and(|told| told.contains(hint)), "{told}");
+        }
     }
 
     #[test]

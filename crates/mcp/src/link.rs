@@ -103,8 +103,7 @@ impl Trouble {
             Self::Unreachable(why) => ToolFailure::new("unreachable", why.as_str())
                 .hint("try again in a moment; a person can run `qd doctor`"),
             Self::UnknownOutcome => {
-                let hint =
-                    "look whether it happened (list_processes, scratchpad_history) before you repeat it";
+                let hint = "look whether it happened (list_processes, scratchpad_list) before you repeat it";
                 ToolFailure::unknown_outcome(request_id(), hint)
             }
             Self::Busy => {

@@ -75,8 +75,8 @@ Lead a team of agents to this goal with the Quarterdeck tools.
 2. Split the goal into pieces that do not touch the same files. Say for each what done means, and write the plan with \
 scratchpad_write so that everybody can read it.
 3. spawn_agent for each piece, with a name and instructions that stand alone: the agent knows nothing of this conversation. \
-Tell it the plan's name and to report findings there with scratchpad_append.
-4. timer_fire_when_idle_any on all of them and end your turn, or wait_for_state with states idle, blocked, error, exited \
+Tell it the plan's name and to report findings there with scratchpad_write(append).
+4. timer_set(processes, mode any) on all of them and end your turn, or wait_for_state with states idle, blocked, error, exited \
 and mode any. Answer dialogs only when what they ask is part of the piece; otherwise ask_human.
 5. get_result of each, check the work itself, and send_message what is missing.
 6. Bring the pieces together, run the tests, close_process the agents that are done, and report.";

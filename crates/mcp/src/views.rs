@@ -2,7 +2,7 @@
 //!
 //! Owns the shapes of a process in lists and alone. Refuses raw text of children: titles and argv are made printable.
 
-use proto::agent::{AgentView, InboxItem, Opinion};
+use proto::agent::{AgentView, DialogOption, InboxItem, Opinion};
 use proto::{Exit, Printable, ProcessView};
 use serde_json::{Map, Value, json};
 
@@ -28,6 +28,7 @@ pub(crate) fn details(view: &ProcessView, item: Option<&InboxItem>) -> Map<Strin
     let mut all = row(view);
     put(&mut all, "command", json!(shortened(&view.argv.join(" "), 400)));
     put(&mut all, "working_dir", json!(Printable(&view.cwd).to_string()));
+    put(&mut all, "size", json!(format!("{}x{}", view.size.cols, view.size.rows)));
     put(&mut all, "run", json!(view.run));
     put(&mut all, "pid", json!(view.pid));
     put(&mut all, "task", json!(view.task));
@@ -87,15 +88,21 @@ pub(crate) fn dialog(item: &InboxItem) -> Value {
     let options: Vec<Value> = item
         .options
         .iter()
-        .map(|option| json!({"choices": option.names, "label": shortened(&option.label, 120)}))
+        .map(|option| json!({"choice": choice(option), "label": shortened(&option.label, 120)}))
         .collect();
     let mut told = Map::new();
-    put(&mut told, "id", json!(item.item));
+    put(&mut told, "dialog_id", json!(item.item));
     put(&mut told, "kind", json!(item.kind));
     put(&mut told, "title", json!(shortened(&item.title, 200)));
     put(&mut told, "body", json!(shortened(&item.body, 2_000)));
     put(&mut told, "options", json!(options));
     Value::Object(told)
+}
+
+/// The word by which an option is chosen: what it means, else its number.
+fn choice(option: &DialogOption) -> &str {
+    let is_word = |name: &&String| name.parse::<u64>().is_err();
+    option.names.iter().find(is_word).or(option.names.first()).map_or(option.label.as_str(), String::as_str)
 }
 
 /// How a run ended, in two words.

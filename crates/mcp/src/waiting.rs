@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use proto::agent::Turn;
 use proto::reply::{Satisfied, Waited};
-use proto::request::{AskResult, Target, Wait};
-use proto::{ErrorCode, ProcessId};
+use proto::request::{AskResult, Target, Until, Wait};
+use proto::{AgentState, ErrorCode, ProcessId};
 use serde_json::{Map, Value, json};
 
 use crate::failure::ToolFailure;
@@ -40,6 +40,8 @@ pub(crate) struct Waiting {
     pub(crate) fields: &'static [(&'static str, &'static str)],
     /// The answer for clients without tasks; none: they wait too.
     pub(crate) meanwhile: Option<Value>,
+    /// A dialog that blocks the agent is an answer too.
+    pub(crate) is_over_when_blocked: bool,
     /// What the answer is.
     pub(crate) then: Then,
 }
@@ -110,7 +112,25 @@ impl Waiting {
     async fn slice(&self, link: &Link, length: Duration) -> Result<Waited, Trouble> {
         let timeout_ms = u64::try_from(length.as_millis()).ok();
         let wait = Wait { timeout_ms, ..self.wait.clone() };
-        link.ask(Manner::QUESTION.lasting(length), move |connection| connection.wait(wait.clone())).await
+        let blocked = self
+            .is_over_when_blocked
+            .then(|| Wait { until: Until::State(vec![AgentState::Blocked]), ..wait.clone() });
+        let ask = |wait: Wait| {
+            link.ask(Manner::QUESTION.lasting(length), move |connection| connection.wait(wait.clone()))
+        };
+        let Some(blocked) = blocked else { return ask(wait).await };
+        let is_blocked = async {
+            match ask(blocked).await {
+                Ok(waited) => waited,
+                // Whatever ends this wait ends the other one as well, which says why.
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            waited = ask(wait) => waited,
+            waited = is_blocked => Ok(waited),
+        }
     }
 
     async fn finish(&self, link: &Link, waited: Waited) -> Result<Value, ToolFailure> {
@@ -119,6 +139,13 @@ impl Waiting {
                 let satisfied: Vec<Value> = waited.satisfied.iter().map(told).collect();
                 Ok(json!({"status": "satisfied", "satisfied": satisfied}))
             }
+            Then::GiveTurn { base, .. } if self.is_blocked(&waited) => {
+                let dialog = waited.satisfied.first().and_then(|satisfied| satisfied.dialog.as_deref());
+                let mut answer = base.clone();
+                put(&mut answer, "status", json!("blocked"));
+                put(&mut answer, "dialog", dialog.map(views::dialog).unwrap_or_default());
+                Ok(Value::Object(answer))
+            }
             Then::GiveTurn { process, turn, base } => {
                 let wish = AskResult { target: Target(process.to_string()), turn: Some(*turn) };
                 let asked =
@@ -126,6 +153,9 @@ impl Waiting {
                 let result: Turn = asked.map_err(|trouble| trouble.told(self.fields))?;
                 let mut answer = base.clone();
                 answer.extend(turn_told(&result, 0));
+                if self.is_over_when_blocked {
+                    put(&mut answer, "status", json!("over"));
+                }
                 Ok(Value::Object(answer))
             }
             Then::GiveBody(base) => Ok(given(base, ("fired", "body"), text_of(&waited))),
@@ -134,6 +164,12 @@ impl Waiting {
                 Ok(given(base, ("answered", "answer"), text_of(&waited)))
             }
         }
+    }
+
+    /// Whether it was a dialog that ended the wait.
+    fn is_blocked(&self, waited: &Waited) -> bool {
+        let is_blocked = |satisfied: &Satisfied| satisfied.state == Some(AgentState::Blocked);
+        self.is_over_when_blocked && waited.satisfied.first().is_some_and(is_blocked)
     }
 
     /// The answer when the daemon says no. A question that is no longer open is no failure: whoever answered it before
@@ -157,7 +193,8 @@ impl Waiting {
             return meanwhile.clone();
         }
         let (mut answer, hint) = match &self.then {
-            Then::Tell | Then::GiveTurn { .. } => {
+            Then::GiveTurn { base, .. } => (base.clone(), "call this again to wait on"),
+            Then::Tell => {
                 let hint = match self.wait.since {
                     Some(_) => "call this again with this since to wait on without missing anything",
                     None => "call this again to wait on",
@@ -198,5 +235,6 @@ fn told(satisfied: &Satisfied) -> Value {
     put(&mut row, "text", json!(satisfied.text.as_deref().map(|text| views::shortened(text, 400))));
     put(&mut row, "exit", satisfied.exit.as_ref().map_or(Value::Null, |exit| json!(views::ended(exit))));
     put(&mut row, "offset", json!(satisfied.offset));
+    put(&mut row, "dialog", satisfied.dialog.as_deref().map(views::dialog).unwrap_or_default());
     Value::Object(row)
 }

@@ -272,6 +272,9 @@ pub struct Satisfied {
     /// What it was doing, for agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<crate::AgentState>,
+    /// What it waits for, when it is blocked: what `answer` takes, with the options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialog: Option<Box<InboxItem>>,
     /// The log's end at that moment.
     pub offset: u64,
 }

@@ -6,24 +6,25 @@
 mod agents;
 mod crew;
 mod parse;
+mod viewing;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::crew::{Budget, Ready};
-use crate::terminal::DetachKeys;
 use crate::{AgentState, Kind, Size, Stop};
 
 pub use agents::{
-    AgentWish, AskReceipt, AskResult, CheckManifest, Explain, GiveAnswer, Hook, OnTimeout, PermissionDesk,
-    Recording, Resume, Sample, Tell,
+    AgentWish, AskReceipt, AskResult, CancelMessage, CheckManifest, Explain, GiveAnswer, Hook, Interrupt,
+    OnTimeout, PermissionDesk, PermissionMode, Recording, Resume, Sample, Tell,
 };
 pub use crew::{
     Ask, AskAgents, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke,
     Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
 pub use parse::{nesting, parse_call};
+pub use viewing::{Attach, PassedTerminal, SizePolicy, View};
 
 /// One request with the number its answer will carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +77,10 @@ pub enum Request {
     Tell(Tell),
     /// What became of a message.
     Receipt(AskReceipt),
+    /// Takes a message back that nobody has begun to deliver.
+    CancelMessage(CancelMessage),
+    /// Ends an agent's turn; the agent stays.
+    Interrupt(Interrupt),
     /// What an agent said at the end of a turn.
     Result(AskResult),
     /// Why an agent's state is what it is.
@@ -156,6 +161,8 @@ impl Request {
             Self::Subscribe(_) => "subscribe",
             Self::Tell(_) => "tell",
             Self::Receipt(_) => "receipt",
+            Self::CancelMessage(_) => "cancel_message",
+            Self::Interrupt(_) => "interrupt",
             Self::Result(_) => "result",
             Self::Explain(_) => "explain",
             Self::Inbox(_) => "inbox",
@@ -504,61 +511,6 @@ pub struct Rename {
     pub target: Target,
     /// Its new name.
     pub name: String,
-}
-
-/// Whose size a process's terminal has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SizePolicy {
-    /// The viewer that typed last.
-    #[default]
-    Owner,
-    /// Nobody's: it stays as it is.
-    Fixed,
-    /// The smallest of all viewers that may type.
-    Smallest,
-}
-
-/// Arguments of `attach`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Attach {
-    /// Which process.
-    pub target: Target,
-    /// The viewer's own terminal size.
-    pub size: SizeWish,
-    /// Watch only: input frames are refused.
-    #[serde(default)]
-    pub read_only: bool,
-    /// Sets the process's size policy; left out: as it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<SizePolicy>,
-    /// Detach every other viewer first.
-    #[serde(default)]
-    pub take_over: bool,
-}
-
-/// Arguments of `view`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum View {
-    /// The viewer's terminal has this size now.
-    Size(SizeWish),
-    /// Paint the screen anew.
-    Repaint(Nothing),
-    /// Become the size owner without typing.
-    OwnSize(Nothing),
-    /// Read keys from the terminal whose descriptor comes with this call, and draw on it.
-    Terminal(PassedTerminal),
-}
-
-/// How a terminal that was passed is used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PassedTerminal {
-    /// The keys that detach.
-    pub detach_keys: DetachKeys,
-    /// Whether the child may write its clipboard.
-    #[serde(default)]
-    pub clipboard: bool,
 }
 
 /// Arguments of `follow`.

@@ -264,6 +264,7 @@ choose = ["--session-id", "{{session}}"]
 resume = ["--resume", "{{session}}"]
 
 [deliver]
+interrupt = ["esc"]
 confirm = ["{confirm}"]
 {SCREEN}{more}"#
     )

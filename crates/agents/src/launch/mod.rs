@@ -11,6 +11,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use proto::request::PermissionMode;
 use serde_json::{Value, json};
 
 use crate::Manifest;
@@ -50,6 +51,10 @@ pub struct Wish<'a> {
     pub secret: &'a str,
     /// Requests for leave to use a tool wait for the inbox.
     pub parks_permissions: bool,
+    /// Which model to use, in the vendor's words.
+    pub model: Option<&'a str>,
+    /// What it may do without asking.
+    pub mode: Option<PermissionMode>,
     /// Root owns the launch's directory and everything above it, and nobody else may write there.
     pub is_roots_own: bool,
 }
@@ -94,6 +99,19 @@ pub enum LaunchError {
     /// The vendor cannot take up its newest session.
     #[error("{0} cannot take up its newest session")]
     NotContinuable(String),
+    /// The vendor takes no model at its start.
+    #[error("model: {0} takes no model when it starts")]
+    NoModel(String),
+    /// The vendor has no such mode.
+    #[error("mode: {name} has no mode {mode}; it has {known}")]
+    NoMode {
+        /// Which agent.
+        name: String,
+        /// Which mode was wished.
+        mode: &'static str,
+        /// Which modes there are.
+        known: String,
+    },
     /// The manifest uses what this launch does not have.
     #[error(transparent)]
     Unfilled(#[from] Unfilled),
@@ -136,7 +154,8 @@ pub fn plan(wish: &Wish<'_>) -> Result<Plan, LaunchError> {
     }
     let server = bag.serve(wish)?;
     let session = session_words(wish, &places)?;
-    let argv = argv(wish, &session, bag.take_words())?;
+    let injected = [bag.take_words(), chosen_words(wish)?].concat();
+    let argv = argv(wish, &session, injected)?;
     let contents = bag.contents(wish.inherited);
     notes.extend(contents.notes);
     Ok(Plan {
@@ -163,6 +182,30 @@ fn argv(wish: &Wish<'_>, session: &SessionWords, injected: Vec<String>) -> Resul
     let words = [first, own, injected.as_slice(), last, session.users.as_slice()].concat();
     let argv: Vec<String> = program.into_iter().chain(words).collect();
     if argv.is_empty() { Err(LaunchError::NoProgram(wish.manifest.name.clone())) } else { Ok(argv) }
+}
+
+/// The words that choose the model and the mode.
+fn chosen_words(wish: &Wish<'_>) -> Result<Vec<String>, LaunchError> {
+    let (choices, mut words) = (&wish.manifest.choices, Vec::new());
+    if let Some(model) = wish.model {
+        if choices.model.is_empty() {
+            return Err(LaunchError::NoModel(wish.manifest.name.clone()));
+        }
+        let lookup = |place| (place == Place::Text).then(|| Value::from(model));
+        let filled: Result<Vec<String>, Unfilled> =
+            choices.model.iter().map(|word| word.fill(&lookup)).collect();
+        words.extend(filled?);
+    }
+    if let Some(mode) = wish.mode {
+        let known = || {
+            let words: Vec<&str> = choices.modes.keys().map(|mode| mode.word()).collect();
+            if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+        };
+        let unknown =
+            || LaunchError::NoMode { name: wish.manifest.name.clone(), mode: mode.word(), known: known() };
+        words.extend(choices.modes.get(&mode).ok_or_else(unknown)?.iter().cloned());
+    }
+    Ok(words)
 }
 
 /// What is said about the session.

@@ -38,6 +38,8 @@ fn planned_from(
         port: Some(40_123),
         secret: "s3cret",
         parks_permissions: false,
+        model: None,
+        mode: None,
         is_roots_own: true,
     };
     change(&mut wish);
@@ -267,6 +269,8 @@ fn plain<'a>(catalogue: &'a Catalogue, words: &'a [String]) -> Wish<'a> {
         port: None,
         secret: "s3cret",
         parks_permissions: false,
+        model: None,
+        mode: None,
         is_roots_own: false,
     }
 }
@@ -275,4 +279,19 @@ fn plan_value(wish: &Wish<'_>, variable: &str) -> Value {
     let plan = plan(wish).unwrap();
     let (_, text) = plan.env.iter().find(|(name, _)| name == variable).unwrap();
     serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn m24c_a_model_and_a_mode_become_the_vendors_own_words() {
+    let chosen = |name: &str| {
+        argv(name, &[], |wish| (wish.model, wish.mode) = (Some("big"), Some(PermissionMode::Plan))).join(" ")
+    };
+    assert!(chosen("claude").contains("--model big --permission-mode plan"), "{}", chosen("claude"));
+    assert!(chosen("codex").contains("--model big --sandbox read-only --ask-for-approval never"));
+    assert!(chosen("gemini").contains("--model big --approval-mode plan"));
+    assert!(chosen("opencode").contains("--model big --agent plan"));
+    let error = planned("opencode", &[], |wish| wish.mode = Some(PermissionMode::Edit)).unwrap_err();
+    assert_eq!(error.to_string(), "mode: opencode has no mode edit; it has plan, ask, auto");
+    let error = planned("goose", &[], |wish| wish.model = Some("big")).unwrap_err();
+    assert_eq!(error.to_string(), "model: goose takes no model when it starts");
 }

@@ -46,10 +46,12 @@ fn tell(items: &[InboxItem], now: u64, out: &mut Output) -> Result<(), CliError>
 /// A command that somebody is about to allow is never cut off; a question is shown whole when it has several lines.
 fn is_shown_whole(item: &InboxItem) -> bool {
     let has_lines = item.body.trim().contains('\n');
+    let is_cut = || shortened(&full(item)) != full(item);
     match item.kind {
         ItemKind::Trust => !item.body.is_empty(),
         ItemKind::Question | ItemKind::Attention => has_lines,
-        ItemKind::Dialog | ItemKind::Permission | ItemKind::Failure => false,
+        ItemKind::Dialog | ItemKind::Permission => has_lines || is_cut(),
+        ItemKind::Failure => false,
     }
 }
 
@@ -91,11 +93,20 @@ fn kind_style(kind: ItemKind) -> Style {
     if kind == ItemKind::Failure { Style::Red } else { Style::Yellow }
 }
 
-/// The title and the first line of what it is about.
+/// The title and the first line of what it is about, as far as there is room.
 fn what(item: &InboxItem) -> String {
-    if item.kind == ItemKind::Trust {
-        return shortened(&item.title);
+    match item.kind {
+        ItemKind::Trust => shortened(&item.title),
+        ItemKind::Dialog | ItemKind::Permission if item.body.trim().contains('\n') => {
+            let line = full(item);
+            shortened(&format!("{line}…"))
+        }
+        ItemKind::Dialog | ItemKind::Permission => shortened(&full(item)),
+        ItemKind::Question | ItemKind::Failure | ItemKind::Attention => full(item),
     }
+}
+
+fn full(item: &InboxItem) -> String {
     match item.body.lines().find(|line| !line.trim().is_empty()) {
         Some(line) if !item.title.contains(line.trim()) => format!("{}: {}", item.title, line.trim()),
         _ => item.title.clone(),

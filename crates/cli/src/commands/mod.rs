@@ -8,6 +8,7 @@ pub(crate) mod ask;
 pub(crate) mod attach;
 pub(crate) mod attention;
 pub(crate) mod audit;
+pub(crate) mod cancel;
 pub(crate) mod close;
 pub(crate) mod complete;
 pub(crate) mod completions;
@@ -21,6 +22,7 @@ pub(crate) mod grant;
 pub(crate) mod grants;
 pub(crate) mod hook;
 pub(crate) mod inbox;
+pub(crate) mod interrupt;
 pub(crate) mod key;
 pub(crate) mod kill;
 pub(crate) mod logs;
@@ -88,6 +90,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Events(args) => args.run(context),
         Verb::Record(args) => args.run(context),
         Verb::Tell(args) => args.run(context),
+        Verb::Cancel(args) => args.run(context),
+        Verb::Interrupt(args) => args.run(context),
         Verb::Result(args) => args.run(context),
         Verb::Inbox(args) => args.run(context),
         Verb::Answer(args) => args.run(context),

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use proto::environment::{Variables, is_allowed, is_inheritable};
 use proto::reply::Spawned;
-use proto::request::{AgentWish, OnTimeout, PermissionDesk, SizeWish, Spawn, Target};
+use proto::request::{AgentWish, OnTimeout, PermissionDesk, PermissionMode, SizeWish, Spawn, Target};
 use proto::{Kind, Printable, Size};
 
 use crate::commands::{attach, project};
@@ -74,6 +74,14 @@ pub(crate) struct SpawnArgs {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
+    /// For agents: the model, in the vendor's own words
+    #[arg(long)]
+    model: Option<String>,
+
+    /// For agents: what it does without asking: plan (changes nothing), ask, edit (edits files) or auto (everything)
+    #[arg(long)]
+    mode: Option<PermissionMode>,
+
     /// For agents: requests for leave wait in the inbox for this many seconds
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
     park: Option<u64>,
@@ -128,6 +136,8 @@ impl SpawnArgs {
             attach: false,
             prompt: None,
             session: None,
+            model: None,
+            mode: None,
             park: None,
             on_timeout: OnTimeout::Deny,
             terms: Terms::default(),
@@ -150,9 +160,14 @@ impl SpawnArgs {
                 Printable(word)
             ))),
             (Kind::Command | Kind::Terminal, None)
-                if self.prompt.is_some() || self.session.is_some() || self.park.is_some() =>
+                if self.prompt.is_some()
+                    || self.session.is_some()
+                    || self.park.is_some()
+                    || self.model.is_some()
+                    || self.mode.is_some() =>
             {
-                Err(CliError::usage("--prompt, --session and --park are for --kind agent"))
+                let words = "--prompt, --session, --model, --mode and --park are for --kind agent";
+                Err(CliError::usage(words))
             }
             _ => Ok(()),
         }
@@ -164,7 +179,8 @@ impl SpawnArgs {
             other => other.map(str::to_owned),
         };
         let desk = |timeout_ms| PermissionDesk { timeout_ms, on_timeout: self.on_timeout };
-        Ok(AgentWish { prompt, session: self.session.clone(), permissions: self.park.map(desk) })
+        let (session, model) = (self.session.clone(), self.model.clone());
+        Ok(AgentWish { prompt, session, permissions: self.park.map(desk), model, mode: self.mode })
     }
 
     pub(super) fn request(self, own: Vec<(OsString, OsString)>) -> Result<Spawn, CliError> {

@@ -58,11 +58,12 @@ fn a_dialog_is_shown_with_its_choices_and_answered_by_its_id() {
     let dialog = &status["dialog"];
     assert!(dialog["title"].as_str().unwrap().contains("May I?"), "{status}");
     assert!(dialog["options"].as_array().is_some_and(|options| options.len() >= 2), "{status}");
-    let refused = lead.refusal("answer_prompt", json!({"dialog_id": dialog["id"], "choice": "nonsense"}));
+    let refused =
+        lead.refusal("answer_prompt", json!({"dialog_id": dialog["dialog_id"], "choice": "nonsense"}));
     assert_eq!(refused["field"], json!("choice"), "{refused}");
     let stale = lead.refusal("answer_prompt", json!({"dialog_id": 4_000_000, "choice": "allow"}));
     assert_eq!(stale["field"], json!("dialog_id"), "{stale}");
-    lead.tool("answer_prompt", json!({"dialog_id": dialog["id"], "choice": "allow"}));
+    lead.tool("answer_prompt", json!({"dialog_id": dialog["dialog_id"], "choice": "allow"}));
     lead.tool("wait_for_state", json!({"processes": ["asker"], "states": ["idle"], "timeout_seconds": 30}));
     assert_eq!(crew.answers("asker").len(), 1);
 }
@@ -97,4 +98,118 @@ fn a_message_to_a_command_is_the_wrong_kind() {
     assert_eq!((&refused["code"], &refused["field"]), (&json!("wrong_kind"), &json!("target")));
     let refused = lead.refusal("spawn_agent", json!({"agent": "nobody-knows-this"}));
     assert_eq!((&refused["code"], &refused["field"]), (&json!("not_found"), &json!("agent")));
+}
+
+#[test]
+fn m24a_a_turn_is_waited_for_and_its_answer_or_its_dialog_is_the_result() {
+    let crew = Crew::start(QD, AGENT);
+    crew.enlist("worker", &[]);
+    let mut lead = Proxy::greeted(&crew);
+    let sent =
+        lead.tool("send_message", json!({"target": "worker", "message": "work 200\nsay done", "wait": 30}));
+    let over = lead.tool("wait_for_turn", json!({"process": "worker", "turn": sent["turn"]}));
+    assert_eq!(
+        (&over["status"], &over["turn"], &over["end"]),
+        (&json!("over"), &sent["turn"], &json!("done"))
+    );
+    assert!(over["text"].as_str().unwrap().contains("done"), "{over}");
+    let again = lead.tool("wait_for_turn", json!({"process": "worker"}));
+    assert_eq!(again["text"], over["text"], "without a turn it is the newest");
+    let sent = lead
+        .tool("send_message", json!({"target": "worker", "message": "ask May I?\nsay thanks", "wait": 30}));
+    let blocked = lead.tool("wait_for_turn", json!({"process": "worker", "turn": sent["turn"]}));
+    assert_eq!(blocked["status"], json!("blocked"), "{blocked}");
+    let choice = blocked["dialog"]["options"][0]["choice"].clone();
+    lead.tool("answer_prompt", json!({"dialog_id": blocked["dialog"]["dialog_id"], "choice": choice}));
+    let over = lead.tool("wait_for_turn", json!({"process": "worker", "turn": sent["turn"]}));
+    assert_eq!(over["status"], json!("over"), "{over}");
+    let wrong = lead.refusal("get_result", json!({"process": "worker", "turn": 99}));
+    assert_eq!((&wrong["code"], &wrong["field"]), (&json!("not_found"), &json!("turn")), "{wrong}");
+}
+
+#[test]
+fn m24d_one_message_goes_to_many_and_each_has_a_receipt() {
+    let crew = Crew::start(QD, AGENT);
+    crew.enlist("one", &[]);
+    crew.enlist("two", &[]);
+    let mut lead = Proxy::greeted(&crew);
+    let wish = json!({"targets": ["one", "two", "nobody"], "message": "say heard", "wait": 30});
+    let sent = lead.tool("send_message", wish);
+    let receipts = sent["receipts"].as_array().unwrap();
+    assert_eq!(
+        (receipts.len(), &receipts[0]["status"], &receipts[1]["status"]),
+        (3, &json!("submitted"), &json!("submitted"))
+    );
+    assert_eq!(receipts[2]["error"]["code"], json!("not_found"), "{sent}");
+    for name in ["one", "two"] {
+        let over = lead.tool("wait_for_turn", json!({"process": name}));
+        assert!(over["text"].as_str().unwrap().contains("heard"), "{over}");
+    }
+    let wrong = lead.refusal("send_message", json!({"message": "x"}));
+    assert_eq!(wrong["field"], json!("target"), "{wrong}");
+}
+
+#[test]
+fn m24c_a_message_that_still_waits_is_taken_back() {
+    let crew = Crew::start(QD, AGENT);
+    crew.enlist("worker", &[]);
+    let mut lead = Proxy::greeted(&crew);
+    lead.tool("send_message", json!({"target": "worker", "message": "ask May I?\nsay thanks", "wait": 30}));
+    lead.tool(
+        "wait_for_state",
+        json!({"processes": ["worker"], "states": ["blocked"], "timeout_seconds": 30}),
+    );
+    let queued = lead.tool("send_message", json!({"target": "worker", "message": "say never", "wait": 0}));
+    assert_eq!(queued["status"], json!("queued"), "{queued}");
+    let message = json!({"message_id": queued["message_id"]});
+    assert_eq!(lead.tool("cancel_message", message.clone())["status"], json!("refused"));
+    let late = lead.refusal("cancel_message", message);
+    assert_eq!((&late["code"], &late["field"]), (&json!("conflict"), &json!("message_id")), "{late}");
+    let idle = lead.refusal("interrupt_agent", json!({"process": "worker"}));
+    assert_eq!(idle["code"], json!("dialog_open"), "{idle}");
+}
+
+#[test]
+fn m24e_an_agent_that_cannot_be_started_is_listed_with_the_reason() {
+    let crew = Crew::start(QD, AGENT);
+    let mut lead = Proxy::greeted(&crew);
+    let status = lead.tool("get_project_status", json!({}));
+    let agents = status["agents"].as_array().unwrap();
+    let of = |name: &str| agents.iter().find(|offer| offer["agent"] == json!(name)).unwrap();
+    assert_eq!(of("fake")["can_start"], json!(true), "{status}");
+    let missing =
+        agents.iter().find(|offer| offer["can_start"] == json!(false)).expect("one is not installed");
+    assert!(missing["why"].as_str().is_some_and(|why| !why.is_empty()), "{missing}");
+}
+
+#[test]
+fn m24c_size_is_chosen_at_spawn_and_a_mode_the_vendor_lacks_is_refused_by_its_field() {
+    let crew = Crew::start(QD, AGENT);
+    let mut lead = Proxy::greeted(&crew);
+    lead.tool("spawn_agent", json!({"agent": "fake", "name": "wide", "size": "132x43"}));
+    assert_eq!(lead.tool("get_process_status", json!({"process": "wide"}))["size"], json!("132x43"));
+    let refused = lead.refusal("spawn_agent", json!({"agent": "fake", "mode": "plan"}));
+    assert_eq!((&refused["code"], &refused["field"]), (&json!("invalid_args"), &json!("mode")), "{refused}");
+    let refused = lead.refusal("spawn_agent", json!({"agent": "fake", "size": "wide"}));
+    assert_eq!(refused["field"], json!("size"), "{refused}");
+}
+
+#[test]
+fn m24b_a_turn_is_interrupted_and_the_agent_stays() {
+    let crew = Crew::start(QD, AGENT);
+    crew.enlist("worker", &[]);
+    let mut lead = Proxy::greeted(&crew);
+    let idle = lead.refusal("interrupt_agent", json!({"process": "worker"}));
+    assert_eq!((&idle["code"], &idle["field"]), (&json!("conflict"), &json!("process")), "{idle}");
+    lead.tool("send_message", json!({"target": "worker", "message": "work 600000\nsay late", "wait": 30}));
+    lead.tool(
+        "wait_for_state",
+        json!({"processes": ["worker"], "states": ["working"], "timeout_seconds": 30}),
+    );
+    assert_eq!(lead.tool("interrupt_agent", json!({"process": "worker"}))["interrupted"], json!(true));
+    crew.until_state("worker", proto::AgentState::Idle);
+    lead.tool("send_message", json!({"target": "worker", "message": "say back", "wait": 30}));
+    assert!(
+        lead.tool("wait_for_turn", json!({"process": "worker"}))["text"].as_str().unwrap().contains("back")
+    );
 }

@@ -78,7 +78,7 @@ fn what_has_no_key_has_an_unknown_outcome_and_is_not_repeated() {
         ("restart_process", json!({"process": "a"})),
         ("close_process", json!({"process": "a"})),
         ("answer_prompt", json!({"dialog_id": 1, "choice": "allow"})),
-        ("timer_cancel", json!({"timer": 1})),
+        ("timer_change", json!({"timer": 1, "action": "cancel"})),
     ] {
         let (_places, fake, mut proxy) = with_fake();
         let id = proxy.begin("tools/call", json!({"name": tool, "arguments": arguments}));

@@ -14,23 +14,23 @@ fn a_pad_is_written_read_appended_to_renamed_and_deleted() {
         agent.tool("scratchpad_write", json!({"pad": "plan", "content": "one\n", "expected_revision": 0}));
     assert_eq!((&written["pad"], &written["revision"]), (&json!("plan"), &json!(1)), "{written}");
     assert_eq!(
-        agent.tool("scratchpad_append", json!({"pad": "plan", "text": "two\n"}))["revision"],
+        agent.tool("scratchpad_write", json!({"pad": "plan", "append": true, "content": "two\n"}))["revision"],
         json!(2)
     );
     let read = agent.tool("scratchpad_read", json!({"pad": "plan"}));
     assert_eq!((&read["content"], &read["author"]), (&json!("one\ntwo\n"), &json!("lead")), "{read}");
     let old = agent.tool("scratchpad_read", json!({"pad": "plan", "revision": 1}));
     assert_eq!(old["content"], json!("one\n"));
-    let history = agent.tool("scratchpad_history", json!({"pad": "plan"}));
+    let history = agent.tool("scratchpad_list", json!({"pad": "plan"}));
     let numbers: Vec<&Value> =
         history["revisions"].as_array().unwrap().iter().map(|row| &row["revision"]).collect();
     assert_eq!(numbers, [&json!(2), &json!(1)], "newest first: {history}");
-    agent.tool("scratchpad_rename", json!({"pad": "plan", "to": "the-plan"}));
+    agent.tool("scratchpad_change", json!({"action": "rename", "pad": "plan", "to": "the-plan"}));
     let listed = agent.tool("scratchpad_list", json!({}));
     assert_eq!(listed["pads"][0]["pad"], json!("the-plan"), "{listed}");
     agent.tool("scratchpad_write", json!({"pad": "the-plan", "content": ""}));
     assert_eq!(agent.tool("scratchpad_read", json!({"pad": "the-plan"}))["content"], json!(""));
-    agent.tool("scratchpad_delete", json!({"pad": "the-plan"}));
+    agent.tool("scratchpad_change", json!({"action": "delete", "pad": "the-plan"}));
     let gone = agent.refusal("scratchpad_read", json!({"pad": "the-plan"}));
     assert_eq!((&gone["code"], &gone["field"]), (&json!("not_found"), &json!("pad")), "{gone}");
 }
@@ -40,10 +40,10 @@ fn a_conflict_tells_the_current_revision_and_changes_nothing() {
     let crew = lead::crew();
     let mut agent = lead::enlist(&crew, "lead");
     agent.tool("scratchpad_write", json!({"pad": "plan", "content": "mine"}));
-    agent.tool("scratchpad_append", json!({"pad": "plan", "text": " and yours"}));
+    agent.tool("scratchpad_write", json!({"pad": "plan", "append": true, "content": " and yours"}));
     for (tool, arguments) in [
         ("scratchpad_write", json!({"pad": "plan", "content": "lost", "expected_revision": 1})),
-        ("scratchpad_delete", json!({"pad": "plan", "expected_revision": 1})),
+        ("scratchpad_change", json!({"action": "delete", "pad": "plan", "expected_revision": 1})),
     ] {
         let error = agent.refusal(tool, arguments);
         assert_eq!((&error["code"], &error["current_revision"]), (&json!("conflict"), &json!(2)), "{error}");
@@ -61,10 +61,10 @@ fn f4_a_name_that_leads_elsewhere_is_refused_by_its_field() {
         for (tool, arguments) in [
             ("scratchpad_read", json!({"pad": name})),
             ("scratchpad_write", json!({"pad": name, "content": "x"})),
-            ("scratchpad_append", json!({"pad": name, "text": "x"})),
-            ("scratchpad_delete", json!({"pad": name})),
-            ("scratchpad_history", json!({"pad": name})),
-            ("scratchpad_rename", json!({"pad": name, "to": "x"})),
+            ("scratchpad_write", json!({"pad": name, "append": true, "content": "x"})),
+            ("scratchpad_change", json!({"action": "delete", "pad": name})),
+            ("scratchpad_list", json!({"pad": name})),
+            ("scratchpad_change", json!({"action": "rename", "pad": name, "to": "x"})),
         ] {
             let error = agent.refusal(tool, arguments);
             assert_eq!(
@@ -73,7 +73,7 @@ fn f4_a_name_that_leads_elsewhere_is_refused_by_its_field() {
                 "{tool} {name:?}"
             );
         }
-        let error = agent.refusal("scratchpad_rename", json!({"pad": "x", "to": name}));
+        let error = agent.refusal("scratchpad_change", json!({"action": "rename", "pad": "x", "to": name}));
         assert_eq!(
             (&error["code"], &error["field"]),
             (&json!("invalid_args"), &json!("to")),
@@ -127,7 +127,10 @@ fn a_pad_is_a_resource_and_its_readers_hear_of_changes_in_both_eras() {
     // The watch may begin after the first change; from then on nothing is missed.
     for listener in 0..2 {
         for number in 0.. {
-            agent.tool("scratchpad_append", json!({"pad": "plan", "text": format!("{number}\n")}));
+            agent.tool(
+                "scratchpad_write",
+                json!({"pad": "plan", "append": true, "content": format!("{number}\n")}),
+            );
             agent.tool("scratchpad_list", json!({}));
             let heard = if listener == 0 { agent.drained() } else { person.drained() };
             if heard.iter().any(is_update) {
@@ -142,13 +145,13 @@ fn a_pad_is_a_resource_and_its_readers_hear_of_changes_in_both_eras() {
 fn agents_of_one_project_share_pads_and_a_person_sees_them() {
     let crew = lead::crew();
     let (mut first, mut second) = (lead::enlist(&crew, "first"), lead::enlist(&crew, "second"));
-    first.tool("scratchpad_append", json!({"pad": "log", "text": "from first\n"}));
-    second.tool("scratchpad_append", json!({"pad": "log", "text": "from second\n"}));
+    first.tool("scratchpad_write", json!({"pad": "log", "append": true, "content": "from first\n"}));
+    second.tool("scratchpad_write", json!({"pad": "log", "append": true, "content": "from second\n"}));
     let mut person = Proxy::greeted(&crew);
     let read = person.tool("scratchpad_read", json!({"pad": "log"}));
     assert_eq!(read["content"], json!("from first\nfrom second\n"), "{read}");
-    person.tool("scratchpad_append", json!({"pad": "log", "text": "seen\n"}));
-    let history = first.tool("scratchpad_history", json!({"pad": "log"}));
+    person.tool("scratchpad_write", json!({"pad": "log", "append": true, "content": "seen\n"}));
+    let history = first.tool("scratchpad_list", json!({"pad": "log"}));
     let authors: Vec<&Value> =
         history["revisions"].as_array().unwrap().iter().map(|row| &row["author"]).collect();
     assert_eq!(authors, [&json!("human"), &json!("second"), &json!("first")], "{history}");

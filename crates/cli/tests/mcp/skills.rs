@@ -12,7 +12,12 @@ fn the_skill_is_installed_where_agents_look_and_a_strangers_file_is_kept() {
     assert_eq!(paths.len(), 2, "{written}");
     for path in paths {
         let text = std::fs::read_to_string(path.as_str().unwrap()).unwrap();
-        assert!(text.contains("`spawn_agent(agent, name?, instructions?, task?, working_dir?)`"), "{text}");
+        assert!(
+            text.contains(
+                "`spawn_agent(agent, name?, instructions?, model?, mode?, size?, task?, working_dir?)`"
+            ),
+            "{text}"
+        );
     }
     let taken = paths[0].as_str().unwrap();
     std::fs::write(taken, "somebody else's").unwrap();

@@ -114,7 +114,7 @@ fn b6_a_stranger_is_not_related() {
         ("get_process_ports", json!({"process": "stranger"})),
         ("select_process", json!({"process": "stranger"})),
         ("wait_for_state", json!({"processes": ["stranger"], "states": ["idle"]})),
-        ("timer_fire_when_idle_any", json!({"processes": ["stranger"], "body": "x", "max_wait": 5})),
+        ("timer_set", json!({"processes": ["stranger"], "body": "x", "mode": "any", "seconds": 5})),
     ] {
         let error = agent.refusal(tool, arguments);
         assert_eq!(error["code"], json!("not_related"), "{tool}: {error}");

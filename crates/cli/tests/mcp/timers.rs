@@ -39,15 +39,15 @@ fn a_timer_wakes_its_owner_when_a_child_comes_to_rest_or_all_do() {
     let mut agent = lead::enlist(&crew, "lead");
     let spawn = json!({"agent": "fake", "name": "worker", "instructions": "work 600\nsay finished"});
     agent.tool("spawn_agent", spawn);
-    let any = json!({"processes": ["worker"], "body": "one rests", "max_wait": 30});
-    assert_eq!(agent.tool("timer_fire_when_idle_any", any)["kind"], json!("idle_any"));
+    let any = json!({"processes": ["worker"], "body": "one rests", "mode": "any", "seconds": 30});
+    assert_eq!(agent.tool("timer_set", any)["kind"], json!("idle_any"));
     let prompt = woken(&crew, "lead", "one rests");
     assert!(prompt.contains("worker: idle"), "{prompt}");
-    let all = json!({"processes": ["worker"], "body": "all rest", "max_wait": 30});
-    assert_eq!(agent.tool("timer_fire_when_idle_all", all)["kind"], json!("idle_all"));
+    let all = json!({"processes": ["worker"], "body": "all rest", "seconds": 30});
+    assert_eq!(agent.tool("timer_set", all)["kind"], json!("idle_all"));
     woken(&crew, "lead", "all rest");
-    let late = json!({"processes": ["worker"], "body": "too late", "max_wait": 0.2});
-    agent.tool("timer_fire_when_idle_any", late);
+    let late = json!({"processes": ["worker"], "body": "too late", "mode": "any", "seconds": 0.2});
+    agent.tool("timer_set", late);
     assert!(woken(&crew, "lead", "too late").contains("max_wait"), "it says why it fired");
 }
 
@@ -81,14 +81,14 @@ fn a_timer_is_paused_resumed_cancelled_and_listed() {
     let crew = lead::crew();
     let mut agent = lead::enlist(&crew, "lead");
     let set = agent.tool("timer_set", json!({"seconds": 100, "body": "later"}));
-    let timer = json!({"timer": set["timer"]});
-    let paused = agent.tool("timer_pause", timer.clone());
+    let timer = |action: &str| json!({"timer": set["timer"], "action": action});
+    let paused = agent.tool("timer_change", timer("pause"));
     assert_eq!(paused["status"], json!("paused"), "{paused}");
     assert!(paused["seconds_left"].as_f64().is_some_and(|left| left > 50.0 && left <= 100.0), "{paused}");
-    assert_eq!(agent.tool("timer_resume", timer.clone())["status"], json!("armed"));
+    assert_eq!(agent.tool("timer_change", timer("resume"))["status"], json!("armed"));
     assert_eq!(agent.tool("timer_list", json!({}))["timers"][0]["body"], json!("later"));
-    assert_eq!(agent.tool("timer_cancel", timer.clone())["status"], json!("cancelled"));
-    let error = agent.refusal("timer_pause", timer);
+    assert_eq!(agent.tool("timer_change", timer("cancel"))["status"], json!("cancelled"));
+    let error = agent.refusal("timer_change", timer("pause"));
     assert_eq!((&error["code"], &error["field"]), (&json!("conflict"), &json!("timer")), "{error}");
 }
 
@@ -101,20 +101,15 @@ fn f8_a_wrong_timer_is_told_its_field_by_whoever_judges_it() {
         ("timer_set", json!({"seconds": -1, "body": "x"}), "invalid_args", "seconds"),
         ("timer_set", json!({"seconds": 1, "body": " "}), "invalid_args", "body"),
         ("timer_set", json!({"seconds": 1, "body": "x", "label": "a]b"}), "invalid_args", "label"),
+        ("timer_set", json!({"processes": ["nobody"], "body": "x", "seconds": 1}), "not_found", "processes"),
         (
-            "timer_fire_when_idle_all",
-            json!({"processes": ["nobody"], "body": "x", "max_wait": 1}),
-            "not_found",
-            "processes",
-        ),
-        (
-            "timer_fire_when_idle_any",
-            json!({"processes": ["lead"], "body": "x", "max_wait": 0}),
+            "timer_set",
+            json!({"processes": ["lead"], "body": "x", "mode": "any", "seconds": 0}),
             "invalid_args",
-            "max_wait",
+            "seconds",
         ),
         ("timer_wait", json!({"timer": 4_000}), "not_found", "timer"),
-        ("timer_cancel", json!({"timer": 4_000}), "not_found", "timer"),
+        ("timer_change", json!({"timer": 4_000, "action": "cancel"}), "not_found", "timer"),
     ] {
         let error = agent.refusal(tool, arguments.clone());
         assert_eq!(

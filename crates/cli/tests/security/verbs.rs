@@ -3,10 +3,11 @@
 use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
-    Ask, AskReceipt, AskResult, Attach, Attention, Audit, ChangeTimer, CheckManifest, Close, Distrust,
-    Explain, Follow, GiveAnswer, Grant, Hook, Input, Kill, Nothing, Pad, PadAct, Ports, Presets, Read,
-    Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, Select, SetTimer, Shutdown, SizeWish,
-    Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, Until, View, Wait, Write,
+    Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, CheckManifest, Close,
+    Distrust, Explain, Follow, GiveAnswer, Grant, Hook, Input, Interrupt, Kill, Nothing, Pad, PadAct, Ports,
+    Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, Select, SetTimer,
+    Shutdown, SizeWish, Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, Until, View, Wait,
+    Write,
 };
 use serde_json::json;
 use testkit::child;
@@ -66,7 +67,9 @@ fn following(request: &Request) -> Option<Request> {
             expires_ms: None,
         }),
         Request::Tell(_) => Request::Receipt(AskReceipt { mail: MailId(1) }),
-        Request::Receipt(_) => Request::Result(AskResult { target: target(), turn: None }),
+        Request::Receipt(_) => Request::CancelMessage(CancelMessage { mail: MailId(1) }),
+        Request::CancelMessage(_) => Request::Interrupt(Interrupt { target: target() }),
+        Request::Interrupt(_) => Request::Result(AskResult { target: target(), turn: None }),
         Request::Result(_) => Request::Explain(Explain { target: target() }),
         Request::Explain(_) => Request::Inbox(Nothing {}),
         Request::Inbox(_) => Request::Answer(GiveAnswer { item: 1, choice: "1".to_owned() }),

@@ -71,8 +71,8 @@ fn claude_leads_codex_and_opencode_and_is_woken_by_tasks_and_a_timer() {
         "@when \"text\":\"first-codex\"".to_owned(),
         own("send_message", json!({"target": "cod", "message": work("three", "second-codex"), "wait": 40})),
         own(
-            "timer_fire_when_idle_any",
-            json!({"processes": ["cod", "open"], "max_wait": 600, "body": when_woken}),
+            "timer_set",
+            json!({"processes": ["cod", "open"], "mode": "any", "seconds": 600, "body": when_woken}),
         ),
         "@say sent".to_owned(),
         "@when \"text\":\"first-opencode\"".to_owned(),
@@ -125,7 +125,10 @@ fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
         own("send_message", json!({"target": "cla", "message": work("three", "second-claude"), "wait": 40})),
         own("wait_for_state", json!({"processes": ["cla"], "states": ["idle", "error"]})),
         own("get_result", json!({"process": "cla"})),
-        own("scratchpad_append", json!({"pad": "findings", "text": "both have answered\n"})),
+        own(
+            "scratchpad_write",
+            json!({"pad": "findings", "append": true, "content": "both have answered\n"}),
+        ),
         own("close_process", json!({"process": "cla"})),
         own("close_process", json!({"process": "gem"})),
         "@say all-closed".to_owned(),
@@ -142,10 +145,7 @@ fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
             "spawn_agent",
             json!({"agent": "gemini", "name": "gem", "instructions": work("two", "first-gemini")}),
         ),
-        own(
-            "timer_fire_when_idle_all",
-            json!({"processes": ["cla", "gem"], "max_wait": 600, "body": when_woken}),
-        ),
+        own("timer_set", json!({"processes": ["cla", "gem"], "seconds": 600, "body": when_woken})),
         "@say away".to_owned(),
     ]);
 

@@ -46,6 +46,7 @@ fn satisfied(number: u64, name: &str, found: &str) -> Reply {
         text: Some(found.to_owned()),
         exit: None,
         state: None,
+        dialog: None,
         offset: 9,
     };
     Reply::Waited(Waited { satisfied: vec![one] })

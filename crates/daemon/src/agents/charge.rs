@@ -138,6 +138,7 @@ impl Charge {
             confirms_prompts: deliver.confirm.iter().any(|source| marks.contains(source)),
             composer,
             shell_prefix,
+            interrupt: deliver.interrupt.clone(),
         }
     }
 }

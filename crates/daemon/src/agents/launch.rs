@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agents::Manifest;
-use agents::launch::{Plan, Wish, plan};
+use agents::launch::{LaunchError, Plan, Wish, plan};
 use engine::StartRun;
 use proto::error::Cause;
 use proto::{ErrorCode, Failure, Places, Printable};
@@ -100,13 +100,11 @@ impl Yard {
             port,
             secret: &secret,
             parks_permissions: agent.parks_permissions,
+            model: agent.model.as_deref(),
+            mode: agent.mode,
             is_roots_own: is_roots_own(directory.path()),
         };
-        let plan = plan(&wish).map_err(|error| {
-            Failure::new(ErrorCode::SpawnFailed, Printable(&error.to_string()).to_string())
-                .cause(Cause::Other)
-                .hint("qd agents shows what each agent can do")
-        })?;
+        let plan = plan(&wish).map_err(|error| no_plan(&error))?;
         let server = plan.server.as_ref();
         let note = Note {
             manifest: manifest.name.clone(),
@@ -169,6 +167,15 @@ fn write(directory: &Directory, plan: &Plan, note: &Note, token: &str) -> Result
 
 fn no_chance(error: std::io::Error) -> Failure {
     Failure::new(ErrorCode::SpawnFailed, format!("the system gives no random numbers: {error}"))
+}
+
+fn no_plan(error: &LaunchError) -> Failure {
+    let code = match error {
+        LaunchError::NoModel(_) | LaunchError::NoMode { .. } => ErrorCode::InvalidArgs,
+        _ => ErrorCode::SpawnFailed,
+    };
+    let failure = Failure::new(code, Printable(&error.to_string()).to_string());
+    failure.cause(Cause::Other).hint("qd agents shows what each agent can do")
 }
 
 fn not_installed(name: &str, program: &str) -> Failure {

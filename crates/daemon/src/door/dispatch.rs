@@ -109,6 +109,8 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         Request::Shutdown(shutdown) => Command::Shutdown(shutdown),
         Request::Tell(tell) => Command::Tell(tell),
         Request::Receipt(ask) => Command::Receipt(ask.mail),
+        Request::CancelMessage(wish) => Command::CancelMessage(wish.mail),
+        Request::Interrupt(wish) => Command::Interrupt(wish),
         Request::Result(ask) => Command::Result(ask),
         Request::Explain(explain) => Command::Explain(explain),
         Request::Inbox(_) => Command::Inbox,

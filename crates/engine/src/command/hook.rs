@@ -31,6 +31,9 @@ impl Engine {
                 }
             }
             HookMoment::PermissionAsked { title, body } => {
+                if let Some(agent) = self.agent_mut(id) {
+                    agent.live.asked.push(title.clone(), body.clone());
+                }
                 // Parked first: the request then stands for what its evidence says, and there is one item, not two.
                 let is_parked = self.park(id, ticket, title, body);
                 if let Some(evidence) = evidence {

@@ -10,6 +10,7 @@ mod explain;
 mod grant;
 mod hook;
 mod inbox;
+mod interrupt;
 mod kill;
 mod list;
 mod locate;
@@ -76,6 +77,8 @@ impl Engine {
             Command::Rename(rename) => self.rename(caller, &rename),
             Command::Tell(tell) => self.tell(caller, ticket, tell),
             Command::Receipt(mail) => self.receipt(caller, mail),
+            Command::CancelMessage(mail) => self.cancel_message(caller, mail),
+            Command::Interrupt(interrupt) => self.interrupt(caller, ticket, &interrupt),
             Command::Result(ask) => self.result(caller, ticket, &ask),
             Command::Explain(explain) => self.explain(caller, &explain),
             Command::Inbox => self.inbox(caller),

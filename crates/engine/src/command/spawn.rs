@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use proto::request::{SizePolicy, Spawn};
+use proto::request::{AgentWish, PermissionMode, SizePolicy, Spawn};
 use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, Reply, RunNumber, Size, Status};
 
 use super::Verdict;
@@ -31,6 +31,8 @@ const LOCAL: &str = "local";
 const MAX_ARGV: usize = 1 << 20;
 /// Longest key, in bytes.
 const MAX_KEY: usize = 200;
+/// Longest name of a model, in bytes.
+const MAX_MODEL: usize = 200;
 /// Longest idle timeout: a year.
 const MAX_IDLE_MS: u64 = 365 * 24 * 3600 * 1000;
 
@@ -93,6 +95,18 @@ impl Engine {
         Some(Answer::Reply(Reply::Spawned(process.spawned())))
     }
 
+    /// A process gives its children no more freedom than it was started with: `ask` is everybody's.
+    fn check_mode(&self, caller: Caller, mode: Option<PermissionMode>) -> Result<(), Failure> {
+        let (Caller::Process(run), Some(mode)) = (caller, mode) else { return Ok(()) };
+        let own = self.agent(run.process).and_then(|agent| agent.record.mode);
+        let most = own.unwrap_or(PermissionMode::Ask).max(PermissionMode::Ask);
+        if mode <= most {
+            return Ok(());
+        }
+        let message = format!("mode: only people start agents that ask less than {}", most.word());
+        Err(Failure::new(ErrorCode::Denied, message).hint("leave mode out, or ask a person to start it"))
+    }
+
     /// The entry that a spawn describes, if its words are in order.
     fn check_spawn(&mut self, caller: Caller, order: &SpawnOrder) -> Result<Process, Failure> {
         let spawn = order.spawn.clone();
@@ -102,6 +116,7 @@ impl Engine {
         environment::check_declared(&spawn.env)?;
         environment::check_offered(&spawn)?;
         let agent = check_agent(caller, &spawn)?;
+        self.check_mode(caller, spawn.agent.mode)?;
         check_ready(spawn.ready.as_ref())?;
         check_wishes(caller, &spawn)?;
         let cwd = self.check_cwd(spawn.cwd.as_deref(), task.as_ref())?;
@@ -315,8 +330,11 @@ fn check_wishes(caller: Caller, spawn: &Spawn) -> Result<(), Failure> {
 fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Failure> {
     let wish = &spawn.agent;
     if spawn.kind != Kind::Agent {
-        let is_plain = wish.prompt.is_none() && wish.session.is_none() && wish.permissions.is_none();
-        return if is_plain { Ok(None) } else { Err(Failure::invalid("agent", "only agents take these")) };
+        return if *wish == AgentWish::default() {
+            Ok(None)
+        } else {
+            Err(Failure::invalid("agent", "only agents take these"))
+        };
     }
     let manifest = spawn.argv.first().map_or("", String::as_str);
     if let Err(why) = manifest.parse::<Name>() {
@@ -332,7 +350,22 @@ fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Fai
     if wish.permissions.is_some_and(|desk| desk.timeout_ms == 0 || desk.timeout_ms > MAX_IDLE_MS) {
         return Err(Failure::invalid("permissions.timeout_ms", "between 1 ms and a year"));
     }
-    Ok(Some(AgentRecord { permissions: wish.permissions, ..AgentRecord::default() }))
+    if let Some(model) = &wish.model {
+        check_model(model)?;
+    }
+    let (permissions, model, mode) = (wish.permissions, wish.model.clone(), wish.mode);
+    Ok(Some(AgentRecord { permissions, model, mode, ..AgentRecord::default() }))
+}
+
+/// Whether a model may be called that: it becomes a word of an argv.
+fn check_model(model: &str) -> Result<(), Failure> {
+    if model.is_empty() || model.len() > MAX_MODEL {
+        return Err(Failure::invalid("model", format!("between 1 and {MAX_MODEL} bytes")));
+    }
+    if model.starts_with('-') || model.chars().any(char::is_control) {
+        return Err(Failure::invalid("model", "it may not begin with a dash or contain control characters"));
+    }
+    Ok(())
 }
 
 fn parent_of(caller: Caller) -> Option<ProcessId> {

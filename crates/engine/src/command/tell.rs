@@ -99,6 +99,26 @@ impl Engine {
         Ok(Some(Answer::Reply(Reply::Receipt(receipt))))
     }
 
+    /// Takes a message back of which nothing has left the queue. Only its sender and people may.
+    pub(super) fn cancel_message(&mut self, caller: Caller, id: MailId) -> Verdict {
+        let Some(mail) = self.mail.get(id) else { return Err(no_mail(id)) };
+        if caller != Caller::Human && (sender(caller).is_none() || sender(caller) != mail.from) {
+            return Err(not_related(caller, "the message is not yours"));
+        }
+        let is_queued = matches!(mail.delivery, Delivery::Queued { .. }) && mail.stage == Stage::Queued;
+        if !is_queued {
+            let message = format!("message {id} is no longer in the queue: {}", became(&mail.delivery));
+            return Err(Failure::new(ErrorCode::Conflict, message)
+                .hint("qd interrupt NAME ends the turn that it began"));
+        }
+        let to = mail.to;
+        let reason = "it was taken back before it was delivered".to_owned();
+        self.set_delivery(id, Delivery::Refused { reason }, Stage::Queued);
+        self.consider(to);
+        let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
+        Ok(Some(Answer::Reply(Reply::Receipt(receipt))))
+    }
+
     /// Whether a caller may know what becomes of a message: whoever sent it, and whoever drives the one it is for.
     pub(super) fn may_follow(&self, caller: Caller, id: MailId) -> bool {
         let Some(mail) = self.mail.get(id) else { return false };
@@ -159,6 +179,17 @@ fn sender(caller: Caller) -> Option<ProcessId> {
     match caller {
         Caller::Process(run) => Some(run.process),
         Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+    }
+}
+
+/// What became of a message, in words.
+fn became(delivery: &Delivery) -> String {
+    match delivery {
+        Delivery::Submitted { turn } => format!("it began turn {turn}"),
+        Delivery::Delivered { turn } => format!("it reached turn {turn}"),
+        Delivery::Refused { reason } | Delivery::Unknown { reason } => reason.clone(),
+        Delivery::Expired => "it expired".to_owned(),
+        Delivery::Queued { .. } | Delivery::Delivering => "it is being delivered".to_owned(),
     }
 }
 

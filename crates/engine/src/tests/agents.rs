@@ -3,6 +3,7 @@
 mod delivery;
 mod expiry;
 mod inbox;
+mod mended;
 mod model;
 mod restore;
 mod resume;

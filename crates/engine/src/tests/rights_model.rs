@@ -9,9 +9,9 @@ use std::mem::{Discriminant, discriminant};
 use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
-    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Kill,
-    Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, Select, SetTimer, Shutdown,
-    SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until, Wait,
+    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Interrupt,
+    Kill, Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, Select, SetTimer,
+    Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until, Wait,
 };
 use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
 
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
-const VARIANTS: usize = 36;
+const VARIANTS: usize = 38;
 const CASES: usize = 100_000;
 /// Fewest trees that are grown.
 const TREES: usize = 20;
@@ -247,6 +247,7 @@ impl World {
             Command::Result(AskResult { target: target(), turn: None }),
             Command::Explain(Explain { target: target() }),
             Command::Resume(Resume { target: target(), session: None }),
+            Command::Interrupt(Interrupt { target: target() }),
             Command::Select(Select { target: target() }),
             Command::SetTimer(Box::new(SetTimer {
                 owner: Some(target()),
@@ -275,6 +276,7 @@ impl World {
             Command::Subscribe,
             Command::Receipt(self.mail),
             Command::Receipt(MailId(99_999)),
+            Command::CancelMessage(MailId(99_999)),
             Command::Inbox,
             Command::Hook(Box::new(notice)),
             Command::WhoAmI,
@@ -357,7 +359,8 @@ impl World {
             Command::Receipt(mail) if *mail == self.mail => {
                 self.related(self.mail_from == Some(own) || self.drives(own, self.actor))
             }
-            Command::Receipt(_) => Passes,
+            Command::Receipt(_) | Command::CancelMessage(_) => Passes,
+            Command::Interrupt(interrupt) => drives(&interrupt.target),
             Command::Answer(answer) if answer.item == self.permission => {
                 self.related(self.below[own][self.actor])
             }

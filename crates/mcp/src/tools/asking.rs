@@ -147,6 +147,7 @@ async fn waiting(bench: &Bench, item: u64) -> Result<Waiting, ToolFailure> {
         told: format!("waiting for a person to answer item {item}"),
         fields: ASK_FIELDS,
         meanwhile: None,
+        is_over_when_blocked: false,
         then: Then::GiveAnswer { item, base, open: bench.questions.clone() },
     })
 }

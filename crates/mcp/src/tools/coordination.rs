@@ -4,13 +4,15 @@
 //! is what the daemon's receipt says.
 
 use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 use client::{ClientError, Connection};
 use proto::agent::{MailId, Receipt, Turn};
-use proto::request::{AskReceipt, AskResult, Tell};
+use proto::request::{AskReceipt, AskResult, CancelMessage, Interrupt, Target, Tell};
 use serde_json::{Map, Value, json};
 
-use super::{Bench, Effect, Outcome, Tool};
+use super::lifecycle::find;
+use super::{Bench, Effect, Outcome, TARGET, Tool};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
 use crate::link::{Manner, fresh_key};
@@ -31,16 +33,18 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "send_message",
         title: "Send a message",
-        says: "Give an agent a message. It is delivered when the agent can take it, never into a dialog. The receipt \
-               says queued, submitted (with the turn it began), delivered, refused, expired or unknown; get_result(turn) has \
-               the answer.",
+        says: "Give agents a message. It is delivered when the agent can take it, never into a dialog. The receipt \
+               says queued, submitted (with the turn it began), delivered, refused, expired or unknown; get_result(turn) \
+               has the answer.",
         fields: &[
-            must("target", Shape::Text(64), "An agent's id or name."),
+            may("target", Shape::Text(64), "An agent's id or name."),
+            may("targets", Shape::Texts(64), "Or several: receipts has one each."),
             must("message", Shape::Text(MAX_MESSAGE), "At most 16 KiB."),
             may("key", Shape::Text(128), "The same key again sends nothing twice."),
             may("wait", Shape::Seconds(MAX_WAIT), "How long to wait for delivery; default 5."),
         ],
-        gives: "message_id: integer, to: string, status: string, turn?: integer, reason?: string",
+        gives: "message_id?: integer, target?: string, status?: string, turn?: integer, reason?: string, \
+                receipts?: [object]",
         effect: Effect::Adds,
         is_core: true,
         run: |bench, arguments| Box::pin(send(bench, arguments)),
@@ -54,6 +58,26 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Reads,
         is_core: false,
         run: |bench, arguments| Box::pin(receipts(bench, arguments)),
+    },
+    Tool {
+        name: "cancel_message",
+        title: "Take a message back",
+        says: "Take back a message that is still queued.",
+        fields: &[must("message_id", Shape::Integer(0, i64::MAX), "")],
+        gives: "message_id: integer, target: string, status: string, reason?: string",
+        effect: Effect::Destroys,
+        is_core: false,
+        run: |bench, arguments| Box::pin(cancel(bench, arguments)),
+    },
+    Tool {
+        name: "interrupt_agent",
+        title: "Interrupt",
+        says: "End an agent's turn; the agent stays. Answers when the turn is over.",
+        fields: &[PROCESS],
+        gives: "id: string, interrupted: boolean",
+        effect: Effect::Destroys,
+        is_core: false,
+        run: |bench, arguments| Box::pin(interrupt(bench, arguments)),
     },
     Tool {
         name: "get_result",
@@ -74,19 +98,86 @@ async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
         Some(key) => key.to_owned(),
         None => fresh_key()?,
     };
-    let wait_ms = arguments.millis("wait").unwrap_or(DEFAULT_WAIT_MS);
+    let wait_ms = wait_ms(arguments);
+    match (arguments.text("target"), arguments.texts("targets")) {
+        (Some(target), None) => Ok(tell(bench, arguments, target, key, wait_ms).await?.into()),
+        (None, Some(targets)) => tell_many(bench, arguments, &targets, &key).await,
+        (None, None) => Err(ToolFailure::invalid("target", "missing: give target or targets")),
+        (Some(_), Some(_)) => Err(ToolFailure::invalid("targets", "give target or targets, not both")),
+    }
+}
+
+/// Sends one message to several agents at once: each has a receipt or an error of its own.
+async fn tell_many(
+    bench: &Bench,
+    arguments: &Arguments,
+    targets: &[String],
+    key: &str,
+) -> Result<Outcome, ToolFailure> {
+    let is_twice = |place: usize, target: &String| targets.iter().take(place).any(|before| before == target);
+    if let Some((_, twice)) = targets.iter().enumerate().find(|(place, target)| is_twice(*place, target)) {
+        return Err(ToolFailure::invalid("targets", format!("{twice} is there twice")));
+    }
+    // All are queued first. Telling again under the same key sends nothing and waits for the receipt.
+    let until = Instant::now() + Duration::from_millis(wait_ms(arguments));
+    for target in targets {
+        drop(tell(bench, arguments, target, key.to_owned(), 0).await);
+    }
+    let mut receipts = Vec::new();
+    for target in targets {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = u64::try_from(left.as_millis()).unwrap_or_default();
+        receipts.push(match tell(bench, arguments, target, key.to_owned(), left).await {
+            Ok(receipt) => receipt,
+            Err(failure) => {
+                let mut told = failure.to_json();
+                told["target"] = json!(crate::views::shortened(target, 64));
+                told
+            }
+        });
+    }
+    Ok(json!({ "receipts": receipts }).into())
+}
+
+/// How long receipts are waited for.
+fn wait_ms(arguments: &Arguments) -> u64 {
+    arguments.millis("wait").unwrap_or(DEFAULT_WAIT_MS)
+}
+
+async fn tell(
+    bench: &Bench,
+    arguments: &Arguments,
+    target: &str,
+    key: String,
+    wait_ms: u64,
+) -> Result<Value, ToolFailure> {
     let tell = Tell {
-        target: arguments.required("target").into(),
+        target: target.into(),
         text: arguments.required("message").to_owned(),
         key: Some(key),
         wait_ms: Some(wait_ms),
         expires_ms: None,
     };
     // Its key makes a message safe to send again, so a daemon that goes away in the middle is no matter.
-    let manner = Manner::KEYED.lasting(std::time::Duration::from_millis(wait_ms));
+    let manner = Manner::KEYED.lasting(Duration::from_millis(wait_ms));
     let receipt = bench.ask(manner, TELL_FIELDS, move |connection| connection.tell(tell.clone())).await?;
     remember(bench, receipt.mail);
+    told(&receipt)
+}
+
+async fn cancel(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let wish = CancelMessage { mail: MailId(arguments.count("message_id").unwrap_or_default()) };
+    let work = move |connection: &mut Connection| connection.cancel_message(wish.clone());
+    let receipt = bench.ask(Manner::DEED, &[("mail", "message_id")], work).await?;
     Ok(told(&receipt)?.into())
+}
+
+async fn interrupt(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let id = find(bench, arguments.required("process")).await?.id;
+    let wish = Interrupt { target: Target(id.to_string()) };
+    let work = move |connection: &mut Connection| connection.interrupt(wish.clone());
+    bench.ask(Manner::DEED, TARGET, work).await?;
+    Ok(json!({"id": id, "interrupted": true}).into())
 }
 
 fn remember(bench: &Bench, mail: MailId) {
@@ -105,7 +196,8 @@ fn told(receipt: &Receipt) -> Result<Value, ToolFailure> {
         serde_json::to_value(receipt).map_err(|error| ToolFailure::new("internal", error.to_string()))?;
     let mut answer = Map::new();
     put(&mut answer, "message_id", json!(receipt.mail));
-    for name in ["to", "status", "turn", "reason"] {
+    put(&mut answer, "target", json!(receipt.to));
+    for name in ["status", "turn", "reason"] {
         put(&mut answer, name, wire.get(name).cloned().unwrap_or_default());
     }
     Ok(Value::Object(answer))
@@ -135,8 +227,14 @@ async fn receipts(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolF
 }
 
 async fn result(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let wish = AskResult { target: arguments.required("process").into(), turn: arguments.count("turn") };
-    let fields = &[("target", "process"), ("turn", "turn")];
+    let view = find(bench, arguments.required("process")).await?;
+    if view.agent.as_ref().is_some_and(|agent| agent.turn == 0) {
+        let message = format!("{} has had no turn yet", view.name);
+        return Err(ToolFailure::new("not_found", message).hint("send_message gives it one"));
+    }
+    let wish = AskResult { target: Target(view.id.to_string()), turn: arguments.count("turn") };
+    // The process is there: what is not found or not over is the turn.
+    let fields: &[(&str, &str)] = &[("turn", "turn"), ("target", "process")];
     let turn = bench.ask(Manner::QUESTION, fields, move |connection| connection.result(wish.clone())).await?;
     let since = pages::start(arguments.count("since"), &turn.text)?;
     Ok(Value::Object(turn_told(&turn, since)).into())

@@ -51,11 +51,11 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "answer_prompt",
         title: "Answer a dialog",
-        says: "Answer the dialog an agent waits on. dialog_id and choices are in get_process_status; an answer to a \
-               dialog that is gone is refused.",
+        says: "Answer the dialog an agent waits on. dialog_id and options are in get_process_status and in waits; \
+               an answer to a dialog that is gone is refused.",
         fields: &[
             must("dialog_id", Shape::Integer(0, i64::MAX), ""),
-            must("choice", Shape::Text(400), "A choice's name, number or text."),
+            must("choice", Shape::Text(400), "An option's choice, number or label."),
         ],
         gives: "dialog_id: integer, answered: boolean",
         effect: Effect::Destroys,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use client::{ClientError, Connection};
 use proto::agent::{AgentOffer, InboxItem, ItemKind};
 use proto::crew::{PortView, PresetView};
-use proto::request::{AskAgents, Explain, Ports, Presets};
-use proto::{Kind, ProcessId, ProcessView};
+use proto::request::{AskAgents, Explain, Ports, Presets, Target, Until, Wait};
+use proto::{AgentState, Kind, ProcessId, ProcessView};
 use serde_json::{Map, Value, json};
 
 use super::lifecycle::named;
@@ -21,6 +21,8 @@ use crate::views::{self, put};
 
 /// Most entries of anything else in an answer.
 const MAX_TOLD: usize = 40;
+/// How long a status waits for the options of a dialog.
+const OPTIONS_MS: u64 = 2_000;
 /// Most ports in an answer.
 const MAX_PORTS: usize = 60;
 /// Most web addresses in an answer, and the longest: half of one would lead elsewhere.
@@ -46,7 +48,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "get_process_status",
         title: "Process status",
         says: "One process in full: status, exit, and for an agent its state with the evidence for it, its newest \
-               turn, and the dialog it waits on with the choices answer_prompt takes.",
+               turn, and the dialog it waits on with its options for answer_prompt.",
         fields: &[PROCESS],
         gives: "id: string, name: string, kind: string, status: string, state?: string, exit?: string, \
                 ready?: boolean, agent?: object, dialog?: object",
@@ -126,7 +128,20 @@ fn by_family(all: Vec<ProcessView>) -> Vec<(ProcessView, Option<usize>)> {
 
 async fn status(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let wanted = arguments.required("process").to_owned();
-    let work = |connection: &mut Connection| Ok((connection.list()?, tolerated(connection.inbox())?));
+    let target = wanted.clone();
+    let work = move |connection: &mut Connection| {
+        let all = connection.list()?;
+        let is_it = |view: &&ProcessView| view.name.as_str() == target || view.id.to_string() == target;
+        if all.iter().find(is_it).is_some_and(|view| view.state == Some(AgentState::Blocked)) {
+            // Answers once its options are read, which the screen may show a moment later.
+            let until = Until::State(vec![AgentState::Blocked]);
+            let wait =
+                Wait { timeout_ms: Some(OPTIONS_MS), ..Wait::until(vec![Target(target.clone())], until) };
+            let _options = tolerated(connection.wait(wait))?;
+            return Ok((connection.list()?, tolerated(connection.inbox())?));
+        }
+        Ok((all, tolerated(connection.inbox())?))
+    };
     let (all, inbox) = bench.ask(Manner::QUESTION, TARGET, work).await?;
     let view = named(all, &wanted)?;
     let mut items = inbox.iter().flatten().filter(|item| item.id == view.id);
@@ -194,7 +209,13 @@ fn needed(item: &InboxItem) -> Value {
 fn offered(offer: &AgentOffer) -> Value {
     let mut told = Map::new();
     put(&mut told, "agent", json!(offer.name));
-    put(&mut told, "is_installed", json!(offer.program.is_some()));
+    put(&mut told, "can_start", json!(offer.program.is_some()));
+    let why = match (&offer.program, offer.problems.as_slice()) {
+        (None, []) => Some("its program is not installed".to_owned()),
+        (Some(_), []) => None,
+        (_, problems) => Some(views::shortened(&problems.join("; "), 200)),
+    };
+    put(&mut told, "why", json!(why));
     put(&mut told, "version", json!(offer.version.as_deref().map(|version| views::shortened(version, 40))));
     Value::Object(told)
 }

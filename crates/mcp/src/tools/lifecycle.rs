@@ -5,8 +5,10 @@
 use std::path::Path;
 
 use proto::reply::{Ended, Spawned};
-use proto::request::{AgentWish, Close, Kill, Rename, Restart, Resume, Select, Spawn, Target, Until, Wait};
-use proto::{Kind, Name, ProcessView};
+use proto::request::{
+    AgentWish, Close, Kill, Rename, Restart, Resume, Select, SizeWish, Spawn, Target, Until, Wait,
+};
+use proto::{Kind, Name, ProcessView, Size};
 use serde_json::{Map, Value, json};
 
 use super::{Bench, Effect, Outcome, TARGET, Tool};
@@ -18,6 +20,8 @@ use crate::waiting::{Then, Waiting};
 
 const NAME: Field = may("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -");
 const WORKING_DIR: Field = may("working_dir", Shape::Text(4096), "Default: yours.");
+const SIZE: Field = may("size", Shape::Text(16), "COLSxROWS; default 80x24.");
+const MODES: &[&str] = &["plan", "ask", "edit", "auto"];
 const TASK: Field = may("task", Shape::Text(200), "A task to work for.");
 /// Longest word of an argv.
 const WORD: usize = 128 << 10; // 128 KiB
@@ -33,6 +37,8 @@ const AGENT_FIELDS: &[(&str, &str)] = &[
     ("cwd", "working_dir"),
     ("prompt", "instructions"),
     ("task", "task"),
+    ("model", "model"),
+    ("mode", "mode"),
 ];
 /// The signals a process may be sent, with their numbers on Linux.
 const SIGNALS: &[(&str, i32)] = &[
@@ -61,6 +67,9 @@ pub(super) const TOOLS: &[Tool] = &[
             must("agent", Shape::Text(64), "Which, e.g. from get_project_status."),
             NAME,
             may("instructions", Shape::Text(64 << 10), "Its first message."),
+            may("model", Shape::Text(200), "In the vendor's words."),
+            may("mode", Shape::OneOf(MODES), "What it does unasked: plan nothing, edit edits, auto all."),
+            SIZE,
             TASK,
             WORKING_DIR,
         ],
@@ -83,6 +92,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may("shell", Shape::Text(WORD), "A line for sh -c."),
             NAME,
             WORKING_DIR,
+            SIZE,
             may("env", Shape::Pairs(WORD), "Extra variables."),
         ],
         gives: SPAWNED,
@@ -160,7 +170,13 @@ async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, To
         argv: vec![arguments.required("agent").to_owned()],
         cwd: Some(working_dir(bench, arguments)),
         task: arguments.text("task").map(str::to_owned),
-        agent: AgentWish { prompt: prompt.clone(), ..AgentWish::default() },
+        size: size(arguments)?,
+        agent: AgentWish {
+            prompt: prompt.clone(),
+            model: arguments.text("model").map(str::to_owned),
+            mode: arguments.text("mode").and_then(|word| word.parse().ok()),
+            ..AgentWish::default()
+        },
         key: Some(fresh_key()?),
         ..Spawn::default()
     };
@@ -178,6 +194,7 @@ async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, To
         told: format!("{} ({}) works on its instructions", spawned.name, spawned.id),
         fields: AGENT_FIELDS,
         meanwhile: Some(Value::Object(base.clone())),
+        is_over_when_blocked: false,
         then: Then::GiveTurn { process: spawned.id, turn: 1, base },
     })))
 }
@@ -190,6 +207,7 @@ async fn spawn_process(bench: &Bench, arguments: &Arguments) -> Result<Outcome, 
         name: name(arguments)?,
         argv: argv(arguments, kind)?,
         cwd: directory(bench, arguments).await?,
+        size: size(arguments)?,
         env: arguments.pairs("env").unwrap_or_default().into_iter().collect(),
         key: Some(fresh_key()?),
         preset: preset.clone(),
@@ -320,6 +338,12 @@ fn name(arguments: &Arguments) -> Result<Option<String>, ToolFailure> {
     let Some(text) = arguments.text("name") else { return Ok(None) };
     let name: Name = text.parse().map_err(|why| ToolFailure::invalid("name", why))?;
     Ok(Some(name.to_string()))
+}
+
+fn size(arguments: &Arguments) -> Result<SizeWish, ToolFailure> {
+    let Some(text) = arguments.text("size") else { return Ok(SizeWish::default()) };
+    let size: Size = text.parse().map_err(|why| ToolFailure::invalid("size", why))?;
+    Ok(size.into())
 }
 
 /// Where it starts: as told, else where this server does.

@@ -9,7 +9,7 @@ use proto::request::{Nothing, Pad, PadAct};
 use serde_json::{Map, Value, json};
 
 use super::{Bench, Effect, Outcome, Tool};
-use crate::failure::ToolFailure;
+use crate::failure::{self, ToolFailure};
 use crate::fields::{Arguments, Field, Shape, may, must};
 use crate::link::Manner;
 use crate::pages;
@@ -28,18 +28,21 @@ const FIELDS: &[(&str, &str)] = &[
     ("name", "pad"),
     ("to", "to"),
     ("content", "content"),
-    ("text", "text"),
+    ("text", "content"),
     ("revision", "revision"),
     ("expected_revision", "expected_revision"),
 ];
+
+/// A pad that is there already is the new name's fault.
+const RENAME_FIELDS: &[(&str, &str)] = &[("name", "pad"), ("to", "to"), (failure::TAKEN, "to")];
 
 pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "scratchpad_list",
         title: "List scratchpads",
-        says: "The project's shared notes with their revisions.",
-        fields: &[pages::CURSOR],
-        gives: "pads: [object], next_cursor?: string",
+        says: "The project's shared notes; with pad, its revisions, newest first.",
+        fields: &[may("pad", Shape::Text(64), ""), pages::CURSOR],
+        gives: "pads?: [object], pad?: string, revisions?: [object], next_cursor?: string",
         effect: Effect::Reads,
         is_core: false,
         run: |bench, arguments| Box::pin(list(bench, arguments)),
@@ -58,58 +61,39 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "scratchpad_write",
         title: "Write a scratchpad",
-        says: "Replace its whole text, or make it.",
-        fields: &[PAD, must("content", Shape::Prose(MAX_TEXT), ""), EXPECTED],
+        says: "Replace its whole text or append to it; a new one is made. Several may append at once.",
+        fields: &[
+            PAD,
+            must("content", Shape::Prose(MAX_TEXT), ""),
+            may("append", Shape::Flag, "Add to its end."),
+            EXPECTED,
+        ],
         gives: CHANGED,
         effect: Effect::Destroys,
         is_core: false,
         run: |bench, arguments| Box::pin(write(bench, arguments)),
     },
     Tool {
-        name: "scratchpad_append",
-        title: "Append to a scratchpad",
-        says: "Add text to its end, or make it. Several may do so at once.",
-        fields: &[PAD, must("text", Shape::Text(MAX_TEXT), "")],
-        gives: CHANGED,
-        effect: Effect::Adds,
-        is_core: false,
-        run: |bench, arguments| Box::pin(append(bench, arguments)),
-    },
-    Tool {
-        name: "scratchpad_delete",
-        title: "Delete a scratchpad",
-        says: "Take it away; its history stays.",
-        fields: &[PAD, EXPECTED],
+        name: "scratchpad_change",
+        title: "Rename or delete a scratchpad",
+        says: "Rename it, or delete it; its history stays.",
+        fields: &[
+            PAD,
+            must("action", Shape::OneOf(&["rename", "delete"]), ""),
+            may("to", Shape::Text(64), "Its new name."),
+            EXPECTED,
+        ],
         gives: CHANGED,
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(delete(bench, arguments)),
-    },
-    Tool {
-        name: "scratchpad_rename",
-        title: "Rename a scratchpad",
-        says: "Give it another name.",
-        fields: &[PAD, must("to", Shape::Text(64), "")],
-        gives: CHANGED,
-        effect: Effect::Adds,
-        is_core: false,
-        run: |bench, arguments| Box::pin(rename(bench, arguments)),
-    },
-    Tool {
-        name: "scratchpad_history",
-        title: "History of a scratchpad",
-        says: "Its revisions, newest first, with author and time.",
-        fields: &[PAD, pages::CURSOR],
-        gives: "pad: string, revisions: [object], next_cursor?: string",
-        effect: Effect::Reads,
-        is_core: false,
-        run: |bench, arguments| Box::pin(history(bench, arguments)),
+        run: |bench, arguments| Box::pin(change(bench, arguments)),
     },
 ];
 
 async fn ask(bench: &Bench, manner: Manner, act: PadAct) -> Result<PadOutcome, ToolFailure> {
+    let fields = if matches!(act, PadAct::Rename { .. }) { RENAME_FIELDS } else { FIELDS };
     let wish = Pad { project: bench.directory().await?, act };
-    bench.ask(manner, FIELDS, move |connection: &mut Connection| connection.pad(wish.clone())).await
+    bench.ask(manner, fields, move |connection: &mut Connection| connection.pad(wish.clone())).await
 }
 
 /// An answer of another shape than the one asked for.
@@ -124,6 +108,9 @@ fn strange(outcome: &PadOutcome) -> ToolFailure {
 }
 
 async fn list(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    if arguments.has("pad") {
+        return history(bench, arguments).await;
+    }
     match ask(bench, Manner::QUESTION, PadAct::List(Nothing {})).await? {
         PadOutcome::Listed(entries) => {
             let rows = entries.iter().map(|entry| (entry.name.clone(), row(entry)));
@@ -149,27 +136,31 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
 }
 
 async fn write(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let act = PadAct::Write {
-        name: pad(arguments),
-        content: arguments.required("content").to_owned(),
-        expected_revision: arguments.count("expected_revision"),
+    let (name, text) = (pad(arguments), arguments.required("content").to_owned());
+    let expected_revision = arguments.count("expected_revision");
+    let act = match (arguments.flag("append"), expected_revision) {
+        (true, Some(_)) => {
+            return Err(ToolFailure::invalid("expected_revision", "to append needs none"));
+        }
+        (true, None) if text.is_empty() => return Err(ToolFailure::invalid("content", "may not be empty")),
+        (true, None) => PadAct::Append { name, text },
+        (false, expected_revision) => PadAct::Write { name, content: text, expected_revision },
     };
     changed(ask(bench, Manner::DEED, act).await?)
 }
 
-async fn append(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let act = PadAct::Append { name: pad(arguments), text: arguments.required("text").to_owned() };
-    changed(ask(bench, Manner::DEED, act).await?)
-}
-
-async fn delete(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn change(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let (name, to) = (pad(arguments), arguments.text("to").map(str::to_owned));
     let expected_revision = arguments.count("expected_revision");
-    let act = PadAct::Delete { name: pad(arguments), expected_revision };
-    changed(ask(bench, Manner::DEED, act).await?)
-}
-
-async fn rename(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let act = PadAct::Rename { name: pad(arguments), to: arguments.required("to").to_owned() };
+    let act = match (arguments.required("action"), to, expected_revision) {
+        ("rename", None, _) => return Err(ToolFailure::invalid("to", "missing")),
+        ("rename", Some(_), Some(_)) => {
+            return Err(ToolFailure::invalid("expected_revision", "only delete takes it"));
+        }
+        ("rename", Some(to), None) => PadAct::Rename { name, to },
+        (_, Some(_), _) => return Err(ToolFailure::invalid("to", "only rename takes it")),
+        (_, None, expected_revision) => PadAct::Delete { name, expected_revision },
+    };
     changed(ask(bench, Manner::DEED, act).await?)
 }
 

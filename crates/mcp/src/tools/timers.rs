@@ -22,75 +22,52 @@ use crate::waiting::{Then, Waiting};
 /// Longest body, as for messages.
 const MAX_BODY: usize = 16 << 10; // 16 KiB
 const TIMER: Field = must("timer", Shape::Integer(0, i64::MAX), "");
-const BODY: Field = must("body", Shape::Text(MAX_BODY), "What you are told then.");
-const PROCESSES: Field = must("processes", Shape::Texts(64), "Ids or names.");
-const MAX_WAIT: Field =
-    must("max_wait", Shape::Seconds(MAX_SECONDS), "Seconds; it fires then at the latest.");
 const SET: &str = "timer: integer, kind: string, status: string, seconds_left?: number, label?: string, \
                    body?: string, watches?: [string], outcome?: string";
 const SET_FIELDS: &[(&str, &str)] = &[
     ("seconds", "seconds"),
     ("after", "seconds"),
     ("when", "seconds"),
-    ("body", "body"),
-    ("label", "label"),
-];
-const IDLE_FIELDS: &[(&str, &str)] = &[
+    ("max_wait_ms", "seconds"),
     ("processes", "processes"),
     ("target", "processes"),
     ("targets", "processes"),
     ("body", "body"),
-    ("max_wait_ms", "max_wait"),
-    ("max_wait", "max_wait"),
+    ("label", "label"),
+];
+const WATCH_FIELDS: &[(&str, &str)] = &[
+    ("processes", "processes"),
+    ("target", "processes"),
+    ("targets", "processes"),
+    ("max_wait_ms", "seconds"),
+    ("max_wait", "seconds"),
+    ("body", "body"),
+    ("label", "label"),
 ];
 const TIMER_FIELDS: &[(&str, &str)] = &[("timer", "timer"), ("until", "timer")];
 
-/// A tool that sets a timer on processes, or changes one: they differ in a word.
-macro_rules! timer {
-    ($name:literal, $title:literal, $says:literal, $fields:expr, $effect:ident, $run:expr) => {
-        Tool {
-            name: $name,
-            title: $title,
-            says: $says,
-            fields: $fields,
-            gives: SET,
-            effect: Effect::$effect,
-            is_core: false,
-            run: $run,
-        }
-    };
-}
-
 pub(super) const TOOLS: &[Tool] = &[
-    timer!(
-        "timer_set",
-        "Set a timer",
-        "Have yourself told something after a time. End your turn: the message wakes you.",
-        &[
-            must("seconds", Shape::Seconds(MAX_SECONDS), ""),
-            BODY,
+    Tool {
+        name: "timer_set",
+        title: "Set a timer",
+        says: "Have yourself told something after a time, or as soon as processes come to rest: an agent idle, \
+               blocked, failed or over, anything else over or silent. End your turn: the message wakes you.",
+        fields: &[
+            must("seconds", Shape::Seconds(MAX_SECONDS), "With processes: at the latest then."),
+            must("body", Shape::Text(MAX_BODY), "What you are told then."),
+            may("processes", Shape::Texts(64), "Ids or names."),
+            may(
+                "mode",
+                Shape::OneOf(&["any", "all"]),
+                "any: when one next rests; all (default): when all do.",
+            ),
             may("label", Shape::Text(64), "Shown in the message's head."),
         ],
-        Adds,
-        |bench, arguments| Box::pin(set(bench, arguments))
-    ),
-    timer!(
-        "timer_fire_when_idle_any",
-        "Wake me when one rests",
-        "Have yourself told when one of the processes next comes to rest: an agent idle, blocked, failed or over, \
-         anything else over or silent.",
-        &[PROCESSES, BODY, MAX_WAIT],
-        Adds,
-        |bench, arguments| Box::pin(watch(bench, arguments, TimerWhen::IdleAny))
-    ),
-    timer!(
-        "timer_fire_when_idle_all",
-        "Wake me when all rest",
-        "Have yourself told when all of the processes are at rest, which they may be already.",
-        &[PROCESSES, BODY, MAX_WAIT],
-        Adds,
-        |bench, arguments| Box::pin(watch(bench, arguments, TimerWhen::IdleAll))
-    ),
+        gives: SET,
+        effect: Effect::Adds,
+        is_core: false,
+        run: |bench, arguments| Box::pin(set(bench, arguments)),
+    },
     Tool {
         name: "timer_wait",
         title: "Wait for a timer",
@@ -101,25 +78,16 @@ pub(super) const TOOLS: &[Tool] = &[
         is_core: false,
         run: |bench, arguments| Box::pin(wait(bench, arguments)),
     },
-    timer!("timer_cancel", "Cancel a timer", "It never fires.", &[TIMER], Destroys, |bench, arguments| {
-        Box::pin(change(bench, arguments, TimerChange::Cancel))
-    }),
-    timer!(
-        "timer_pause",
-        "Pause a timer",
-        "It keeps the time that is left.",
-        &[TIMER],
-        Adds,
-        |bench, arguments| { Box::pin(change(bench, arguments, TimerChange::Pause)) }
-    ),
-    timer!(
-        "timer_resume",
-        "Resume a timer",
-        "It goes on with the time that was left.",
-        &[TIMER],
-        Adds,
-        |bench, arguments| Box::pin(change(bench, arguments, TimerChange::Resume))
-    ),
+    Tool {
+        name: "timer_change",
+        title: "Change a timer",
+        says: "Cancel a timer, pause it (it keeps the time that is left) or resume it.",
+        fields: &[TIMER, must("action", Shape::OneOf(&["cancel", "pause", "resume"]), "")],
+        gives: SET,
+        effect: Effect::Destroys,
+        is_core: false,
+        run: |bench, arguments| Box::pin(change(bench, arguments)),
+    },
     Tool {
         name: "timer_list",
         title: "List timers",
@@ -133,18 +101,17 @@ pub(super) const TOOLS: &[Tool] = &[
 ];
 
 async fn set(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let when = TimerWhen::After(arguments.millis("seconds").unwrap_or_default());
-    put_timer(bench, arguments, when, SET_FIELDS).await
-}
-
-async fn watch(
-    bench: &Bench,
-    arguments: &Arguments,
-    when: fn(TimerWatch) -> TimerWhen,
-) -> Result<Outcome, ToolFailure> {
-    let processes = arguments.texts("processes").unwrap_or_default().into_iter().map(Target).collect();
-    let max_wait_ms = arguments.millis("max_wait").unwrap_or_default();
-    put_timer(bench, arguments, when(TimerWatch { processes, max_wait_ms }), IDLE_FIELDS).await
+    let time = arguments.millis("seconds").unwrap_or_default();
+    let Some(processes) = arguments.texts("processes") else {
+        if arguments.has("mode") {
+            return Err(ToolFailure::invalid("mode", "it is about processes, and there are none"));
+        }
+        return put_timer(bench, arguments, TimerWhen::After(time), SET_FIELDS).await;
+    };
+    let watch = TimerWatch { processes: processes.into_iter().map(Target).collect(), max_wait_ms: time };
+    let is_any = arguments.text("mode") == Some("any");
+    let when = if is_any { TimerWhen::IdleAny(watch) } else { TimerWhen::IdleAll(watch) };
+    put_timer(bench, arguments, when, WATCH_FIELDS).await
 }
 
 async fn put_timer(
@@ -168,7 +135,12 @@ async fn put_timer(
     Ok(Value::Object(told(&view)).into())
 }
 
-async fn change(bench: &Bench, arguments: &Arguments, change: TimerChange) -> Result<Outcome, ToolFailure> {
+async fn change(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let change = match arguments.required("action") {
+        "pause" => TimerChange::Pause,
+        "resume" => TimerChange::Resume,
+        _ => TimerChange::Cancel,
+    };
     let wish = ChangeTimer { timer: arguments.count("timer").unwrap_or_default(), change };
     let work = move |connection: &mut Connection| connection.change_timer(wish);
     let view = bench.ask(Manner::DEED, TIMER_FIELDS, work).await?;
@@ -192,6 +164,7 @@ async fn wait(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
         told: format!("waiting for timer {timer}"),
         fields: TIMER_FIELDS,
         meanwhile: None,
+        is_over_when_blocked: false,
         then: Then::GiveBody(Map::from_iter([("timer".to_owned(), json!(timer))])),
     })))
 }

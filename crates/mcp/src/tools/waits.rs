@@ -8,12 +8,14 @@ use std::time::Duration;
 use client::Connection;
 use proto::AgentState;
 use proto::request::{Nothing, Quantifier, Target, Until, Wait};
+use serde_json::{Map, json};
 
-use super::lifecycle::named;
+use super::lifecycle::{find, named};
 use super::{Bench, Effect, Outcome, TARGET, Tool};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Field, MAX_SECONDS, PROCESS, Shape, may, must};
 use crate::link::Manner;
+use crate::views::put;
 use crate::waiting::{Then, Waiting};
 
 pub(super) const TIMEOUT: Field =
@@ -29,6 +31,7 @@ const STATE_FIELDS: &[(&str, &str)] = &[
     ("ready", "states"),
     ("until", "states"),
 ];
+const TURN_FIELDS: &[(&str, &str)] = &[("target", "process"), ("targets", "process"), ("turn", "turn")];
 const PATTERN_FIELDS: &[(&str, &str)] =
     &[("target", "process"), ("targets", "process"), ("pattern", "pattern"), ("since", "since")];
 
@@ -48,8 +51,24 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
         effect: Effect::Reads,
-        is_core: true,
+        is_core: false,
         run: |bench, arguments| Box::pin(state(bench, arguments)),
+    },
+    Tool {
+        name: "wait_for_turn",
+        title: "Wait for an answer",
+        says: "Wait until an agent's turn is over and get what it said, or the dialog it is blocked by. \
+               still_running: call it again.",
+        fields: &[
+            PROCESS,
+            may("turn", Shape::Integer(1, i64::MAX), "From the receipt; default: the newest."),
+            TIMEOUT,
+        ],
+        gives: "status: over|blocked|still_running, id: string, turn: integer, end?: string, text?: string, \
+                source?: string, offset?: integer, truncated?: boolean, dialog?: object, hint?: string",
+        effect: Effect::Reads,
+        is_core: true,
+        run: |bench, arguments| Box::pin(turn(bench, arguments)),
     },
     Tool {
         name: "wait_for_pattern",
@@ -90,6 +109,29 @@ async fn state(_bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
     Ok(waiting(wait, arguments, told, STATE_FIELDS))
 }
 
+async fn turn(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let view = find(bench, arguments.required("process")).await?;
+    let Some(agent) = &view.agent else {
+        let message = format!("process: {} is a {}: only agents have turns", view.name, view.kind);
+        return Err(ToolFailure::new("wrong_kind", message).hint("wait_for_pattern waits for any process"));
+    };
+    // A message that waits for an agent at rest begins the next turn.
+    let next = agent.turn + u64::from(agent.mail > 0 && !agent.state.is_busy());
+    let turn = arguments.count("turn").unwrap_or(next.max(1));
+    let mut base = Map::new();
+    put(&mut base, "id", json!(view.id));
+    put(&mut base, "turn", json!(turn));
+    Ok(Outcome::Waiting(Box::new(Waiting {
+        wait: Wait::until(vec![Target(view.id.to_string())], Until::Turn(turn)),
+        timeout: arguments.millis("timeout_seconds").map(Duration::from_millis),
+        told: format!("waiting for turn {turn} of {}", view.name),
+        fields: TURN_FIELDS,
+        meanwhile: None,
+        is_over_when_blocked: true,
+        then: Then::GiveTurn { process: view.id, turn, base },
+    })))
+}
+
 async fn pattern(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let wanted = arguments.required("process").to_owned();
     // Fixed before the wait begins: whatever is printed between two calls, or while the daemon is away, still counts.
@@ -111,5 +153,6 @@ fn waiting(
 ) -> Outcome {
     let timeout = arguments.millis("timeout_seconds").map(Duration::from_millis);
     let told = crate::views::shortened(&told, 200);
-    Outcome::Waiting(Box::new(Waiting { wait, timeout, told, fields, meanwhile: None, then: Then::Tell }))
+    let (meanwhile, is_over_when_blocked, then) = (None, false, Then::Tell);
+    Outcome::Waiting(Box::new(Waiting { wait, timeout, told, fields, meanwhile, is_over_when_blocked, then }))
 }

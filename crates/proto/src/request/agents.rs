@@ -19,6 +19,52 @@ pub struct AgentWish {
     /// Who answers when it asks for leave to use a tool; left out: whoever sees its screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionDesk>,
+    /// Which model it uses, in the vendor's own words; left out: the vendor's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it may do without asking; left out: the vendor's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PermissionMode>,
+}
+
+/// What an agent may do without asking, narrowest first. A manifest says how its vendor takes each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionMode {
+    /// It reads and plans, and changes nothing.
+    Plan,
+    /// It asks before it changes or runs something.
+    Ask,
+    /// It edits files without asking and asks before it runs something.
+    Edit,
+    /// It asks nothing.
+    Auto,
+}
+
+impl PermissionMode {
+    /// Every mode, narrowest first.
+    pub const ALL: [Self; 4] = [Self::Plan, Self::Ask, Self::Edit, Self::Auto];
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Ask => "ask",
+            Self::Edit => "edit",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+impl std::str::FromStr for PermissionMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words = || Self::ALL.map(Self::word).join(", ");
+        let found = Self::ALL.into_iter().find(|mode| mode.word() == text);
+        found.ok_or_else(|| format!("a mode is one of {}, not {}", words(), crate::Printable(text)))
+    }
 }
 
 /// Requests for leave to use a tool wait in the inbox instead of only on the agent's screen.
@@ -67,6 +113,20 @@ pub struct Tell {
 pub struct AskReceipt {
     /// Of which message.
     pub mail: MailId,
+}
+
+/// Arguments of `cancel_message`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelMessage {
+    /// Which message.
+    pub mail: MailId,
+}
+
+/// Arguments of `interrupt`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Which agent.
+    pub target: Target,
 }
 
 /// Arguments of `result`.

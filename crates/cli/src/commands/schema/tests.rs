@@ -117,6 +117,7 @@ fn agent_samples() -> Vec<(&'static str, Value)> {
         "problems": ["p"]});
     vec![
         ("tell", printed::<Receipt>(receipt)),
+        ("interrupt", json!({"name": "fix", "interrupted": true})),
         ("result", printed::<Turn>(turn)),
         ("inbox", printed::<Vec<InboxItem>>(json!([item]))),
         ("explain", printed::<Explanation>(explanation)),
@@ -159,6 +160,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         text: Some("x".into()),
         exit: Some(exit()),
         state: None,
+        dialog: None,
         offset: 1,
     };
     let matches = Matches {

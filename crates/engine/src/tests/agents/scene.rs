@@ -160,7 +160,8 @@ pub(in crate::tests) fn tell(run: RunKey, text: &str) -> Tell {
 }
 
 pub(in crate::tests) fn wish(prompt: Option<&str>, session: Option<&str>) -> AgentWish {
-    AgentWish { prompt: prompt.map(str::to_owned), session: session.map(str::to_owned), permissions: None }
+    let (prompt, session) = (prompt.map(str::to_owned), session.map(str::to_owned));
+    AgentWish { prompt, session, ..AgentWish::default() }
 }
 
 pub(in crate::tests) fn dialog(digest: &str) -> Evidence {

@@ -1,0 +1,26 @@
+//! `qd cancel`: takes a message back that is still in the queue. The daemon says so when it has left it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::agent::MailId;
+use proto::request::CancelMessage;
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Take back a message that is still in the queue
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The message's number, as `qd tell` prints it
+    message: u64,
+}
+
+impl CancelArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let receipt = context.connect()?.cancel_message(CancelMessage { mail: MailId(self.message) })?;
+        context
+            .print(&receipt, |receipt, out| out.line(&format!("message {} is taken back", receipt.mail)))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

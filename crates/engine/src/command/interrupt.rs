@@ -1,0 +1,48 @@
+//! `interrupt`: ends an agent's turn, and the agent stays.
+
+use proto::request::Interrupt;
+use proto::{AgentState, ErrorCode, Failure};
+
+use super::Verdict;
+use crate::Engine;
+use crate::delivery::LEASE_MS;
+use crate::input::{Caller, Ticket};
+use crate::interrupt::dialog_open;
+use crate::rights::Verb;
+
+impl Engine {
+    pub(super) fn interrupt(&mut self, caller: Caller, ticket: Ticket, interrupt: &Interrupt) -> Verdict {
+        let id = self.find_agent(caller, &interrupt.target, Verb::Drive)?;
+        let Some(process) = self.processes.get(&id) else {
+            return Err(Failure::new(ErrorCode::NotFound, "it is gone"));
+        };
+        let name = process.name.clone();
+        if !process.is_live() {
+            return Err(Failure::new(ErrorCode::NotRunning, format!("{name} is not running")));
+        }
+        let Some(agent) = process.agent.as_deref() else {
+            return Err(Failure::new(ErrorCode::WrongKind, format!("{name} is no agent")));
+        };
+        match agent.state() {
+            AgentState::Working | AgentState::Thinking => {}
+            AgentState::Blocked => return Err(dialog_open()),
+            state => {
+                let message = format!("{name} is {state}: there is no turn to interrupt");
+                return Err(Failure::new(ErrorCode::Conflict, message));
+            }
+        }
+        if agent.live.interrupting.is_some() {
+            return Err(Failure::new(ErrorCode::Busy, format!("{name} is being interrupted already")));
+        }
+        let keys = agent.live.launched.as_ref().map(|launched| launched.interrupt.clone());
+        let Some(keys) = keys.filter(|keys| !keys.is_empty()) else {
+            let message = format!("the manifest of {name} names no keys that interrupt a turn");
+            return Err(Failure::new(ErrorCode::WrongKind, message)
+                .hint("add `interrupt` to its table [deliver], or press the keys with qd key"));
+        };
+        // A person may interrupt whenever they like; a program waits for the person who types there.
+        let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
+        self.begin_interrupt(id, ticket, keys, human_quiet_ms);
+        Ok(None)
+    }
+}

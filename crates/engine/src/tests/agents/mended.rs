@@ -1,0 +1,229 @@
+//! What issue 13 mended about agents that lead and about the inbox.
+
+use proto::agent::{Composer, Delivery, ItemKind, Quota, Source};
+use proto::request::{AgentWish, Interrupt, OnTimeout, PermissionDesk, PermissionMode, Spawn, Until, Wait};
+use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
+
+use super::scene::{Scene, agent, dialog};
+use crate::input::{HookDecision, HookMoment, Look};
+use crate::tests::stage::target;
+use crate::{Caller, Command, Effect, Fact, Launched, Ticket, Typing};
+
+fn working() -> Scene {
+    let launched =
+        Launched { confirms_prompts: true, interrupt: vec!["esc".to_owned()], ..Launched::default() };
+    let mut scene = Scene::with(agent("a"), launched);
+    scene.look(Composer::Empty);
+    scene.report(AgentState::Idle);
+    scene.report(AgentState::Working);
+    scene
+}
+
+fn interrupt(scene: &mut Scene) -> Ticket {
+    let target = target(scene.run);
+    scene.stage.ask(Command::Interrupt(Interrupt { target }))
+}
+
+#[test]
+fn m24b_an_interrupt_presses_the_manifests_keys_and_is_answered_when_the_turn_is_over() {
+    let mut scene = working();
+    let ticket = interrupt(&mut scene);
+    assert_eq!(scene.typed(), ["esc"]);
+    scene.done(Typing::Done);
+    assert!(scene.stage.answer(ticket).is_none(), "the keys alone prove nothing");
+    scene.report(AgentState::Idle);
+    scene.pass(1_000);
+    assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
+}
+
+#[test]
+fn m24b_an_interrupt_that_does_not_help_is_tried_again_and_then_not_claimed() {
+    let mut scene = working();
+    let ticket = interrupt(&mut scene);
+    for _ in 0..3 {
+        scene.done(Typing::Done);
+        scene.pass(2_000);
+    }
+    assert_eq!(scene.typed(), ["esc", "esc", "esc"]);
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotDelivered);
+}
+
+#[test]
+fn m24b_only_a_turn_is_interrupted_and_never_a_dialog() {
+    let mut scene = working();
+    scene.show_dialog("d1");
+    let ticket = interrupt(&mut scene);
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::DialogOpen);
+    let mut scene = Scene::idle();
+    let ticket = interrupt(&mut scene);
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::Conflict);
+    scene.report(AgentState::Working);
+    let ticket = interrupt(&mut scene);
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::WrongKind, "its manifest names no keys");
+    assert!(scene.typed().is_empty());
+}
+
+#[test]
+fn m24c_a_queued_message_is_taken_back_and_never_delivered() {
+    let mut scene = working();
+    let (first, second) = (scene.tell("one"), scene.tell("two"));
+    let ticket = scene.stage.ask(Command::CancelMessage(first));
+    let Reply::Receipt(receipt) = scene.stage.reply(ticket) else { panic!("no receipt") };
+    assert!(matches!(receipt.delivery, Delivery::Refused { .. }), "{receipt:?}");
+    scene.report(AgentState::Idle);
+    scene.pass(2_000);
+    assert_eq!(scene.typed(), ["two"]);
+    let ticket = scene.stage.ask(Command::CancelMessage(second));
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::Conflict, "it has left the queue");
+    let stranger = scene.stage.spawn(agent("b"));
+    let third = scene.tell("three");
+    let ticket = scene.stage.ask_as(Caller::Process(stranger), Command::CancelMessage(third));
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotRelated);
+}
+
+#[test]
+fn m24c_a_process_gives_its_children_no_more_freedom_than_it_has() {
+    let with = |name: &str, mode| Spawn {
+        agent: AgentWish { mode: Some(mode), ..AgentWish::default() },
+        ..agent(name)
+    };
+    let mut scene = Scene::idle();
+    let lead = Caller::Process(scene.run);
+    for (mode, is_allowed) in [
+        (PermissionMode::Plan, true),
+        (PermissionMode::Ask, true),
+        (PermissionMode::Edit, false),
+        (PermissionMode::Auto, false),
+    ] {
+        let ticket = scene.stage.ask_as(lead, Command::Spawn(Box::new(with(mode.word(), mode).into())));
+        match scene.stage.answer(ticket) {
+            Some(answer) => {
+                assert!(!is_allowed, "{mode:?}");
+                assert_eq!(answer.expect_err("refused").code, ErrorCode::Denied);
+            }
+            None => assert!(is_allowed, "{mode:?}"),
+        }
+    }
+    let free = scene.stage.spawn(with("free", PermissionMode::Edit));
+    let order = Box::new(with("child", PermissionMode::Edit).into());
+    let ticket = scene.stage.ask_as(Caller::Process(free), Command::Spawn(order));
+    assert!(scene.stage.answer(ticket).is_none(), "what it has it may pass on");
+}
+
+fn wait_blocked(scene: &mut Scene) -> Ticket {
+    let until = Until::State(vec![AgentState::Blocked]);
+    let wait = Wait::until(vec![target(scene.run)], until);
+    scene.stage.ask(Command::Wait(wait))
+}
+
+#[test]
+fn m20e_whoever_waits_for_blocked_gets_the_options_in_the_same_answer() {
+    let mut scene = working();
+    let ticket = wait_blocked(&mut scene);
+    scene.report(AgentState::Blocked);
+    assert!(scene.stage.answer(ticket).is_none(), "the dialog is not drawn yet");
+    scene.show_dialog("d1");
+    let Reply::Waited(waited) = scene.stage.reply(ticket) else { panic!("not waited") };
+    let item = waited.satisfied[0].dialog.as_deref().expect("a dialog");
+    assert_eq!((item.title.as_str(), item.options.len()), ("May I?", 2));
+    // A dialog that nobody can read is told as well, a little later.
+    let mut scene = working();
+    let ticket = wait_blocked(&mut scene);
+    scene.report(AgentState::Blocked);
+    scene.pass(1_500);
+    let Reply::Waited(waited) = scene.stage.reply(ticket) else { panic!("not waited") };
+    assert!(waited.satisfied[0].dialog.as_deref().is_some_and(|item| item.options.is_empty()));
+}
+
+fn asked(body: &str) -> HookMoment {
+    HookMoment::PermissionAsked { title: "Bash".into(), body: body.into() }
+}
+
+/// A dialog on the screen that shows this much of what it is about.
+fn shows(scene: &mut Scene, digest: &str, body: &str) {
+    let mut evidence = dialog(digest);
+    evidence.kind = Some(proto::agent::BlockedKind::Permission);
+    if let Some(dialog) = &mut evidence.dialog {
+        body.clone_into(&mut dialog.body);
+    }
+    scene.fact(Fact::Looked(Box::new(Look { dialog: Some(evidence), ..Look::default() })));
+}
+
+#[test]
+fn m20a_the_whole_command_comes_from_the_hook_and_never_from_another_request() {
+    let long = format!("rm -rf build && {} && echo done-at-the-end", "make all ".repeat(400).trim());
+    let mut scene = working();
+    scene.hook(Some(AgentState::Blocked), asked(&long));
+    shows(&mut scene, "d1", "Bash command\n\n  rm -rf build &&\n  make all make all");
+    let item = scene.item().expect("opened");
+    assert_eq!((item.title.as_str(), item.body.as_str()), ("Bash", long.as_str()));
+    // The screen is too small for any of it, and there is one request only.
+    let mut scene = working();
+    scene.hook(Some(AgentState::Blocked), asked(&long));
+    shows(&mut scene, "d1", "");
+    assert_eq!(scene.item().expect("opened").body, long);
+    // Two requests: the dialog shows which one it is about.
+    let mut scene = working();
+    scene.hook(Some(AgentState::Blocked), asked(&long));
+    scene.hook(Some(AgentState::Blocked), asked("git push --force origin main"));
+    shows(&mut scene, "d1", "  rm -rf build && make all make all");
+    assert_eq!(scene.item().expect("opened").body, long);
+    // Two that begin alike: the screen's own words stay.
+    let mut scene = working();
+    scene.hook(Some(AgentState::Blocked), asked(&long));
+    scene.hook(Some(AgentState::Blocked), asked("rm -rf build && make all make all install"));
+    shows(&mut scene, "d1", "  rm -rf build && make all make");
+    assert_eq!(scene.item().expect("opened").body, "  rm -rf build && make all make");
+    let mut scene = working();
+    scene.hook(Some(AgentState::Blocked), asked(&long));
+    scene.hook(Some(AgentState::Blocked), asked("git push --force origin main"));
+    shows(&mut scene, "d1", "");
+    let body = scene.item().expect("opened").body;
+    assert!(body.contains("too small"), "what cannot be known is said: {body}");
+}
+
+fn parking() -> Scene {
+    let permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout: OnTimeout::Deny });
+    let spawn = Spawn { agent: AgentWish { permissions, ..AgentWish::default() }, ..agent("a") };
+    let mut scene = Scene::with(spawn, Launched { confirms_prompts: true, ..Launched::default() });
+    scene.look(Composer::Empty);
+    scene.report(AgentState::Working);
+    scene
+}
+
+#[test]
+fn m20b_a_parked_request_and_its_dialog_are_one_item_and_either_answer_ends_both() {
+    let mut scene = parking();
+    let hook = scene.hook(Some(AgentState::Blocked), asked("rm x"));
+    shows(&mut scene, "d1", "rm x");
+    let item = scene.item().expect("one item");
+    assert_eq!(item.kind, ItemKind::Permission);
+    let choice = "allow".to_owned();
+    scene.stage.ask(Command::Answer(proto::request::GiveAnswer { item: item.item, choice }));
+    assert_eq!(scene.decision(hook), Some(HookDecision::Allow));
+    scene.look(Composer::Empty);
+    assert_eq!(scene.item(), None);
+    // Somebody answers on the screen: the request no longer waits.
+    let mut scene = parking();
+    let hook = scene.hook(Some(AgentState::Blocked), asked("rm x"));
+    shows(&mut scene, "d1", "rm x");
+    scene.look(Composer::Empty);
+    assert_eq!(scene.decision(hook), Some(HookDecision::Nothing));
+    assert_eq!(scene.item(), None);
+}
+
+#[test]
+fn m20d_a_vendor_that_tries_again_by_itself_makes_one_item() {
+    let mut scene = working();
+    for attempt in 1..=160_u64 {
+        let quota = Some(Quota { reset_at: Some(1_000_000 + attempt * 1_000) });
+        let message = format!("quota exceeded, attempt {attempt}");
+        let retry =
+            Evidence { quota, message, ..Evidence::new(Source::Server, "retry", Some(AgentState::Working)) };
+        scene.fact(Fact::Evidence(Box::new(retry)));
+        scene.say(Source::Server, AgentState::Working);
+    }
+    let is_opened = |effect: &&Effect| matches!(effect, Effect::Announce(event) if matches!(event.what, Event::ItemOpened(_)));
+    assert_eq!(scene.stage.effects.iter().filter(is_opened).count(), 1);
+    assert!(scene.view().quota.is_some());
+}

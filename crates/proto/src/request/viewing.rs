@@ -1,0 +1,61 @@
+//! The verbs of viewers: attaching to a process, and changing what an attached viewer sees.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Nothing, SizeWish, Target};
+use crate::terminal::DetachKeys;
+
+/// Whose size a process's terminal has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SizePolicy {
+    /// The viewer that typed last.
+    #[default]
+    Owner,
+    /// Nobody's: it stays as it is.
+    Fixed,
+    /// The smallest of all viewers that may type.
+    Smallest,
+}
+
+/// Arguments of `attach`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attach {
+    /// Which process.
+    pub target: Target,
+    /// The viewer's own terminal size.
+    pub size: SizeWish,
+    /// Watch only: input frames are refused.
+    #[serde(default)]
+    pub read_only: bool,
+    /// Sets the process's size policy; left out: as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<SizePolicy>,
+    /// Detach every other viewer first.
+    #[serde(default)]
+    pub take_over: bool,
+}
+
+/// Arguments of `view`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    /// The viewer's terminal has this size now.
+    Size(SizeWish),
+    /// Paint the screen anew.
+    Repaint(Nothing),
+    /// Become the size owner without typing.
+    OwnSize(Nothing),
+    /// Read keys from the terminal whose descriptor comes with this call, and draw on it.
+    Terminal(PassedTerminal),
+}
+
+/// How a terminal that was passed is used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PassedTerminal {
+    /// The keys that detach.
+    pub detach_keys: DetachKeys,
+    /// Whether the child may write its clipboard.
+    #[serde(default)]
+    pub clipboard: bool,
+}
