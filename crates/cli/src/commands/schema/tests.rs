@@ -115,6 +115,7 @@ fn agent_samples() -> Vec<(&'static str, Value)> {
         "version": "1", "drifts": 0, "composer": "empty"});
     let offer = json!({"name": "x", "program": "/x", "version": "1", "origin": ["built in"], "abilities": ["mcp"],
         "problems": ["p"]});
+    let checked = json!({"faults": [{"line": 1, "reason": "r"}], "disagreements": ["d"], "unused": ["u"]});
     vec![
         ("tell", printed::<Receipt>(receipt)),
         ("interrupt", json!({"name": "fix", "interrupted": true})),
@@ -122,7 +123,8 @@ fn agent_samples() -> Vec<(&'static str, Value)> {
         ("inbox", printed::<Vec<InboxItem>>(json!([item]))),
         ("explain", printed::<Explanation>(explanation)),
         ("agents", printed::<Vec<AgentOffer>>(json!([offer]))),
-        ("agents_check", printed::<ManifestChecked>(json!({"faults": [{"line": 1, "reason": "r"}]}))),
+        ("agents_check", printed::<ManifestChecked>(checked)),
+        ("agents_show", json!({"name": "n", "text": "t"})),
         ("agents_record", printed::<SampleTaken>(json!({"file": "f", "text": "t", "masked": 1}))),
         ("skills_install", json!({"written": ["f"]})),
     ]
