@@ -19,8 +19,10 @@ fn processes() -> Vec<Value> {
         json!({"spawn": {"kind": "command", "name": "nobody-yet", "argv": ["/no/such", "x"], "cwd": "/", "size": size,
             "base_env": {"PATH": "/bin"}, "env": {"A": "b"}, "task": "no-task", "workspace": "local",
             "auto_restart": true, "idle_timeout_ms": 1000, "preset": "no-preset", "key": "k", "restore": true,
+            "base_env_hex": {"B": "ff"}, "as_me": true, "stop": {"signal": 15, "grace_ms": 5},
             "ready": ready, "budget": {"spawns": 1, "live": 1, "depth": 1, "wall_ms": 1},
-            "agent": {"prompt": "x", "session": "s", "permissions": {"timeout_ms": 1, "on_timeout": "deny"}}}})
+            "agent": {"prompt": "x", "session": "s", "permissions": {"timeout_ms": 1, "on_timeout": "deny"},
+                "model": "m", "mode": "plan"}}})
     };
     let wait = |until: Value| json!({"wait": {"targets": ["nobody"], "until": until, "timeout_ms": 1}});
     vec![
@@ -47,12 +49,12 @@ fn processes() -> Vec<Value> {
         json!({"write": {"target": "nobody", "input": {"paste_stream": {}}}}),
         json!({"resize": {"target": "nobody", "size": size}}),
         json!({"kill": {"target": "nobody", "signal": 1, "grace_ms": 5}}),
-        json!({"close": {"target": "nobody", "keep_background": false}}),
-        json!({"restart": {"target": "nobody"}}),
+        json!({"close": {"target": "nobody", "keep_background": false, "signal": 15, "grace_ms": 5}}),
+        json!({"restart": {"target": "nobody", "signal": 15, "grace_ms": 5}}),
         json!({"rename": {"target": "nobody", "name": "x"}}),
         json!({"select": {"target": "nobody"}}),
         json!({"ports": {"target": "nobody"}}),
-        json!({"shutdown": {"kill": false}}),
+        json!({"shutdown": {"kill": false, "signal": 15, "grace_ms": 5}}),
     ]
 }
 
@@ -65,6 +67,7 @@ fn views() -> Vec<Value> {
         json!({"view": {"own_size": {}}}),
         json!({"view": {"terminal": {"detach_keys": {"keys": "ctrl-\\ d", "tilde": true}, "clipboard": true}}}),
         json!({"follow": {"target": "nobody", "from": 0, "live": false}}),
+        json!({"follow": {"target": "nobody", "since_ms": 0, "tail": 1, "times": true}}),
         json!({"subscribe": {}}),
     ]
 }
@@ -74,13 +77,16 @@ fn agents() -> Vec<Value> {
         json!({"tell": {"target": "nobody", "text": "x", "key": "k", "wait_ms": 1, "expires_ms": 1}}),
         json!({"receipt": {"mail": 999_999}}),
         json!({"result": {"target": "nobody", "turn": 1}}),
+        json!({"cancel_message": {"mail": 999_999}}),
+        json!({"interrupt": {"target": "nobody"}}),
         json!({"explain": {"target": "nobody"}}),
         json!({"inbox": {}}),
         json!({"answer": {"item": 999_999, "choice": "allow"}}),
         json!({"resume": {"target": "nobody", "session": "s"}}),
         json!({"hook": {"payload": {"a": 1}, "event": "e"}}),
-        json!({"agents": {}}),
-        json!({"check_manifest": {"text": "x = 1", "name": "x.toml"}}),
+        json!({"agents": {"path": "/bin"}}),
+        json!({"check_manifest": {"text": "x = 1", "name": "x.toml",
+            "recordings": [{"name": "r", "text": "+++"}]}}),
         json!({"sample": {"target": "nobody", "state": "idle"}}),
     ]
 }
@@ -111,8 +117,8 @@ fn crew() -> Vec<Value> {
         json!({"grant": {"to": "nobody", "right": "read", "over": "nobody"}}),
         json!({"revoke": {"grant": 999_999}}),
         json!({"grants": {}}),
-        json!({"presets": {"project": "/"}}),
-        json!({"trust": {"project": "/", "what": {"preset": "p"}}}),
+        json!({"presets": {"project": "/", "path": "/bin"}}),
+        json!({"trust": {"project": "/", "what": {"preset": "p"}, "path": "/bin"}}),
         json!({"trust": {"project": "/", "what": {"policy": {}}}}),
         json!({"distrust": {"digest": "0000"}}),
         json!({"trusted": {}}),
@@ -176,8 +182,8 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
 fn e8_no_field_of_a_request_is_left_out_of_its_samples() {
     // A request shows all of its fields when it is printed for debugging, also those that were left out.
     let field = regex::Regex::new(r"\b([a-z_]+): ").unwrap();
-    // What the text of the detach keys is parsed into.
-    let inner = ["prefix", "last", "code", "has_control", "has_tilde"].map(str::to_owned);
+    // What the text of the detach keys is parsed into, and what stands in the request itself.
+    let inner = ["stop", "prefix", "last", "code", "has_control", "has_tilde"].map(str::to_owned);
     let mut verbs: BTreeMap<&'static str, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for request in requests() {
         let parsed: Request = serde_json::from_value(request.clone()).unwrap();
