@@ -28,4 +28,4 @@ mod waits;
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
 /// How many tools there are.
-const TOOLS: usize = 42;
+const TOOLS: usize = 38;
