@@ -490,7 +490,7 @@ pub struct Close {
     #[serde(default)]
     pub keep_background: bool,
     /// How it is asked to end.
-    #[serde(flatten)]
+    #[serde(default)]
     pub stop: Stop,
 }
 
@@ -500,7 +500,7 @@ pub struct Restart {
     /// Which process.
     pub target: Target,
     /// How the old run is asked to end.
-    #[serde(flatten)]
+    #[serde(default)]
     pub stop: Stop,
 }
 
@@ -542,7 +542,7 @@ pub struct Shutdown {
     #[serde(default)]
     pub kill: bool,
     /// How each of them is asked to end.
-    #[serde(flatten)]
+    #[serde(default)]
     pub stop: Stop,
 }
 
