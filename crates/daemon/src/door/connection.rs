@@ -265,11 +265,11 @@ impl Connection {
             return;
         }
         let asked = self.client.door.desk.ask(self.client.caller, Command::Standing(engine::PLACING)).await;
-        if let Ok(EngineAnswer::Reply(Reply::Identity(identity))) = asked
-            && identity.acts_for_person
+        if let Ok(EngineAnswer::Standing(standing)) = asked
+            && standing.identity.acts_for_person
         {
             self.client.caller = Caller::Via(run);
-            self.client.via = identity.process.map(|process| process.name.to_string());
+            self.client.via = standing.identity.process.map(|process| process.name.to_string());
         }
     }
 
