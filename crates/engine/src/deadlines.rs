@@ -72,7 +72,7 @@ impl Engine {
         let target = run.process.to_string();
         let Some(failure) = refusal else {
             self.audit_deed(None, "restart", target, "it had failed".to_owned());
-            self.release(run, true, "restarted");
+            self.keep_until_started(run);
             return self.next_run(run.process, Vec::new());
         };
         self.audit_omission(None, "restart", target, &failure);

@@ -145,6 +145,7 @@ impl Engine {
     }
 
     fn started(&mut self, run: RunKey, pid: i32) {
+        self.release_former(run.process);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if process.status != Status::Starting {
             return;
@@ -175,6 +176,7 @@ impl Engine {
 
     /// A first run that cannot start leaves nothing behind; a later one leaves its entry as `failed`.
     pub(crate) fn start_failed(&mut self, run: RunKey, failure: Failure) {
+        self.release_former(run.process);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.has_holder = false;
         process.status = Status::Failed;
@@ -276,6 +278,23 @@ impl Engine {
         self.touch(id);
     }
 
+    /// The holder of a run that is over stays until the next run has one: until then nobody else has the environment, and
+    /// a daemon that dies in between would lose it.
+    pub(crate) fn keep_until_started(&mut self, run: RunKey) {
+        if let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.has_holder) {
+            process.has_holder = false;
+            process.former_holder = Some(run);
+        }
+    }
+
+    /// Lets the holder of the run before go.
+    fn release_former(&mut self, id: ProcessId) {
+        let former = self.processes.get_mut(&id).and_then(|process| process.former_holder.take());
+        if let Some(run) = former {
+            self.effects.push(Effect::Release { run, end_tree: true, reason: "restarted" });
+        }
+    }
+
     /// The holder is not needed any more.
     pub(crate) fn release(&mut self, run: RunKey, end_tree: bool, reason: &'static str) {
         let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.has_holder) else {
@@ -287,6 +306,7 @@ impl Engine {
 
     /// Takes the entry off the books.
     pub(crate) fn remove(&mut self, id: ProcessId) {
+        self.release_former(id);
         if let Some(run) = self.processes.get(&id).map(Process::key) {
             self.waits_see_end(run);
             self.trust_sees_end(run);

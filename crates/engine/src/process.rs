@@ -165,6 +165,8 @@ pub struct Process {
     pub(crate) run_token: String,
     /// A holder exists, or is being started, for the run.
     pub(crate) has_holder: bool,
+    /// The run before, whose holder stays until this run has one.
+    pub(crate) former_holder: Option<RunKey>,
     pub(crate) pid: Option<i32>,
     pub(crate) exit: Option<Exit>,
     pub(crate) failure: Option<String>,
@@ -242,6 +244,7 @@ impl Process {
             run: record.run,
             run_token: record.run_token,
             has_holder: record.has_holder,
+            former_holder: None,
             pid: record.pid,
             exit: record.exit,
             failure: record.failure,

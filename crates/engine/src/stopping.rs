@@ -233,7 +233,7 @@ impl Engine {
                 }
             }
             Then::Restart => {
-                self.release(run, true, "restarted");
+                self.keep_until_started(run);
                 self.next_run(run.process, ending.tickets);
             }
         }
