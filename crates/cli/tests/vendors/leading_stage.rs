@@ -2,7 +2,7 @@
 //! them does. Refuses variables for a single launch: whoever is led is started as its leader's tool starts it. A failure
 //! shows every agent's state and screen and what the model was asked.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto::agent::Delivery;
 use proto::request::{Close, Explain, Pad, PadAct, ReadMode, SizeWish, Spawn, Tell, Until, Wait};
@@ -44,6 +44,15 @@ impl Leading {
         leading
     }
 
+    /// What `qd spawn` brings of a person who lives in this household.
+    fn persons_environment(&self) -> BTreeMap<String, String> {
+        let path = std::env::var("PATH").ok().map(|path| ("PATH".to_owned(), path));
+        let own = self.household.env().into_iter();
+        path.into_iter()
+            .chain(own.map(|(name, value)| (name, value.to_string_lossy().into_owned())))
+            .collect()
+    }
+
     fn enlist(&self, vendor: Vendor) {
         let spawn = Spawn {
             kind: Kind::Agent,
@@ -51,6 +60,7 @@ impl Leading {
             argv: vec![vendor.name().to_owned()],
             cwd: Some(self.household.workdir().display().to_string()),
             size: SizeWish::from(Size { cols: 120, rows: 40 }),
+            base_env: Some(self.persons_environment()),
             ..Spawn::default()
         };
         if let Err(error) = self.daemon.client().spawn(spawn) {
