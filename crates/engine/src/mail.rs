@@ -277,6 +277,7 @@ impl Engine {
             return;
         }
         let (is_final, to) = (mail.delivery.is_final(), mail.to);
+        let begins_turn = matches!(mail.delivery, Delivery::Submitted { .. } | Delivery::Delivered { .. });
         if is_final {
             mail.text = String::new();
         }
@@ -292,6 +293,10 @@ impl Engine {
             self.prune_mail();
             self.recount_mail(to);
             self.answer_mail(id);
+            if !begins_turn {
+                // An agent whose instructions will never come rests after all.
+                self.waits_see_state(to);
+            }
         }
     }
 

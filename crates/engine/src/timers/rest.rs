@@ -69,9 +69,13 @@ fn quiet_at(process: &Process) -> u64 {
 
 pub(crate) fn agent_rests(agent: &Agent) -> bool {
     match agent.state() {
-        // A prompt that is on its way, or was just taken, shows in the state a moment later.
+        // A prompt that is on its way, or was just taken, shows in the state a moment later. One that was spawned with
+        // instructions is idle before its composer is seen and they can be typed.
         AgentState::Idle | AgentState::Waiting => {
-            agent.live.progress.phase == Phase::Resting && agent.running_turn().is_none()
+            let awaits_instructions = agent.record.turn == 0 && agent.mail > 0;
+            agent.live.progress.phase == Phase::Resting
+                && agent.running_turn().is_none()
+                && !awaits_instructions
         }
         AgentState::Blocked | AgentState::Error | AgentState::Exited => true,
         AgentState::Starting | AgentState::Working | AgentState::Thinking => false,
