@@ -37,7 +37,7 @@ fn a_preset_is_started_by_its_name_alone() {
         "the project's directory"
     );
     let ps = stage.qd(&["ps"]);
-    assert!(told(&ps).contains(" ready ") && told(&ps).contains("preset dev"), "{}", told(&ps));
+    assert!(told(&ps).contains(" ready ") && told(&ps).contains(" dev "), "{}", told(&ps));
     let unknown = stage.command(&["spawn", "--preset", "nope"]).current_dir(&below).output().unwrap();
     assert_eq!(unknown.status.code(), Some(3), "{}", text(&unknown.stderr));
 }
