@@ -1,16 +1,17 @@
 //! A child's bytes on their way to a person's terminal: whatever the child prints, in whatever pieces, the filter neither
-//! panics nor keeps much, a second filter finds nothing left to remove, and a terminal that gets the rest answers nothing.
+//! panics nor says much more than it is given, and a terminal that gets the rest answers nothing.
 //! The oracle is our own emulator, which answers what terminals answer.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proto::terminal::filter::MAX_HELD;
 use proto::terminal::{CANCEL, Clipboard, Filter};
 use term::{Limits, Screen, Size};
 
 /// Past the most that is held, and past the longest string that a terminal collects (64 KiB).
 const LONGEST: usize = 80 << 10;
+/// Bytes that one byte of a child may become: a repetition of a few bytes is spelled out, up to 4,096 characters.
+const MOST_SAID: usize = 4096;
 /// Reads of a long stretch are at least this long: byte by byte the short ones are enough.
 const LONG_READ: usize = 64;
 
@@ -26,10 +27,6 @@ fn one(data: &[u8]) {
         pass(&printed, cut, clipboard) == (whole.clone(), is_alternate),
         "the pieces in which bytes arrive must not matter"
     );
-    let mut second = Filter::new(clipboard);
-    let again = second.pass(&whole).into_owned();
-    assert!(whole.starts_with(&again) && whole.len() - again.len() <= MAX_HELD, "a query was left");
-    assert!(!second.is_at_rest() || again.len() == whole.len(), "a query was left");
     is_not_answered(&whole);
 }
 
@@ -38,7 +35,7 @@ fn pass(printed: &[u8], cut: usize, clipboard: Clipboard) -> (Vec<u8>, bool) {
     let mut passed = Vec::new();
     for piece in printed.chunks(cut) {
         passed.extend_from_slice(&filter.pass(piece));
-        assert!(passed.len() <= printed.len() * 2, "more came out than went in");
+        assert!(passed.len() <= printed.len() * MOST_SAID, "more came out than the longest repetition says");
     }
     (passed, filter.is_alternate())
 }
