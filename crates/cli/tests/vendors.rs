@@ -20,6 +20,8 @@ mod leading_stage;
 mod life;
 #[path = "vendors/limits.rs"]
 mod limits;
+#[path = "vendors/results.rs"]
+mod results;
 #[path = "vendors/traces.rs"]
 mod traces;
 #[path = "vendors/views.rs"]

@@ -16,7 +16,7 @@ use store::Change;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::adopt::Unheard;
-use crate::agents::{Agents, Sought};
+use crate::agents::{Agents, Sought, WantedText};
 use crate::desk::Answered;
 use crate::failpoint::{self, Failpoint};
 use crate::records::{self, Records};
@@ -108,10 +108,13 @@ impl Hands {
             Effect::AnswerServer { run, job, dialog, choice } => {
                 self.agents.answer_server(run, job, dialog, choice);
             }
-            Effect::CollectResult { run, turn } => self.agents.collect(run, turn),
+            Effect::CollectResult { run, turn, since, until } => {
+                self.agents.collect(run, WantedText { turn, span: since..=until });
+            }
             Effect::FindPrompt { run, mail, text, since } => {
                 self.agents.find_prompt(run, Sought { mail, text, since });
             }
+            Effect::ReadLastLines { run } => self.agents.read_last_lines(run),
             Effect::Notify { run, title, body } => self.agents.notify(run, title, body),
             Effect::KeepDrift { run, winner, other } => self.agents.keep_drift(run, winner, other),
             Effect::Announce(announcement) => {

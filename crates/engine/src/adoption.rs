@@ -97,7 +97,11 @@ impl Engine {
             let ending = process.ending.get_or_insert(Ending::new(None, then, (TERM, 0)));
             ending.is_swept = true;
             ending.reason = Some(ExitReason::Lost);
+            let is_nobodys = !is_ended_here && then == Then::Stay;
             self.exited(run, None, final_offset);
+            if is_nobodys {
+                self.agent_lost(run.process);
+            }
         }
         self.waits_see_end(run);
         self.tree_gone(run);

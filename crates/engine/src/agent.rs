@@ -116,6 +116,10 @@ pub(crate) struct Live {
     pub(crate) is_parked_shown: bool,
     /// What its hooks asked leave for since it was last not blocked.
     pub(crate) asked: Asked,
+    /// When it should take prompts; none: it does, or a person was told that it does not.
+    pub(crate) late_at: Option<u64>,
+    /// A person was told that it takes long to start.
+    pub(crate) is_late: bool,
     /// The turn for which a person was told that the vendor refuses turns.
     pub(crate) quota_turn: Option<u64>,
 }
@@ -231,6 +235,7 @@ impl Agent {
             live.turn_unseen_until,
             live.answered_until,
             live.options_until,
+            live.late_at,
             answering,
             live.interrupting.as_ref().map(|interrupting| interrupting.until),
             collecting,

@@ -309,7 +309,21 @@ impl Engine {
         }
     }
 
-    /// Asks whether the vendor's transcript has the message.
+    /// A hook tells the text of a submitted prompt; returns whether it is the message whose delivery an earlier daemon
+    /// left in the middle.
+    pub(crate) fn prompt_settles(&mut self, id: ProcessId, prompt: Option<&str>) -> bool {
+        let Some((agent, prompt)) = self.agent(id).zip(prompt) else { return false };
+        let Phase::Restored { mail: sought, .. } = agent.live.progress.phase else { return false };
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let is_it = |mail| words(&letter::write(mail, &agent.record.nonce)) == words(prompt);
+        if !self.mail.get(sought).is_some_and(is_it) {
+            return false;
+        }
+        self.prompt_sought(id, sought, true);
+        true
+    }
+
+    /// Asks whether the vendor's transcript or server has the message.
     fn seek_prompt(&mut self, id: ProcessId, mail: MailId) {
         let Some(process) = self.processes.get(&id) else { return };
         let (run, Some(agent)) = (process.key(), process.agent.as_deref()) else { return };
@@ -327,7 +341,7 @@ impl Engine {
         }
     }
 
-    /// Whether the vendor's transcript has a message whose delivery an earlier daemon left in the middle. A transcript
+    /// Whether the vendor's transcript or server has a message whose delivery an earlier daemon left in the middle. One
     /// without it proves nothing yet: it may be written late.
     pub(crate) fn prompt_sought(&mut self, id: ProcessId, sought: MailId, found: bool) {
         let Some(agent) = self.agent(id) else { return };

@@ -122,7 +122,7 @@ pub enum Effect {
         /// Its text.
         text: String,
     },
-    /// Look in the vendor's transcript whether the agent took this text as a prompt; answer with `PromptSought`.
+    /// Look in the vendor's transcript, or ask its server, whether the agent took this text as a prompt; answer with `PromptSought`.
     FindPrompt {
         /// In which run.
         run: RunKey,
@@ -139,6 +139,16 @@ pub enum Effect {
         run: RunKey,
         /// Which turn.
         turn: u64,
+        /// When the turn before it ended, in milliseconds since the epoch: its prompt was written after that.
+        since: u64,
+        /// When it ended.
+        until: u64,
+    },
+    /// Read the last lines of the screen, in which a program says why it ended or what it waits for; answer with
+    /// `LastLines`.
+    ReadLastLines {
+        /// Of which run.
+        run: RunKey,
     },
     /// Tell a person who may be looking elsewhere.
     Notify {

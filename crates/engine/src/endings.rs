@@ -5,7 +5,10 @@
 use proto::{AgentState, ErrorCode, Exit, Failure, ProcessId};
 
 use crate::Engine;
+use crate::effect::Effect;
+use crate::inbox::option;
 use crate::input::{JobId, RunKey, Typing};
+use crate::process::Process;
 
 /// A resumed run that ends this soon was refused by its vendor.
 const REFUSED_MS: u64 = 3_000;
@@ -38,6 +41,57 @@ impl Engine {
                 self.fail_agent(id, "resume refused", &body);
             }
             None => self.fail_agent(id, "it ended badly", &how),
+        }
+        self.read_last_lines(id);
+    }
+
+    /// Nobody ended it and nothing of it is left, as after a restart of the machine.
+    pub(crate) fn agent_lost(&mut self, id: ProcessId) {
+        let Some((process, agent)) = self.processes.get(&id).and_then(|it| Some((it, it.agent.as_deref()?)))
+        else {
+            return;
+        };
+        let name = process.name.clone();
+        let has_session = agent.record.session.is_some() || agent.record.past_session.is_some();
+        let gone = "its program and its holder are gone, as after a restart of the machine";
+        let (next, options) = if has_session {
+            let next =
+                format!("qd resume {name} continues its session, qd resume --all continues all such agents");
+            (next, vec![option(1, "resume", "Resume its session"), option(2, "dismiss", "Dismiss")])
+        } else {
+            let next = format!("no session of it is known: qd restart {name} begins a new one");
+            (next, vec![option(1, "dismiss", "Dismiss")])
+        };
+        self.open_failure(id, "it was lost", &format!("{gone}; {next}"), options);
+    }
+
+    /// It should take prompts by now.
+    pub(crate) fn pass_start_deadline(&mut self, id: ProcessId, now: u64) {
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        let name = process.name.clone();
+        let Some(agent) = process.agent.as_deref_mut() else { return };
+        if agent.live.late_at.take_if(|at| *at <= now).is_none() || agent.state() != AgentState::Starting {
+            return;
+        }
+        agent.live.is_late = true;
+        let patience = agent.live.launched.as_ref().map_or(0, |launched| launched.patience_ms) / 1000;
+        let body = format!("it takes no prompts after {patience} s: qd attach {name} shows its screen");
+        self.fail_agent(id, "it is still starting", &body);
+        self.read_last_lines(id);
+    }
+
+    /// It is no longer starting: nobody needs to look after that.
+    pub(crate) fn start_seen(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        agent.live.late_at = None;
+        if std::mem::take(&mut agent.live.is_late) {
+            self.clear_failure(id);
+        }
+    }
+
+    fn read_last_lines(&mut self, id: ProcessId) {
+        if let Some(run) = self.processes.get(&id).map(Process::key) {
+            self.effects.push(Effect::ReadLastLines { run });
         }
     }
 

@@ -170,7 +170,9 @@ impl Engine {
         let now = self.now;
         if let Some(agent) = self.agent_mut(id) {
             agent.live.parked = agent.live.parked.saturating_sub(1);
-            if is_decided {
+            // A subagent's request left no word of its own about the agent.
+            let hook = agent.live.table.get(Source::Hook).and_then(|slot| slot.state());
+            if is_decided && hook == Some(AgentState::Blocked) {
                 let goes_on = Evidence::new(Source::Hook, "answered", Some(AgentState::Working));
                 agent.live.table.put(goes_on, now);
             }
@@ -221,8 +223,18 @@ impl Engine {
 
     /// Something failed that a person should know; it replaces an older failure of the same agent.
     pub(crate) fn fail_agent(&mut self, id: ProcessId, title: &str, body: &str) {
+        self.open_failure(id, title, body, vec![option(1, "dismiss", "Dismiss")]);
+    }
+
+    /// The same with answers of its own.
+    pub(crate) fn open_failure(
+        &mut self,
+        id: ProcessId,
+        title: &str,
+        body: &str,
+        options: Vec<DialogOption>,
+    ) {
         self.clear_failure(id);
-        let options = vec![option(1, "dismiss", "Dismiss")];
         let words = (title.to_owned(), body.to_owned());
         let number = self.open_item(id, ItemKind::Failure, words, options, About::Failure);
         let view = self.items.get(&number).map(|item| item.view.clone());
@@ -230,6 +242,21 @@ impl Engine {
             agent.record.failure = view;
             self.touch(id);
         }
+    }
+
+    /// Adds what the program itself said to the failure that a person reads.
+    pub(crate) fn add_to_failure(&mut self, id: ProcessId, lines: &str) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        let Some(failure) = agent.record.failure.as_mut().filter(|_| !lines.trim().is_empty()) else {
+            return;
+        };
+        failure.body = format!("{}\nits last words:\n{}", failure.body, lines.trim_end());
+        let view = failure.clone();
+        if let Some(item) = self.items.get_mut(&view.item) {
+            item.view = view.clone();
+        }
+        self.touch(id);
+        self.announce(Event::ItemOpened(Box::new(view)));
     }
 
     /// The failure no longer matters.

@@ -254,7 +254,10 @@ pub enum HookMoment {
     /// Nothing beyond its evidence.
     Other,
     /// A prompt was submitted: a turn begins.
-    PromptSubmitted,
+    PromptSubmitted {
+        /// Its text, where the vendor tells it.
+        prompt: Option<String>,
+    },
     /// The turn is over; the agent goes on if it is given something.
     TurnEnded,
     /// The turn failed.
@@ -391,15 +394,17 @@ pub enum Fact {
     Looked(Box<Look>),
     /// The vendor's session became known.
     Session(String),
-    /// The vendor's transcript has a new prompt in it.
+    /// The vendor's transcript or server has a new prompt.
     PromptWritten,
-    /// Whether the vendor's transcript has this message in it.
+    /// Whether the vendor's transcript or server has this message.
     PromptSought {
         /// Which message.
         mail: MailId,
         /// It is there.
         found: bool,
     },
+    /// What [`crate::Effect::ReadLastLines`] found on the screen.
+    LastLines(String),
     /// How full the agent's context is.
     Context(Context),
     /// What became of an [`crate::Effect::Type`].
@@ -466,6 +471,8 @@ pub struct Launched {
     pub shell_prefix: Option<String>,
     /// The keys that interrupt a turn; empty: the manifest names none.
     pub interrupt: Vec<String>,
+    /// How long it may take until it takes prompts; 0: nobody says.
+    pub patience_ms: u64,
 }
 
 /// Whether an agent's composer can be seen, which decides whether messages may be typed.

@@ -29,11 +29,16 @@ impl Engine {
 
     /// What the launch says about the run.
     pub(crate) fn launched(&mut self, run: RunKey, launched: Launched) {
+        let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(run.process) else { return };
         if agent.record.session.is_none() {
             agent.record.session.clone_from(&launched.session);
         }
+        let (is_first, patience_ms) = (agent.live.launched.is_none(), launched.patience_ms);
         agent.live.launched = Some(launched);
+        if is_first && patience_ms > 0 && agent.state() == AgentState::Starting {
+            agent.live.late_at = Some(now.saturating_add(patience_ms));
+        }
         self.touch(run.process);
         self.consider(run.process);
     }
@@ -189,6 +194,9 @@ impl Engine {
     }
 
     fn state_changed(&mut self, id: ProcessId, old: Standing, new: AgentState) {
+        if old.state == AgentState::Starting {
+            self.start_seen(id);
+        }
         match new {
             AgentState::Working | AgentState::Thinking => {
                 let still = |agent: &Agent| {
@@ -261,6 +269,7 @@ impl Engine {
         if unseen {
             self.give_up_unseen_turn(id);
         }
+        self.pass_start_deadline(id, now);
         if let Some(agent) = self.agent_mut(id) {
             agent.live.answered_until = agent.live.answered_until.filter(|until| *until > now);
             agent.live.options_until = agent.live.options_until.filter(|until| *until > now);
@@ -284,6 +293,7 @@ impl Engine {
         agent.live.turn_unseen_until = None;
         agent.live.answered_until = None;
         agent.live.options_until = None;
+        agent.live.late_at = None;
         self.end_turn(run.process, TurnEnd::Exited);
         self.close_items_of(run.process);
         self.delivery_over(run.process);

@@ -65,6 +65,7 @@ impl Engine {
             Fact::Session(session) => self.session_known(run, session),
             Fact::PromptWritten => self.prompt_written(run.process),
             Fact::PromptSought { mail, found } => self.prompt_sought(run.process, mail, found),
+            Fact::LastLines(lines) => self.add_to_failure(run.process, &lines),
             Fact::Context(context) => self.context_known(run, context),
             Fact::TypingDone { job, outcome } => self.typing_done(run, job, outcome),
             Fact::HandedOver { mail, outcome } => self.handed_over(run.process, mail, outcome),

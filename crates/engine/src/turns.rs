@@ -108,9 +108,11 @@ impl Engine {
         turn.end = end;
         turn.ended_at = Some(now.wall_ms);
         let record = turn.clone();
+        let former = agent.turns.range(..number).next_back().and_then(|(_, former)| former.ended_at);
+        let (since, until) = (former.unwrap_or_default(), now.wall_ms);
         agent.collecting.insert(number, now.uptime_ms + COLLECT_MS);
         self.effects.push(Effect::Record(Record::PutTurn(Box::new(record))));
-        self.effects.push(Effect::CollectResult { run, turn: number });
+        self.effects.push(Effect::CollectResult { run, turn: number, since, until });
         self.show(id);
     }
 

@@ -327,6 +327,7 @@ entry = [{ hooks = [{ type = "command", command = "{hook}", timeout = "{timeout}
 event_at = "/hook_event_name"
 session_at = "/session_id"
 text_at = "/last_assistant_message"
+child_at = ["/agent_id"]
 
 [hooks.answer.allow]
 decision = "allow"

@@ -3,6 +3,7 @@
 //! Owns reading its events by the manifest's table: one session is the agent's, its subagents' are not, though what they
 //! ask stands on the agent's screen. Refuses sockets: the daemon reads the stream and sends the requests.
 
+mod messages;
 mod request;
 mod session;
 mod spec;
@@ -19,6 +20,7 @@ use crate::context::ContextSpec;
 use crate::quota::QuotaSpec;
 use session::SessionSoFar;
 
+pub use messages::{MessagesSpec, has_prompt, list, turn};
 pub use request::{Ask, Method, Request, abort, answer, begin, begun, prompt};
 pub use spec::{
     AnswerSpec, AskSpec, BeginSpec, BeginsSpec, Form, LookSpec, ModelsSpec, PartSpec, RequestSpec,
@@ -57,6 +59,8 @@ enum Purpose {
     Models,
     Look(String),
     Who(String),
+    /// The messages of a session, so that older prompts are known as such.
+    Messages(String),
 }
 
 /// What became known.
@@ -131,7 +135,8 @@ impl ServerReader {
     pub fn opened(&mut self) -> Vec<Fetch> {
         self.now.forget_asks();
         let models = self.spec.models.as_ref().and_then(|models| fetch(&models.path, Purpose::Models));
-        models.into_iter().chain(self.looks()).collect()
+        let past = self.session.clone().and_then(|session| self.fetch_messages(session));
+        models.into_iter().chain(past).chain(self.looks()).collect()
     }
 
     /// The stream broke: what was said counts no more.
@@ -157,9 +162,20 @@ impl ServerReader {
             Purpose::Models => self.learn_windows(answer, &mut news),
             Purpose::Look(id) => self.looked(id, answer, &mut news),
             Purpose::Who(session) => self.told_who(session, answer, &mut news),
+            Purpose::Messages(session) => self.remember_prompts(session, answer),
         }
         self.weigh(&mut news);
         news
+    }
+
+    fn fetch_messages(&self, session: String) -> Option<Fetch> {
+        Some(Fetch { request: list(&self.spec, &session)?, purpose: Purpose::Messages(session) })
+    }
+
+    fn remember_prompts(&mut self, session: &str, answer: &Value) {
+        if let Some(spec) = self.spec.messages.as_ref().filter(|_| self.session.as_deref() == Some(session)) {
+            messages::prompts(spec, answer).into_iter().for_each(|prompt| self.now.remember_prompt(prompt));
+        }
     }
 
     fn looks(&self) -> Vec<Fetch> {

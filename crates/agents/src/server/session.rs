@@ -18,7 +18,7 @@ const MOST_ASKS: usize = 64;
 /// Most prompts that are remembered as seen.
 const MOST_PROMPTS: usize = 32;
 
-/// Most parts of one message.
+/// Most parts of one turn, and most messages.
 const MOST_PARTS: usize = 256;
 
 /// The longest text of a turn that is kept, in bytes.
@@ -31,10 +31,16 @@ pub(super) struct SessionSoFar {
     asks: Vec<Ask>,
     failure: Option<Evidence>,
     is_interrupted: bool,
+    /// A person refused something, and the model has said nothing since.
+    is_denied: bool,
     is_in_turn: bool,
+    /// The prompt of the turn was seen, so its text has no part missing.
+    is_whole: bool,
     prompts: Vec<String>,
-    reply: Option<String>,
-    parts: Vec<(String, String)>,
+    /// The model's messages of the turn.
+    replies: Vec<String>,
+    /// Their parts: message, part, text.
+    parts: Vec<(String, String, String)>,
     text: String,
     used: Option<u64>,
     total: u64,
@@ -95,17 +101,33 @@ impl SessionSoFar {
         if self.prompts.iter().any(|seen| seen == prompt) {
             return false;
         }
+        self.remember_prompt(prompt.to_owned());
+        // A prompt that comes in the middle of a turn belongs to it.
+        if !self.is_in_turn || !self.is_whole {
+            self.forget_text();
+            self.begin_turn();
+        }
+        self.is_whole = true;
+        true
+    }
+
+    /// Notes a prompt as seen.
+    pub(super) fn remember_prompt(&mut self, prompt: String) {
         if self.prompts.len() >= MOST_PROMPTS {
             self.prompts.remove(0);
         }
-        self.prompts.push(prompt.to_owned());
+        self.prompts.push(prompt);
+    }
+
+    fn forget_text(&mut self) {
+        self.replies.clear();
+        self.parts.clear();
         self.text.clear();
-        self.begin_turn();
-        true
     }
 
     pub(super) fn take_status(&mut self, spec: &ServerEventSpec, event: &Value, quotas: &[QuotaSpec]) {
         self.is_interrupted |= spec.interrupts;
+        self.is_denied |= spec.denies;
         if let Some(fails) = &spec.fails {
             let known = Evidence::new(Source::Server, spec.id.clone(), Some(AgentState::Error));
             self.failure =
@@ -123,10 +145,11 @@ impl SessionSoFar {
 
     pub(super) fn take_text(&mut self, spec: &ServerEventSpec, event: &Value) {
         if let Some(reply) = spec.reply.as_ref().and_then(|reply| reply.text(event))
-            && self.reply.as_deref() != Some(reply)
+            && !self.replies.iter().any(|known| known == reply)
+            && self.replies.len() < MOST_PARTS
         {
-            self.reply = Some(reply.to_owned());
-            self.parts.clear();
+            self.replies.push(reply.to_owned());
+            self.is_denied = false;
         }
         let Some(part) = &spec.part else { return };
         let (Some(message), Some(id), Some(text)) =
@@ -134,16 +157,16 @@ impl SessionSoFar {
         else {
             return;
         };
-        // Prompts have parts too: only those of the model's own message are what the agent said.
-        if self.reply.as_deref() != Some(message) {
+        // Prompts have parts too: only those of the model's own messages are what the agent said.
+        if !self.replies.iter().any(|reply| reply == message) {
             return;
         }
-        if let Some((_, known)) = self.parts.iter_mut().find(|(known, _)| known == id) {
+        if let Some((_, _, known)) = self.parts.iter_mut().find(|(_, known, _)| known == id) {
             text.clone_into(known);
         } else if self.parts.len() < MOST_PARTS {
-            self.parts.push((id.to_owned(), text.to_owned()));
+            self.parts.push((message.to_owned(), id.to_owned(), text.to_owned()));
         }
-        self.text = self.parts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
+        self.text = joined(&self.parts);
         let cut = self.text.floor_char_boundary(LONGEST_TEXT);
         self.text.truncate(cut);
     }
@@ -164,21 +187,40 @@ impl SessionSoFar {
         if !std::mem::take(&mut self.is_in_turn) {
             return None;
         }
-        let end = if self.is_interrupted || end == EndWord::Interrupted {
+        // A text whose beginning was missed is no result: the list of messages has all of it.
+        let text = if std::mem::take(&mut self.is_whole) { self.text.clone() } else { String::new() };
+        let end = if self.is_interrupted || self.is_denied || end == EndWord::Interrupted {
             TurnEnd::Interrupted
         } else if self.failure.is_some() {
             TurnEnd::Failed
         } else {
             TurnEnd::Done
         };
-        Some((end, self.text.clone()))
+        Some((end, text))
     }
 
     fn begin_turn(&mut self) {
         self.is_in_turn = true;
         self.is_interrupted = false;
+        self.is_denied = false;
         self.failure = None;
     }
+}
+
+/// The parts as one text: those of one message line by line, a blank line between messages.
+fn joined(parts: &[(String, String, String)]) -> String {
+    let mut text = String::new();
+    let mut before: Option<&str> = None;
+    for (message, _, part) in parts.iter().filter(|(_, _, part)| !part.trim().is_empty()) {
+        match before {
+            None => {}
+            Some(before) if before == message => text.push('\n'),
+            Some(_) => text.push_str("\n\n"),
+        }
+        text.push_str(part);
+        before = Some(message);
+    }
+    text
 }
 
 fn read_ask(rule: &str, spec: &AskSpec, event: &Value) -> Option<Ask> {

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::messages::MessagesSpec;
 use crate::deliver::{KindWord, StateWord};
 use crate::template::{Phrase, Template};
 use crate::transcript::EndWord;
@@ -44,6 +45,9 @@ pub struct ServerSpec {
     /// How a session is told from a subagent's.
     #[serde(default)]
     pub who: Option<WhoSpec>,
+    /// How the messages of a session are listed.
+    #[serde(default)]
+    pub messages: Option<MessagesSpec>,
     /// How a session is begun, where none is known.
     #[serde(default)]
     pub begin: Option<BeginSpec>,
@@ -95,6 +99,9 @@ pub struct ServerEventSpec {
     /// The turn was interrupted.
     #[serde(default)]
     pub interrupts: bool,
+    /// A person refused something. The turn was interrupted by that, unless the model goes on to say something.
+    #[serde(default)]
+    pub denies: bool,
     /// A prompt: its id. The first event about it begins a turn.
     #[serde(default)]
     pub prompt: Option<Field>,

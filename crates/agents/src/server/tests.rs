@@ -83,9 +83,12 @@ fn a_permission_blocks_until_it_is_answered() {
 }
 
 #[test]
-fn a_turn_ends_with_its_last_text_and_a_queued_prompt_belongs_to_it() {
+fn c18_a_turn_ends_with_all_of_its_text_and_a_queued_prompt_belongs_to_it() {
     let news = play(&mut fresh(), recorded!("permission"));
-    assert_eq!(ends(&news), [(TurnEnd::Done, "all done here"), (TurnEnd::Done, "queued while busy")]);
+    assert_eq!(
+        ends(&news),
+        [(TurnEnd::Done, "all done here"), (TurnEnd::Done, "second turn text\n\nqueued while busy")]
+    );
     let prompts = news.iter().filter(|one| **one == ServerNews::PromptSubmitted).count();
     assert_eq!(prompts, 3);
 }
@@ -262,4 +265,129 @@ fn permissions_are_answered_by_name() {
     assert_eq!(reply("always"), Some(json!({ "reply": "always" })));
     assert_eq!(reply("deny"), Some(json!({ "reply": "reject" })));
     assert_eq!(reply("perhaps"), None);
+}
+
+/// A list of messages as the server answers with it: role, when it was made, what was said.
+fn listed(messages: &[(&str, u64, &str)]) -> Value {
+    let message = |(number, (role, made, text)): (usize, &(&str, u64, &str))| {
+        let info = json!({ "id": format!("msg_{number}"), "role": role, "time": { "created": made } });
+        json!({ "info": info, "parts": [{ "type": "step-start" }, { "type": "text", "text": text }] })
+    };
+    messages.iter().enumerate().map(message).collect()
+}
+
+/// A moment after the first one that counts as milliseconds.
+const THEN: u64 = 1_794_797_000_000;
+
+#[test]
+fn c18_a_turns_text_is_what_the_model_said_after_the_prompt_of_that_time() {
+    let messages = listed(&[
+        ("user", THEN, "one"),
+        ("assistant", THEN + 1, "first"),
+        ("user", THEN + 100, "two"),
+        ("assistant", THEN + 101, "before the tool"),
+        ("assistant", THEN + 150, "after the tool"),
+        ("user", THEN + 300, "three"),
+        ("assistant", THEN + 301, "not over yet"),
+    ]);
+    let text = |span| turn(&spec(), &messages, &span).map(|turn| (turn.end, turn.text));
+    assert_eq!(text(0..=THEN + 50), Some((TurnEnd::Done, "first".to_owned())));
+    let second = "before the tool\n\nafter the tool".to_owned();
+    assert_eq!(text(THEN + 50..=THEN + 200), Some((TurnEnd::Done, second)));
+    assert_eq!(text(THEN + 400..=THEN + 500), None, "a turn without a prompt");
+}
+
+#[test]
+fn c18_a_listed_turn_says_how_it_ended() {
+    let mut messages = listed(&[("user", THEN, "one"), ("assistant", THEN + 1, "so far")]);
+    let end = |messages: &Value| turn(&spec(), messages, &(0..=THEN)).map(|turn| turn.end);
+    messages[1]["info"]["error"] = json!({ "name": "APIError" });
+    assert_eq!(end(&messages), Some(TurnEnd::Failed));
+    messages[1]["info"]["error"] = json!({ "name": "MessageAbortedError" });
+    assert_eq!(end(&messages), Some(TurnEnd::Interrupted));
+}
+
+#[test]
+fn c21_a_server_has_a_message_only_as_a_prompt_that_was_made_after_it_was_sent() {
+    let messages = listed(&[("user", THEN, "again"), ("assistant", THEN + 50, "hello")]);
+    assert!(has_prompt(&spec(), &messages, "again\n", THEN));
+    assert!(!has_prompt(&spec(), &messages, "again", THEN + 1), "an older prompt with the same words");
+    assert!(!has_prompt(&spec(), &messages, "hello", THEN), "the model said it");
+    assert!(!has_prompt(&spec(), &messages, "agai", THEN));
+}
+
+#[test]
+fn c18_a_turn_whose_prompt_was_missed_ends_without_a_text() {
+    let mut reader = with_session();
+    let without_prompts = events(recorded!("permission"))
+        .into_iter()
+        .filter(|event| event.pointer("/properties/info/role") != Some(&json!("user")));
+    let news: Vec<ServerNews> = without_prompts.flat_map(|event| reader.event(&event)).collect();
+    assert!(!ends(&news).is_empty());
+    assert!(ends(&news).iter().all(|(_, text)| text.is_empty()), "{:?}", ends(&news));
+}
+
+#[test]
+fn c18_a_prompt_that_was_there_before_begins_no_turn_when_it_is_told_again() {
+    let mut reader = with_session();
+    let past =
+        reader.opened().into_iter().find(|fetch| matches!(fetch.purpose, Purpose::Messages(_))).unwrap();
+    assert_eq!(past.request.path, format!("/session/{SESSION}/message"));
+    let _nothing = reader.fetched(&past, &listed(&[("user", THEN, "one")]));
+    let again = json!({ "type": "message.updated",
+        "properties": { "sessionID": SESSION, "info": { "role": "user", "id": "msg_0" } } });
+    assert!(!reader.event(&again).contains(&ServerNews::PromptSubmitted));
+}
+
+/// An event of the agent's session.
+fn event(kind: &str, mut properties: Value) -> Value {
+    properties["sessionID"] = json!(SESSION);
+    json!({ "type": kind, "properties": properties })
+}
+
+fn said(message: &str, part: &str, text: &str) -> [Value; 2] {
+    let info = json!({ "role": "assistant", "id": message });
+    let part = json!({ "type": "text", "messageID": message, "id": part, "text": text });
+    [
+        event("message.updated", json!({ "info": info })),
+        event("message.part.updated", json!({ "part": part })),
+    ]
+}
+
+fn prompted(id: &str) -> Value {
+    event("message.updated", json!({ "info": { "role": "user", "id": id } }))
+}
+
+fn refused() -> Value {
+    event("permission.replied", json!({ "requestID": "per_1", "reply": "reject" }))
+}
+
+#[test]
+fn c18_a_result_has_what_was_said_before_and_after_a_tool() {
+    let mut reader = with_session();
+    let told = [
+        vec![prompted("msg_0")],
+        said("msg_1", "prt_1", "before").to_vec(),
+        said("msg_2", "prt_2", "aft").to_vec(),
+        said("msg_2", "prt_2", "after").to_vec(),
+        vec![event("session.idle", json!({}))],
+    ];
+    let news: Vec<ServerNews> = told.concat().iter().flat_map(|event| reader.event(event)).collect();
+    assert_eq!(ends(&news), [(TurnEnd::Done, "before\n\nafter")]);
+}
+
+#[test]
+fn c18_a_turn_that_a_refusal_ended_was_interrupted_and_one_that_went_on_was_not() {
+    for (goes_on, end) in [(false, TurnEnd::Interrupted), (true, TurnEnd::Done)] {
+        let mut reader = with_session();
+        let mut told = vec![prompted("msg_0")];
+        told.extend(said("msg_1", "prt_1", "before"));
+        told.push(refused());
+        if goes_on {
+            told.extend(said("msg_2", "prt_2", "then not"));
+        }
+        told.push(event("session.idle", json!({})));
+        let news: Vec<ServerNews> = told.iter().flat_map(|event| reader.event(event)).collect();
+        assert_eq!(ends(&news).first().map(|(end, _)| *end), Some(end));
+    }
 }

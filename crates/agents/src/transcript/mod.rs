@@ -10,6 +10,9 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
 use proto::Printable;
 use proto::agent::{AgentState, Context, Evidence, Quota, Source, TurnEnd};
 use serde_json::Value;
@@ -26,6 +29,9 @@ pub use spec::{EndWord, LineSpec, TextSpec, TranscriptSpec};
 /// The longest text of a turn that is kept, in bytes.
 const LONGEST_TEXT: usize = 1024 * 1024;
 
+/// Most turns before the newest that are kept.
+const MOST_FORMER: usize = 8;
+
 /// The longest message of a failure, in characters.
 const LONGEST_MESSAGE: usize = 300;
 
@@ -37,12 +43,16 @@ pub struct TranscriptReader {
     lines: Lines,
     session: Option<String>,
     turn: TurnSoFar,
+    /// The turns before it, newest first: their texts may be asked for when the next prompts are written already.
+    former: VecDeque<TurnSoFar>,
     figures: Figures,
 }
 
 /// What the newest turn has brought so far.
 #[derive(Clone, Debug, Default)]
 struct TurnSoFar {
+    /// When its prompt was written, in milliseconds since the epoch.
+    prompted_at: Option<u64>,
     /// Everything the agent said since the prompt.
     text: String,
     /// Where in it the newest message begins, and which message that is.
@@ -50,6 +60,7 @@ struct TurnSoFar {
     text_message: Option<String>,
     failure: Option<Failure>,
     reset_at: Option<u64>,
+    is_interrupted: bool,
 }
 
 /// How a turn fails.
@@ -133,6 +144,7 @@ impl TranscriptReader {
             lines: Lines::new(start),
             session: None,
             turn: TurnSoFar::default(),
+            former: VecDeque::new(),
             figures: Figures::default(),
         })
     }
@@ -150,6 +162,27 @@ impl TranscriptReader {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.turn.text
+    }
+
+    /// What the agent said since the newest prompt that was written in this span (milliseconds since the epoch).
+    #[must_use]
+    pub fn text_since_prompt_in(&self, span: &RangeInclusive<u64>) -> Option<&str> {
+        let is_inside = |turn: &&TurnSoFar| turn.prompted_at.is_some_and(|at| span.contains(&at));
+        let turn = std::iter::once(&self.turn).chain(&self.former).find(is_inside)?;
+        (!turn.text.trim().is_empty()).then_some(turn.text.as_str())
+    }
+
+    /// What the agent said in the turn before the newest prompt.
+    #[must_use]
+    pub fn former_text(&self) -> &str {
+        self.former.front().map_or("", |turn| &turn.text)
+    }
+
+    /// The same as [`Self::text_since_prompt_in`] for a turn that another prompt has followed: its text is whole.
+    #[must_use]
+    pub fn whole_text_in(&self, span: &RangeInclusive<u64>) -> Option<&str> {
+        let is_newest = self.turn.prompted_at.is_some_and(|at| span.contains(&at));
+        self.text_since_prompt_in(span).filter(|_| !is_newest)
     }
 
     /// How full the context is, as far as it was read.
@@ -182,14 +215,19 @@ impl TranscriptReader {
             news.session = self.session.clone();
         }
         if spec.prompt {
-            self.turn = TurnSoFar { reset_at: self.turn.reset_at, ..TurnSoFar::default() };
+            let prompted_at = value.get("timestamp").and_then(instant);
+            let turn = TurnSoFar { reset_at: self.turn.reset_at, prompted_at, ..TurnSoFar::default() };
+            self.former.push_front(std::mem::replace(&mut self.turn, turn));
+            self.former.truncate(MOST_FORMER);
             news.prompts += 1;
         }
         if self.figures.count(spec, value) {
             news.context = self.context();
         }
         self.turn.take(spec, value);
-        if let Some(end) = spec.end {
+        // A vendor may note the end of a turn once more after its interruption.
+        if let Some(end) = spec.end.filter(|_| !self.turn.is_interrupted) {
+            self.turn.is_interrupted = end == EndWord::Interrupted;
             let (turn, evidence) = self.turn.ended(spec, end);
             news.turns.push(turn);
             news.evidence = evidence;

@@ -232,3 +232,41 @@ fn c18_a_turn_has_every_part_that_was_said_and_each_once() {
     gemini.feed(format!("{}\n{}\n", again("a"), again("a and b")).as_bytes());
     assert_eq!(gemini.text(), "a and b", "a message that is written anew is not repeated");
 }
+
+#[test]
+fn c18_the_text_of_a_turn_is_found_by_the_time_of_its_prompt_although_the_next_one_is_written() {
+    let manifest: Manifest = toml::from_str(include_str!("../../manifests/gemini.toml")).unwrap();
+    let mut reader = TranscriptReader::new(&manifest, Start::Beginning).unwrap();
+    let line = |kind: &str, second: u32, content: serde_json::Value| {
+        let at = format!("2026-11-16T01:53:{second:02}.000Z");
+        format!(
+            "{}\n",
+            serde_json::json!({ "type": kind, "timestamp": at, "content": content, "id": second.to_string() })
+        )
+    };
+    let prompt = |second: u32| line("user", second, serde_json::json!([{ "text": "please" }]));
+    let answer = |second: u32, text: &str| line("gemini", second, serde_json::json!(text));
+    let first = 1_794_793_990_000;
+    reader.feed(format!("{}{}", prompt(10), answer(11, "first")).as_bytes());
+    reader.feed(format!("{}{}", prompt(20), answer(21, "second")).as_bytes());
+    assert_eq!(reader.text_since_prompt_in(&(0..=first + 5_000)), Some("first"));
+    assert_eq!(reader.text_since_prompt_in(&(first + 5_000..=first + 15_000)), Some("second"));
+    assert_eq!(reader.text_since_prompt_in(&(first + 15_000..=first + 20_000)), None);
+    reader.feed(prompt(30).as_bytes());
+    assert_eq!(reader.former_text(), "second");
+    assert_eq!(reader.text_since_prompt_in(&(0..=first + 5_000)), Some("first"), "two prompts later");
+    assert_eq!(reader.whole_text_in(&(0..=first + 5_000)), Some("first"));
+}
+
+#[test]
+fn c18_a_turn_that_was_interrupted_does_not_end_again_as_done() {
+    let manifest: Manifest = toml::from_str(include_str!("../../manifests/claude.toml")).unwrap();
+    let mut reader = TranscriptReader::new(&manifest, Start::Beginning).unwrap();
+    let user = |text: &str| serde_json::json!({ "type": "user", "message": { "content": [{ "type": "text", "text": text }] } });
+    let over = serde_json::json!({ "type": "system", "subtype": "turn_duration" });
+    let refused = "[Request interrupted by user for tool use]";
+    let lines = [user("please"), user(refused), over.clone(), user("again"), over];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let ends: Vec<TurnEnd> = reader.feed(text.as_bytes()).turns.iter().map(|turn| turn.end).collect();
+    assert_eq!(ends, [TurnEnd::Interrupted, TurnEnd::Done]);
+}

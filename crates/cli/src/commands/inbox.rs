@@ -49,9 +49,8 @@ fn is_shown_whole(item: &InboxItem) -> bool {
     let is_cut = || shortened(&full(item)) != full(item);
     match item.kind {
         ItemKind::Trust => !item.body.is_empty(),
-        ItemKind::Question | ItemKind::Attention => has_lines,
+        ItemKind::Question | ItemKind::Attention | ItemKind::Failure => has_lines,
         ItemKind::Dialog | ItemKind::Permission => has_lines || is_cut(),
-        ItemKind::Failure => false,
     }
 }
 

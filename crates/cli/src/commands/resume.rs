@@ -1,19 +1,26 @@
-//! `qd resume`: starts an agent again in the vendor session it had. Owns nothing but the words.
+//! `qd resume`: starts agents again in the vendor sessions they had.
 
 use std::process::ExitCode;
 
 use clap::Args;
+use proto::reply::Spawned;
 use proto::request::{Resume, Target};
+use proto::{ExitReason, Kind, ProcessView};
 
 use crate::commands::{attach, spawn};
 use crate::context::Context;
-use crate::errors::CliError;
+use crate::errors::{self, CliError};
 
 /// Start an agent again in the session it had
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// Its name or id
-    name: String,
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    name: Option<String>,
+
+    /// Every agent that was lost, as after a restart of the machine
+    #[arg(long, conflicts_with_all = ["session", "attach"])]
+    all: bool,
 
     /// Another session of the same agent; otherwise the one it had
     #[arg(long, value_name = "ID")]
@@ -26,7 +33,8 @@ pub(crate) struct ResumeArgs {
 
 impl ResumeArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let request = Resume { target: Target(self.name), session: self.session };
+        let Some(name) = self.name else { return resume_all(context) };
+        let request = Resume { target: Target(name), session: self.session };
         let spawned = context.connect()?.resume(request)?;
         if !self.attach || context.json {
             context.confirm(&spawned, spawn::tell)?;
@@ -37,4 +45,30 @@ impl ResumeArgs {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Resumes every agent that was lost; one that cannot be resumed is reported and the others go on.
+fn resume_all(context: &mut Context) -> Result<ExitCode, CliError> {
+    let mut connection = context.connect()?;
+    let mut code = ExitCode::SUCCESS;
+    let mut resumed: Vec<Spawned> = Vec::new();
+    for process in connection.list()?.iter().filter(|process| is_lost(process)) {
+        let request = Resume { target: Target(process.id.to_string()), session: None };
+        match connection.resume(request) {
+            Ok(spawned) => resumed.push(spawned),
+            Err(error) => code = errors::report(&error.into(), context.json),
+        }
+    }
+    context.confirm(&resumed, |resumed, out| {
+        if resumed.is_empty() {
+            return out.line("no lost agent was resumed");
+        }
+        resumed.iter().try_for_each(|spawned| spawn::tell(spawned, out))
+    })?;
+    Ok(code)
+}
+
+fn is_lost(process: &ProcessView) -> bool {
+    let reason = process.exit.map(|exit| exit.reason);
+    process.kind == Kind::Agent && reason == Some(ExitReason::Lost)
 }

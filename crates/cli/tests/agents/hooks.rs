@@ -101,6 +101,22 @@ fn a_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
 }
 
 #[test]
+fn m20f_a_subagents_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
+    let crew = crew();
+    let permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout: Default::default() });
+    let agent = AgentWish { permissions, ..AgentWish::default() };
+    crew.spawn_as(Spawn { agent, ..crew.agent_spec("hooked", "a", &[]) });
+    crew.until_state("a", AgentState::Idle);
+    let turn = crew.submit("a", "child-permit git push");
+    let item = crew.item_of("a", ItemKind::Permission);
+    assert_eq!((item.title.as_str(), item.body.as_str()), ("Bash", "git push"));
+    crew.answer(item.item, "deny").unwrap();
+    crew.wait_until("a", Until::Turn(turn));
+    let leaves: Vec<_> = crew.log("a").into_iter().filter_map(|line| line.get("leave").cloned()).collect();
+    assert_eq!(leaves, ["deny"]);
+}
+
+#[test]
 fn m23_a_built_in_manifest_can_be_shown_checked_and_tried() {
     let daemon = testkit::TestDaemon::start(env!("CARGO_BIN_EXE_qd"));
     let shown = daemon.qd(&["agents", "show", "generic"]);

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use proto::agent::{Delivery, MailId};
-use proto::request::{AskReceipt, Tell};
+use proto::request::{AskReceipt, Nothing, Tell, Until};
 use proto::{AgentState, Request};
+use rustix::process::{Pid, Signal, kill_process};
 use testkit::census::eventually;
 use testkit::scaled;
 
@@ -83,4 +84,44 @@ fn c21_tell_outlives_the_daemon_and_sends_nothing_twice() {
     assert!(tell.wait().unwrap().success());
     let times = crew.prompts("a").iter().filter(|prompt| *prompt == "after the kill").count();
     assert_eq!(times, 1);
+}
+
+#[test]
+fn m22a_all_agents_that_were_lost_are_resumed_at_once() {
+    let crew = crew();
+    let names = ["a", "b"];
+    let mut sessions = Vec::new();
+    for name in names {
+        let spawned = crew.enlist(name, &[]);
+        sessions.push(crew.agent(name).session);
+        let holder = testkit::census::parent(spawned.pid.unwrap());
+        kill_process(Pid::from_raw(holder).unwrap(), Signal::KILL).unwrap();
+        crew.wait_until(name, Until::Exit(Nothing {}));
+    }
+    let items = eventually("both are in the inbox", || Some(crew.inbox()).filter(|items| items.len() == 2));
+    assert!(items.iter().all(|item| item.title == "it was lost"), "{items:?}");
+    let resumed = crew.qd(&["resume", "--all"]);
+    assert!(resumed.status.success(), "{resumed:?}");
+    for (name, session) in names.into_iter().zip(sessions) {
+        crew.until_state(name, AgentState::Idle);
+        assert_eq!(crew.agent(name).session, session, "{name} goes on in its session");
+    }
+    assert!(crew.inbox().is_empty(), "{:?}", crew.inbox());
+}
+
+#[test]
+fn m22c_the_inbox_shows_the_last_words_of_a_program_that_ended_badly() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    let turn = crew.submit("a", "say the disk is full");
+    crew.wait_until("a", Until::Turn(turn));
+    crew.until_state("a", AgentState::Idle);
+    let _told = crew.qd(&["tell", "a", "exit 3"]);
+    crew.wait_until("a", Until::Exit(Nothing {}));
+    let item = eventually("its last words are in the inbox", || {
+        crew.inbox().into_iter().find(|item| item.body.contains("the disk is full"))
+    });
+    assert!(item.body.starts_with("it exited with code 3"), "{item:?}");
+    let shown = String::from_utf8(crew.qd(&["inbox"]).stdout).unwrap();
+    assert!(shown.contains("the disk is full"), "{shown}");
 }

@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
+use agents::transcript::EndedTurn;
 use engine::RunKey;
 use proto::agent::{MailId, TurnEnd};
 use std::path::PathBuf;
@@ -31,6 +33,8 @@ pub(crate) enum Heard {
     HookText(String),
     /// What the vendor's server says the agent said in a turn, and how that ended.
     ServerText(String, TurnEnd),
+    /// What the vendor's server lists for this turn.
+    Listed(WantedText, Option<EndedTurn>),
     /// Where its transcript lies, or which session it has, may be known now.
     Moved,
     /// Its program is over.
@@ -41,11 +45,20 @@ enum Order {
     Begin { charge: Arc<Charge>, pid: i32, is_fresh: bool },
     End(RunKey),
     Heard(RunKey, Heard),
-    Collect(RunKey, u64),
+    Collect(RunKey, WantedText),
     Find(RunKey, Sought),
 }
 
-/// A message that is looked for in a transcript.
+/// A turn whose text is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct WantedText {
+    pub(crate) turn: u64,
+    /// From the end of the turn before to its own, in milliseconds since the epoch: its prompt was written then.
+    pub(crate) span: RangeInclusive<u64>,
+}
+
+/// A message that is looked for in a transcript or on a server.
+#[derive(Clone, Debug)]
 pub(crate) struct Sought {
     pub(crate) mail: MailId,
     pub(crate) text: String,
@@ -90,8 +103,8 @@ impl Attendant {
     }
 
     /// The engine wants the text of a turn.
-    pub(crate) fn collect(&self, run: RunKey, turn: u64) {
-        self.order(Order::Collect(run, turn));
+    pub(crate) fn collect(&self, run: RunKey, wanted: WantedText) {
+        self.order(Order::Collect(run, wanted));
     }
 
     /// The engine wants to know whether the transcript has a message.
@@ -194,12 +207,12 @@ impl Watching {
                     ward.find_prompt(&sought, &self.agents);
                 }
             }
-            Order::Collect(run, turn) => {
+            Order::Collect(run, wanted) => {
                 // A transcript that no hook named may have come with the turn.
                 self.watch_what_there_is(run);
                 self.look(run, Watched::Transcript);
                 if let Some(ward) = self.wards.get_mut(&run) {
-                    ward.collect(turn, &self.agents);
+                    ward.collect(wanted, &self.agents);
                 }
             }
         }

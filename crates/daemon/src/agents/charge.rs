@@ -139,6 +139,7 @@ impl Charge {
             composer,
             shell_prefix,
             interrupt: deliver.interrupt.clone(),
+            patience_ms: manifest.ready.patience_ms,
         }
     }
 }

@@ -3,14 +3,17 @@
 //! Owns the thread's life and how what the server says becomes facts. Refuses outliving its agent: the line is cut when
 //! the run is over.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agents::server::{Ask, ServerNews, ServerReader, ServerSpec};
+use agents::transcript::EndedTurn;
 use engine::input::{HandOver, Typing};
 use engine::{Fact, Input, RunKey};
 use proto::Evidence;
 use proto::agent::{AgentState, Dialog, DialogOption};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::attendant::{Attendant, Heard};
@@ -91,6 +94,27 @@ impl ServerLine {
         }
     }
 
+    /// Whether the server lists the messages of a session.
+    pub(crate) fn lists_messages(&self) -> bool {
+        self.spec.messages.is_some()
+    }
+
+    /// Returns what the agent said after the prompts of this span. Blocks.
+    pub(crate) fn turn(&self, charge: &Charge, span: &RangeInclusive<u64>) -> Option<EndedTurn> {
+        agents::server::turn(&self.spec, &self.messages(charge)?, span)
+    }
+
+    /// Whether the session has a prompt with this text that was made at this moment or later. Blocks.
+    pub(crate) fn has_prompt(&self, charge: &Charge, text: &str, since: u64) -> bool {
+        let messages = self.messages(charge);
+        messages.is_some_and(|messages| agents::server::has_prompt(&self.spec, &messages, text, since))
+    }
+
+    fn messages(&self, charge: &Charge) -> Option<Value> {
+        let session = self.session().or_else(|| charge.note().session)?;
+        server::ask(&self.endpoint, &agents::server::list(&self.spec, &session)?)
+    }
+
     fn session(&self) -> Option<String> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).session().map(str::to_owned)
     }
@@ -151,7 +175,10 @@ impl Follower {
                 }
             }
             ServerNews::Context(context) => self.say(run, Fact::Context(context)),
-            ServerNews::PromptSubmitted => self.attendant.heard(run, Heard::Prompt),
+            ServerNews::PromptSubmitted => {
+                self.attendant.heard(run, Heard::Prompt);
+                self.say(run, Fact::PromptWritten);
+            }
             ServerNews::TurnEnded { text, end } => {
                 self.attendant.heard(run, Heard::ServerText(text, end));
             }

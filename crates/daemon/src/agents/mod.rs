@@ -43,14 +43,17 @@ use crate::records::Warnings;
 use crate::screens::{AgentRun, Order, Screens};
 use crate::settings::{self, Settings};
 use crate::tokens::Tokens;
-pub(crate) use attendant::Sought;
 use attendant::{Attendant, Heard};
+pub(crate) use attendant::{Sought, WantedText};
 use catalogue::{Library, Shelf};
 pub(crate) use charge::Charge;
 use directory::Directory;
 use launch::Yard;
 use link::ServerLine;
 use versions::Versions;
+
+/// How many lines of a screen tell why a program ended.
+const LAST_LINES: usize = 8;
 
 /// All agents of this daemon. Cheap to clone.
 #[derive(Clone)]
@@ -201,13 +204,13 @@ impl Agents {
     }
 
     /// Finds what an agent said at the end of a turn.
-    pub(crate) fn collect(&self, run: RunKey, turn: u64) {
+    pub(crate) fn collect(&self, run: RunKey, wanted: WantedText) {
         if self.find(run).is_some() {
-            self.shared.attendant.collect(run, turn);
+            self.shared.attendant.collect(run, wanted);
         }
     }
 
-    /// Looks whether the transcript has a message.
+    /// Looks whether the transcript or the vendor's server has a message.
     pub(crate) fn find_prompt(&self, run: RunKey, sought: Sought) {
         if self.find(run).is_some() {
             self.shared.attendant.find_prompt(run, sought);
@@ -251,6 +254,16 @@ impl Agents {
     /// What an agent's screen shows, as text.
     fn screen_text(&self, run: RunKey) -> Option<String> {
         Some(self.shared.screens.find(run)?.screen().text(Wraps::Join))
+    }
+
+    /// Says what the last lines of an agent's screen are.
+    pub(crate) fn read_last_lines(&self, run: RunKey) {
+        let (agents, Some(charge)) = (self.clone(), self.find(run)) else { return };
+        drop(crate::threads::run(move || {
+            let text = agents.screen_text(run).unwrap_or_default();
+            let lines = last_lines(&::agents::trim(&charge.manifest(), &text));
+            agents.say(run, Fact::LastLines(lines));
+        }));
     }
 
     /// Says a fact, from a thread that may block.
@@ -343,6 +356,13 @@ impl Agents {
 fn detector(manifest: &Manifest) -> Option<Detector> {
     let made = Detector::new(manifest);
     made.inspect_err(|error| tracing::error!(%error, manifest = manifest.name, "rules cannot be used")).ok()
+}
+
+/// The last lines of a screen that say something, safe to show.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
+    let last = lines.iter().skip(lines.len().saturating_sub(LAST_LINES));
+    last.map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n")
 }
 
 fn unknown(name: &str) -> Failure {

@@ -13,8 +13,10 @@ use engine::{Fact, RunKey};
 use proto::agent::MailId;
 
 use super::Agents;
+use super::attendant::{Heard, Sought, WantedText};
 use super::charge::Charge;
 use super::errand::{Errand, ErrandError};
+use super::link::ServerLine;
 
 /// How long a vendor's command may take to hand a message over.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -39,6 +41,24 @@ impl Agents {
             let line = agents.find(run).and_then(|charge| charge.line());
             let outcome = line.map_or(Typing::Gone, |line| line.answer(&dialog, &choice));
             agents.say(run, Fact::TypingDone { job, outcome });
+        }));
+    }
+
+    /// Asks the vendor's server what the agent said in a turn.
+    pub(super) fn list_turn(&self, charge: Arc<Charge>, line: Arc<ServerLine>, wanted: WantedText) {
+        let agents = self.clone();
+        drop(crate::threads::run(move || {
+            let found = line.turn(&charge, &wanted.span);
+            agents.shared.attendant.heard(charge.run, Heard::Listed(wanted, found));
+        }));
+    }
+
+    /// Asks the vendor's server whether it has a message as a prompt.
+    pub(super) fn find_on_server(&self, charge: Arc<Charge>, line: Arc<ServerLine>, sought: Sought) {
+        let agents = self.clone();
+        drop(crate::threads::run(move || {
+            let found = line.has_prompt(&charge, &sought.text, sought.since);
+            agents.say(charge.run, Fact::PromptSought { mail: sought.mail, found });
         }));
     }
 

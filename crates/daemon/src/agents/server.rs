@@ -66,23 +66,28 @@ fn spread(
 fn fetch(endpoint: &Endpoint, reader: &Mutex<ServerReader>, asked: Fetch, tell: &mut impl FnMut(ServerNews)) {
     let mut open = vec![asked];
     while let Some(asked) = open.pop() {
-        let answer = match endpoint.call(&asked.request, CALL_LIMIT) {
-            Ok(answer) if answer.is_good() => answer.body,
-            Ok(Answer { status, .. }) => {
-                tracing::debug!(status, path = asked.request.path, "an agent's server refused to say");
-                continue;
-            }
-            Err(error) => {
-                tracing::debug!(%error, path = asked.request.path, "an agent's server was not asked");
-                continue;
-            }
-        };
+        let Some(answer) = ask(endpoint, &asked.request) else { continue };
         let news = lock(reader).fetched(&asked, &answer);
         for one in news {
             match one {
                 ServerNews::Fetch(next) => open.push(next),
                 other => tell(other),
             }
+        }
+    }
+}
+
+/// Returns what the server answers to a request; none when it refuses or cannot be reached.
+pub(crate) fn ask(endpoint: &Endpoint, request: &Request) -> Option<serde_json::Value> {
+    match endpoint.call(request, CALL_LIMIT) {
+        Ok(answer) if answer.is_good() => Some(answer.body),
+        Ok(Answer { status, .. }) => {
+            tracing::debug!(status, path = request.path, "an agent's server refused to say");
+            None
+        }
+        Err(error) => {
+            tracing::debug!(%error, path = request.path, "an agent's server was not asked");
+            None
         }
     }
 }

@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use agents::quota;
 use agents::state_file::{self, Living};
 use agents::transcript::location::Surroundings;
-use agents::transcript::{Start, TranscriptNews, TranscriptReader};
+use agents::transcript::{EndedTurn, Start, TranscriptNews, TranscriptReader};
 use engine::Fact;
 use proto::Evidence;
 use proto::agent::{Source, TurnEnd};
 
 use super::Agents;
-use super::attendant::{Heard, Sought};
+use super::attendant::{Heard, Sought, WantedText};
 use super::charge::Charge;
+use super::link::ServerLine;
 use super::tail::{self, FileTail, From, Jump};
 use crate::clock;
 
@@ -28,6 +29,8 @@ const PAST: u64 = 4 << 20; // 4 MiB
 const MAX_STATE: u64 = 256 * 1024;
 /// How long the text of a turn may come later than its end.
 const TEXT: Duration = Duration::from_millis(3_000);
+/// The same where the vendor's server can be asked instead.
+const TEXT_BEFORE_ASKING: Duration = Duration::from_millis(500);
 /// How many bytes at the end of two texts of one turn are the same.
 const SAME_END: usize = 64;
 /// Longest text of a turn that is taken from a screen.
@@ -54,8 +57,14 @@ pub(crate) struct Ward {
     /// What a hook says it said. Hooks repeat streamed text or have only the last part of it: the transcript is
     /// preferred as soon as it has the same turn.
     hook_text: Option<String>,
-    /// Turns whose text is wanted, and when that is given up.
-    collects: Vec<(u64, Instant)>,
+    /// Turns whose text is wanted, oldest first.
+    collects: Vec<Collect>,
+}
+
+/// A turn whose text is wanted, and when nobody tells it any more.
+struct Collect {
+    wanted: WantedText,
+    due: Instant,
 }
 
 /// What an agent said in a turn, who says so, and how the turn ended if they know.
@@ -91,7 +100,7 @@ impl Ward {
 
     /// When a text is waited for in vain.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.collects.iter().map(|(_, due)| *due).min()
+        self.collects.iter().map(|collect| collect.due).min()
     }
 
     /// The files that are known to be its own.
@@ -139,7 +148,7 @@ impl Ward {
     /// Takes what was told about it.
     pub(crate) fn hear(&mut self, heard: Heard, agents: &Agents) {
         match heard {
-            Heard::Prompt => (self.text, self.hook_text) = (None, None),
+            Heard::Prompt => self.begin_turn(agents),
             // Whoever began to listen in the middle of a turn has heard its end but not its words: others have them.
             Heard::ServerText(text, end) if text.trim().is_empty() && end != TurnEnd::Interrupted => {}
             Heard::ServerText(text, end) => {
@@ -152,21 +161,35 @@ impl Ward {
                 self.read_transcript(agents);
                 self.compare_with_transcript(agents);
             }
+            Heard::Listed(wanted, found) => self.take_listed(&wanted, found, agents),
             Heard::Moved => {}
             Heard::Over => {
                 self.read_transcript(agents);
-                self.collects.iter_mut().for_each(|(_, due)| *due = Instant::now());
+                self.collects.iter_mut().for_each(|collect| collect.due = Instant::now());
             }
         }
     }
 
+    /// A prompt was submitted. Texts that are still wanted belong to turns before it.
+    fn begin_turn(&mut self, agents: &Agents) {
+        self.read_transcript(agents);
+        for collect in std::mem::take(&mut self.collects) {
+            self.resolve(collect.wanted, agents);
+        }
+        (self.text, self.hook_text) = (None, None);
+    }
+
     /// Gives the text of a turn now, or as soon as somebody knows it.
-    pub(crate) fn collect(&mut self, turn: u64, agents: &Agents) {
+    pub(crate) fn collect(&mut self, wanted: WantedText, agents: &Agents) {
         let manifest = self.charge.manifest();
         let hooks_tell = manifest.hooks.as_ref().is_some_and(|hooks| hooks.fields.text.is_some());
         let may_come = hooks_tell || self.transcript.is_some() || self.charge.note().port.is_some();
-        let wait = if may_come { TEXT } else { Duration::ZERO };
-        self.collects.push((turn, Instant::now() + wait));
+        let wait = match may_come {
+            true if self.listing_line().is_some() => TEXT_BEFORE_ASKING,
+            true => TEXT,
+            false => Duration::ZERO,
+        };
+        self.collects.push(Collect { wanted, due: Instant::now() + wait });
         self.answer(agents);
     }
 
@@ -175,38 +198,82 @@ impl Ward {
             return;
         }
         if let Some(Told { text, from, end }) = self.text.take() {
-            let (turn, _) = self.collects.remove(0);
+            let turn = self.collects.remove(0).wanted.turn;
             agents.say(self.charge.run, Fact::Result { turn, text, from, end });
         }
+    }
+
+    /// Answers for turns that another prompt has followed in the transcript.
+    fn answer_former(&mut self, agents: &Agents) {
+        let Some(reader) = self.transcript.as_ref().map(|transcript| &transcript.reader) else { return };
+        let run = self.charge.run;
+        self.collects.retain(|Collect { wanted, .. }| {
+            let Some(text) = reader.whole_text_in(&wanted.span) else { return true };
+            let result =
+                Fact::Result { turn: wanted.turn, text: text.to_owned(), from: "transcript", end: None };
+            agents.say(run, result);
+            false
+        });
     }
 
     /// Takes the text of a hook, or the transcript's where that has the same turn.
     fn compare_with_transcript(&mut self, agents: &Agents) {
         let Some(hook) = &self.hook_text else { return };
-        let written = self.transcript.as_ref().map(|transcript| transcript.reader.text());
-        let told = match written {
+        let written = |transcript: &Transcript| {
+            let texts = [transcript.reader.text(), transcript.reader.former_text()];
+            texts.into_iter().find(|written| is_same_turn(written, hook)).map(str::to_owned)
+        };
+        let told = match self.transcript.as_ref().map(written) {
             None => Told { text: hook.clone(), from: "hook", end: None },
-            Some(written) if is_same_turn(written, hook) => {
-                Told { text: written.to_owned(), from: "transcript", end: None }
-            }
+            Some(Some(text)) => Told { text, from: "transcript", end: None },
             // It is not written yet.
-            Some(_) => return,
+            Some(None) => return,
         };
         (self.text, self.hook_text) = (Some(told), None);
         self.answer(agents);
     }
 
-    /// What nobody has told by now is read from the screen.
+    /// What nobody has told by now is looked for.
     pub(crate) fn give_up(&mut self, agents: &Agents, now: Instant) {
-        let (late, open): (Vec<_>, Vec<_>) = self.collects.drain(..).partition(|(_, due)| *due <= now);
+        let (late, open): (Vec<_>, Vec<_>) = self.collects.drain(..).partition(|collect| collect.due <= now);
         self.collects = open;
-        for (turn, _) in late {
-            let (text, from) = match self.hook_text.take() {
-                Some(text) => (text, "hook"),
-                None => (self.screen_text(agents).unwrap_or_default(), "screen"),
-            };
-            agents.say(self.charge.run, Fact::Result { turn, text, from, end: None });
+        for collect in late {
+            self.resolve(collect.wanted, agents);
         }
+    }
+
+    /// Finds the text of a turn in the transcript, else in what a hook said, else on the vendor's server, else on the
+    /// screen.
+    fn resolve(&mut self, wanted: WantedText, agents: &Agents) {
+        let hook = self.hook_text.take();
+        let reader = self.transcript.as_ref().map(|transcript| &transcript.reader);
+        let written = reader.and_then(|reader| reader.text_since_prompt_in(&wanted.span));
+        let written = written.filter(|text| hook.as_ref().is_none_or(|hook| is_same_turn(text, hook)));
+        let told = written.map(|text| (text.to_owned(), "transcript")).or(hook.map(|hook| (hook, "hook")));
+        match (told, self.listing_line()) {
+            (Some((text, from)), _) => {
+                agents.say(self.charge.run, Fact::Result { turn: wanted.turn, text, from, end: None });
+            }
+            (None, Some(line)) => agents.list_turn(Arc::clone(&self.charge), line, wanted),
+            (None, None) => self.say_screen(wanted.turn, agents),
+        }
+    }
+
+    fn take_listed(&self, wanted: &WantedText, found: Option<EndedTurn>, agents: &Agents) {
+        let said = found.filter(|turn| !turn.text.trim().is_empty() || turn.end != TurnEnd::Done);
+        let Some(EndedTurn { end, text }) = said else { return self.say_screen(wanted.turn, agents) };
+        let result = Fact::Result { turn: wanted.turn, text, from: "server", end: Some(end) };
+        agents.say(self.charge.run, result);
+    }
+
+    fn say_screen(&self, turn: u64, agents: &Agents) {
+        let text = self.screen_text(agents).unwrap_or_default();
+        agents.say(self.charge.run, Fact::Result { turn, text, from: "screen", end: None });
+    }
+
+    /// The line to a server that lists the messages of a session.
+    fn listing_line(&self) -> Option<Arc<ServerLine>> {
+        self.charge.line().filter(|line| line.lists_messages())
     }
 
     fn screen_text(&self, agents: &Agents) -> Option<String> {
@@ -271,6 +338,7 @@ impl Ward {
                 agents.say(self.charge.run, Fact::PromptWritten);
             }
             has_moved |= self.take_news(news, agents);
+            self.answer_former(agents);
             if !grown.has_more {
                 return has_moved;
             }
@@ -298,8 +366,11 @@ impl Ward {
         news.session.is_some_and(|session| self.learn_session(&session, agents))
     }
 
-    /// Says whether the transcript has this message as a prompt.
+    /// Says whether the vendor's server or the transcript has this message as a prompt.
     pub(crate) fn find_prompt(&self, sought: &Sought, agents: &Agents) {
+        if let Some(line) = self.listing_line() {
+            return agents.find_on_server(Arc::clone(&self.charge), line, sought.clone());
+        }
         let Some(transcript) = &self.transcript else { return };
         let path = transcript.tail.path().to_owned();
         let most = usize::try_from(PAST).unwrap_or(usize::MAX);

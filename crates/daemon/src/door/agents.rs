@@ -40,7 +40,8 @@ pub(super) async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> 
     };
     let manifest = charge.manifest();
     let reading = hook::read(&manifest, wish.event.as_deref(), &wish.payload);
-    if reading.is_child {
+    // A subagent's request for leave waits for the same person as the agent's own; nothing else of it is the agent's.
+    if reading.is_child && !matches!(reading.moment, Moment::PermissionAsked { .. }) {
         return Ok(nothing());
     }
     let session = reading.session.as_deref().filter(|session| charge.pin_session(session));
@@ -64,7 +65,7 @@ pub(super) async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> 
 fn moment(reading: &Reading) -> HookMoment {
     match &reading.moment {
         Moment::Other => HookMoment::Other,
-        Moment::PromptSubmitted => HookMoment::PromptSubmitted,
+        Moment::PromptSubmitted => HookMoment::PromptSubmitted { prompt: reading.prompt.clone() },
         Moment::TurnEnded => HookMoment::TurnEnded,
         Moment::TurnFailed => HookMoment::TurnFailed,
         Moment::PermissionAsked { title, body } => {

@@ -16,8 +16,8 @@ impl Engine {
         let HookNotice { evidence, moment } = notice;
         match moment {
             HookMoment::Other | HookMoment::TurnFailed => {}
-            HookMoment::PromptSubmitted => {
-                if !self.prompt_confirms(id) {
+            HookMoment::PromptSubmitted { prompt } => {
+                if !self.prompt_confirms(id) && !self.prompt_settles(id, prompt.as_deref()) {
                     self.prompt_seen(id);
                 }
             }

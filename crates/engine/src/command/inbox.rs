@@ -2,7 +2,7 @@
 //! by people only; dialogs and requests for leave also by the processes above.
 
 use proto::agent::{DialogOption, InboxItem};
-use proto::request::GiveAnswer;
+use proto::request::{GiveAnswer, Resume, Target};
 use proto::{ErrorCode, Failure, Printable, ProcessId, Reply};
 
 use super::{Verdict, done};
@@ -65,6 +65,10 @@ impl Engine {
                 let word = option.names.iter().find(|name| name.parse::<u64>().is_err());
                 self.answer_trust(answer.item, word.map_or("", String::as_str));
                 done()
+            }
+            About::Failure if option.names.iter().any(|name| name == "resume") => {
+                let target = Target(id.to_string());
+                self.resume(caller, ticket, &Resume { target, session: None })
             }
             About::Failure => {
                 self.clear_failure(id);

@@ -98,7 +98,8 @@ fn typing() -> impl Strategy<Value = Typing> {
 
 fn moment() -> impl Strategy<Value = HookMoment> {
     let asked = HookMoment::PermissionAsked { title: "t".into(), body: "b".into() };
-    let moments = vec![HookMoment::Other, HookMoment::PromptSubmitted, HookMoment::TurnEnded, asked];
+    let moments =
+        vec![HookMoment::Other, HookMoment::PromptSubmitted { prompt: None }, HookMoment::TurnEnded, asked];
     prop::sample::select(moments)
 }
 

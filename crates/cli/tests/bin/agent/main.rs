@@ -3,8 +3,8 @@
 //! Refuses thinking: the prompt is the script.
 //!
 //! A line of a prompt may be `work MS`, `until FILE` (it works until that exists), `ask TITLE`, `permit COMMAND`,
-//! `say TEXT`, `secret`, `shells N`, `fail TEXT`, `exit CODE`. Every prompt, answer and stray key is a line of JSON in
-//! the log, written before anything is shown.
+//! `child-permit COMMAND` (a subagent asks), `say TEXT`, `secret`, `shells N`, `fail TEXT`, `exit CODE`. Every prompt,
+//! answer and stray key is a line of JSON in the log, written before anything is shown.
 
 mod files;
 mod screen;
@@ -255,7 +255,10 @@ impl Agent {
                 self.screen.dialog = Some(Dialog::new(&title));
                 self.status("blocked:kind=permission");
             }
-            Some(Step::Permit(command)) => self.ask_leave(&command),
+            Some(Step::Permit(command)) => self.ask_leave(&command, json!({})),
+            Some(Step::ChildPermit(command)) => {
+                self.ask_leave(&command, json!({ "agent_id": "subagent-1" }));
+            }
             Some(Step::Say(text)) => {
                 self.reply = text;
                 self.next_step();
@@ -279,8 +282,9 @@ impl Agent {
     }
 
     /// Asks its hook for leave; without an answer it asks on the screen.
-    fn ask_leave(&mut self, command: &str) {
-        let more = json!({ "tool_name": "Bash", "tool_input": { "command": command } });
+    fn ask_leave(&mut self, command: &str, mut more: Value) {
+        more["tool_name"] = json!("Bash");
+        more["tool_input"] = json!({ "command": command });
         let answer = self.hook("PermissionRequest", more);
         if answer.is_null() {
             self.screen.dialog = Some(Dialog::new(command));

@@ -17,6 +17,7 @@ pub(crate) enum Step {
     WorkUntil(PathBuf),
     Ask(String),
     Permit(String),
+    ChildPermit(String),
     Say(String),
     Secret,
     Shells(u32),
@@ -35,6 +36,7 @@ pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
             "until" => Some(Step::WorkUntil(PathBuf::from(rest))),
             "ask" => Some(Step::Ask(rest.to_owned())),
             "permit" => Some(Step::Permit(rest.to_owned())),
+            "child-permit" => Some(Step::ChildPermit(rest.to_owned())),
             "say" => Some(Step::Say(rest.to_owned())),
             "secret" => Some(Step::Secret),
             "shells" => rest.parse().ok().map(Step::Shells),
@@ -47,7 +49,7 @@ pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
     let work = match steps.front() {
         // Who ends at once has shown nothing.
         Some(Step::Work(_) | Step::WorkUntil(_) | Step::Exit(_)) => None,
-        Some(Step::Ask(_) | Step::Permit(_) | Step::Secret) => Some(BEFORE_ASKING),
+        Some(Step::Ask(_) | Step::Permit(_) | Step::ChildPermit(_) | Step::Secret) => Some(BEFORE_ASKING),
         _ => Some(TURN),
     };
     work.map(Step::Work).into_iter().chain(steps).collect()

@@ -46,7 +46,7 @@ fn a_hook_that_tells_of_the_prompt_confirms_it() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
     scene.type_through();
-    scene.hook(None, HookMoment::PromptSubmitted);
+    scene.hook(None, HookMoment::PromptSubmitted { prompt: None });
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
     scene.report(AgentState::Working);
     assert_eq!(scene.view().turn, 1, "one prompt, one turn");

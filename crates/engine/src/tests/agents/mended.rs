@@ -227,3 +227,44 @@ fn m20d_a_vendor_that_tries_again_by_itself_makes_one_item() {
     assert_eq!(scene.stage.effects.iter().filter(is_opened).count(), 1);
     assert!(scene.view().quota.is_some());
 }
+
+#[test]
+fn m20f_a_subagents_request_waits_for_the_person_and_says_nothing_about_the_agents_own_work() {
+    let mut scene = parking();
+    scene.report(AgentState::Idle);
+    let hook = scene.hook(None, asked("rm x"));
+    assert_eq!((scene.decision(hook), scene.state()), (None, AgentState::Blocked));
+    let item = scene.item().expect("it is in the inbox");
+    assert_eq!((item.kind, item.body.as_str()), (ItemKind::Permission, "rm x"));
+    let choice = "allow".to_owned();
+    scene.stage.ask(Command::Answer(proto::request::GiveAnswer { item: item.item, choice }));
+    assert_eq!(scene.decision(hook), Some(HookDecision::Allow));
+    scene.pass(1_000);
+    assert_eq!(scene.state(), AgentState::Idle, "the agent itself rests while its subagent works");
+}
+
+#[test]
+fn m22b_an_agent_that_takes_long_to_start_is_an_item_until_it_has() {
+    let mut scene = Scene::with(agent("a"), Launched { patience_ms: 30_000, ..Launched::default() });
+    scene.pass(29_999);
+    assert_eq!(scene.item(), None);
+    scene.pass(1);
+    let item = scene.item().expect("a person is told");
+    assert_eq!((item.kind, item.title.as_str()), (ItemKind::Failure, "it is still starting"));
+    let asks = |effect: &Effect| matches!(effect, Effect::ReadLastLines { .. });
+    assert!(scene.stage.effects.iter().any(asks), "its screen is read");
+    scene.fact(Fact::LastLines("Loading modules…".into()));
+    assert!(scene.item().is_some_and(|item| item.body.contains("Loading modules…")));
+    scene.look(Composer::Empty);
+    scene.report(AgentState::Idle);
+    assert_eq!(scene.item(), None, "it takes prompts now");
+}
+
+#[test]
+fn m22c_a_bad_end_carries_the_programs_own_words() {
+    let mut scene = working();
+    scene.stage.exit(scene.run, 2);
+    scene.fact(Fact::LastLines("error: unexpected argument '--flag' found".into()));
+    let item = scene.item().expect("a person is told");
+    assert!(item.body.contains("code 2") && item.body.contains("unexpected argument '--flag'"), "{item:?}");
+}

@@ -186,7 +186,10 @@ impl Model {
             Happening::Report => self.report(),
             Happening::Hook => {
                 let working = Evidence::new(Source::Hook, "prompt", Some(AgentState::Working));
-                let notice = HookNotice { evidence: Some(working), moment: HookMoment::PromptSubmitted };
+                let notice = HookNotice {
+                    evidence: Some(working),
+                    moment: HookMoment::PromptSubmitted { prompt: None },
+                };
                 let caller = Caller::Process(self.scene.run);
                 self.scene.stage.ask_as(caller, Command::Hook(Box::new(notice)));
             }

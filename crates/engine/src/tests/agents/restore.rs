@@ -1,10 +1,11 @@
 //! A daemon that died in the middle: nothing is lost, nothing is delivered twice.
 
-use proto::agent::{Composer, Delivery, MailId, TurnEnd};
-use proto::request::AskResult;
+use proto::agent::{Composer, Delivery, ItemKind, MailId, TurnEnd};
+use proto::request::{AskResult, GiveAnswer};
 use proto::{AgentState, Owner, Reply};
 
 use super::scene::{Scene, saved};
+use crate::input::HookMoment;
 use crate::tests::stage::{OneTask, Stage, target};
 use crate::{Command, Config, Effect, Engine, Fact, Input, Launched, Typing};
 
@@ -153,4 +154,34 @@ fn c21_a_message_that_the_transcript_has_is_submitted_although_the_daemon_died()
     assert_eq!(sought(&scene), 2, "and is asked again when it has a new prompt");
     scene.fact(Fact::PromptSought { mail, found: true });
     assert!(matches!(scene.delivery(mail), Delivery::Submitted { .. }));
+}
+
+#[test]
+fn c21_a_hook_that_tells_the_prompt_settles_a_message_although_the_daemon_died() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("fix it\nnow");
+    scene.done(Typing::Done);
+    let mut scene = restarted(&scene);
+    scene.hook(None, HookMoment::PromptSubmitted { prompt: Some("a person's own words".into()) });
+    assert_eq!(scene.delivery(mail), Delivery::Delivering, "another prompt says nothing about it");
+    scene.hook(None, HookMoment::PromptSubmitted { prompt: Some("fix it\nnow\n".into()) });
+    assert!(matches!(scene.delivery(mail), Delivery::Submitted { .. }));
+}
+
+#[test]
+fn m22a_an_agent_that_was_lost_is_an_item_that_resumes_it() {
+    let mut scene = Scene::idle();
+    scene.fact(Fact::Session("s7".into()));
+    let saved = saved(&scene.stage.effects);
+    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
+    let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
+    scene.fact(Fact::Lost { final_offset: 0 });
+    let item = scene.item().expect("a person is told");
+    assert_eq!((item.kind, item.title.as_str()), (ItemKind::Failure, "it was lost"));
+    assert!(item.body.contains("qd resume a"), "{}", item.body);
+    let answer = GiveAnswer { item: item.item, choice: "resume".into() };
+    scene.stage.ask(Command::Answer(answer));
+    let resumes = |effect: &Effect| matches!(effect, Effect::Start(start) if start.agent.as_ref().is_some_and(|agent| agent.resume.as_deref() == Some("s7")));
+    assert!(scene.stage.effects.iter().any(resumes), "it is started in its session");
+    assert_eq!(scene.item(), None);
 }

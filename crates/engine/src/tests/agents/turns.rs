@@ -85,7 +85,7 @@ fn a_dialog_in_the_middle_is_the_same_turn() {
 #[test]
 fn a_prompt_that_a_hook_tells_begins_one_turn_however_often_it_is_seen() {
     let mut scene = Scene::idle();
-    scene.hook(Some(AgentState::Working), HookMoment::PromptSubmitted);
+    scene.hook(Some(AgentState::Working), HookMoment::PromptSubmitted { prompt: None });
     scene.report(AgentState::Working);
     assert_eq!(scene.view().turn, 1);
     scene.hook(Some(AgentState::Idle), HookMoment::TurnEnded);
@@ -234,4 +234,27 @@ fn c18_a_turn_is_interrupted_when_a_source_or_its_transcript_says_so() {
         let Reply::Turn(turn) = scene.stage.reply(ticket) else { panic!("no turn") };
         assert_eq!(turn.end, TurnEnd::Interrupted, "late: {late}");
     }
+}
+
+#[test]
+fn c18_a_turns_text_is_looked_for_between_the_end_of_the_turn_before_and_its_own() {
+    let mut scene = Scene::idle();
+    for _ in 0..2 {
+        scene.report(AgentState::Working);
+        scene.pass(1_000);
+        scene.report(AgentState::Idle);
+        scene.pass(1_000);
+    }
+    let spans: Vec<(u64, u64)> = scene
+        .stage
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::CollectResult { since, until, .. } => Some((*since, *until)),
+            _ => None,
+        })
+        .collect();
+    let [(first, first_end), (second, second_end)] = spans.as_slice() else { panic!("{spans:?}") };
+    assert_eq!((*first, *second), (0, *first_end));
+    assert!(second_end > first_end);
 }

@@ -1,0 +1,106 @@
+//! The messages of a session as the vendor's server lists them: what the model said in a turn, which prompts it was given.
+//!
+//! A stream of events tells only what happens while somebody listens; the list has what was missed.
+
+use std::ops::RangeInclusive;
+
+use proto::agent::TurnEnd;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::request::Request;
+use super::spec::ServerSpec;
+use crate::quota::instant;
+use crate::template::Phrase;
+use crate::transcript::fields::{Condition, Field};
+use crate::transcript::{EndedTurn, TextSpec};
+
+/// The longest text of a turn that is kept, in bytes.
+const LONGEST_TEXT: usize = 1024 * 1024;
+
+/// How the messages of a session are asked for, and where things stand in one.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSpec {
+    /// The path, with `{/session}`. The answer is a list, oldest first.
+    pub path: Phrase,
+    /// A message's id.
+    pub id: Field,
+    /// When it was made.
+    pub made: Field,
+    /// Which messages are prompts; the others are the model's.
+    pub prompt: Condition,
+    /// What is said in it.
+    pub text: TextSpec,
+    /// Which of the model's messages was interrupted.
+    #[serde(default)]
+    pub interrupted: Option<Condition>,
+    /// Which of them failed.
+    #[serde(default)]
+    pub failed: Option<Condition>,
+}
+
+/// Returns the request for the messages of a session.
+#[must_use]
+pub fn list(spec: &ServerSpec, session: &str) -> Option<Request> {
+    Request::get(&spec.messages.as_ref()?.path.say(&json!({ "session": session })))
+}
+
+/// Returns what the model said after the prompts that were made in this span (milliseconds since the epoch).
+#[must_use]
+pub fn turn(spec: &ServerSpec, answer: &Value, span: &RangeInclusive<u64>) -> Option<EndedTurn> {
+    let spec = spec.messages.as_ref()?;
+    let mut found: Option<EndedTurn> = None;
+    let mut is_inside = false;
+    for message in answer.as_array()? {
+        if spec.prompt.holds(message) {
+            is_inside = spec.made.of(message).and_then(instant).is_some_and(|made| span.contains(&made));
+            if is_inside {
+                // A prompt that came in the middle of a turn belongs to it.
+                found.get_or_insert(EndedTurn { end: TurnEnd::Done, text: String::new() });
+            }
+        } else if let Some(turn) = found.as_mut().filter(|_| is_inside) {
+            spec.add(turn, message);
+        }
+    }
+    found
+}
+
+/// Whether a prompt with this text was made at this moment (milliseconds since the epoch) or later.
+#[must_use]
+pub fn has_prompt(spec: &ServerSpec, answer: &Value, text: &str, since: u64) -> bool {
+    let Some(spec) = &spec.messages else { return false };
+    let is_it = |message: &Value| {
+        let made = spec.made.of(message).and_then(instant);
+        let said = spec.text.of(message);
+        spec.prompt.holds(message)
+            && made.is_some_and(|made| made >= since)
+            && said.is_some_and(|said| said.trim() == text.trim())
+    };
+    answer.as_array().is_some_and(|messages| messages.iter().any(is_it))
+}
+
+/// The ids of the prompts in an answer, oldest first.
+pub(super) fn prompts(spec: &MessagesSpec, answer: &Value) -> Vec<String> {
+    let messages = answer.as_array().into_iter().flatten();
+    let prompts = messages.filter(|message| spec.prompt.holds(message));
+    prompts.filter_map(|message| spec.id.text(message)).map(str::to_owned).collect()
+}
+
+impl MessagesSpec {
+    /// Adds one of the model's messages to a turn.
+    fn add(&self, turn: &mut EndedTurn, message: &Value) {
+        if self.interrupted.as_ref().is_some_and(|interrupted| interrupted.holds(message)) {
+            turn.end = TurnEnd::Interrupted;
+        } else if self.failed.as_ref().is_some_and(|failed| failed.holds(message)) {
+            turn.end = TurnEnd::Failed;
+        }
+        let Some(text) = self.text.of(message) else { return };
+        if !turn.text.is_empty() {
+            turn.text.push_str("\n\n");
+        }
+        turn.text.push_str(&text);
+        turn.text.truncate(turn.text.floor_char_boundary(LONGEST_TEXT));
+    }
+}
