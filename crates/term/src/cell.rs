@@ -41,7 +41,7 @@ pub enum Underline {
 
 /// The switches of a style, as a small bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Attributes(u8);
+pub struct Attributes(u16);
 
 impl Attributes {
     /// SGR 1.
@@ -60,6 +60,8 @@ impl Attributes {
     pub const HIDDEN: Attributes = Attributes(1 << 6);
     /// SGR 9.
     pub const STRIKE: Attributes = Attributes(1 << 7);
+    /// SGR 53.
+    pub const OVERLINE: Attributes = Attributes(1 << 8);
 
     /// Whether every switch of `other` is on.
     pub fn contains(self, other: Attributes) -> bool {
@@ -71,11 +73,11 @@ impl Attributes {
         self.0 |= other.0;
     }
 
-    pub(crate) fn bits(self) -> u8 {
+    pub(crate) fn bits(self) -> u16 {
         self.0
     }
 
-    pub(crate) fn from_bits(bits: u8) -> Attributes {
+    pub(crate) fn from_bits(bits: u16) -> Attributes {
         Attributes(bits)
     }
 }

@@ -32,6 +32,9 @@ const NAMES: [(&[u8], u32); 19] = [
     (b"yellow", 0xff_ff_00),
 ];
 
+/// How often colours may be pushed; more pushes forget the oldest.
+pub(crate) const PUSHED_MAX: usize = 10;
+
 /// A colour with sixteen bits for red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rgb(pub u16, pub u16, pub u16);
@@ -112,6 +115,11 @@ impl ColorTable {
         }
     }
 
+    /// Whether no colour is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Every colour with its index, lowest first.
     pub fn iter(&self) -> impl Iterator<Item = (u16, Rgb)> + '_ {
         self.0.iter().copied()
@@ -131,6 +139,8 @@ pub(crate) struct Colors {
     pub(crate) shown: ColorTable,
     /// What the last viewer's terminal says it is.
     pub(crate) scheme: Option<Scheme>,
+    /// What the child had set when it pushed its colours away (XTPUSHCOLORS), oldest first.
+    pub(crate) pushed: Vec<ColorTable>,
 }
 
 impl Colors {
@@ -152,6 +162,22 @@ impl Colors {
 
     pub(crate) fn reset_all(&mut self) {
         self.set = ColorTable::default();
+        self.pushed.clear();
+    }
+
+    /// Keeps what the child has set for later.
+    pub(crate) fn push(&mut self) {
+        if self.pushed.len() >= PUSHED_MAX {
+            self.pushed.remove(0);
+        }
+        self.pushed.push(self.set.clone());
+    }
+
+    /// What the child had set when it pushed last is set again.
+    pub(crate) fn pop(&mut self) {
+        if let Some(set) = self.pushed.pop() {
+            self.set = set;
+        }
     }
 }
 

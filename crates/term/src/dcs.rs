@@ -86,10 +86,10 @@ fn answer_setting(engine: &mut Engine, setting: &[u8]) {
     engine.outbox().replies.push(answer);
 }
 
-/// The number DECSCUSR would set the cursor with.
+/// The number DECSCUSR would set the cursor with; zero for the terminal's own form.
 fn cursor_number(engine: &Engine) -> u8 {
     let cursor = engine.cursor();
-    cursor_style(cursor.shape, cursor.blinking)
+    if cursor.is_chosen { cursor_style(cursor.shape, cursor.blinking) } else { 0 }
 }
 
 /// DECSCUSR's number for a form.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::cell::{Attributes, Color, Style, Underline};
 
-const SWITCHES: [(Attributes, u8); 8] = [
+const SWITCHES: [(Attributes, u8); 9] = [
     (Attributes::BOLD, 1),
     (Attributes::DIM, 2),
     (Attributes::ITALIC, 3),
@@ -13,6 +13,7 @@ const SWITCHES: [(Attributes, u8); 8] = [
     (Attributes::INVERSE, 7),
     (Attributes::HIDDEN, 8),
     (Attributes::STRIKE, 9),
+    (Attributes::OVERLINE, 53),
 ];
 
 /// Appends the sequence that turns any pen into this one.

@@ -63,17 +63,24 @@ pub(crate) trait Sink {
 }
 
 /// Sequences the emulator does not know or must not handle by itself: REP (its count is unbounded there), VPR, private
-/// device status reports, key options, saved modes, soft reset, selective erasing; IND, shifts, and sets other than ASCII and line drawing.
+/// device status reports, key options, saved modes, soft reset, selective erasing, overline, saved colours; IND, shifts, and sets other than ASCII and line drawing.
 pub(crate) fn is_special(sequence: &[u8]) -> bool {
     match sequence {
         [_, b'[', .., b'b' | b'e']
         | [_, b'[', .., b'!', b'p']
+        | [_, b'[', .., b'#', b'P' | b'Q']
         | [_, b'[', b'?', .., b'n' | b'J' | b'K' | b'm' | b'r' | b's'] => true,
+        [_, b'[', b'0'..=b';', .., b'm'] => may_name_overline(&sequence[2..]),
         [_, b'D' | b'N' | b'O' | b'n' | b'o'] => true,
         [_, b'('..=b'+', b'0' | b'B'] => false,
         [_, b'('..=b'+' | b'-'..=b'/', ..] => true,
         _ => false,
     }
+}
+
+/// Whether the parameters of an SGR sequence may name overline.
+fn may_name_overline(parameters: &[u8]) -> bool {
+    parameters.windows(2).any(|pair| matches!(pair, b"53" | b"55"))
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -143,6 +143,12 @@ impl Screen {
         }
     }
 
+    /// What the terminal of the last viewer shows, and whether it says that it is light or dark.
+    pub fn viewer_colors(&self) -> (&ColorTable, Option<Scheme>) {
+        let colors = &self.body.engine.outbox_ref().colors;
+        (&colors.shown, colors.scheme)
+    }
+
     /// What the stream said since the last call, in stream order; newest per kind where only that counts.
     pub fn take_facts(&mut self) -> Vec<Fact> {
         self.body.engine.outbox().facts.take()

@@ -265,8 +265,9 @@ fn read_pen(reader: &mut Reader<'_>) -> Result<PenState, Malformed> {
 }
 
 fn write_style(writer: &mut Writer, style: &Style) {
-    writer.byte(style.attributes.bits());
-    writer.byte(style.underline as u8);
+    let [attributes, overline] = style.attributes.bits().to_le_bytes();
+    writer.byte(attributes);
+    writer.byte(style.underline as u8 | overline << 3);
     write_color(writer, style.fg);
     write_color(writer, style.bg);
     writer.flag(style.underline_color.is_some());
@@ -276,8 +277,9 @@ fn write_style(writer: &mut Writer, style: &Style) {
 }
 
 fn read_style(reader: &mut Reader<'_>) -> Result<Style, Malformed> {
-    let attributes = Attributes::from_bits(reader.byte()?);
-    let underline = match reader.byte()? {
+    let (attributes, lines) = (reader.byte()?, reader.byte()?);
+    let attributes = Attributes::from_bits(u16::from_le_bytes([attributes, lines >> 3 & 1]));
+    let underline = match lines & !(1 << 3) {
         0 => Underline::None,
         1 => Underline::Single,
         2 => Underline::Double,

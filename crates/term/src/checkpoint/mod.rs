@@ -15,7 +15,9 @@ use crate::size::Size;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The format written here.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
+/// The format before colours could be pushed; still read.
+const WITHOUT_PUSHED_COLORS: u8 = 3;
 /// The format before colours, saved modes and the form of the cursor were kept; still read.
 const WITHOUT_COLORS: u8 = 2;
 /// The format before character sets could be shifted for one character and saved with the cursor; still read.
@@ -79,7 +81,7 @@ impl Screen {
     pub fn restore(blob: &[u8], limits: Limits) -> Result<Screen, RestoreError> {
         let mut reader = Reader::new(blob);
         let format = reader.byte()?;
-        if !matches!(format, VERSION | WITHOUT_COLORS | WITHOUT_SHIFTS) {
+        if !(WITHOUT_SHIFTS..=VERSION).contains(&format) {
             return Err(RestoreError::Version(format));
         }
         let size = Size { cols: reader.small()?, rows: reader.small()? };
@@ -91,15 +93,19 @@ impl Screen {
         let synchronizing = reader.flag()?;
         let sync_bytes = reader.number()?;
         let mut scanner = read_scanner(&mut reader)?;
-        if format == VERSION {
+        let since = state::Since {
+            shifts: format > WITHOUT_SHIFTS,
+            colors: format > WITHOUT_COLORS,
+            pushed_colors: format > WITHOUT_PUSHED_COLORS,
+        };
+        if since.colors {
             scanner.set_after_text(reader.flag()?);
         }
         let mut engine = Engine::new(size, limits.history());
         state::read_outbox(&mut reader, engine.outbox())?;
-        if format == VERSION {
-            engine.outbox().colors = state::read_colors(&mut reader)?;
+        if since.colors {
+            engine.outbox().colors = state::read_colors(&mut reader, since)?;
         }
-        let since = state::Since { shifts: format != WITHOUT_SHIFTS, colors: format == VERSION };
         let registers = state::read_registers(&mut reader, size, since)?;
         let alternate = reader.flag()?;
         engine.set_registers(&registers, alternate);

@@ -1,6 +1,6 @@
 //! The parts of a checkpoint outside of the grids: titles, program status, modes and registers.
 
-use crate::colors::{Colors, Rgb, Scheme};
+use crate::colors::{ColorTable, Colors, PUSHED_MAX, Rgb, Scheme};
 use crate::engine::{Keyboard, Outbox, Registers, Shifts};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 use crate::size::Size;
@@ -35,31 +35,46 @@ pub(super) fn read_outbox(reader: &mut Reader<'_>, outbox: &mut Outbox) -> Resul
 
 pub(super) fn write_colors(writer: &mut Writer, colors: &Colors) {
     for table in [&colors.set, &colors.shown] {
-        writer.number(table.iter().count() as u64);
-        for (index, Rgb(red, green, blue)) in table.iter() {
-            [index, red, green, blue].into_iter().for_each(|number| writer.number(u64::from(number)));
-        }
+        write_table(writer, table);
     }
     writer.byte(match colors.scheme {
         None => 0,
         Some(Scheme::Dark) => 1,
         Some(Scheme::Light) => 2,
     });
+    writer.number(colors.pushed.len() as u64);
+    colors.pushed.iter().for_each(|table| write_table(writer, table));
 }
 
-pub(super) fn read_colors(reader: &mut Reader<'_>) -> Result<Colors, Malformed> {
-    let mut colors = Colors::default();
-    for table in [&mut colors.set, &mut colors.shown] {
-        for _ in 0..read_count(reader, COLORS_MAX)? {
-            table.set(reader.small()?, Rgb(reader.small()?, reader.small()?, reader.small()?));
-        }
+fn write_table(writer: &mut Writer, table: &ColorTable) {
+    writer.number(table.iter().count() as u64);
+    for (index, Rgb(red, green, blue)) in table.iter() {
+        [index, red, green, blue].into_iter().for_each(|number| writer.number(u64::from(number)));
     }
+}
+
+fn read_table(reader: &mut Reader<'_>) -> Result<ColorTable, Malformed> {
+    let mut table = ColorTable::default();
+    for _ in 0..read_count(reader, COLORS_MAX)? {
+        table.set(reader.small()?, Rgb(reader.small()?, reader.small()?, reader.small()?));
+    }
+    Ok(table)
+}
+
+pub(super) fn read_colors(reader: &mut Reader<'_>, since: Since) -> Result<Colors, Malformed> {
+    let (set, shown) = (read_table(reader)?, read_table(reader)?);
+    let mut colors = Colors { set, shown, ..Colors::default() };
     colors.scheme = match reader.byte()? {
         0 => None,
         1 => Some(Scheme::Dark),
         2 => Some(Scheme::Light),
         _ => return Err(Malformed),
     };
+    if since.pushed_colors {
+        for _ in 0..read_count(reader, PUSHED_MAX)? {
+            colors.pushed.push(read_table(reader)?);
+        }
+    }
     Ok(colors)
 }
 
@@ -74,6 +89,8 @@ pub(super) struct Since {
     pub(super) shifts: bool,
     /// Colours, saved modes and the form of the cursor.
     pub(super) colors: bool,
+    /// Colours that were pushed.
+    pub(super) pushed_colors: bool,
 }
 
 fn read_length(reader: &mut Reader<'_>) -> Result<usize, Malformed> {

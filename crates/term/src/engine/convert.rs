@@ -3,9 +3,10 @@
 use rio_vt::config::colors::{AnsiColor, ColorRgb, NamedColor};
 use rio_vt::crosswords::style::{Style as ForeignStyle, StyleFlags, UnderlineKind};
 
+use super::overline::OVERLINE;
 use crate::cell::{Attributes, Color, Style, Underline};
 
-const FLAGS: [(StyleFlags, Attributes); 8] = [
+const FLAGS: [(StyleFlags, Attributes); 9] = [
     (StyleFlags::BOLD, Attributes::BOLD),
     (StyleFlags::DIM, Attributes::DIM),
     (StyleFlags::ITALIC, Attributes::ITALIC),
@@ -14,6 +15,7 @@ const FLAGS: [(StyleFlags, Attributes); 8] = [
     (StyleFlags::INVERSE, Attributes::INVERSE),
     (StyleFlags::HIDDEN, Attributes::HIDDEN),
     (StyleFlags::STRIKEOUT, Attributes::STRIKE),
+    (OVERLINE, Attributes::OVERLINE),
 ];
 
 /// The sixteen colours that have names, in the order of their numbers.

@@ -13,6 +13,7 @@ mod convert;
 mod edit;
 mod handler;
 mod keyboard;
+mod overline;
 mod query;
 mod rebuild;
 mod reflow;
@@ -31,8 +32,9 @@ pub(crate) use terminal::Outbox;
 pub(crate) use view::{CellView, GridView, RowView, StyleKey, Width};
 
 use crate::modes::{Cursor, Modes};
-use crate::scan::Numbers;
+use crate::scan::{Numbers, is_special};
 use crate::size::Size;
+use overline::{OVERLINE, Part};
 use terminal::Terminal;
 
 /// How much of a screen changed.
@@ -86,6 +88,8 @@ impl Engine {
         let is_applied = sequence.last().is_some_and(|last| brief::apply(*last, numbers, &mut self.terminal));
         if is_applied {
             self.terminal.earn_repeats(sequence.len());
+        } else if is_special(sequence) {
+            self.special(sequence);
         } else {
             self.advance(sequence);
         }
@@ -153,7 +157,26 @@ impl Engine {
     /// Takes a control sequence the parser does not know.
     pub(crate) fn special(&mut self, sequence: &[u8]) {
         self.terminal.earn_repeats(sequence.len());
-        self.terminal.special(sequence);
+        match sequence {
+            [_, b'[', parameters @ .., b'm'] if parameters.first() != Some(&b'?') => self.looks(parameters),
+            _ => self.terminal.special(sequence),
+        }
+    }
+
+    /// Takes the parameters of an SGR sequence with overline among them.
+    fn looks(&mut self, parameters: &[u8]) {
+        for part in overline::parts(parameters) {
+            match part {
+                Part::Other(parameters) => {
+                    let sequence = [b"\x1b[", parameters, b"m"].concat();
+                    self.parser.advance(&mut self.terminal, &sequence);
+                }
+                Part::Overline(on) => {
+                    let grid = &mut self.terminal.inner.grid;
+                    grid.update_template_style(|style| style.flags.set(OVERLINE, on));
+                }
+            }
+        }
     }
 
     /// The next [`Engine::advance`] fails. For tests of what happens then.

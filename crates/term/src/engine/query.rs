@@ -25,6 +25,8 @@ impl Terminal {
             (b'b', count) if count.iter().all(u8::is_ascii_digit) => {
                 self.repeat(number(count).unwrap_or(1).max(1));
             }
+            (b'P', b"#" | b"0#") => self.outbox.colors.push(),
+            (b'Q', b"#" | b"0#") => self.outbox.colors.pop(),
             (b's', [b'?', modes @ ..]) => self.save_modes(modes),
             (b'r', [b'?', modes @ ..]) => self.restore_modes(modes),
             (b'm', b"?4") => {

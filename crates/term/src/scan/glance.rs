@@ -145,7 +145,9 @@ fn glance_further(bytes: &[u8], window: &[u8], from: usize) -> Glance {
         return Glance::Careful;
     }
     match bytes[end] {
-        b'b' | b'e' | b'n' | b'p' | b'J' | b'K' | b'm' | b'r' | b's' if is_special(&bytes[..=end]) => {
+        b'b' | b'e' | b'n' | b'p' | b'J' | b'K' | b'P' | b'Q' | b'm' | b'r' | b's'
+            if is_special(&bytes[..=end]) =>
+        {
             Glance::Careful
         }
         // Erasing, lines in and out, scrolling, the other screen.

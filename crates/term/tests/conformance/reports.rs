@@ -70,7 +70,8 @@ pub(crate) const CASES: &[Case] = &[
     query("decrqss of an indexed colour", "\x1b[38;5;200m\x1bP$qm\x1b\\", "\x1bP1$r0;38:5:200m\x1b\\"),
     query("decrqss of margins", "\x1bP$qr\x1b\\", "\x1bP1$r1;24r\x1b\\"),
     query("decrqss of margins that are set", "\x1b[5;9r\x1bP$qr\x1b\\", "\x1bP1$r5;9r\x1b\\"),
-    query("decrqss of the cursor", "\x1bP$q q\x1b\\", "\x1bP1$r2 q\x1b\\"),
+    query("decrqss of a cursor that nobody has chosen", "\x1bP$q q\x1b\\", "\x1bP1$r0 q\x1b\\"),
+    query("decrqss of the cursor", "\x1b[2 q\x1bP$q q\x1b\\", "\x1bP1$r2 q\x1b\\"),
     query(
         "decrqss of a bar",
         "\x1b[5 q\x1bP$q q\x1b\\\x1b[6 q\x1bP$q q\x1b\\",

@@ -199,6 +199,13 @@ fn m10b_reports_are_written_as_terminals_write_them() {
         answer("\x1b[38;5;200;48;2;1;2;3m\x1bP$qm\x1b\\\x1b[>4;2m\x1b[?4m"),
         "\x1bP1$r0;38:5:200;48:2::1:2:3m\x1b\\\x1b[>4;2m"
     );
+    // `indn` and `Ms`, by their names and values in hexadecimal.
+    assert_eq!(
+        answer("\x1bP+q696e646e;4D73\x1b\\"),
+        "\x1bP1+r696E646E=1B5B257031256453\x1b\\\x1bP1+r4D73=1B5D35323B25703125733B257032257307\x1b\\"
+    );
+    // Any answer to this counts as a yes.
+    assert_eq!(answer("\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"), "");
 }
 
 #[test]

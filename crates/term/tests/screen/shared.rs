@@ -1,7 +1,7 @@
 //! What a terminal keeps that a person's terminal has only one of: the form of the cursor, titles, colours, modes that
 //! were saved, and what a drawing says about them.
 
-use term::{Depth, Limits, MouseEncoding, Screen, Size, View};
+use term::{Attributes, Depth, Limits, MouseEncoding, Screen, Size, View};
 
 use crate::streams::screen;
 
@@ -124,4 +124,38 @@ fn m10c_conjoining_jamo_take_no_cell_and_hexagrams_and_counting_rods_take_one() 
             assert_eq!(row.trim_end(), text, "{clusters:?}");
         }
     }
+}
+
+#[test]
+fn m9d_overline_is_drawn_and_kept() {
+    for (stream, expected) in [
+        ("\x1b[53mx\x1b[55my", [true, false]),
+        ("\x1b[1;53mx\x1b[0my", [true, false]),
+        ("\x1b[4:3;53;58:5:9mx\x1b[38;5;53;55my", [true, false]),
+        ("\x1b[53m\x1b[38;5;55mx\x1b[39my", [true, true]),
+    ] {
+        for cut in [1, 4, stream.len()] {
+            let mut screen = self::screen(Size::DEFAULT);
+            stream.as_bytes().chunks(cut).for_each(|piece| screen.feed(piece));
+            let seen = |screen: &Screen| {
+                let cells = screen.row_cells(0);
+                [0, 1].map(|col| cells[col].style.attributes.contains(Attributes::OVERLINE))
+            };
+            assert_eq!(seen(&screen), expected, "{stream:?} by {cut}");
+            assert_eq!(restored(&screen).row_cells(0), screen.row_cells(0), "{stream:?} kept");
+            assert_eq!(drawn(&screen).row_cells(0), screen.row_cells(0), "{stream:?} drawn");
+        }
+    }
+    let mut screen = self::screen(Size::DEFAULT);
+    screen.feed(b"\x1b[53m\x1bP$qm\x1b\\");
+    assert_eq!(screen.take_replies(), b"\x1bP1$r0;53m\x1b\\");
+}
+
+#[test]
+fn m9d_pushed_colours_come_back_also_after_a_checkpoint() {
+    let mut screen = self::screen(Size::DEFAULT);
+    screen.feed(b"\x1b]11;rgb:11/22/33\x1b\\\x1b[#P\x1b]11;rgb:ff/ff/ff\x1b\\\x1b]4;1;rgb:1/2/3\x1b\\");
+    let mut screen = restored(&screen);
+    screen.feed(b"\x1b[#Q\x1b]11;?\x1b\\\x1b]4;1;?\x1b\\\x1b[#Q");
+    assert_eq!(screen.take_replies(), b"\x1b]11;rgb:1111/2222/3333\x1b\\");
 }
