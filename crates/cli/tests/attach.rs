@@ -106,6 +106,7 @@ fn a_size_that_changed_before_the_daemon_has_answered_is_told_afterwards() {
         size: SIZE,
         stream: 1,
         takes_terminal: false,
+        takes_answers: false,
     };
     peer.reply(call.id, Reply::Attached(attached));
     let told = peer.call().request;
@@ -152,7 +153,18 @@ fn a_terminal_that_was_passed_is_restored_only_after_the_daemon_has_let_go() {
     let attach = peer.call();
     let name = "build".parse().unwrap();
     let (id, run, size) = (ProcessId::from_entropy(1), RunNumber(1), Size::DEFAULT);
-    peer.reply(attach.id, Reply::Attached(Attached { id, name, run, size, stream: 1, takes_terminal: true }));
+    peer.reply(
+        attach.id,
+        Reply::Attached(Attached {
+            id,
+            name,
+            run,
+            size,
+            stream: 1,
+            takes_terminal: true,
+            takes_answers: false,
+        }),
+    );
     let offer = peer.call();
     assert!(matches!(offer.request, Request::View(View::Terminal(_))), "{offer:?}");
     peer.reply(offer.id, Reply::Done(Done {}));

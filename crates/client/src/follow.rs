@@ -93,7 +93,7 @@ fn step(incoming: Incoming) -> Step {
         Incoming::Data(_)
         | Incoming::Event(_)
         | Incoming::Answer(_)
-        | Incoming::Notice(Notice::Screen { .. }) => Step::Nothing,
+        | Incoming::Notice(Notice::Screen { .. } | Notice::Answered { .. }) => Step::Nothing,
     }
 }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use proto::terminal::CANCEL;
-use proto::terminal::restore::{LEAVE_ALTERNATE, RESET, RESET_COLORS, SAVE};
+use proto::terminal::restore::{LEAVE_ALTERNATE, RESET, RESET_COLORS, RESTORE, SAVE};
 
 use crate::attach::{Clipboard, Filter};
 
@@ -50,9 +50,11 @@ impl Scroll {
     #[must_use]
     pub fn way_back(&self) -> Vec<u8> {
         let colors = if self.filter.is_colored() { RESET_COLORS } else { b"" };
+        // The terminal is not asked which form its cursor had.
+        let cursor: &[u8] = if self.filter.has_formed_cursor() { b"\x1b[0 q" } else { b"" };
         match self.filter.is_alternate() {
-            true => [&[CANCEL], &b"\x1b\\"[..], colors, RESET, LEAVE_ALTERNATE].concat(),
-            false => [STAY, colors, RESET, BACK].concat(),
+            true => [&[CANCEL], &b"\x1b\\"[..], colors, RESET, cursor, LEAVE_ALTERNATE, RESTORE].concat(),
+            false => [STAY, colors, RESET, cursor, BACK, RESTORE].concat(),
         }
     }
 }

@@ -191,6 +191,7 @@ fn offered(daemon: &FakeDaemon) -> (Peer, u64) {
         size: Size::DEFAULT,
         stream: 1,
         takes_terminal: true,
+        takes_answers: false,
     };
     peer.reply(attach.id, Reply::Attached(attached));
     let offer = peer.call();
@@ -443,6 +444,7 @@ fn a_process_that_is_started_again_is_shown_again() {
         size: Size::DEFAULT,
         stream: 1,
         takes_terminal: false,
+        takes_answers: false,
     };
     next.reply(call.id, Reply::Attached(attached));
     next.data(DataKind::Repaint, 0, b"<the next run>");

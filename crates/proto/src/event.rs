@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::terminal::TerminalReport;
 use crate::{Exit, ProcessId, ProcessView, RunNumber, Size};
 
 /// An event with its place in the order of all events.
@@ -115,6 +116,13 @@ pub enum Notice {
         /// Whether the terminal was given other colours, which have to be taken back.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         colored: bool,
+    },
+    /// The viewer's terminal, which the daemon reads, has answered what it was asked about itself.
+    Answered {
+        /// Which stream.
+        stream: u32,
+        /// What it said.
+        report: TerminalReport,
     },
     /// The output from this offset on came at this time.
     Time {

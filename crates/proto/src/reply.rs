@@ -314,6 +314,9 @@ pub struct Attached {
     /// Whether the viewer may pass its terminal.
     #[serde(default)]
     pub takes_terminal: bool,
+    /// Whether the daemon knows a terminal's answers about itself from keys.
+    #[serde(default)]
+    pub takes_answers: bool,
 }
 
 /// To `follow`.

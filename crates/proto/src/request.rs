@@ -24,7 +24,7 @@ pub use crew::{
     Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
 pub use parse::{nesting, parse_call};
-pub use viewing::{Attach, PassedTerminal, SizePolicy, View};
+pub use viewing::{Attach, PassedTerminal, Questions, SizePolicy, View};
 
 /// One request with the number its answer will carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,14 +5,17 @@
 //!
 //! | file | owns |
 //! |---|---|
+//! | `answers` | what the person's terminal is asked about itself, and its answers |
 //! | `filter` | the list of what reaches the person's terminal |
 //! | `keys` | the detach keys |
 //! | `restore` | how the person's terminal is left as it was |
 
+pub mod answers;
 pub mod filter;
 pub mod keys;
 pub mod restore;
 
+pub use answers::{ColorScheme, TerminalReport};
 pub use filter::{Clipboard, Filter};
 pub use keys::{BadDetachKeys, DetachKeys, KeyWatch, Wish};
 

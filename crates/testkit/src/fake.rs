@@ -101,6 +101,7 @@ impl FakeDaemon {
             size: Size::DEFAULT,
             stream: 1,
             takes_terminal: false,
+            takes_answers: false,
         };
         peer.reply(call.id, Reply::Attached(attached));
         (peer, attach)

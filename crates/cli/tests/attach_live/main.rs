@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
+mod colors;
+mod host;
 mod leaving;
 mod mirrors;
 mod passed;
@@ -9,6 +11,7 @@ mod queries;
 mod showing;
 mod silence;
 mod slow;
+mod tmux;
 mod typing;
 mod window;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use client::{Connection, Incoming};
 use proto::frame::{DataKind, encode_data};
-use proto::request::{PassedTerminal, SizeWish, View};
+use proto::request::{PassedTerminal, Questions, SizeWish, View};
 use proto::terminal::DetachKeys;
 use proto::{Call, ErrorCode, Outcome, Request, Size};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -240,7 +240,11 @@ fn output_into_a_pipe_goes_through_the_connection() {
 
 /// Passes a descriptor, or none; the answer.
 fn pass(viewer: &mut Connection, id: u64, fd: Option<BorrowedFd<'_>>) -> Outcome {
-    let wish = PassedTerminal { detach_keys: DetachKeys::default(), clipboard: false };
+    let wish = PassedTerminal {
+        detach_keys: DetachKeys::default(),
+        clipboard: false,
+        questions: Questions::NotAsked,
+    };
     let call = Call { id, request: Request::View(View::Terminal(wish)) };
     let line = [serde_json::to_vec(&call).unwrap(), b"\n".to_vec()].concat();
     let fds: Vec<_> = fd.into_iter().collect();

@@ -15,7 +15,7 @@ pub(crate) struct Window {
     /// Every byte drawn so far.
     pub(crate) drawn: Vec<u8>,
     /// Whether it answers queries, as a person's terminal does.
-    answers: bool,
+    pub(crate) answers: bool,
 }
 
 impl Window {

@@ -49,7 +49,7 @@ fn a8_viewers_that_never_read_cost_bounded_memory_and_stall_nobody() {
 }
 
 #[test]
-fn e2_a_hundred_thousand_questions_of_a_child_that_never_reads_delay_nobody() {
+fn e2_m10e_a_hundred_thousand_questions_of_a_child_that_never_reads_delay_nobody() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
     let mut teller = Teller::new(daemon.root(), "asks");
@@ -64,9 +64,13 @@ fn e2_a_hundred_thousand_questions_of_a_child_that_never_reads_delay_nobody() {
         daemon.wait_pattern("other", &format!("got:hello{n}"));
     }
     daemon.wait_pattern("asks", "=asked=");
+    // What was dropped is not dropped silently, and no longer told once the process is gone.
+    let status = || String::from_utf8(daemon.qd(&["status"]).stdout).unwrap();
+    assert!(status().contains("asks its terminal and does not read the answers"), "{}", status());
     let after = vitals(daemon.pid()).rss_kib;
     assert!(after <= before + 32 * 1024, "{before} -> {after} KiB");
     assert!(daemon.qd(&["close", "asks"]).status.success());
+    assert!(!status().contains("asks its terminal"), "{}", status());
 }
 
 /// How a follower behaves.

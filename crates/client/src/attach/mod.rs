@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `terminal` | raw mode and the way back |
 //! | `passing` | giving the terminal to the daemon and taking it back |
+//! | `asking` | what the terminal is asked about itself, and its answers |
 //! | `silence` | reading the keys in place of a daemon that does nothing |
 //! | `returning` | attaching again after the daemon died, and to the next run |
 //! | `signals` | size changes and requests to end |
@@ -17,6 +18,7 @@
 
 pub mod terminal;
 
+mod asking;
 mod passing;
 mod returning;
 mod session;

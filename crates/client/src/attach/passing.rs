@@ -46,6 +46,7 @@ impl Session<'_> {
         let wish = PassedTerminal {
             detach_keys: self.options.keys.clone(),
             clipboard: self.options.clipboard == Clipboard::Writable,
+            questions: self.questions(),
         };
         let id = self.connection.send_with(Request::View(View::Terminal(wish)), self.terminal.lend())?;
         self.keeper = Keeper::Offered(id);
@@ -86,10 +87,14 @@ impl Session<'_> {
             if !matches!(self.connection.fill(), Ok(count) if count > 0) {
                 return;
             }
-            // Nothing of it matters any more but which screen is to be left.
+            // Nothing of it matters any more but what is to be undone.
             while let Ok(Some(incoming)) = self.connection.take() {
-                if let Incoming::Notice(Notice::Screen { alternate, colored, .. }) = incoming {
-                    self.terminal.shows(alternate, colored);
+                match incoming {
+                    Incoming::Notice(Notice::Screen { alternate, colored, .. }) => {
+                        self.terminal.shows(alternate, colored);
+                    }
+                    Incoming::Notice(Notice::Answered { report, .. }) => self.know_report(report),
+                    _ => {}
                 }
             }
         }

@@ -108,6 +108,7 @@ impl Session<'_> {
             self.connection.send_data(self.stream, 0, kept)?;
         }
         kept.clear();
+        self.send_report()?;
         self.offer_terminal()?;
         self.connection.stream().set_nonblocking(true).map_err(ClientError::Broken)?;
         self.last_kind = Some(DataKind::Output);

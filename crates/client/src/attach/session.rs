@@ -26,8 +26,6 @@ use crate::{ClientError, Connection, Door, Incoming, ready};
 pub(super) const RETURN_DEADLINE: Duration = Duration::from_secs(5);
 /// Why a viewing ends when the process is started again.
 const RESTARTED: &str = "restarted";
-/// How long the rest of a key's sequence may take to arrive.
-const KEY_PAUSE: Duration = Duration::from_millis(20);
 /// Most typed bytes on their way to a daemon that does not take them; then the terminal is not read.
 const MAX_TYPED: usize = 1 << 20; // 1 MiB
 pub(super) const TYPED_AT_ONCE: usize = 64 << 10; // 64 KiB
@@ -55,6 +53,8 @@ pub(super) struct Session<'s> {
     pub(super) is_typed_for_daemon: bool,
     /// Whether there may be more to read: a file or a pipe ends, a terminal hangs up.
     pub(super) has_input: bool,
+    /// When the terminal was asked about itself.
+    pub(super) asked_at: Option<Instant>,
 }
 
 /// Which descriptors have something to do.
@@ -120,7 +120,7 @@ impl Session<'_> {
             fds.push(PollFd::from_borrowed_fd(self.terminal.output(), PollFlags::OUT));
         }
         let due = self.watch_due().map(|due| due.saturating_duration_since(Instant::now()));
-        let timeout = self.keys.is_holding().then_some(KEY_PAUSE).into_iter().chain(due).min();
+        let timeout = self.keys.pause().into_iter().chain(due).min();
         let count = ready::wait(&mut fds, timeout).map_err(broken)?;
         let ended = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
         let socket = socket != nothing && is_drawn && fds[2].revents().intersects(ended);
@@ -201,6 +201,7 @@ impl Session<'_> {
         };
         let mut keys = Vec::with_capacity(count);
         let wish = self.keys.watch(&buffer[..count], &mut keys);
+        self.note_answers()?;
         self.type_keys(&keys)?;
         if wish == Wish::Stay {
             return Ok(None);
@@ -279,6 +280,7 @@ impl Session<'_> {
                 Incoming::Notice(Notice::Screen { alternate, colored, .. }) => {
                     self.terminal.shows(alternate, colored)
                 }
+                Incoming::Notice(Notice::Answered { report, .. }) => self.know_report(report),
                 // A gap is followed by a repaint, another size by what is drawn for it.
                 Incoming::Notice(Notice::Gap { .. } | Notice::Resized { .. } | Notice::Time { .. }) => {}
                 Incoming::Answer(answer) => self.heed_answer(&answer)?,

@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use proto::Size;
-use proto::terminal::restore::{LEAVE_ALTERNATE, RESET, RESET_COLORS, SAVE};
+use proto::terminal::TerminalReport;
+use proto::terminal::restore::{LEAVE_ALTERNATE, RESET, RESET_COLORS, RESTORE, SAVE};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, fstat};
 use rustix::io::Errno;
@@ -46,6 +47,8 @@ pub struct Terminal {
     is_alternate: bool,
     /// Whether it was given other colours than its own.
     is_colored: bool,
+    /// What it has answered about itself before anything was changed.
+    report: Option<TerminalReport>,
     /// Whether anything was drawn: what was not touched needs no undoing.
     is_drawn: bool,
     /// Whether it is this process's alone, although somebody else has been given it.
@@ -74,6 +77,7 @@ impl Terminal {
             is_own,
             is_alternate: false,
             is_colored: false,
+            report: None,
             is_drawn: false,
             is_seized: false,
             keeps_unread: false,
@@ -157,6 +161,14 @@ impl Terminal {
         self.is_colored |= is_colored;
     }
 
+    /// Remembers what the terminal has answered about itself, for the way back. Its colours are those of the first
+    /// answer, or of one that came by itself: what it shows later may be the child's.
+    pub fn know(&mut self, report: TerminalReport) {
+        if !self.is_colored || self.report.is_none() {
+            self.report = Some(report);
+        }
+    }
+
     /// What pushes the person's own lines into scrollback, so that the first drawing does not overwrite them.
     #[must_use]
     pub fn room(&self) -> Vec<u8> {
@@ -229,9 +241,14 @@ impl Terminal {
 
     fn undo_drawing(&self) {
         if self.is_screen && self.is_drawn {
+            let report = self.report.clone().unwrap_or_default();
             let end = if self.is_alternate { LEAVE_ALTERNATE } else { BELOW };
-            let colors = if self.is_colored { RESET_COLORS } else { b"" };
-            self.write_before(&[CLOSE, colors, RESET, end].concat(), Instant::now() + RESTORE_DEADLINE);
+            let colors = match self.is_colored {
+                true => [RESET_COLORS, &report.restoring_colors()].concat(),
+                false => Vec::new(),
+            };
+            let all = [CLOSE, &colors, RESET, &report.restoring_cursor(), end, RESTORE].concat();
+            self.write_before(&all, Instant::now() + RESTORE_DEADLINE);
         }
     }
 

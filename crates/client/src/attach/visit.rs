@@ -62,12 +62,15 @@ pub(super) fn run(
         watch: Watch::Resting,
         is_typed_for_daemon: false,
         has_input: true,
+        asked_at: None,
     };
+    session.ask_terminal();
     if is_resized {
         session.tell_size()?;
     }
     let left = session.run_until_left();
     session.take_terminal_back();
+    session.await_answers();
     // Whoever detached, or has seen the program end, types to the shell; everybody else typed to the program.
     if matches!(left, Ok(Left::Detached | Left::Exited(_))) {
         session.terminal.keep_unread();

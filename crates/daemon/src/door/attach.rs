@@ -66,6 +66,7 @@ pub(super) fn hand_over(
         size: located.size,
         stream,
         takes_terminal: true,
+        takes_answers: true,
     };
     let reply = ServerLine::Reply(Line { id, outcome: Outcome::Ok(Reply::Attached(attached)) });
     greeting.extend_from_slice(&encode(&reply));

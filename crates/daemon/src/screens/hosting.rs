@@ -15,6 +15,7 @@ use super::failpoint;
 use super::fault::{Whose, attempt, retract};
 use super::order::NewRun;
 use super::run::{HolderIs, Run};
+use super::unread_answers;
 use super::worker::{Slot, Source, Worker};
 use crate::threads;
 
@@ -70,7 +71,7 @@ impl Worker {
         if let Some(agent) = &new.agent {
             self.facts.say(new.handle.run, Fact::Launched(agent.launched.clone()));
         }
-        let (run, wake) = Run::new(new, &self.matcher, now);
+        let (run, wake) = Run::new(new, &self.matcher, &self.last_colors, now);
         let key = run.key();
         self.by_run.insert(key, number);
         self.slots.insert(number, Slot { run, wake, viewers: Vec::new(), is_waiting_for_room: false });
@@ -129,6 +130,7 @@ impl Worker {
             (epoll::delete(&self.epoll, &slot.wake), epoll::delete(&self.epoll, slot.run.link.as_fd()));
         self.end_echo(&slot.run);
         retract(&self.warnings, run);
+        unread_answers::retract(&self.warnings, run);
         if !attempt("the last output", run, || self.drain(&mut slot.run, now)) {
             // How it ended is behind the rest of its output, drawn or not.
             slot.run.faults.go_blind(now);

@@ -84,6 +84,11 @@ impl Lane {
         self.0.answer(bytes, Instant::now(), &mut Ways { handle, link });
     }
 
+    /// How many answers were dropped since this was asked last, because the child does not read them.
+    pub(crate) fn take_dropped_answers(&mut self) -> u64 {
+        self.0.take_dropped_answers()
+    }
+
     /// A job somebody waits for.
     pub(crate) fn write(&mut self, job: WriteJob, now: Instant, handle: &ScreenHandle, link: &mut Link) {
         self.0.write(job, now, &mut Ways { handle, link });

@@ -30,8 +30,10 @@ mod pace;
 mod run;
 mod terminal;
 mod typing;
+mod unread_answers;
 mod versions;
 mod viewer;
+mod viewer_colors;
 mod viewers;
 mod watch;
 mod worker;
@@ -53,6 +55,7 @@ pub(crate) use observe::AgentRun;
 pub(crate) use order::{NewRun, NewViewer, Order, Text, WriteJob, WriteOutcome};
 pub(crate) use typing::{MAX_CANONICAL, TypeJob};
 pub(crate) use versions::offset_of;
+use viewer_colors::LastColors;
 use watch::Matcher;
 use worker::{OrderSender, Worker};
 
@@ -98,8 +101,11 @@ impl Screens {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let count = cores.clamp(*WORKERS.start(), *WORKERS.end());
         let matcher = Matcher::start(facts.clone())?;
+        let colors = LastColors::default();
         let workers = (0..count)
-            .map(|n| Worker::start(n, facts.clone(), Arc::clone(warnings), Arc::clone(&matcher)))
+            .map(|n| {
+                Worker::start(n, facts.clone(), Arc::clone(warnings), Arc::clone(&matcher), colors.clone())
+            })
             .collect::<io::Result<Vec<_>>>()?;
         let index = Index { workers, next: AtomicUsize::new(0), limits, runs: RwLock::default() };
         Ok(Self { shared: Arc::new(index) })

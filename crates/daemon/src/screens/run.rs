@@ -28,7 +28,9 @@ use super::observe::Observer;
 use super::order::{NewRun, WriteJob, WriteOutcome};
 use super::pace::{Flood, Pace};
 use super::typing::{SETTLE, Typewriter};
+use super::unread_answers::UnreadAnswers;
 use super::viewer::Viewer;
+use super::viewer_colors::LastColors;
 use super::watch::{Matcher, Watches};
 
 /// Resizes come to the terminal at most this often; the first and the last always do.
@@ -83,6 +85,8 @@ pub(crate) struct Run {
     output_due: Option<Instant>,
     sync_due: Option<Instant>,
     title: String,
+    pub(super) last_colors: LastColors,
+    pub(super) unread_answers: UnreadAnswers,
     /// An end that the holder cannot time itself.
     asking: Asking,
 }
@@ -107,8 +111,14 @@ pub(super) struct Drawn {
 
 impl Run {
     /// A run, and what wakes its worker.
-    pub(crate) fn new(new: NewRun, matcher: &Arc<Matcher>, now: Instant) -> (Self, OwnedFd) {
+    pub(crate) fn new(
+        new: NewRun,
+        matcher: &Arc<Matcher>,
+        last_colors: &LastColors,
+        now: Instant,
+    ) -> (Self, OwnedFd) {
         let seen = restore(&new.handle, new.checkpoint);
+        last_colors.exchange(&mut new.handle.screen());
         let ready_at = new.handle.ring.end();
         let size = new.handle.screen().size();
         let version = new.handle.screen().version();
@@ -151,6 +161,8 @@ impl Run {
             output_due: None,
             sync_due: None,
             title: String::new(),
+            last_colors: last_colors.clone(),
+            unread_answers: UnreadAnswers::default(),
         };
         (run, new.wake)
     }
@@ -251,6 +263,7 @@ impl Run {
         let handle = Arc::clone(&self.handle);
         let mut screen = handle.screen();
         let replies = screen.take_replies();
+        let dropped = screen.take_dropped_replies();
         let news = screen.take_facts();
         if news.contains(&term::Fact::DisplayReset) {
             self.faults.display_reset();
@@ -275,6 +288,7 @@ impl Run {
         if !replies.is_empty() && self.seen > self.answers_from {
             // A child that asks and does not read gets no answer; nobody else is delayed.
             self.lane.answer(&replies, &self.handle, &mut self.link);
+            self.unread_answers.add(dropped + self.lane.take_dropped_answers());
         }
         if let Some(title) = title {
             self.title.clone_from(&title);

@@ -7,10 +7,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use proto::request::PassedTerminal;
-use proto::terminal::{CANCEL, Clipboard, Filter, KeyWatch, Wish};
+use proto::request::{PassedTerminal, Questions};
+use proto::terminal::answers::QUESTIONS;
+use proto::terminal::{CANCEL, Clipboard, Filter, KeyWatch, TerminalReport, Wish};
 use rustix::event::epoll::EventFlags;
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
@@ -18,9 +19,6 @@ use rustix::pty::ptsname;
 use rustix::termios::{LocalModes, isatty, tcgetattr};
 
 use super::outbox::Outbox;
-
-/// How long the rest of a key's sequence may take to arrive.
-const KEY_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a descriptor is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -61,8 +59,8 @@ pub(crate) struct Terminal {
     fd: OwnedFd,
     filter: Filter,
     keys: KeyWatch,
-    /// When a key began whose rest has not arrived.
-    held_since: Option<Instant>,
+    /// When a key whose rest has not arrived is taken for what it is.
+    held_until: Option<Instant>,
     /// What it has not taken.
     undrawn: Outbox,
     /// Whether what was drawn last is live output, which may end inside a sequence.
@@ -92,11 +90,17 @@ impl Terminal {
             return Err(NotTaken::NoTerminal);
         }
         let clipboard = if wish.clipboard { Clipboard::Writable } else { Clipboard::Refused };
+        let mut keys = KeyWatch::new(wish.detach_keys);
+        match wish.questions {
+            Questions::NotAsked => {}
+            Questions::Asked => keys.expect_answers(),
+            Questions::Answered => keys.know_answers(TerminalReport::default()),
+        }
         Ok(Self {
             fd,
             filter: Filter::new(clipboard),
-            keys: KeyWatch::new(wish.detach_keys),
-            held_since: None,
+            keys,
+            held_until: None,
             undrawn: Outbox::default(),
             is_live: false,
             is_aside: false,
@@ -121,20 +125,30 @@ impl Terminal {
     /// What of the typed bytes is meant for the child.
     pub(crate) fn watch_keys(&mut self, typed: &[u8], now: Instant, keys: &mut Vec<u8>) -> Wish {
         let wish = self.keys.watch(typed, keys);
-        self.held_since = self.keys.is_holding().then_some(now);
+        self.held_until = self.keys.pause().map(|pause| now + pause);
         wish
     }
 
     /// When a key whose rest did not arrive is taken for what it is.
     pub(crate) fn keys_due(&self) -> Option<Instant> {
-        self.held_since.map(|since| since + KEY_PAUSE)
+        self.held_until
+    }
+
+    /// What the terminal has answered about itself, if there is something new. One that has become light or dark is asked
+    /// for its colours first, unless it is in the middle of a string.
+    pub(crate) fn take_report(&mut self) -> Option<TerminalReport> {
+        if self.keys.is_outdated() && self.filter.is_at_rest() && !self.is_set_aside() {
+            self.undrawn.push(QUESTIONS);
+            self.keys.expect_answers();
+        }
+        self.keys.take_report()
     }
 
     /// Hands out a key whose rest did not arrive in time.
     pub(crate) fn release_keys(&mut self, now: Instant, keys: &mut Vec<u8>) {
         if self.keys_due().is_some_and(|due| due <= now) {
             self.keys.release(keys);
-            self.held_since = None;
+            self.held_until = None;
         }
     }
 

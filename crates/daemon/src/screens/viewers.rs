@@ -222,6 +222,10 @@ impl Run {
         let Some(terminal) = &mut viewer.terminal else { return };
         let mut keys = Vec::with_capacity(typed.len());
         let wish = terminal.watch_keys(typed, now, &mut keys);
+        if let Some(report) = terminal.take_report() {
+            self.note_viewer_colors(viewer, &report);
+            viewer.send_notice(Notice::Answered { stream: viewer.stream, report });
+        }
         if !keys.is_empty() {
             self.hear_keys(viewer, &keys, now, facts);
         }
@@ -282,6 +286,7 @@ impl Run {
                 self.view_resized(viewer, wish.or(viewer.size), now, facts);
                 viewer.give_sign(call.id);
             }
+            ViewCall::Report(report) => self.note_viewer_colors(viewer, &report),
             ViewCall::Repaint(_) => {
                 viewer.owes(Owed::Paint);
                 self.pay(viewer, now);

@@ -21,6 +21,7 @@ use super::hosting::kill_holder;
 use super::order::Order;
 use super::run::Run;
 use super::viewer::Viewer;
+use super::viewer_colors::LastColors;
 use super::viewers::due;
 use super::watch::Matcher;
 use crate::records::Warnings;
@@ -107,6 +108,7 @@ pub(crate) struct Worker {
     pub(super) warnings: Warnings,
     /// Looks for what somebody waits for.
     pub(super) matcher: Arc<Matcher>,
+    pub(super) last_colors: LastColors,
     pub(super) slots: HashMap<u64, Slot>,
     pub(super) by_run: HashMap<RunKey, u64>,
     pub(super) viewers: HashMap<ViewerId, Viewer>,
@@ -131,6 +133,7 @@ impl Worker {
         engine: mpsc::Sender<Input>,
         warnings: Warnings,
         matcher: Arc<Matcher>,
+        last_colors: LastColors,
     ) -> io::Result<OrderSender> {
         let (sender, orders) = sync_channel(ORDERS);
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
@@ -145,6 +148,7 @@ impl Worker {
             facts: FactLane::new(engine),
             warnings,
             matcher,
+            last_colors,
             slots: HashMap::new(),
             by_run: HashMap::new(),
             viewers: HashMap::new(),
@@ -333,6 +337,7 @@ impl Worker {
             self.timed.remove(&number);
         }
         self.tell_faults(number);
+        self.warn_of_unread_answers(number);
     }
 
     /// Gives runs with output their turns. Whoever has kept up comes first: a keystroke's echo never waits for more than

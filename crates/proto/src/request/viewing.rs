@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Nothing, SizeWish, Target};
-use crate::terminal::DetachKeys;
+use crate::terminal::{DetachKeys, TerminalReport};
 
 /// Whose size a process's terminal has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,8 @@ pub enum View {
     OwnSize(Nothing),
     /// Read keys from the terminal whose descriptor comes with this call, and draw on it.
     Terminal(PassedTerminal),
+    /// The viewer's terminal says this about itself.
+    Report(TerminalReport),
 }
 
 /// How a terminal that was passed is used.
@@ -58,4 +60,20 @@ pub struct PassedTerminal {
     /// Whether the child may write its clipboard.
     #[serde(default)]
     pub clipboard: bool,
+    /// Whether its answers to questions about itself may be among the keys.
+    #[serde(default)]
+    pub questions: Questions,
+}
+
+/// What a terminal that was passed has been asked about itself (`terminal::answers`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Questions {
+    /// Nothing: all that is typed are keys.
+    #[default]
+    NotAsked,
+    /// Its answers have yet to come.
+    Asked,
+    /// It has answered; later answers are no keys either.
+    Answered,
 }

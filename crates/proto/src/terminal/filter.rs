@@ -14,6 +14,7 @@
 
 mod allowed;
 mod kept;
+mod keyboard;
 mod sequence;
 #[cfg(test)]
 mod tests;
@@ -124,6 +125,12 @@ impl Filter {
     #[must_use]
     pub fn is_colored(&self) -> bool {
         self.kept.is_colored
+    }
+
+    /// Whether the form of the cursor was chosen.
+    #[must_use]
+    pub fn has_formed_cursor(&self) -> bool {
+        self.kept.is_cursor_formed
     }
 
     /// Whether the viewer's terminal stands between sequences; what is held back has not reached it.

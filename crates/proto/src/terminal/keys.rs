@@ -1,16 +1,23 @@
 //! The detach keys: found in what a person types, in every encoding a terminal may use for them.
 //!
 //! Owns splitting typed bytes into keys and the prefix's memory. Refuses changing anything else: what is no detach key
-//! goes on byte for byte, a lone Escape at once, and nothing inside a bracketed paste is taken for a key.
+//! goes on byte for byte, a lone Escape at once, and nothing inside a bracketed paste is taken for a key. Where the
+//! terminal was asked about itself, its answers are taken out (`answers`).
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::answers::{self, Answer, Reading, TerminalReport};
 use crate::Printable;
 
-const ESC: u8 = 0x1b;
+pub(super) const ESC: u8 = 0x1b;
+/// How long the rest of a key's sequence may take to arrive.
+const KEY_PAUSE: Duration = Duration::from_millis(20);
+/// The same while what is held may be the beginning of an answer.
+const ANSWER_PAUSE: Duration = Duration::from_millis(250);
 /// The parameters by which a terminal brackets a paste.
 const PASTE_BEGINS: u32 = 200;
 const PASTE_ENDS: u32 = 201;
@@ -132,6 +139,8 @@ enum Token {
     Aside,
     /// The pointer or the window's focus.
     Pointer,
+    /// The terminal about itself.
+    Answer(Answer),
     PasteBegins,
     PasteEnds,
     Other,
@@ -158,26 +167,120 @@ pub struct KeyWatch {
     is_at_line_start: bool,
     /// A tilde at the start of a line is awaiting its second key.
     has_tilde: bool,
+    answers: Answers,
+}
+
+/// What the terminal was asked and has answered.
+#[derive(Debug, Default)]
+struct Answers {
+    /// The terminal was asked at some time: answers are no keys.
+    is_asked: bool,
+    /// The last answer has not come.
+    is_waiting: bool,
+    /// An Escape alone may be the beginning of an answer.
+    is_patient: bool,
+    /// Something was answered that has not been taken.
+    is_new: bool,
+    /// The terminal has become light or dark by itself: its colours are others now.
+    is_outdated: bool,
+    report: TerminalReport,
 }
 
 impl KeyWatch {
     /// Watches for these keys.
     #[must_use]
     pub fn new(keys: DetachKeys) -> Self {
-        let held = Vec::new();
-        Self { keys, prefix: None, held, is_pasting: false, is_at_line_start: true, has_tilde: false }
+        let (held, answers) = (Vec::new(), Answers::default());
+        Self {
+            keys,
+            prefix: None,
+            held,
+            is_pasting: false,
+            is_at_line_start: true,
+            has_tilde: false,
+            answers,
+        }
     }
 
-    /// Whether bytes are held whose rest may never come; they are due after a moment through
-    /// [`KeyWatch::release`].
+    /// The terminal was asked [`answers::QUESTIONS`]: takes its answers out from here on.
+    pub fn expect_answers(&mut self) {
+        self.answers.is_outdated = false;
+        (self.answers.is_asked, self.answers.is_waiting, self.answers.is_patient) = (true, true, true);
+    }
+
+    /// The terminal has answered this already, where others read it; what it answers from here on is taken out.
+    pub fn know_answers(&mut self, report: TerminalReport) {
+        self.answers = Answers { is_asked: true, report, ..Answers::default() };
+    }
+
+    /// Whether the terminal was asked and has not given its last answer.
     #[must_use]
-    pub fn is_holding(&self) -> bool {
-        !self.held.is_empty()
+    pub fn is_waiting_for_answers(&self) -> bool {
+        self.answers.is_waiting
     }
 
-    /// Hands out what is held.
+    /// Whether the terminal has become light or dark since it answered, so that it is to be asked again.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        self.answers.is_outdated
+    }
+
+    /// What the terminal has answered so far.
+    #[must_use]
+    pub fn report(&self) -> &TerminalReport {
+        &self.answers.report
+    }
+
+    /// Returns what the terminal has answered, once it has given its last answer and whenever there is another.
+    pub fn take_report(&mut self) -> Option<TerminalReport> {
+        let is_due = self.answers.is_new && !self.answers.is_waiting;
+        self.answers.is_new &= !is_due;
+        is_due.then(|| self.answers.report.clone())
+    }
+
+    /// How long to wait for the rest of what is held, which then is due through [`KeyWatch::release`]. Nothing when
+    /// nothing is held, or the beginning of an answer, which is no key.
+    #[must_use]
+    pub fn pause(&self) -> Option<Duration> {
+        match self.held.as_slice() {
+            [] => None,
+            held if self.answers.is_asked && answers::is_unmistakable(held) => None,
+            held if self.answers.is_waiting && self.answers.is_patient && held.len() <= 3 => {
+                Some(ANSWER_PAUSE)
+            }
+            _ => Some(KEY_PAUSE),
+        }
+    }
+
+    /// Hands out what is held, unless it is the beginning of an answer.
     pub fn release(&mut self, out: &mut Vec<u8>) {
-        out.append(&mut self.held);
+        if self.pause().is_some() {
+            out.append(&mut self.held);
+            // A person pressed Escape; nobody waits a second time for the rest of an answer.
+            self.answers.is_patient = false;
+        }
+    }
+
+    /// Returns the next key or answer and how many bytes it has; nothing when its rest has not arrived.
+    fn next(&self, bytes: &[u8]) -> Option<(usize, Token)> {
+        if self.answers.is_asked && !self.is_pasting && bytes[0] == ESC {
+            match answers::read(bytes) {
+                Reading::Whole(length, answer) => return Some((length, Token::Answer(answer))),
+                Reading::Cut if bytes.len() > 1 || self.answers.is_patient => return None,
+                Reading::Cut | Reading::Other => {}
+            }
+        }
+        next_token(bytes)
+    }
+
+    fn note_answer(&mut self, answer: Answer) {
+        let scheme = self.answers.report.scheme;
+        self.answers.report.note(answer);
+        self.answers.is_new = true;
+        self.answers.is_outdated |= !self.answers.is_waiting && self.answers.report.scheme != scheme;
+        if answer == Answer::Last {
+            (self.answers.is_waiting, self.answers.is_patient) = (false, false);
+        }
     }
 
     /// Appends to `out` what of `typed` is meant for the child.
@@ -189,7 +292,7 @@ impl KeyWatch {
             rest = &joined;
         }
         while !rest.is_empty() {
-            let Some((length, token)) = next_token(rest) else {
+            let Some((length, token)) = self.next(rest) else {
                 self.held.extend_from_slice(rest);
                 break;
             };
@@ -202,6 +305,10 @@ impl KeyWatch {
     }
 
     fn key(&mut self, token: Token, bytes: &[u8], out: &mut Vec<u8>) -> Wish {
+        if let Token::Answer(answer) = token {
+            self.note_answer(answer);
+            return Wish::Stay;
+        }
         if self.is_pasting || matches!(token, Token::PasteBegins | Token::PasteEnds) {
             self.is_pasting = self.is_pasting && token != Token::PasteEnds || token == Token::PasteBegins;
             self.let_go_of_tilde(out);
@@ -236,7 +343,7 @@ impl KeyWatch {
                 out.extend_from_slice(bytes);
                 self.prefix = Some(typed);
             }
-            Token::Press(..) | Token::PasteBegins | Token::PasteEnds | Token::Other => {
+            Token::Press(..) | Token::Answer(_) | Token::PasteBegins | Token::PasteEnds | Token::Other => {
                 out.extend_from_slice(&typed);
                 out.extend_from_slice(bytes);
             }
@@ -355,158 +462,4 @@ fn press(code: u32, base: Option<u32>, modifiers: u32) -> Token {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn typed(keys: &DetachKeys, pieces: &[&[u8]]) -> (Vec<u8>, Wish) {
-        let mut watch = KeyWatch::new(keys.clone());
-        let mut out = Vec::new();
-        for piece in pieces {
-            if watch.watch(piece, &mut out) == Wish::Detach {
-                return (out, Wish::Detach);
-            }
-        }
-        watch.release(&mut out);
-        (out, Wish::Stay)
-    }
-
-    const PREFIXES: &[&[u8]] =
-        &[b"\x1c", b"\x1b[92;5u", b"\x1b[92;69u", b"\x1b[92;5:1u", b"\x1b[92:124;5u", b"\x1b[27;5;92~"];
-    const LASTS: &[&[u8]] = &[
-        b"d",
-        b"\x1b[100u",
-        b"\x1b[100;1u",
-        b"\x1b[100;1:1u",
-        b"\x1b[100;;100u",
-        b"\x1b[100;129u",
-        b"\x1b[1074::100;1u",
-    ];
-
-    #[test]
-    fn the_first_press_detaches_in_every_encoding_and_every_split() {
-        for prefix in PREFIXES {
-            for last in LASTS {
-                let both = [*prefix, *last].concat();
-                let context = both.escape_ascii().to_string();
-                assert_eq!(typed(&DetachKeys::default(), &[&both]), (vec![], Wish::Detach), "{context}");
-                let single: Vec<&[u8]> = both.chunks(1).collect();
-                // A lone escape byte is never waited for, so a split right after it is the Escape key.
-                if both[0] != ESC && last[0] != ESC {
-                    assert_eq!(typed(&DetachKeys::default(), &single).1, Wish::Detach, "{context}");
-                }
-                for cut in 2..both.len() {
-                    let (head, tail) = both.split_at(cut);
-                    let is_after_escape = head.ends_with(b"\x1b");
-                    if !is_after_escape {
-                        assert_eq!(
-                            typed(&DetachKeys::default(), &[head, tail]).1,
-                            Wish::Detach,
-                            "{context} at {cut}"
-                        );
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn releases_modifiers_and_the_pointer_do_not_spoil_the_prefix() {
-        let between: &[&[u8]] = &[
-            b"\x1b[92;5:3u",
-            b"\x1b[92;5:2u",
-            b"\x1b[57442;1:3u",
-            b"\x1b[<35;1;1M",
-            b"\x1b[I",
-            b"\x1b[M !!",
-        ];
-        for aside in between {
-            assert_eq!(typed(&DetachKeys::default(), &[b"\x1b[92;5u", aside, b"d"]).1, Wish::Detach);
-        }
-    }
-
-    #[test]
-    fn the_prefix_twice_is_sent_once_and_another_key_sends_both() {
-        let keys = DetachKeys::default();
-        assert_eq!(typed(&keys, &[b"\x1c\x1cd"]), (b"\x1cd".to_vec(), Wish::Stay));
-        assert_eq!(typed(&keys, &[b"\x1b[92;5u\x1b[92;5u"]), (b"\x1b[92;5u".to_vec(), Wish::Stay));
-        assert_eq!(typed(&keys, &[b"a\x1cx"]), (b"a\x1cx".to_vec(), Wish::Stay));
-        assert_eq!(typed(&keys, &[b"\x1cD"]), (b"\x1cD".to_vec(), Wish::Stay));
-        assert_eq!(typed(&keys, &[b"\x1c\x1b[A"]), (b"\x1c\x1b[A".to_vec(), Wish::Stay));
-    }
-
-    #[test]
-    fn what_was_typed_before_the_detach_key_is_sent() {
-        assert_eq!(typed(&DetachKeys::default(), &[b"ls\r\x1cdrm"]), (b"ls\r".to_vec(), Wish::Detach));
-    }
-
-    #[test]
-    fn a_paste_cannot_detach() {
-        let paste = b"\x1b[200~a\x1cd\x1b[201~";
-        assert_eq!(typed(&DetachKeys::default(), &[paste]), (paste.to_vec(), Wish::Stay));
-        assert_eq!(typed(&DetachKeys::default(), &[paste, b"\x1cd"]).1, Wish::Detach);
-    }
-
-    #[test]
-    fn a_lone_escape_goes_at_once_and_a_cut_sequence_is_held() {
-        let mut watch = KeyWatch::new(DetachKeys::default());
-        let mut out = Vec::new();
-        watch.watch(b"\x1b", &mut out);
-        assert_eq!((out.as_slice(), watch.is_holding()), (&b"\x1b"[..], false));
-        watch.watch(b"\x1b[92", &mut out);
-        assert!(watch.is_holding());
-        watch.release(&mut out);
-        assert_eq!(out, b"\x1b\x1b[92");
-    }
-
-    #[test]
-    fn everything_else_passes_byte_for_byte() {
-        let all: Vec<u8> = (0..=255u8).filter(|byte| *byte != 0x1c).collect();
-        let keys = b"\x1b[A\x1bOP\x1b[1;5C\x1b[3~\x1b[97;2u\xf0\x9f\x9a\x80\x1bd\x1b[<0;3;4M";
-        for input in [all.as_slice(), keys] {
-            for size in 1..6 {
-                let pieces: Vec<&[u8]> = input.chunks(size).collect();
-                assert_eq!(typed(&DetachKeys::default(), &pieces), (input.to_vec(), Wish::Stay));
-            }
-        }
-    }
-
-    #[test]
-    fn configured_keys_are_understood_or_refused() {
-        let one: DetachKeys = "ctrl-q".parse().unwrap();
-        assert_eq!(typed(&one, &[b"\x11"]).1, Wish::Detach);
-        let two: DetachKeys = "C-a,x".parse().unwrap();
-        assert_eq!(typed(&two, &[b"\x01x"]).1, Wish::Detach);
-        assert_eq!(two.to_string(), "Ctrl-A x");
-        assert_eq!("ctrl-\\ d".parse::<DetachKeys>(), Ok(DetachKeys::default()));
-        for bad in ["", "d", "ctrl-", "ctrl-\u{e9}", "ctrl-a b c", "ctrl-a ctrl-a", "hyper-x"] {
-            assert!(bad.parse::<DetachKeys>().is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn keys_are_the_same_after_a_journey() {
-        for text in ["ctrl-\\ d", "ctrl-q", "C-a,x", "^b D", "d ctrl-d", "ctrl-_ ~"] {
-            for keys in
-                [text.parse::<DetachKeys>().unwrap(), text.parse::<DetachKeys>().unwrap().with_tilde()]
-            {
-                let wire = serde_json::to_string(&keys).unwrap();
-                assert_eq!(serde_json::from_str::<DetachKeys>(&wire).unwrap(), keys, "{wire}");
-            }
-        }
-        assert!(serde_json::from_str::<DetachKeys>(r#"{"keys":"hyper-x"}"#).is_err());
-    }
-
-    #[test]
-    fn the_ssh_habit_works_at_the_start_of_a_line_only() {
-        let keys = DetachKeys::default().with_tilde();
-        assert_eq!(typed(&keys, &[b"~."]).1, Wish::Detach);
-        assert_eq!(typed(&keys, &[b"ls\r", b"~", b"."]), (b"ls\r".to_vec(), Wish::Detach));
-        assert_eq!(typed(&keys, &[b"a~."]), (b"a~.".to_vec(), Wish::Stay));
-        assert_eq!(typed(&keys, &[b"~~."]), (b"~.".to_vec(), Wish::Stay));
-        assert_eq!(typed(&keys, &[b"~x"]), (b"~x".to_vec(), Wish::Stay));
-        assert_eq!(typed(&keys, &[b"a\x1cd"]).1, Wish::Detach);
-        for other in [&b"~\x1cx."[..], b"~\x1b[200~.\x1b[201~"] {
-            assert_eq!(typed(&keys, &[other]), (other.to_vec(), Wish::Stay), "{}", other.escape_ascii());
-        }
-    }
-}
+mod tests;

@@ -134,6 +134,11 @@ impl Queue {
         self.pump(now, out);
     }
 
+    /// How many answers were dropped since this was asked last, because the child does not read them.
+    pub(super) fn take_dropped_answers(&mut self) -> u64 {
+        self.replies.take_dropped()
+    }
+
     /// A job somebody waits for.
     pub(super) fn write(&mut self, job: WriteJob, now: Instant, out: &mut dyn Outlet) {
         let job = Job::watched(self.take_serial(), job);

@@ -1,6 +1,7 @@
 //! Answers to the child's queries that wait for their turn.
 //!
-//! Owns their bound: a child that asks and does not read costs nothing. Refuses cutting one in two.
+//! Owns their bound: a child that asks and does not read costs nothing. Refuses cutting one in two, and counts those that
+//! are dropped.
 
 /// Bytes of answers that may wait for a child that does not read, besides as many that the holder has. Full-queue policy:
 /// the oldest are dropped, because the child that asked them has asked again since.
@@ -12,9 +13,15 @@ pub(super) struct Replies {
     waiting: Vec<u8>,
     /// The holder has some that are not written: more wait here, where they can be dropped.
     is_under_way: bool,
+    /// How many were dropped since this was asked last.
+    dropped: u64,
 }
 
 impl Replies {
+    pub(super) fn take_dropped(&mut self) -> u64 {
+        std::mem::take(&mut self.dropped)
+    }
+
     pub(super) fn push(&mut self, answers: &[u8]) {
         self.waiting.extend_from_slice(answers);
         let surplus = self.waiting.len().saturating_sub(MOST);
@@ -24,7 +31,9 @@ impl Replies {
         // Every answer begins with ESC; one that is followed by a backslash ends an answer.
         let is_start = |pair: &[u8]| matches!(pair, [0x1b, next] if *next != b'\\');
         let start = self.waiting.windows(2).skip(surplus).position(is_start);
-        self.waiting.drain(..start.map_or(self.waiting.len(), |start| surplus + start));
+        let end = start.map_or(self.waiting.len(), |start| surplus + start);
+        self.dropped += self.waiting[..end].windows(2).filter(|pair| is_start(pair)).count() as u64;
+        self.waiting.drain(..end);
     }
 
     pub(super) fn is_empty(&self) -> bool {

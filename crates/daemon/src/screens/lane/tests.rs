@@ -252,6 +252,9 @@ fn e2_the_oldest_answers_are_dropped_and_none_is_cut() {
     let last = &scene.child.handed.last().unwrap().1;
     assert!(last.starts_with(b"\x1b[") || last.starts_with(b"\x1bP"), "{:?}", last.escape_ascii());
     assert!(last.len() > 3_000);
+    let delivered = handed.matches("\u{1b}[").count() + handed.matches("\u{1b}P").count();
+    let dropped = usize::try_from(scene.queue.take_dropped_answers()).unwrap();
+    assert_eq!(delivered + dropped, 10_000, "m10e: every answer was delivered or is counted");
 }
 
 #[test]

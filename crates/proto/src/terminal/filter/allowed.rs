@@ -168,14 +168,13 @@ impl<'b> Control<'b> {
             // With more numbers the second tracks the mouse.
             (0, 0, b'S' | b'T') => is_one,
             (0, 0, b's' | b'u') => self.numbers.is_empty(),
-            // The form of the cursor; the soft reset.
-            (0, b' ', b'q') | (0, b'!', b'p') => true,
+            // The soft reset.
+            (0, b'!', b'p') => true,
             // Selective erasing, which erases all here; tab stops as usual.
             (b'?', 0, b'J' | b'K') => true,
             (b'?', 0, b'W') => self.numbers == b"5",
-            // Keys: how modified ones are written, and kitty's flags.
+            // Keys: how modified ones are written.
             (b'>', 0, b'm') => self.first() == 4,
-            (b'<' | b'=' | b'>', 0, b'u') => true,
             _ => false,
         })
     }

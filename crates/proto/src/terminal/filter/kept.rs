@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::allowed::{self, Control, Judged, is_plain_mode, is_private_mode, keep_if, number};
+use super::keyboard::Keyboard;
 use super::sequence::{Found, Kind};
 use crate::terminal::restore::{FULL_RESET, LEAVE_ALTERNATE, OWN_TITLE, RESET_COLORS};
 
@@ -52,7 +53,10 @@ pub(super) struct Kept {
     pub(super) is_alternate: bool,
     /// Whether colours of the terminal itself were changed.
     pub(super) is_colored: bool,
+    /// Whether the form of the cursor was chosen.
+    pub(super) is_cursor_formed: bool,
     pub(super) last: Last,
+    keyboard: Keyboard,
     /// Which of [`MODES`] are on, and which were when they were saved.
     on: u32,
     saved: u32,
@@ -66,7 +70,9 @@ impl Default for Kept {
         Self {
             is_alternate: false,
             is_colored: false,
+            is_cursor_formed: false,
             last: Last::default(),
+            keyboard: Keyboard::default(),
             on: usual,
             saved: usual,
             title: Vec::new(),
@@ -118,6 +124,11 @@ impl Kept {
                 Judged::Remove
             }
             (b'?', 0, b'r') => self.restore(control),
+            (b'<' | b'=' | b'>', 0, b'u') => Judged::Say(self.keyboard.apply(control, self.is_alternate)),
+            (0, b' ', b'q') => {
+                self.is_cursor_formed = true;
+                Judged::Keep
+            }
             (0, b'!', b'p') => {
                 let soft = [1, 6, 66].into_iter().fold(0, |soft, mode| soft | bit(mode));
                 self.on = (self.on & !soft) | bit(25);
@@ -136,11 +147,22 @@ impl Kept {
     }
 
     fn switch(&mut self, control: Control<'_>) -> Judged {
-        let on = control.last == b'h';
+        let (on, was_alternate) = (control.last == b'h', self.is_alternate);
         for mode in control.values() {
             self.note_mode(mode, on);
         }
-        only(control, |mode| is_private_mode(mode, on))
+        let judged = only(control, |mode| is_private_mode(mode, on));
+        let said = self.keyboard.around_alternate(on);
+        match &judged {
+            _ if was_alternate == on || self.is_alternate != on || said.is_empty() => judged,
+            Judged::Remove => judged,
+            Judged::Say(modes) if on => Judged::Say([&modes[..], &said].concat()),
+            Judged::Say(modes) => Judged::Say([&said, &modes[..]].concat()),
+            Judged::Keep => {
+                let modes = [b"\x1b[?", control.numbers, &[control.last]].concat();
+                Judged::Say(if on { [modes, said].concat() } else { [said, modes].concat() })
+            }
+        }
     }
 
     fn note_mode(&mut self, mode: u32, on: bool) {
@@ -172,7 +194,7 @@ impl Kept {
         let leave = if self.is_alternate { LEAVE_ALTERNATE } else { b"" };
         let colors = if self.is_colored { RESET_COLORS } else { b"" };
         let title = if self.title.is_empty() { b"" } else { OWN_TITLE };
-        *self = Self { is_colored: self.is_colored, ..Self::default() };
+        *self = Self { is_colored: self.is_colored, is_cursor_formed: true, ..Self::default() };
         Judged::Say([leave, FULL_RESET, colors, title].concat())
     }
 

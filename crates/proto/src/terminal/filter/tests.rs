@@ -1,6 +1,7 @@
 //! The filter's facts: what is listed passes, everything else goes, whatever way the stream is cut.
 
 use super::*;
+use crate::terminal::restore;
 use proptest::prelude::*;
 
 /// Sequences that must not reach a terminal, each with what is shown of them.
@@ -135,9 +136,6 @@ const PASSED: &[&[u8]] = &[
     b"\x1b[?25l",
     b"\x1b[?5h",
     b"\x1b[>4;2m",
-    b"\x1b[>1u",
-    b"\x1b[<u",
-    b"\x1b[=5u",
     b"\x1b[u",
     b"\x1b[2 q",
     b"\x1b[!p",
@@ -291,6 +289,20 @@ fn m9a_saved_modes_are_restored_by_what_they_were_and_not_by_the_terminals_memor
         b"\x1b[?1002h\x1b[?1003;1004h\x1b[?1004l\x1b[?1002h\x1b[?7h",
     );
     passes_as(b"\x1b_Qs;25;0\x1b\\\x1b[?25r", b"\x1b[?25l");
+}
+
+#[test]
+fn m9c_a_child_pops_no_keyboard_level_that_it_has_not_pushed() {
+    passes_as(b"\x1b[>5u\x1b[<u\x1b[<99u", b"\x1b[=5u\x1b[=0u\x1b[=0u");
+    passes_as(b"\x1b[=1u\x1b[>3u\x1b[=8;2u\x1b[=1;3u\x1b[<u", b"\x1b[=1u\x1b[=3u\x1b[=11u\x1b[=10u\x1b[=1u");
+    // The alternate screen has levels of its own, which are off outside of it.
+    passes_as(
+        b"\x1b[>1u\x1b[?1049h\x1b[>2u\x1b[?1049l\x1b[?1049;25h\x1b[?1049l",
+        b"\x1b[=1u\x1b[?1049h\x1b[=2u\x1b[=0u\x1b[?1049l\x1b[?1049;25h\x1b[=2u\x1b[=0u\x1b[?1049l",
+    );
+    for said in [restore::RESET, restore::LEAVE_ALTERNATE, restore::FULL_RESET] {
+        assert!(!said.windows(3).any(|bytes| bytes == b"\x1b[<"), "{}", said.escape_ascii());
+    }
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! The colours of viewers' terminals, for children that ask which colours their terminal has.
+//!
+//! A viewer's terminal is asked when it attaches. What it answers belongs to the run that is viewed and goes into its
+//! checkpoint. A run that nobody has viewed answers with the colours of the terminal that any run was last viewed with:
+//! its first viewer is most likely the same person at the same terminal. A viewer that may not type changes nothing.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use proto::terminal::{ColorScheme, TerminalReport};
+use term::{ColorTable, Rgb, Scheme, Screen};
+
+use super::run::Run;
+use super::viewer::Viewer;
+
+/// What a terminal shows.
+type Shown = (ColorTable, Option<Scheme>);
+
+/// The colours of the terminal that any run was last viewed with, shared by all workers.
+#[derive(Clone, Default)]
+pub(crate) struct LastColors(Arc<Mutex<Option<Shown>>>);
+
+impl LastColors {
+    fn set(&self, shown: Shown) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+    }
+
+    /// Gives a new run's screen the last viewer's colours; one that an earlier daemon has left with colours brings them.
+    pub(super) fn exchange(&self, screen: &mut Screen) {
+        let (table, scheme) = screen.viewer_colors();
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            _ if table.is_empty() && scheme.is_none() => {
+                if let Some((table, scheme)) = last.clone() {
+                    screen.set_viewer_colors(table, scheme);
+                }
+            }
+            None => *last = Some((table.clone(), scheme)),
+            Some(_) => {}
+        }
+    }
+}
+
+impl Run {
+    /// A viewer's terminal has told its colours: children that ask get them, and a child that wants to hear of light and
+    /// dark is told.
+    pub(super) fn note_viewer_colors(&mut self, viewer: &Viewer, report: &TerminalReport) {
+        if viewer.read_only || report.is_colorless() {
+            return;
+        }
+        let shown = shown(report);
+        self.last_colors.set(shown.clone());
+        let handle = Arc::clone(&self.handle);
+        let mut screen = handle.screen();
+        let (table, scheme) = screen.viewer_colors();
+        if (table, scheme) == (&shown.0, shown.1) {
+            return;
+        }
+        screen.set_viewer_colors(shown.0, shown.1);
+        let replies = screen.take_replies();
+        drop(screen);
+        if !replies.is_empty() && self.told_exit.is_none() {
+            self.lane.answer(&replies, &self.handle, &mut self.link);
+        }
+        if self.seen >= self.ready_at {
+            self.keep_everything();
+        }
+    }
+}
+
+fn shown(report: &TerminalReport) -> Shown {
+    let mut table = ColorTable::default();
+    for (index, [red, green, blue]) in &report.colors {
+        table.set(*index, Rgb(*red, *green, *blue));
+    }
+    let scheme = report.scheme.map(|scheme| match scheme {
+        ColorScheme::Dark => Scheme::Dark,
+        ColorScheme::Light => Scheme::Light,
+    });
+    (table, scheme)
+}
