@@ -242,10 +242,10 @@ fn modes_that_are_on_in_some_terminals_and_off_in_others_are_as_they_were() {
     let (mut stage, _peer) = attached();
     stage.pty.type_keys(b"\x1cd");
     assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
-    stage.pty.expect(b"\x1b[?12;1007;2027r");
+    stage.pty.expect(b";1007;1015;1016;2004;2027;2031r");
     let mut stage = self::stage(&["attach", "build"]);
     let (mut peer, _) = stage.daemon.accept_attach();
-    stage.pty.expect(b"\x1b[?12;1007;2027s");
+    stage.pty.expect(b";1007;1015;1016;2004;2027;2031s");
     peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
     assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
 }

@@ -42,7 +42,7 @@ const ANSWERED: [(&str, &str); 40] = [
     ("\x1bP+q6e6f7065\x1b\\", "\x1bP0+r\x1b\\"),
     ("\x1bP$qm\x1b\\", "\x1bP1$r0m\x1b\\"),
     ("\x1bP$qr\x1b\\", "\x1bP1$r1;24r\x1b\\"),
-    ("\x1bP$q q\x1b\\", "\x1bP1$r2 q\x1b\\"),
+    ("\x1bP$q q\x1b\\", "\x1bP1$r0 q\x1b\\"),
     ("\x1bP$q\"p\x1b\\", "\x1bP0$r\x1b\\"),
     ("\x1b]7501;?\x1b\\", "\x1b]7501;?\x1b\\"),
     ("\x1b]7501;?\x07", "\x1b]7501;?\x1b\\"),
