@@ -72,6 +72,7 @@ impl Engine {
         let target = run.process.to_string();
         let Some(failure) = refusal else {
             self.audit_deed(None, "restart", target, "it had failed".to_owned());
+            self.ask_background(run);
             self.keep_until_started(run);
             return self.next_run(run.process, Vec::new());
         };

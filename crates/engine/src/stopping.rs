@@ -151,6 +151,15 @@ impl Engine {
         self.touch(run.process);
     }
 
+    /// Asks what an ended child has left in the background to end, with the process's own signal and grace: the holder
+    /// keeps the grace and insists, also when it is released meanwhile.
+    pub(crate) fn ask_background(&mut self, run: RunKey) {
+        let (signal, grace_ms) = self.asking(run.process, Stop::default());
+        if self.processes.get(&run.process).is_some_and(|process| process.has_holder) {
+            self.effects.push(Effect::Kill { run, signal, grace_ms });
+        }
+    }
+
     /// The holder of a run that is being ended was found: the end goes on.
     pub(crate) fn go_on_ending(&mut self, run: RunKey) {
         let now = self.now.uptime_ms;

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 /// Highest signal number of Linux.
 const HIGHEST_SIGNAL: i32 = 64;
 
-/// Ignored by nursery and holders: what a terminal, a hang-up or a broken pipe would send. A holder ends by Hangup,
-/// Release or TERM only.
-const IGNORED: [i32; 9] = [
+/// Ignored by nursery and holders: what a terminal, a hang-up, a broken pipe or a limit on file sizes would send. A holder
+/// ends by Hangup, Release or TERM only; a write beyond the limit fails with EFBIG.
+const IGNORED: [i32; 10] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -22,6 +22,7 @@ const IGNORED: [i32; 9] = [
     libc::SIGTTOU,
     libc::SIGUSR1,
     libc::SIGUSR2,
+    libc::SIGXFSZ,
 ];
 
 /// What has arrived since the last look.

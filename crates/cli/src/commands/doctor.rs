@@ -76,7 +76,14 @@ impl DoctorArgs {
             database(&places.database()),
         ];
         let (daemon, connection) = reach(&places);
-        checks.extend([daemon, holders(&places, connection), terminals(), descriptors(), kernel()]);
+        checks.extend([
+            daemon,
+            holders(&places, connection),
+            terminals(),
+            descriptors(),
+            visibility(),
+            kernel(),
+        ]);
         let report = Report { ok: checks.iter().all(|check| check.status != Health::Fail), checks };
         context.print(&report, tell)?;
         Ok(ExitCode::from(u8::from(!report.ok)))
@@ -309,6 +316,21 @@ fn descriptors() -> Check {
     let is_few = limit.maximum.is_some_and(|maximum| maximum < FEW_DESCRIPTORS);
     let check = Check::new("descriptors", if is_few { Health::Warn } else { Health::Ok }, detail);
     if is_few { check.hint("raise the limit with ulimit -Hn") } else { check }
+}
+
+/// Whether other users' processes can be seen. Own runs need only their own; one that becomes another user's is then
+/// neither found nor named when its run is ended.
+fn visibility() -> Check {
+    let name = "processes";
+    match fs::read("/proc/1/stat") {
+        Ok(_) => Check::new(name, Health::Ok, "/proc shows those of every user"),
+        Err(_) => {
+            let detail = "/proc hides those of other users (hidepid): what runs as another user is not seen by qd close";
+            Check::new(name, Health::Warn, detail).hint(
+                "runs work all the same; to have everything named, mount /proc with gid=GROUP of a group you are in",
+            )
+        }
+    }
 }
 
 /// Whether the kernel has what holders stand on.

@@ -84,3 +84,24 @@ fn m8_a_running_daemon_survives_a_limit_of_file_sizes() {
     let freed = Command::new("prlimit").args([&format!("--pid={pid}"), "--fsize=unlimited"]).status();
     assert!(freed.unwrap().success());
 }
+
+#[test]
+fn m8_a_holder_survives_a_limit_of_file_sizes_and_its_child_has_the_usual_signals() {
+    let daemon = TestDaemon::start(QD);
+    let spawned = daemon.spawn("x", testkit::child::repeat_lines());
+    daemon.wait_pattern("x", "ready");
+    let child = spawned.pid.unwrap();
+    let holder = testkit::census::parent(child);
+    // What the kernel sends to whoever writes beyond the limit.
+    let pid = rustix::process::Pid::from_raw(holder).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::XFSZ).unwrap();
+    assert!(daemon.qd(&["send", "x", "hello"]).status.success());
+    daemon.wait_pattern("x", "got:hello");
+    assert_eq!(testkit::census::parent(child), holder, "the same holder has it");
+    let ignored = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap();
+    let ignored = ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim().to_owned();
+    let ignored = u64::from_str_radix(&ignored, 16).unwrap();
+    let limit = rustix::process::Signal::XFSZ.as_raw();
+    assert_eq!(ignored >> (limit - 1) & 1, 0, "a child meets the limit as it would without us");
+    assert!(daemon.qd(&["close", "x"]).status.success());
+}

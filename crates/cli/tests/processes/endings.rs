@@ -6,8 +6,8 @@ use std::time::Instant;
 use client::{ClientError, Connection, Door};
 use proto::request::{Attach, Close, Follow, Input, Shutdown, Spawn, Write};
 use proto::{ErrorCode, Stop};
-use testkit::census::{everybody, is_zombie, parent};
-use testkit::{Stage, Tail, child, scaled, survivors};
+use testkit::census::{eventually, everybody, is_zombie, parent};
+use testkit::{Pty, Stage, Tail, child, scaled, survivors};
 
 use super::{sh, stage};
 
@@ -176,6 +176,47 @@ fn m3b_a_second_call_kills_what_was_given_ten_minutes() {
     stage.wait_pattern("deaf", "asked");
     stage.json(&["close", "deaf"]);
     assert!(matches!(first.answer(id), Ok(proto::Reply::Ended(_))));
+}
+
+#[test]
+fn m3d_a_crashed_commands_background_has_its_time_after_term_when_it_is_started_again() {
+    let stage = stage();
+    let log = stage.root().join("web.log");
+    // The first run leaves somebody in the background and crashes; the second stays.
+    let script = format!(
+        "test -e $LOG && {{ echo again; exec sleep 1000000; }}; echo crashed >$LOG; \
+         ({SLOW}) >$LOG.ready & until grep -q ready $LOG.ready; do sleep 0.02; done; exit 1"
+    );
+    let mut spawn = proto::request::Spawn { auto_restart: true, ..stage.spec("web", sh(&script)) };
+    spawn.env.insert("LOG".to_owned(), log.display().to_string());
+    stage.spawn_as(spawn);
+    stage.until_view("web", |view| view.run.0 == 2 && view.status == proto::Status::Running);
+    let written = || std::fs::read_to_string(&log).unwrap();
+    eventually("it was asked and had its time", || written().contains("flushed").then_some(()));
+    // The kernel hangs it up when the child ends, as it does to the background of any terminal.
+    assert!(written().ends_with("asked\nflushed\n"), "{}", written());
+}
+
+#[test]
+fn m3e_a_person_who_waits_for_an_end_sees_a_line_about_it_and_others_do_not() {
+    let stage = stage();
+    stage.run("deaf", sh("trap 'echo asked' TERM; echo ready; while :; do sleep 0.02; done"));
+    stage.wait_pattern("deaf", "ready");
+    let mut pty = Pty::open(proto::Size { cols: 100, rows: 10 });
+    let variables = stage.variables();
+    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
+    let qd = std::ffi::OsStr::new(env!("CARGO_BIN_EXE_qd"));
+    pty.spawn(qd, &["close", "deaf", "--grace", "600"], &variables);
+    pty.expect(b"waiting for deaf to end; qd close --now deaf kills it (1 s)");
+    pty.expect(b"(2 s)");
+    // The second caller has no terminal on its standard error, so nothing is drawn there.
+    let second = stage.qd(&["close", "deaf", "--now"]);
+    assert!(second.status.success() && second.stderr.is_empty(), "{}", super::text(&second.stderr));
+    assert!(pty.wait_exit(testkit::DEADLINE).success());
+    // The line is gone when the end has come: what follows begins in an empty line.
+    let seen = super::text(pty.seen());
+    let after = seen.rsplit(" s)").next().unwrap_or_default();
+    assert!(after.starts_with("\r\x1b[K"), "{seen:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod endings;
 mod environment;
 mod events;
 mod exits;
+mod hidden;
 mod input;
 mod kept;
 mod limits;

@@ -215,3 +215,24 @@ fn m7a_a_shutdown_names_what_survived_and_ends_the_daemon_all_the_same() {
     assert!(failure.message.contains("web was not ended"), "{failure}");
     assert!(stage.effects.iter().any(|effect| matches!(effect, Effect::Stop)));
 }
+
+#[test]
+fn m3d_what_a_crashed_command_left_in_the_background_is_asked_and_has_its_grace() {
+    let mut stage = Stage::new();
+    let own = Stop { signal: Some(2), grace_ms: Some(30_000) };
+    let plain = proto::request::Spawn { auto_restart: true, ..command("web") };
+    let preset = proto::request::Spawn { auto_restart: true, stop: own, ..command("database") };
+    for (spawn, expected) in [(plain, (15, 5_000)), (preset, (2, 30_000))] {
+        let run = stage.spawn(spawn);
+        stage.exit(run, 1);
+        assert!(asked(&stage, run).is_empty(), "until it is started again its background is its own");
+        let before = stage.effects.len();
+        stage.pass(1_000);
+        assert_eq!(asked(&stage, run), [expected]);
+        let since = &stage.effects[before..];
+        let place = |is_it: &dyn Fn(&Effect) -> bool| since.iter().position(is_it).unwrap();
+        let asking = place(&|effect| matches!(effect, Effect::Kill { .. }));
+        let start = place(&|effect| matches!(effect, Effect::Start(_)));
+        assert!(asking < start, "it is asked before the next run begins");
+    }
+}
