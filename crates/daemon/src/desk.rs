@@ -16,9 +16,10 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::clock;
-use crate::effects::Hands;
+use crate::effects::{Hands, without_acknowledged_ends};
 use crate::failpoint::{self, Failpoint};
 use crate::quiet::Quiet;
+use crate::records::Otherwise;
 
 /// Asks that may wait; the connections that sent them wait with them.
 const ASKS: usize = 256;
@@ -221,12 +222,26 @@ impl Desk {
         self.quiet.worked(now.uptime_ms);
         let mut effects = self.engine.handle(now, input);
         effects.extend(typed.map(Effect::Audit));
+        let effects = self.keep(effects).await;
         for effect in &effects {
             if let Effect::Type { job, what, .. } = effect {
                 self.typing.insert(*job, size(what));
             }
         }
-        self.hands.carry_out(effects, &mut self.inbox.tickets).await
+        self.hands.carry_out(effects, &mut self.inbox.tickets)
+    }
+
+    /// Makes what was decided durable; what is to be done now. A command whose records are refused is taken back; what
+    /// cannot be taken back goes on, and its records are tried again.
+    async fn keep(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
+        let is_undoable = self.engine.is_undoable();
+        let otherwise = if is_undoable { Otherwise::Forget } else { Otherwise::Retry };
+        let (rest, kept) = self.hands.keep(effects, otherwise).await;
+        match kept {
+            Ok(()) => rest,
+            Err(unsaved) if is_undoable => self.engine.undo(unsaved.refused()),
+            Err(unsaved) => without_acknowledged_ends(rest, &unsaved),
+        }
     }
 
     /// What was typed for the engine, now that it is known to have reached a terminal.

@@ -1,6 +1,7 @@
 //! Carrying out what the engine wants done, in order.
 //!
-//! Owns the way from an effect to whoever does it. Refuses answering before what must be durable is.
+//! Owns the way from an effect to whoever does it. Refuses answering before what must be durable is: records are kept
+//! first, and an end that is not on the disk is not acknowledged as one that is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use engine::effect::{Guard, Keystrokes};
 use engine::input::{JobId, Typing};
 use engine::{Answer, Effect, Fact, Input, Record, RunKey, StartRun, Ticket};
 use holder::Launcher;
-use proto::Places;
 use proto::event::Announcement;
+use proto::{Places, Reply};
 use store::Change;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -19,7 +20,7 @@ use crate::adopt::Unheard;
 use crate::agents::{Agents, Sought, WantedText};
 use crate::desk::Answered;
 use crate::failpoint::{self, Failpoint};
-use crate::records::{self, Records};
+use crate::records::{self, Otherwise, Records, Unsaved};
 use crate::screens::{Order, Screens, TypeJob};
 use crate::{launch, pattern, ports};
 
@@ -42,13 +43,15 @@ pub(crate) struct Hands {
 }
 
 impl Hands {
-    /// Carries effects out; whether the daemon is to stop.
-    pub(crate) async fn carry_out(
+    /// Makes the records among the effects durable; what is left to be carried out.
+    ///
+    /// One transaction for all records of one decision and its rows of the audit log, before anybody hears of it. Records
+    /// that are not kept are tried again later, or forgotten, as the caller says.
+    pub(crate) async fn keep(
         &self,
         effects: Vec<Effect>,
-        tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>,
-    ) -> bool {
-        // One transaction for all records of one decision and its rows of the audit log, before anybody hears of it.
+        otherwise: Otherwise,
+    ) -> (Vec<Effect>, Result<(), Unsaved>) {
         let mut changes: Vec<Change> = Vec::new();
         let mut rest: Vec<Effect> = Vec::with_capacity(effects.len());
         for effect in effects {
@@ -63,12 +66,22 @@ impl Hands {
                 other => rest.push(other),
             }
         }
-        if !changes.is_empty() {
-            self.records.keep(changes).await;
-            failpoint::pass(Failpoint::Recorded);
+        if changes.is_empty() {
+            return (rest, Ok(()));
         }
+        let kept = self.records.keep(changes, otherwise).await;
+        failpoint::pass(Failpoint::Recorded);
+        (rest, kept)
+    }
+
+    /// Carries out what is left when the records are kept; whether the daemon is to stop.
+    pub(crate) fn carry_out(
+        &self,
+        effects: Vec<Effect>,
+        tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>,
+    ) -> bool {
         let mut stops = false;
-        for effect in rest {
+        for effect in effects {
             stops |= self.do_one(effect, tickets);
             failpoint::pass(Failpoint::EffectDone);
         }
@@ -194,6 +207,28 @@ impl Hands {
     }
 }
 
+/// Replaces the acknowledgement of every end by a failure that says it is not saved: the next daemon may not know of it.
+/// Other answers say what is, and stay.
+pub(crate) fn without_acknowledged_ends(effects: Vec<Effect>, unsaved: &Unsaved) -> Vec<Effect> {
+    let stops = effects.iter().any(|effect| matches!(effect, Effect::Stop));
+    let instead = |effect| match effect {
+        Effect::Reply { ticket, result } if matches!(&*result, Ok(answer) if is_end(answer, stops)) => {
+            Effect::Reply { ticket, result: Box::new(Err(unsaved.ended())) }
+        }
+        other => other,
+    };
+    effects.into_iter().map(instead).collect()
+}
+
+/// Whether an answer acknowledges that something has ended: one process, or all of them with the daemon.
+fn is_end(answer: &Answer, stops: bool) -> bool {
+    match answer {
+        Answer::Reply(Reply::Ended(_)) => true,
+        Answer::Reply(Reply::Done(_)) => stops,
+        _ => false,
+    }
+}
+
 fn answer(
     tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>,
     ticket: Ticket,
@@ -202,5 +237,43 @@ fn answer(
     if let Some(reply) = tickets.remove(&ticket) {
         // Whoever asked may have gone.
         let _gone = reply.send(result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::reply::{Done, Ended};
+    use proto::{ErrorCode, ProcessId};
+    use store::StoreError;
+
+    use super::*;
+
+    fn reply(ticket: u64, reply: Reply) -> Effect {
+        Effect::Reply { ticket: Ticket(ticket), result: Box::new(Ok(Answer::Reply(reply))) }
+    }
+
+    /// The tickets that are answered, and the code of those that fail.
+    fn answers(effects: &[Effect]) -> Vec<(u64, Option<ErrorCode>)> {
+        let answers = effects.iter().filter_map(|effect| match effect {
+            Effect::Reply { ticket, result } => {
+                Some((ticket.0, result.as_ref().as_ref().err().map(|failure| failure.code)))
+            }
+            _ => None,
+        });
+        answers.collect()
+    }
+
+    #[test]
+    fn m7c_an_end_that_is_not_saved_is_not_acknowledged_and_what_only_tells_is() {
+        let id: ProcessId = "p_aaaaaaaa".parse().unwrap();
+        let full = Unsaved::new(&StoreError::NoSpace { path: "state.db".into() });
+        let ended = || reply(1, Reply::Ended(Ended { id, exit: None }));
+        let told = || reply(2, Reply::Done(Done {}));
+        let effects = without_acknowledged_ends(vec![ended(), told()], &full);
+        assert_eq!(answers(&effects), [(1, Some(ErrorCode::NoSpace)), (2, None)]);
+        let locked = Unsaved::new(&StoreError::Locked { path: "state.db".into() });
+        let effects = without_acknowledged_ends(vec![ended(), told(), Effect::Stop], &locked);
+        assert_eq!(answers(&effects), [(1, Some(ErrorCode::Busy)), (2, Some(ErrorCode::Busy))]);
+        assert!(matches!(effects.last(), Some(Effect::Stop)), "the daemon ends all the same");
     }
 }

@@ -8,10 +8,12 @@
 //! | `keeper` | the thread: the database, what the disk refused so far |
 //! | `flood` | refusals that repeat themselves |
 //! | `pages` | what somebody who reads the audit log gets, off the thread |
+//! | `unsaved` | why something was not kept, and what its caller is told |
 
 mod flood;
 mod keeper;
 mod pages;
+mod unsaved;
 
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,12 +28,22 @@ use store::{AuditRow, Change, Store, StoreError};
 use tokio::sync::{Semaphore, oneshot};
 
 use self::keeper::{Job, Keeper};
+pub(crate) use self::unsaved::Unsaved;
 
 /// Batches and questions that may wait. Full-queue policy: whoever brings one waits.
 const JOBS: usize = 64;
 
 /// What the user should know, shown in `status`.
 pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
+
+/// What becomes of changes that the store refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Otherwise {
+    /// They are kept in memory and written with the next batch.
+    Retry,
+    /// They are forgotten: whoever asked for them takes back what they tell of.
+    Forget,
+}
 
 /// The way to the store's thread.
 #[derive(Clone)]
@@ -51,17 +63,18 @@ impl Records {
         Ok(Self { jobs, reading: Arc::new(Semaphore::new(1)) })
     }
 
-    /// Makes changes durable; returns when they are, or when they are kept because the disk refuses them.
-    pub(crate) async fn keep(&self, changes: Vec<Change>) {
+    /// Makes changes durable; returns when they are, or when the store has refused them.
+    pub(crate) async fn keep(&self, changes: Vec<Change>, otherwise: Otherwise) -> Result<(), Unsaved> {
         let (ack, done) = oneshot::channel();
-        self.post(Job::Batch(changes, ack)).await;
-        // The thread ends only with the daemon.
-        let _was_done = done.await;
+        self.post(Job::Batch(changes, otherwise, ack)).await;
+        // The thread ends only with the daemon, which keeps nothing any more.
+        done.await.unwrap_or_else(|_| Err(Unsaved::ending()))
     }
 
     /// Writes down what was decided outside of the engine; returns when it is written.
     pub(crate) async fn note(&self, note: AuditNote) {
-        self.keep(vec![audit(note)]).await;
+        // A row that the disk refuses is tried again; what it tells of has happened.
+        let _may_come_later = self.keep(vec![audit(note)], Otherwise::Retry).await;
     }
 
     /// The same for those who cannot wait, because they are being given up.

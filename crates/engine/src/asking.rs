@@ -78,17 +78,15 @@ impl Engine {
 
     /// A run that is over asks nothing again; of one that goes on the newest keys are enough.
     fn remember_key(&mut self, run: RunKey, key: String, item: u64) {
-        let mut asked = std::mem::take(&mut self.asked);
-        asked.retain(|(asker, _), _| self.is_run_live(*asker));
-        let own = || asked.iter().filter(|((asker, _), _)| *asker == run);
+        let is_over = |asked: &&(RunKey, String)| !self.is_run_live(asked.0);
+        let over: Vec<(RunKey, String)> = self.asked.keys().filter(is_over).cloned().collect();
+        let own = || self.asked.iter().filter(|((asker, _), _)| *asker == run);
         let oldest = own().min_by_key(|(_, item)| **item).map(|(key, _)| key.clone());
-        if own().count() >= KEPT
-            && let Some(oldest) = oldest
-        {
-            asked.remove(&oldest);
+        let oldest = oldest.filter(|_| own().count() >= KEPT);
+        for forgotten in over.into_iter().chain(oldest) {
+            self.asked.remove(&forgotten);
         }
-        asked.insert((run, key), item);
-        self.asked = asked;
+        self.asked.insert((run, key), item);
     }
 
     /// The person has answered: whoever waits for it hears it, otherwise it is a message. That somebody has looked is
@@ -110,7 +108,9 @@ impl Engine {
             self.counters.next_item = self.counters.next_item.max(item.saturating_add(1));
             if self.is_run_live(run) {
                 self.items.insert(item, Item { view, about: About::Question(run) });
-                self.asked.extend(key.map(|key| ((run, key), item)));
+                if let Some(key) = key {
+                    self.asked.insert((run, key), item);
+                }
             } else {
                 self.effects.push(Effect::Record(Record::RemoveQuestion(item)));
             }

@@ -2,8 +2,6 @@
 //!
 //! Owns the grants. Refuses outliving either of the two processes a grant is about.
 
-use std::collections::BTreeMap;
-
 use proto::ProcessId;
 use proto::crew::{GrantView, Right};
 use serde::{Deserialize, Serialize};
@@ -13,6 +11,7 @@ use crate::effect::Effect;
 use crate::input::Caller;
 use crate::record::Record;
 use crate::rights::Granted;
+use crate::undo::UndoMap;
 
 /// One grant as it is made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ impl GrantRecord {
 /// Every grant, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
-    given: BTreeMap<u64, GrantRecord>,
+    pub(crate) given: UndoMap<u64, GrantRecord>,
 }
 
 impl Grants {

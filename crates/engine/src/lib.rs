@@ -10,7 +10,7 @@
 //! [`rights`], `grants`, `budgets`, `trust`, `audit`. For agents: [`agent`] (an entry's part that only they have),
 //! `evidence` and `state` (what is believed and why), `judging` (what follows from it), [`mail`], `delivery`, `deliver`
 //! and `confirm` (how a message gets in), `turns`, `inbox`. How agents lead agents: `timers`, `asking`, `notices`,
-//! `waitgraph`.
+//! `waitgraph`. What is not kept is not done: `undo`.
 //!
 //! Invariants, re-checked after every [`Engine::handle`] in debug builds (`invariants`): names are unique, no parent
 //! cycle, every wait and every ending belongs to something alive, every grant is between two entries, every question of
@@ -48,6 +48,7 @@ mod stopping;
 mod timers;
 mod trust;
 mod turns;
+mod undo;
 mod viewers;
 mod waitgraph;
 mod waits;
@@ -91,6 +92,7 @@ use mail::Mailbox;
 use process::Process;
 use timers::Timers;
 use trust::Ledger;
+use undo::{LastCommand, UndoMap};
 use waits::Wait;
 
 /// What a daemon decides once, when it builds its engine.
@@ -145,14 +147,14 @@ impl Default for Config {
 pub struct Engine {
     config: Config,
     tasks: Box<dyn TaskLookup>,
-    processes: BTreeMap<ProcessId, Process>,
-    waits: BTreeMap<WaitId, Wait>,
+    processes: UndoMap<ProcessId, Process>,
+    waits: UndoMap<WaitId, Wait>,
     next_wait: u64,
     mail: Mailbox,
     /// What needs a person.
-    items: BTreeMap<u64, Item>,
+    items: UndoMap<u64, Item>,
     /// The items that runs asked for under keys of their own.
-    asked: BTreeMap<(RunKey, String), u64>,
+    asked: UndoMap<(RunKey, String), u64>,
     timers: Timers,
     grants: Grants,
     /// While a command is carried out: in which process the person sits who asked, if they sit in one.
@@ -169,6 +171,8 @@ pub struct Engine {
     random: u64,
     now: Moment,
     effects: Vec<Effect>,
+    /// The last input, if it was a command that can be taken back.
+    last_command: Option<LastCommand>,
     /// Entries touched by the current input: each is recorded and announced once, at its end.
     touched: BTreeSet<ProcessId>,
     /// Entries of which something changed that is not worth a record: each is announced once, at its end.
@@ -183,12 +187,12 @@ impl Engine {
         Self {
             config,
             tasks,
-            processes: BTreeMap::new(),
-            waits: BTreeMap::new(),
+            processes: UndoMap::default(),
+            waits: UndoMap::default(),
             next_wait: 1,
             mail: Mailbox::default(),
-            items: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            items: UndoMap::default(),
+            asked: UndoMap::default(),
             timers: Timers::default(),
             grants: Grants::default(),
             trust: Ledger::default(),
@@ -201,6 +205,7 @@ impl Engine {
             random,
             now: Moment::default(),
             effects: Vec::new(),
+            last_command: None,
             touched: BTreeSet::new(),
             shown: BTreeSet::new(),
         }
@@ -209,8 +214,12 @@ impl Engine {
     /// Decides about one thing that happened. The returned effects are to be carried out in order.
     pub fn handle(&mut self, now: Moment, input: Input) -> Vec<Effect> {
         self.now = now;
+        self.forget_last_command();
         match input {
-            Input::Command { caller, ticket, command } => self.command(caller, ticket, command),
+            Input::Command { caller, ticket, command } => {
+                self.mark_command(ticket, &command);
+                self.command(caller, ticket, command);
+            }
             Input::Fact { run, fact } => self.fact(run, fact),
             Input::Adopted { record, pid, exit } => self.adopt(record, pid, exit),
             Input::CallerGone { ticket } => self.forget_caller(ticket),
@@ -221,6 +230,7 @@ impl Engine {
         self.finish_shutdown();
         self.flush_touched();
         self.check_invariants();
+        self.check_last_command();
         std::mem::take(&mut self.effects)
     }
 

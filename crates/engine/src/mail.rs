@@ -5,8 +5,6 @@
 
 mod expiry;
 
-use std::collections::BTreeMap;
-
 pub use expiry::Due;
 use proto::agent::{Delivery, MailId, Receipt};
 use proto::event::Event;
@@ -17,6 +15,7 @@ use crate::Engine;
 use crate::effect::{Answer, Effect};
 use crate::input::{RunKey, Ticket};
 use crate::record::Record;
+use crate::undo::UndoMap;
 
 /// Finished messages kept for whoever asks for their receipt or sends the same key again.
 const KEPT: usize = 2_000;
@@ -120,9 +119,9 @@ impl MailRecord {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mailbox {
     /// Those of which something may still come, in the order they were sent.
-    pub(crate) open: BTreeMap<MailId, MailRecord>,
+    pub(crate) open: UndoMap<MailId, MailRecord>,
     /// The newest of the others.
-    pub(crate) closed: BTreeMap<MailId, MailRecord>,
+    pub(crate) closed: UndoMap<MailId, MailRecord>,
     /// Who waits for what becomes of one, and until when.
     pub(crate) tickets: Vec<(Ticket, MailId, u64)>,
     /// Who was told of whom by a wait, in the decision that is being made: a notice would say it again.

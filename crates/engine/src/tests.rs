@@ -21,6 +21,7 @@ mod telling;
 mod timers;
 mod trees;
 mod trust;
+mod undo;
 mod unheard;
 mod unstarted;
 mod viewers;

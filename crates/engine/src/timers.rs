@@ -7,8 +7,6 @@ mod rest;
 
 pub(crate) use rest::{agent_rests, exit_words};
 
-use std::collections::BTreeMap;
-
 use proto::crew::{TimerKind, TimerStatus, TimerView};
 use proto::event::Event;
 use proto::{AgentState, Name, ProcessId, RunNumber, Status};
@@ -18,6 +16,7 @@ use crate::Engine;
 use crate::effect::Effect;
 use crate::input::RunKey;
 use crate::record::Record;
+use crate::undo::UndoMap;
 
 /// Timers that are over, kept per owner for whoever lists them or waits for one too late.
 const KEPT: usize = 20;
@@ -144,9 +143,9 @@ impl TimerRecord {
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     /// Those that are armed or paused.
-    pub(crate) open: BTreeMap<u64, TimerRecord>,
+    pub(crate) open: UndoMap<u64, TimerRecord>,
     /// The newest of the others.
-    pub(crate) over: BTreeMap<u64, TimerRecord>,
+    pub(crate) over: UndoMap<u64, TimerRecord>,
 }
 
 impl Timers {

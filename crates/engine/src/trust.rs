@@ -3,7 +3,7 @@
 //! Owns the ledger of what people trust, the questions that are open and what was answered for once. Refuses trusting
 //! by name: a warrant is known by its digest, and only a person's answer makes it good.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use proto::agent::{DialogOption, ItemKind};
 use proto::crew::TrustView;
@@ -17,6 +17,7 @@ use crate::input::{Caller, Rule, RunKey, SpawnOrder, Warrant};
 use crate::process::Process;
 use crate::record::{Leave, Record};
 use crate::registry::denied;
+use crate::undo::UndoMap;
 
 /// Most questions one process may have open.
 const MAX_ASKED: usize = 20;
@@ -29,13 +30,13 @@ const MAX_UNREAD: usize = 16 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     /// For good, by digest.
-    pub(crate) trusted: BTreeMap<String, TrustView>,
+    pub(crate) trusted: UndoMap<String, TrustView>,
     /// For one start each.
-    once: BTreeSet<(ProcessId, String)>,
+    pub(crate) once: BTreeSet<(ProcessId, String)>,
     /// No, for as long as the run lasts.
-    refused: BTreeSet<(RunKey, String)>,
+    pub(crate) refused: BTreeSet<(RunKey, String)>,
     /// What each open item is about. Nothing of it is written down: after a restart of the daemon it is asked again.
-    asked: BTreeMap<u64, Warrant>,
+    pub(crate) asked: UndoMap<u64, Warrant>,
 }
 
 impl Ledger {
@@ -284,7 +285,7 @@ impl Engine {
 
     /// Trusts something no longer.
     pub(crate) fn drop_trust(&mut self, digest: &str) {
-        if self.trust.trusted.remove(digest).is_some() {
+        if self.trust.trusted.remove(&digest.to_owned()).is_some() {
             self.effects.push(Effect::Record(Record::RemoveTrust(digest.to_owned())));
         }
         self.trust.once.retain(|(_, allowed)| allowed != digest);

@@ -138,6 +138,12 @@ impl Store {
         records::apply(&mut self.connection, batch, self.bound).map_err(fail)
     }
 
+    /// From now on a call waits this long for another program before it reports `Locked`.
+    pub fn wait_for_others(&self, patience: Duration) {
+        // It sets a number in memory; SQLite refuses that to no open connection.
+        let _always_set = self.connection.busy_timeout(patience);
+    }
+
     /// Everything but the audit log, as one consistent view.
     pub fn load(&self) -> Result<Contents, StoreError> {
         records::load(&self.connection, &self.path, schema::KNOWN)

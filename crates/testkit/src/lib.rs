@@ -6,6 +6,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `daemon` | a real daemon in a directory of its own |
+//! | `disk` | a small disk that can be filled |
 //! | `fake` | the daemon's side of the socket, spoken by the test |
 //! | `pty` | a real terminal that the test types into and looks at |
 //! | `child` | programs that behave in one known way |
@@ -25,6 +26,7 @@ pub mod census;
 pub mod child;
 pub mod crew;
 pub mod daemon;
+pub mod disk;
 pub mod fake;
 pub mod model;
 pub mod pty;

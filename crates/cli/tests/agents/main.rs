@@ -8,6 +8,7 @@ mod hooks;
 mod killed;
 mod launch;
 mod spoofing;
+mod unsaved;
 
 use std::ffi::OsStr;
 

@@ -1,9 +1,8 @@
 //! The database is damaged, deleted, or its disk is full: processes go on and the user is told.
 
-use std::process::Command;
-
 use proto::Status;
 use testkit::census::eventually;
+use testkit::disk::SmallDisk;
 use testkit::{Mark, TestDaemon, child};
 
 use crate::QD;
@@ -82,36 +81,17 @@ fn f1_a_damaged_log_of_the_database_loses_no_process_and_is_told() {
     assert!(daemon.qd(&["close", "kept"]).status.success());
 }
 
-/// A small disk of its own, unmounted with the value.
-struct SmallDisk(std::path::PathBuf);
-
-impl SmallDisk {
-    fn mount(at: std::path::PathBuf) -> Option<Self> {
-        std::fs::create_dir(&at).unwrap();
-        let mount =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k,mode=0700", "qdt"]).arg(&at).output();
-        mount.is_ok_and(|mount| mount.status.success()).then_some(Self(at))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("--lazy").arg(&self.0).output());
-    }
-}
-
 #[test]
 fn f3_a_full_disk_ends_no_process_and_is_forgotten_when_there_is_room_again() {
     let mark = Mark::default();
     let daemon = TestDaemon::without_start(QD);
-    let Some(_disk) = SmallDisk::mount(daemon.places().data) else {
+    let Some(disk) = SmallDisk::mount(daemon.places().data) else {
         println!("no disk of its own without the right to mount one");
         return;
     };
     let spawned = daemon.client().spawn(mark.spawn("kept", child::repeat_lines())).unwrap();
     daemon.wait_pattern("kept", "ready");
-    let filler = daemon.places().data.join("filler");
-    drop(std::fs::write(&filler, vec![b'x'; 1 << 20]).unwrap_err());
+    disk.fill();
     eventually("the warning", || {
         drop(daemon.qd(&["rename", "kept", "full"]));
         drop(daemon.qd(&["rename", "full", "kept"]));
@@ -122,7 +102,7 @@ fn f3_a_full_disk_ends_no_process_and_is_forgotten_when_there_is_room_again() {
     assert!(daemon.qd(&["send", "kept", "while full"]).status.success());
     daemon.wait_pattern("kept", "got:while full");
     daemon.client().spawn(mark.spawn("new", child::run_for_ever())).unwrap();
-    std::fs::remove_file(filler).unwrap();
+    disk.free();
     eventually("the warning goes by itself", || warnings(&daemon).is_empty().then_some(()));
     daemon.kill_9();
     assert_eq!(daemon.process("kept").pid, spawned.pid);

@@ -13,12 +13,17 @@ use store::{AuditReader, AuditRow, Change, Store, StoreError};
 use tokio::sync::oneshot;
 
 use super::flood::Flood;
-use super::{Warnings, warn};
+use super::unsaved::Unsaved;
+use super::{Otherwise, Warnings, warn};
 use crate::clock;
 use crate::failpoint::{self, Failpoint};
 
 /// How often a failed write is tried again while nothing new comes.
 const RETRY: Duration = Duration::from_secs(2);
+/// How long a write waits for another program that holds the database: every decision waits with it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it waits when the write before was refused: whoever asks then is told soon.
+const IMPATIENCE: Duration = Duration::from_millis(50);
 /// Changes kept while the disk refuses them, older states of the same thing not counted.
 const MAX_KEPT: usize = 10_000;
 
@@ -28,8 +33,8 @@ const UNWRITTEN: &str = "state is not being saved: ";
 const GIVEN_UP: &str = "the disk refused too much for too long: ";
 
 pub(super) enum Job {
-    /// Make these durable, then say so.
-    Batch(Vec<Change>, oneshot::Sender<()>),
+    /// Make these durable, then say so; or say why not.
+    Batch(Vec<Change>, Otherwise, oneshot::Sender<Result<(), Unsaved>>),
     /// A way to the audit log, everything before it included.
     Audit(Audit, oneshot::Sender<Result<Look, StoreError>>),
     /// Close the database, then say so.
@@ -67,25 +72,23 @@ impl Keeper {
                 Some(pause) => queue.recv_timeout(pause),
             };
             match job {
-                Ok(Job::Batch(changes, ack)) => {
-                    self.take(changes);
-                    self.write();
+                Ok(Job::Batch(changes, otherwise, ack)) => {
                     // Whoever asked may have gone.
-                    let _gone = ack.send(());
+                    let _gone = ack.send(self.keep(changes, otherwise));
                 }
                 Ok(Job::Audit(wish, reply)) => {
                     let _gone = reply.send(self.look(&wish));
                 }
                 Ok(Job::Close(ack)) => {
                     self.kept.extend(self.flood.all(Instant::now()));
-                    self.write();
+                    self.write_or_retry();
                     drop(self.store);
                     let _gone = ack.send(());
                     return;
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.kept.extend(self.flood.due(Instant::now()));
-                    self.write();
+                    self.write_or_retry();
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -97,6 +100,37 @@ impl Keeper {
         let due = self.flood.due_at().map(|due| due.saturating_duration_since(Instant::now()));
         let retry = (!self.kept.is_empty()).then_some(RETRY);
         [due, retry].into_iter().flatten().min()
+    }
+
+    /// Writes a batch behind everything that was refused before it.
+    fn keep(&mut self, changes: Vec<Change>, otherwise: Otherwise) -> Result<(), Unsaved> {
+        let before = self.kept.len();
+        self.take(changes);
+        let written = self.write();
+        if let Err(unsaved) = &written {
+            if otherwise == Otherwise::Forget {
+                let forgotten = self.kept.split_off(before.min(self.kept.len()));
+                self.note_refusal(forgotten, unsaved);
+            }
+            self.tighten();
+        }
+        written
+    }
+
+    /// Of a command that was not done its rows of the audit log stay, with what became of it. There is always one, so that
+    /// the store is tried again and the warning goes when there is room.
+    fn note_refusal(&mut self, forgotten: Vec<Change>, unsaved: &Unsaved) {
+        let (decision, now) = (unsaved.decision(), Instant::now());
+        let asked = forgotten.into_iter().filter_map(|change| match change {
+            Change::Audit(row) => Some(AuditRow { decision: decision.to_owned(), ..row }),
+            _ => None,
+        });
+        let mut rows: Vec<AuditRow> = asked.collect();
+        rows.retain(|row| self.flood.admits(row, now));
+        if rows.is_empty() && self.kept.is_empty() {
+            rows.push(save_row(decision, unsaved.to_string()));
+        }
+        self.kept.extend(rows.into_iter().map(Change::Audit));
     }
 
     /// Takes a batch over. Refusals that repeat themselves are counted instead.
@@ -111,7 +145,7 @@ impl Keeper {
 
     fn look(&mut self, wish: &Audit) -> Result<Look, StoreError> {
         self.kept.extend(self.flood.all(Instant::now()));
-        self.write();
+        self.write_or_retry();
         if let Some(reader) = self.store.audit_reader()? {
             let refused = self.kept.iter().filter_map(|change| match change {
                 Change::Audit(row) => Some(row.clone()),
@@ -125,9 +159,16 @@ impl Keeper {
     }
 
     /// Writes what is kept; what the disk refuses stays kept, and is tried again.
-    fn write(&mut self) {
+    fn write_or_retry(&mut self) {
+        if self.write().is_err() {
+            self.tighten();
+        }
+    }
+
+    /// Writes what is kept, all of it or nothing.
+    fn write(&mut self) -> Result<(), Unsaved> {
         if self.kept.is_empty() {
-            return;
+            return Ok(());
         }
         let loss = (self.given_up.0 > 0).then(|| loss(self.given_up.0));
         self.kept.extend(loss.clone());
@@ -138,13 +179,16 @@ impl Keeper {
                 self.kept = Vec::new();
                 self.given_up.0 = 0;
                 self.unwarn(UNWRITTEN);
+                self.store.wait_for_others(PATIENCE);
+                Ok(())
             }
             Err(error) => {
-                warn(&self.warnings, format!("{UNWRITTEN}{error}"));
+                self.warn_unwritten(&error);
                 if loss.is_some() {
                     self.kept.pop();
                 }
-                self.tighten();
+                self.store.wait_for_others(IMPATIENCE);
+                Err(Unsaved::new(&error))
             }
         }
     }
@@ -163,6 +207,16 @@ impl Keeper {
         warn(&self.warnings, format!("{GIVEN_UP}{} older changes were given up", self.given_up.1));
     }
 
+    /// There is one warning about writing at a time: the newest reason.
+    fn warn_unwritten(&self, error: &StoreError) {
+        let text = format!("{UNWRITTEN}{error}");
+        let is_said = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).contains(&text);
+        if !is_said {
+            self.unwarn(UNWRITTEN);
+            warn(&self.warnings, text);
+        }
+    }
+
     fn unwarn(&self, start: &str) {
         let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|warning| !warning.starts_with(start));
@@ -171,15 +225,21 @@ impl Keeper {
 
 /// The row that says what the log lacks.
 fn loss(count: u64) -> Change {
-    Change::Audit(AuditRow {
+    let detail = format!("{count} changes and rows that the disk refused were given up");
+    Change::Audit(save_row("lost", detail))
+}
+
+/// A row about saving itself.
+fn save_row(decision: &str, detail: String) -> AuditRow {
+    AuditRow {
         at_ms: i64::try_from(clock::now().wall_ms).unwrap_or(i64::MAX),
         caller: "quarterdeck".to_owned(),
         verb: "save".to_owned(),
         target: None,
-        decision: "lost".to_owned(),
-        detail: format!("{count} changes and rows that the disk refused were given up"),
+        decision: decision.to_owned(),
+        detail,
         hash: String::new(),
-    })
+    }
 }
 
 /// What a change is about, where a later one about the same replaces it.

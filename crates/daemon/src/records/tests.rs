@@ -41,7 +41,7 @@ fn f11_a_record_is_acknowledged_while_somebody_is_about_to_walk_a_long_chain() {
         let look = soon("a look", look).await.unwrap().unwrap();
         assert!(matches!(look, Look::Beside(..)), "the store's thread walks no chain itself");
         // Nobody has walked it yet, and the thread is free.
-        soon("the acknowledgement", records.keep(vec![deed(5000)])).await;
+        soon("the acknowledgement", records.keep(vec![deed(5000)], Otherwise::Retry)).await.unwrap();
         let page = pages::page(look, &wish).unwrap();
         assert_eq!(page.rows[0].detail, "5000 bytes");
         let verdict = page.verified.unwrap();

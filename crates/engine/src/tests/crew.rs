@@ -48,7 +48,7 @@ impl Crew {
     }
 
     fn handle(&mut self, moment: Moment, input: Input) {
-        let effects = self.stage.engine.handle(moment, input);
+        let effects = self.stage.handle(moment, input);
         self.stage.effects.extend(effects);
     }
 

@@ -1,0 +1,335 @@
+//! Taking back the last command: what the engine's maps and counters held before it, kept until the next input.
+//!
+//! A command that entrusts something to Quarterdeck is done only if its records can be kept. The daemon asks
+//! [`Engine::is_undoable`] before it carries the command's effects out, and calls [`Engine::undo`] instead when the store
+//! refuses the records. Nothing else is decided in between, so the state before the command is the state after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+
+use proto::{Failure, ProcessId};
+
+use crate::Engine;
+use crate::effect::Effect;
+use crate::input::{Command, RunKey, Ticket};
+use crate::record::{Counters, Record};
+
+/// A map that can return to what it was at a mark. Reading is that of the map inside; every change is remembered first.
+#[derive(Clone)]
+pub(crate) struct UndoMap<K, V> {
+    map: BTreeMap<K, V>,
+    /// Since the mark: what was there under each key that changed. None: there is no mark.
+    before: Option<BTreeMap<K, Option<V>>>,
+}
+
+impl<K: Ord + Clone, V: Clone> UndoMap<K, V> {
+    fn remember(&mut self, key: &K) {
+        if let Some(before) = self.before.as_mut().filter(|before| !before.contains_key(key)) {
+            before.insert(key.clone(), self.map.get(key).cloned());
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.remember(key);
+        self.map.get_mut(key)
+    }
+
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.remember(&key);
+        self.map.insert(key, value)
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+        self.remember(key);
+        self.map.remove(key)
+    }
+
+    pub(crate) fn pop_first(&mut self) -> Option<(K, V)> {
+        let key = self.map.keys().next()?.clone();
+        self.remove(&key).map(|value| (key, value))
+    }
+
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(&K, &V) -> bool) {
+        let is_dropped = |(key, value): &(&K, &V)| !is_kept(key, value);
+        let dropped: Vec<K> = self.map.iter().filter(is_dropped).map(|(key, _)| key.clone()).collect();
+        for key in dropped {
+            self.remove(&key);
+        }
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        let keys: Vec<K> = self.before.iter().flat_map(|_| self.map.keys().cloned()).collect();
+        keys.iter().for_each(|key| self.remember(key));
+        self.map.values_mut()
+    }
+}
+
+impl<K, V> Deref for UndoMap<K, V> {
+    type Target = BTreeMap<K, V>;
+
+    fn deref(&self) -> &BTreeMap<K, V> {
+        &self.map
+    }
+}
+
+impl<K, V> Default for UndoMap<K, V> {
+    fn default() -> Self {
+        Self { map: BTreeMap::new(), before: None }
+    }
+}
+
+impl<K: std::fmt::Debug, V: std::fmt::Debug> std::fmt::Debug for UndoMap<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.map.fmt(f)
+    }
+}
+
+impl<K: Ord, V> FromIterator<(K, V)> for UndoMap<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        Self { map: entries.into_iter().collect(), before: None }
+    }
+}
+
+/// What every map can do with a mark, whatever it holds.
+trait Marked {
+    fn mark(&mut self);
+    fn unmark(&mut self);
+    fn undo(&mut self);
+}
+
+impl<K: Ord + Clone, V: Clone> Marked for UndoMap<K, V> {
+    fn mark(&mut self) {
+        self.before = Some(BTreeMap::new());
+    }
+
+    fn unmark(&mut self) {
+        self.before = None;
+    }
+
+    fn undo(&mut self) {
+        for (key, value) in self.before.take().into_iter().flatten() {
+            match value {
+                Some(value) => self.map.insert(key, value),
+                None => self.map.remove(&key),
+            };
+        }
+    }
+}
+
+/// The command that can be taken back, and what is no map of the state before it.
+pub(crate) struct LastCommand {
+    ticket: Ticket,
+    /// Every record of it must be kept; otherwise those of what was entrusted.
+    needs_every_record: bool,
+    before: Numbers,
+}
+
+/// Everything of the state that is small enough to be copied.
+#[derive(Clone, Debug)]
+struct Numbers {
+    counters: Counters,
+    next_wait: u64,
+    next_job: u64,
+    revision: u64,
+    random: u64,
+    mail_tickets: Vec<(Ticket, proto::agent::MailId, u64)>,
+    allowed_once: BTreeSet<(ProcessId, String)>,
+    refused: BTreeSet<(RunKey, String)>,
+}
+
+impl Engine {
+    /// Remembers the state before a command that entrusts something.
+    pub(crate) fn mark_command(&mut self, ticket: Ticket, command: &Command) {
+        if command.entrusts() {
+            let needs_every_record = matches!(command, Command::Rename(_));
+            self.last_command = Some(LastCommand { ticket, needs_every_record, before: self.numbers() });
+            self.maps().into_iter().for_each(Marked::mark);
+        }
+    }
+
+    /// The last command stays done.
+    pub(crate) fn forget_last_command(&mut self) {
+        if self.last_command.take().is_some() {
+            self.maps().into_iter().for_each(Marked::unmark);
+        }
+    }
+
+    /// A command that has recorded nothing that must be kept has nothing to take back.
+    pub(crate) fn check_last_command(&mut self) {
+        let Some(last) = &self.last_command else { return };
+        let is_needed = |effect: &Effect| match effect {
+            Effect::Record(record) => last.needs_every_record || record.is_entrusted(),
+            _ => false,
+        };
+        let is_stopping = self.effects.iter().any(|effect| matches!(effect, Effect::Stop));
+        if is_stopping || !self.effects.iter().any(is_needed) {
+            self.forget_last_command();
+        }
+    }
+
+    /// Whether the last input was a command whose records must be kept for it to be done.
+    #[must_use]
+    pub fn is_undoable(&self) -> bool {
+        self.last_command.is_some()
+    }
+
+    /// Takes the last command back, because its records cannot be kept. Its effects must not have been carried out;
+    /// the returned ones are to be instead.
+    pub fn undo(&mut self, failure: Failure) -> Vec<Effect> {
+        let Some(last) = self.last_command.take() else { return Vec::new() };
+        self.maps().into_iter().for_each(Marked::undo);
+        let Numbers { counters, next_wait, next_job, revision, random, .. } = last.before;
+        (self.counters, self.next_wait, self.next_job) = (counters, next_wait, next_job);
+        (self.revision, self.random) = (revision, random);
+        self.mail.tickets = last.before.mail_tickets;
+        self.trust.once = last.before.allowed_once;
+        self.trust.refused = last.before.refused;
+        self.reply(last.ticket, Err(failure));
+        std::mem::take(&mut self.effects)
+    }
+
+    fn numbers(&self) -> Numbers {
+        Numbers {
+            counters: self.counters,
+            next_wait: self.next_wait,
+            next_job: self.next_job,
+            revision: self.revision,
+            random: self.random,
+            mail_tickets: self.mail.tickets.clone(),
+            allowed_once: self.trust.once.clone(),
+            refused: self.trust.refused.clone(),
+        }
+    }
+
+    fn maps(&mut self) -> [&mut dyn Marked; 11] {
+        [
+            &mut self.processes,
+            &mut self.waits,
+            &mut self.items,
+            &mut self.asked,
+            &mut self.mail.open,
+            &mut self.mail.closed,
+            &mut self.timers.open,
+            &mut self.timers.over,
+            &mut self.grants.given,
+            &mut self.trust.trusted,
+            &mut self.trust.asked,
+        ]
+    }
+
+    /// Everything that a command can change, in words: two states with the same words are the same.
+    #[cfg(test)]
+    pub(crate) fn state_words(&self) -> String {
+        let maps = (&self.processes, &self.waits, &self.items, &self.asked);
+        format!(
+            "{maps:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
+            (&self.mail.open, &self.mail.closed),
+            self.timers,
+            self.grants,
+            self.trust,
+            self.numbers(),
+            self.shutdown,
+            self.ends_all
+        )
+    }
+}
+
+impl Command {
+    /// Whether it asks Quarterdeck to keep something for somebody. Such a command is refused, and nothing of it is done,
+    /// when that cannot be recorded. Not so what starts or ends runs, which are with their holders and must end on a full
+    /// disk too, and not so reports of what has happened already.
+    #[must_use]
+    pub fn entrusts(&self) -> bool {
+        match self {
+            Self::Rename(_)
+            | Self::Tell(_)
+            | Self::CancelMessage(_)
+            | Self::Answer(_)
+            | Self::SetTimer(_)
+            | Self::ChangeTimer(_)
+            | Self::Ask(_)
+            | Self::Attention(_)
+            | Self::Grant(_)
+            | Self::Revoke(_)
+            | Self::Trust(_)
+            | Self::Distrust(_) => true,
+            Self::Spawn(_)
+            | Self::List
+            | Self::Subscribe
+            | Self::Locate { .. }
+            | Self::Attach(_)
+            | Self::Wait(_)
+            | Self::Resize(_)
+            | Self::Kill(_)
+            | Self::Close(_)
+            | Self::Restart(_)
+            | Self::Receipt(_)
+            | Self::Interrupt(_)
+            | Self::Result(_)
+            | Self::Explain(_)
+            | Self::Inbox
+            | Self::Resume(_)
+            | Self::Hook(_)
+            | Self::WhoAmI
+            | Self::Standing(_)
+            | Self::Knows(_)
+            | Self::Timers
+            | Self::Select(_)
+            | Self::Grants
+            | Self::Trusted
+            | Self::Permit(_)
+            | Self::Shutdown(_) => false,
+        }
+    }
+}
+
+impl Record {
+    /// Whether it holds what somebody entrusted to Quarterdeck and what is nowhere else: messages, timers, grants, trust
+    /// and questions. What describes runs is with their holders too.
+    #[must_use]
+    pub fn is_entrusted(&self) -> bool {
+        match self {
+            Self::PutMail(_)
+            | Self::RemoveMail(_)
+            | Self::PutTimer(_)
+            | Self::RemoveTimer(_)
+            | Self::PutGrant(_)
+            | Self::RemoveGrant(_)
+            | Self::PutTrust(_)
+            | Self::RemoveTrust(_)
+            | Self::PutQuestion(_)
+            | Self::RemoveQuestion(_) => true,
+            Self::Put(_)
+            | Self::Remove(_)
+            | Self::PutTurn(_)
+            | Self::RemoveTurn { .. }
+            | Self::Counters(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m7b_a_map_returns_to_what_it_was_at_the_mark() {
+        let before: UndoMap<u8, &str> = [(1, "one"), (2, "two"), (3, "three")].into_iter().collect();
+        let mut map = before.clone();
+        map.mark();
+        map.insert(1, "uno");
+        map.insert(4, "four");
+        map.remove(&2);
+        map.remove(&4);
+        map.pop_first();
+        map.values_mut().for_each(|value| *value = "changed");
+        *map.get_mut(&3).unwrap() = "again";
+        map.retain(|key, _| *key > 3);
+        assert!(map.is_empty());
+        map.undo();
+        assert_eq!(*map, *before);
+        map.insert(5, "five");
+        map.undo();
+        assert!(map.contains_key(&5), "without a mark nothing is taken back");
+    }
+}
