@@ -7,17 +7,20 @@
 //! |---|---|
 //! | `answers` | what the person's terminal is asked about itself, and its answers |
 //! | `filter` | the list of what reaches the person's terminal |
-//! | `keys` | the detach keys |
+//! | `detach_keys` | which keys detach |
+//! | `keys` | the keys and answers among what is typed |
 //! | `restore` | how the person's terminal is left as it was |
 
 pub mod answers;
+pub mod detach_keys;
 pub mod filter;
 pub mod keys;
 pub mod restore;
 
 pub use answers::{ColorScheme, TerminalReport};
+pub use detach_keys::{BadDetachKeys, DetachKeys};
 pub use filter::{Clipboard, Filter};
-pub use keys::{BadDetachKeys, DetachKeys, KeyWatch, Wish};
+pub use keys::{KeyWatch, Wish};
 
 /// Ends whatever sequence a terminal is inside of; nothing otherwise.
 pub const CANCEL: u8 = 0x18;
