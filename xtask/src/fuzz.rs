@@ -43,6 +43,7 @@ struct Known {
 
 const KNOWN: &[Known] = &[
     Known { name: "frame", max_length: 64 << 10, smoke_runs: 40_000 },
+    Known { name: "git_diff", max_length: 64 << 10, smoke_runs: 40_000 },
     Known { name: "holder_wire", max_length: 64 << 10, smoke_runs: 500_000 },
     Known { name: "mcp_line", max_length: 64 << 10, smoke_runs: 15_000 },
     Known { name: "screen", max_length: 64 << 10, smoke_runs: 10_000 },

@@ -111,6 +111,15 @@ const GOALS: &[(&str, &[Line])] = &[
             ("h1", "200 live, 20 busy: descriptors each", Plain(Count), AtMost(4.0)),
         ],
     ),
+    (
+        "worktree",
+        &[
+            ("w1", "status, 50,000 files", Over("bare"), AtMost(1.2)),
+            ("w2", "new worktree", Over("bare"), AtMost(1.15)),
+            ("w3", "50 tasks, nothing changed", Plain(Time), AtMost(0.060)),
+            ("w3", "50 tasks, git processes", Plain(Count), AtMost(0.0)),
+        ],
+    ),
     ("crowd", &[("h2", "200 viewers, 50 on one: first frame p95", Plain(Time), AtMost(0.100))]),
 ];
 

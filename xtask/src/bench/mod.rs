@@ -29,6 +29,7 @@ mod stream;
 mod tests;
 mod verbs;
 mod wire;
+mod worktree;
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -59,6 +60,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("many", many::run),
     ("crowd", crowd::run),
     ("bombs", bombs::run),
+    ("worktree", worktree::run),
 ];
 
 /// Not a family of the laboratory: it looks at the hot paths alone, without a terminal or a peer.

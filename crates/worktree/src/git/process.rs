@@ -1,0 +1,222 @@
+//! A child process with a deadline: feeds it, reads what it prints within bounds, and kills it with everything it
+//! started when the time is over or the caller cancels.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::error::{GitError, Result};
+
+/// How much of the standard error is kept for messages.
+const MESSAGE_LIMIT: usize = 16 << 10; // 16 KiB
+const CHUNK: usize = 64 << 10; // 64 KiB, what a pipe holds
+
+/// Ends calls early, from any thread. Clones cancel together.
+#[derive(Debug, Clone)]
+pub struct Cancellation {
+    event: Arc<OwnedFd>,
+}
+
+impl Cancellation {
+    /// One that is not cancelled yet.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { event: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?) })
+    }
+
+    /// Ends every call under way and every later one.
+    pub fn cancel(&self) {
+        // A full counter is a cancelled one.
+        let _already = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+    }
+}
+
+/// What git reads from its standard input.
+pub(crate) enum Input<'a> {
+    Nothing,
+    Bytes(Vec<u8>),
+    /// Written by a thread of its own while git runs.
+    Stream(&'a mut (dyn FnMut(&mut dyn Write) -> io::Result<()> + Send)),
+    /// An open lock file. git reads it as empty and holds the lock for as long as it lives, even when this process is
+    /// killed: a later operation cannot begin while an orphaned git still writes.
+    Lock(&'a File),
+}
+
+pub(super) struct Limits<'a> {
+    pub(super) output: usize,
+    pub(super) timeout: Duration,
+    pub(super) cancellation: Option<&'a Cancellation>,
+    pub(super) command: &'a str,
+}
+
+#[derive(Default)]
+pub(super) struct Output {
+    pub(super) code: Option<i32>,
+    pub(super) printed: Vec<u8>,
+    pub(super) message: Vec<u8>,
+    pub(super) is_truncated: bool,
+}
+
+/// Starts the child in a process group of its own, so that its helpers can be killed with it.
+pub(super) fn start(command: &mut Command, input: &Input<'_>) -> io::Result<Child> {
+    let stdin = match input {
+        Input::Nothing => Stdio::null(),
+        Input::Bytes(_) | Input::Stream(_) => Stdio::piped(),
+        Input::Lock(file) => Stdio::from(file.try_clone()?),
+    };
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()
+}
+
+/// Feeds and reads the child until it has ended.
+pub(super) fn complete(
+    mut child: Child,
+    input: Input<'_>,
+    limits: &Limits<'_>,
+    progress: &mut dyn FnMut(&[u8]),
+) -> Result<Output> {
+    let stdin = child.stdin.take();
+    std::thread::scope(|scope| {
+        let feeder = stdin.map(|mut pipe| {
+            scope.spawn(move || match input {
+                Input::Bytes(bytes) => pipe.write_all(&bytes),
+                Input::Stream(stream) => stream(&mut pipe),
+                Input::Nothing | Input::Lock(_) => Ok(()),
+            })
+        });
+        let output = read_until_exit(&mut child, limits, progress);
+        if !matches!(&output, Ok(output) if !output.is_truncated) {
+            kill(&mut child);
+        }
+        let fed = feeder.map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())));
+        let mut output = output?;
+        let status = child.wait().map_err(|error| GitError::io(Path::new(limits.command), error))?;
+        output.code = status.code().or(status.signal().map(|signal| -signal));
+        match fed {
+            // A child that stopped reading says why by its exit code.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(GitError::io(Path::new("input of git"), error))
+            }
+            _ => Ok(output),
+        }
+    })
+}
+
+fn read_until_exit(
+    child: &mut Child,
+    limits: &Limits<'_>,
+    progress: &mut dyn FnMut(&[u8]),
+) -> Result<Output> {
+    let failed = |error: io::Error| GitError::io(Path::new(limits.command), error);
+    let deadline = Instant::now() + limits.timeout;
+    let exit =
+        pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
+    let mut stdout = child.stdout.take().expect("standard output is piped");
+    let mut stderr = child.stderr.take().expect("standard error is piped");
+    set_nonblocking(stdout.as_fd()).and_then(|()| set_nonblocking(stderr.as_fd())).map_err(failed)?;
+    let (mut stdout_open, mut stderr_open) = (true, true);
+    let mut output = Output::default();
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let is_over = wait(
+            &exit,
+            stdout_open.then(|| stdout.as_fd()),
+            stderr_open.then(|| stderr.as_fd()),
+            limits,
+            deadline,
+        )?;
+        if stdout_open {
+            stdout_open =
+                drain(&mut stdout, &mut buffer, |bytes| keep_output(&mut output, bytes, limits.output))
+                    .map_err(failed)?;
+        }
+        if stderr_open {
+            let keep = |bytes: &[u8]| {
+                progress(bytes);
+                let room = MESSAGE_LIMIT.saturating_sub(output.message.len()).min(bytes.len());
+                output.message.extend_from_slice(&bytes[..room]);
+                true
+            };
+            stderr_open = drain(&mut stderr, &mut buffer, keep).map_err(failed)?;
+        }
+        if is_over || output.is_truncated {
+            return Ok(output);
+        }
+    }
+}
+
+/// Keeps up to `limit` bytes; false when there were more.
+fn keep_output(output: &mut Output, bytes: &[u8], limit: usize) -> bool {
+    let room = limit.saturating_sub(output.printed.len()).min(bytes.len());
+    output.printed.extend_from_slice(&bytes[..room]);
+    output.is_truncated = room < bytes.len();
+    !output.is_truncated
+}
+
+/// Waits for output, the end of the child, the deadline or a cancellation. Returns true when the child has ended; what it
+/// printed is in the pipes by then.
+fn wait(
+    exit: &OwnedFd,
+    stdout: Option<BorrowedFd<'_>>,
+    stderr: Option<BorrowedFd<'_>>,
+    limits: &Limits<'_>,
+    deadline: Instant,
+) -> Result<bool> {
+    let cancel = limits.cancellation.map(|cancellation| cancellation.event.as_fd());
+    let mut fds = vec![PollFd::new(exit, PollFlags::IN)];
+    fds.extend(
+        cancel.iter().chain(&stdout).chain(&stderr).map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)),
+    );
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) => {
+                return Err(GitError::TimedOut { command: limits.command.to_owned(), after: limits.timeout });
+            }
+            Ok(_) if cancel.is_some() && !fds[1].revents().is_empty() => return Err(GitError::Cancelled),
+            Ok(_) => return Ok(!fds[0].revents().is_empty()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(GitError::io(Path::new(limits.command), error)),
+        }
+    }
+}
+
+/// Reads what is there. Returns false at the end of the stream or when `keep` has enough.
+fn drain(pipe: &mut impl Read, buffer: &mut [u8], mut keep: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
+    loop {
+        match pipe.read(buffer) {
+            Ok(0) => return Ok(false),
+            Ok(read) if keep(&buffer[..read]) => {}
+            Ok(_) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = fcntl_getfl(fd)?;
+    Ok(fcntl_setfl(fd, flags | OFlags::NONBLOCK)?)
+}
+
+/// Kills the child's process group and reaps the child.
+fn kill(child: &mut Child) {
+    // A child that has been reaped is not there any more; until then its pid cannot be another's.
+    let _gone = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _reaped = child.wait();
+}

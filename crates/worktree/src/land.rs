@@ -1,0 +1,322 @@
+//! Landing a branch on a target: combined in a scratch worktree, tried there by the caller, then a fast-forward.
+//!
+//! | step | who | what changes |
+//! |---|---|---|
+//! | [`Repository::plan_landing`] | this crate | nothing |
+//! | [`Landing::prepare`] | this crate | a scratch worktree appears |
+//! | the gate | the caller, in [`Landing::scratch`] | whatever it does in there |
+//! | [`Landing::finish`] or [`Landing::abort`] | this crate | the target moves, or not; the scratch worktree goes |
+//!
+//! The target moves by one `update-ref` that names its old commit: before it everything is as it was, after it the branch
+//! has landed. A checkout of the target is brought up to date only if it is clean. The caller keeps the plan; after a crash
+//! [`Landing::resume`] finds out on which side of that step it was, and completes or aborts.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{GitError, Result};
+use crate::git::Git;
+use crate::name::BranchName;
+use crate::oid::Oid;
+use crate::operation_lock::OperationLock;
+use crate::porcelain::Entry;
+use crate::repository::Repository;
+use crate::status::{checkout_status, read_porcelain};
+use crate::trash::trash_reference;
+
+/// How a branch and its target become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LandMethod {
+    /// The branch's commits are made again on top of the target.
+    Rebase,
+    /// A merge commit, unless the target can simply go forward.
+    Merge,
+}
+
+/// A request to land a branch.
+#[derive(Debug, Clone)]
+pub struct LandRequest {
+    /// The branch with the work.
+    pub branch: BranchName,
+    /// The branch that it lands on.
+    pub target: BranchName,
+    /// How.
+    pub method: LandMethod,
+    /// The directory that the scratch worktree is made in.
+    pub root: PathBuf,
+}
+
+/// A plan for one landing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landing {
+    /// The common git directory of the repository.
+    pub common_dir: PathBuf,
+    /// The branch with the work, and its commit.
+    pub branch: (BranchName, Oid),
+    /// The branch that it lands on, and its commit.
+    pub target: (BranchName, Oid),
+    /// How.
+    pub method: LandMethod,
+    /// Where the gate runs.
+    pub scratch: PathBuf,
+}
+
+/// What was combined and awaits the gate's verdict. The caller keeps it beside the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// The commit that the target would move to.
+    pub result: Oid,
+}
+
+/// What became of the target's checkout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetCheckout {
+    /// The target is checked out nowhere.
+    Absent,
+    /// Its files are those of the new commit.
+    Updated(PathBuf),
+    /// It had changes of its own and was left alone: its files are those of the old commit.
+    Left(PathBuf),
+}
+
+/// How a landing that was cut short ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resumed {
+    /// The target had not moved; everything is as it was before.
+    Aborted,
+    /// The target had moved; what was left to do is done.
+    Landed(TargetCheckout),
+}
+
+impl Repository {
+    /// Plans a landing, without changing anything.
+    ///
+    /// # Errors
+    /// [`GitError::UnknownRevision`] for a branch that is not there.
+    pub fn plan_landing(&self, request: &LandRequest) -> Result<Landing> {
+        let commit = |name: &BranchName| {
+            self.branch(name)?.ok_or_else(|| GitError::UnknownRevision { name: name.to_string() })
+        };
+        std::fs::create_dir_all(&request.root).map_err(|error| GitError::io(&request.root, error))?;
+        let root = request.root.canonicalize().map_err(|error| GitError::io(&request.root, error))?;
+        let scratch = root.join(format!("{}--land-{}", self.name(), request.branch.file_name()));
+        Ok(Landing {
+            common_dir: self.layout().common_dir.clone(),
+            branch: (request.branch.clone(), commit(&request.branch)?),
+            target: (request.target.clone(), commit(&request.target)?),
+            method: request.method,
+            scratch,
+        })
+    }
+}
+
+impl Landing {
+    /// Makes the scratch worktree and combines branch and target in it. One that an earlier attempt left is made anew.
+    ///
+    /// # Errors
+    /// [`GitError::Conflict`] with the files; the scratch worktree is gone again then.
+    pub fn prepare(&self, git: &Git) -> Result<Prepared> {
+        let lock = OperationLock::acquire(&self.common_dir, &self.scratch)?;
+        let repository = Repository::open(git, &self.common_dir)?;
+        self.remove_scratch(&repository, &lock)?;
+        let call = repository.write("worktree").args(["add", "--quiet", "--detach"]);
+        let call = call.names([self.scratch.as_os_str(), self.branch.1.as_ref()]);
+        call.input(lock.input()).run()?;
+        let combined = self.combine(git, &lock);
+        if combined.is_err() {
+            self.remove_scratch(&repository, &lock)?;
+        }
+        combined.map(|result| Prepared { result })
+    }
+
+    /// Moves the target to the prepared commit, updates its checkout if that is clean, and removes the scratch worktree.
+    ///
+    /// # Errors
+    /// [`GitError::Moved`] if the target is no longer where it was; nothing has changed then.
+    pub fn finish(&self, git: &Git, prepared: &Prepared) -> Result<TargetCheckout> {
+        let lock = OperationLock::acquire(&self.common_dir, &self.scratch)?;
+        let repository = Repository::open(git, &self.common_dir)?;
+        let checkout = self.target_checkout(&repository)?;
+        let is_clean = match &checkout {
+            Some(path) => self.is_clean(git, path, &prepared.result)?,
+            None => true,
+        };
+        let reference = self.target.0.reference();
+        let message = format!("land {}", self.branch.0);
+        let names = [reference.as_str(), prepared.result.as_str(), self.target.1.as_str()];
+        let moved = repository.write("update-ref").args(["-m", &message]).names(names).run();
+        moved.map_err(|error| match error {
+            GitError::Failed { .. } | GitError::Moved { .. } => {
+                GitError::Moved { reference: reference.clone() }
+            }
+            other => other,
+        })?;
+        let outcome = match checkout {
+            None => TargetCheckout::Absent,
+            Some(path) if is_clean => self.update_checkout(git, path, &prepared.result, &lock)?,
+            Some(path) => TargetCheckout::Left(path),
+        };
+        self.remove_scratch(&repository, &lock)?;
+        Ok(outcome)
+    }
+
+    /// Removes the scratch worktree. Nothing else was changed, so everything is as it was.
+    ///
+    /// # Errors
+    /// git cannot be run.
+    pub fn abort(&self, git: &Git) -> Result<()> {
+        let lock = OperationLock::wait(&self.common_dir, &self.scratch)?;
+        self.remove_scratch(&Repository::open(git, &self.common_dir)?, &lock)
+    }
+
+    /// Ends a landing that was cut short. Files of the target's checkout that are in neither the old nor the new state are
+    /// saved to the trash before they are overwritten.
+    ///
+    /// # Errors
+    /// Whatever git says; it may be called again.
+    pub fn resume(&self, git: &Git, prepared: Option<&Prepared>, now: SystemTime) -> Result<Resumed> {
+        let lock = OperationLock::wait(&self.common_dir, &self.scratch)?;
+        let repository = Repository::open(git, &self.common_dir)?;
+        let target = repository.branch(&self.target.0)?;
+        let result =
+            prepared.map(|prepared| &prepared.result).filter(|result| target.as_ref() == Some(result));
+        let resumed = match result {
+            None => Resumed::Aborted,
+            Some(result) => Resumed::Landed(self.complete_checkout(&repository, result, &lock, now)?),
+        };
+        self.remove_scratch(&repository, &lock)?;
+        Ok(resumed)
+    }
+
+    fn combine(&self, git: &Git, lock: &OperationLock) -> Result<Oid> {
+        let (branch, target) = (&self.branch.1, &self.target.1);
+        let call = match self.method {
+            LandMethod::Rebase => {
+                git.write(&self.scratch, "rebase").args(["--quiet", "--no-autostash"]).names([target])
+            }
+            LandMethod::Merge => {
+                git.write(&self.scratch, "reset").args(["--hard", "--quiet"]).names([target]).run()?;
+                let message = format!("Merge branch '{}' into {}", self.branch.0, self.target.0);
+                git.write(&self.scratch, "merge")
+                    .args(["--quiet", "--no-edit", "-m", &message])
+                    .names([branch])
+            }
+        };
+        match call.input(lock.input()).run() {
+            Ok(_) => Repository::open(git, &self.scratch)?.head(&self.scratch),
+            Err(error) => Err(conflict(git, &self.scratch)?.unwrap_or(error)),
+        }
+    }
+
+    fn target_checkout(&self, repository: &Repository) -> Result<Option<PathBuf>> {
+        let is_target = |name: &Option<String>| name.as_deref() == Some(self.target.0.as_str());
+        let listed = repository.worktrees()?.into_iter();
+        Ok(listed
+            .filter(|one| !one.is_bare && is_target(&one.branch))
+            .map(|one| one.path)
+            .find(|path| path.exists()))
+    }
+
+    /// True if the checkout has no change of its own, and no untracked file where the new commit has one.
+    fn is_clean(&self, git: &Git, path: &Path, result: &Oid) -> Result<bool> {
+        if checkout_status(git, path)?.is_dirty() {
+            return Ok(false);
+        }
+        let call = git.read(path, "read-tree").args(["--dry-run", "-m", "-u"]);
+        Ok(call.args([&self.target.1, result]).run().is_ok())
+    }
+
+    fn update_checkout(
+        &self,
+        git: &Git,
+        path: PathBuf,
+        result: &Oid,
+        lock: &OperationLock,
+    ) -> Result<TargetCheckout> {
+        let call = git.write(&path, "read-tree").args(["-m", "-u"]).args([&self.target.1, result]);
+        match call.input(lock.input()).run() {
+            Ok(_) => Ok(TargetCheckout::Updated(path)),
+            // Somebody wrote there in this very moment: the target has moved, the files are left as they are.
+            Err(GitError::Failed { .. } | GitError::Locked { .. }) => Ok(TargetCheckout::Left(path)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// After a crash the checkout may be of the old commit, of the new one, or something between.
+    fn complete_checkout(
+        &self,
+        repository: &Repository,
+        result: &Oid,
+        lock: &OperationLock,
+        now: SystemTime,
+    ) -> Result<TargetCheckout> {
+        let Some(path) = self.target_checkout(repository)? else { return Ok(TargetCheckout::Absent) };
+        let git = &repository.git;
+        let status = checkout_status(git, &path)?;
+        if !status.is_dirty() {
+            return Ok(TargetCheckout::Updated(path));
+        }
+        let updated = self.update_checkout(git, path.clone(), result, lock)?;
+        if updated == TargetCheckout::Updated(path.clone()) {
+            return Ok(updated);
+        }
+        if !self.is_ours(repository, &path, result)? {
+            return Ok(TargetCheckout::Left(path));
+        }
+        repository.save_worktree(&path, &trash_reference(&self.target.0, now), now)?;
+        git.write(&path, "reset").args(["--hard", "--quiet"]).input(lock.input()).run()?;
+        Ok(TargetCheckout::Updated(path))
+    }
+
+    /// True if only files that the landing itself changes differ: a checkout that was cut short, not a person's work.
+    fn is_ours(&self, repository: &Repository, path: &Path, result: &Oid) -> Result<bool> {
+        let call = repository.read("diff-tree").args(["-r", "-z", "--name-only", "--no-renames"]);
+        let printed = call.names([&self.target.1, result]).run()?;
+        let landed: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
+        let is_landed =
+            |path: &Path| landed.contains(&std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()));
+        let porcelain = read_porcelain(&repository.git, path, &["--untracked-files=no", "--no-renames"])?;
+        Ok(porcelain.entries.iter().all(|entry| match entry {
+            Entry::Changed(changed) => is_landed(&changed.path),
+            Entry::Unmerged { .. } => false,
+            Entry::Untracked(_) | Entry::Ignored(_) => true,
+        }))
+    }
+
+    fn remove_scratch(&self, repository: &Repository, lock: &OperationLock) -> Result<()> {
+        if repository.worktree_at(&self.scratch)?.is_some() {
+            let call = repository.write("worktree").args(["remove", "--force", "--force"]);
+            let removed = call.names([&self.scratch]).input(lock.input()).run();
+            if removed.is_err() && self.scratch.exists() && !self.scratch.join(".git").exists() {
+                // A removal that was cut short has left a directory that git does not know any more.
+                remove_directory(&self.scratch)?;
+                return self.remove_scratch(repository, lock);
+            }
+            removed?;
+        }
+        remove_directory(&self.scratch)
+    }
+}
+
+fn remove_directory(path: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::io(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// The files in conflict, if that is why git stopped.
+fn conflict(git: &Git, scratch: &Path) -> Result<Option<GitError>> {
+    let porcelain = read_porcelain(git, scratch, &["--untracked-files=no"])?;
+    let files: Vec<String> = porcelain
+        .entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Unmerged { path, .. } => Some(path.to_string_lossy().into_owned()),
+            Entry::Changed(_) | Entry::Untracked(_) | Entry::Ignored(_) => None,
+        })
+        .collect();
+    Ok((!files.is_empty()).then_some(GitError::Conflict { files }))
+}

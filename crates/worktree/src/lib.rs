@@ -1,0 +1,92 @@
+//! Git worktrees for tasks: made, watched, compared, landed and removed without losing a byte. The only crate that runs git.
+//!
+//! It is synchronous and keeps no state of its own. What must survive a crash is a plan (a *creation*, *removal*,
+//! *restoration* or *landing*) that the caller writes down before it runs it and finishes afterwards; what may be forgotten
+//! is a cache that the caller holds in memory.
+//!
+//! Read in this order:
+//!
+//! | file | idea |
+//! |---|---|
+//! | `git/` | [`Git`]: one call of git, with its environment, limits and errors |
+//! | `name`, `oid` | [`BranchName`] and [`Oid`]: what may be passed to git as a name |
+//! | `layout`, `repository`, `references`, `list` | where a repository is, what its names mean, which worktrees it has |
+//! | `discover` | [`discover()`]: projects and worktrees below some directories |
+//! | `create`, `fetch` | [`Creation`]: a new worktree from any commit |
+//! | `init_file`, `include` | [`InitFile`]: what a new worktree gets before anybody works in it |
+//! | `status`, `porcelain`, `fingerprint`, `index_file` | [`StatusCache`]: what changed, without a git process if nothing did |
+//! | `comparison`, `stash` | a branch beside its base, merged in whatever way; its stashes |
+//! | `losses`, `trash`, `remove`, `restore` | [`Removal`] and [`Restoration`]: a proof, a saved copy, and the way back |
+//! | `forecast` | [`Repository::forecast`]: which branches would conflict |
+//! | `land` | [`Landing`]: combined aside, tried by the caller, then one step forward |
+//! | `diff`, `patch` | a branch's changes as text, hunks and numbers |
+//! | `operation_lock`, `beneath`, `temporary`, `quote` | what several of the above need |
+//!
+//! Refuses: to run a command of a repository (hooks, init commands, gates belong to the caller), to touch a branch or
+//! checkout that it was not asked about, and to delete a file that is saved nowhere.
+
+mod error;
+mod git;
+
+mod layout;
+mod list;
+mod name;
+mod oid;
+mod references;
+mod repository;
+
+mod create;
+mod discover;
+mod fetch;
+mod include;
+mod init_file;
+
+mod comparison;
+mod fingerprint;
+mod index_file;
+mod porcelain;
+mod stash;
+mod status;
+
+mod losses;
+mod remove;
+mod restore;
+mod trash;
+
+mod diff;
+mod forecast;
+mod land;
+mod patch;
+
+mod beneath;
+mod operation_lock;
+mod quote;
+mod temporary;
+
+pub use comparison::{Comparison, LineCounts, Merged};
+pub use create::{CreateRequest, Creation, StartPoint};
+pub use diff::{DIFF_LIMIT, DiffTarget, FileStat, RawDiff, diff_stat, parse_numstat, raw_diff};
+pub use discover::{DiscoveredProject, IGNORED_DIRECTORIES, ProjectSearch, discover};
+pub use error::{GitError, Result};
+pub use fetch::FetchProgress;
+pub use fingerprint::{Fingerprint, UNTRACKED_LIMIT, references_fingerprint};
+pub use forecast::{ForecastCache, ForecastPair, parse_merges};
+pub use git::{Cancellation, Git, MINIMUM_VERSION};
+pub use include::{Copied, copy_included};
+pub use index_file::{IndexEntry, SUBMODULE, UnreadableIndex, visit_entries};
+pub use init_file::{INIT_FILE, InitCommand, InitFile, InitFileError};
+pub use land::{LandMethod, LandRequest, Landing, Prepared, Resumed, TargetCheckout};
+pub use layout::{Layout, project_key};
+pub use list::{ListedWorktree, parse_list};
+pub use losses::{Losses, Occupant};
+pub use name::BranchName;
+pub use oid::Oid;
+pub use patch::{DiffLine, DiffSide, FileChange, FileDiff, Hunk, parse_patch};
+pub use porcelain::{Changed, Entry, Porcelain, Version};
+pub use references::{LocalBranch, References};
+pub use remove::{Removal, RemoveRequest};
+pub use repository::Repository;
+pub use restore::Restoration;
+pub use stash::Stash;
+pub use status::{CheckoutStatus, StatusCache, StatusQuery, WorktreeStatus, checkout_status};
+pub use trash::{TRASH, TrashEntry, trash_reference};

@@ -1,0 +1,157 @@
+//! The proof before a removal: everything that would be lost, and everything that makes it impossible.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{GitError, Result};
+use crate::oid::Oid;
+use crate::porcelain::{Entry, Porcelain};
+use crate::repository::Repository;
+use crate::stash::Stash;
+
+/// A process whose current directory is inside the worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Occupant {
+    /// Its id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// What a removal would take away.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Files whose staged content is in no commit.
+    pub staged: Vec<PathBuf>,
+    /// Tracked files that were changed and not staged.
+    pub unstaged: Vec<PathBuf>,
+    /// Files that git does not know and does not ignore.
+    pub untracked: Vec<PathBuf>,
+    /// Files with conflicts.
+    pub conflicted: Vec<PathBuf>,
+    /// Stashes that were made on the branch. They stay in the repository, but nothing would point to them.
+    pub stashes: Vec<Stash>,
+    /// Commits that no other branch and no remote has.
+    pub unpushed: Vec<Oid>,
+    /// Processes that work in the directory.
+    pub occupants: Vec<Occupant>,
+}
+
+impl Losses {
+    /// True if nothing would be lost.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Losses {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = [
+            (self.staged.len(), "staged"),
+            (self.unstaged.len(), "changed"),
+            (self.untracked.len(), "untracked"),
+            (self.conflicted.len(), "in conflict"),
+            (self.stashes.len(), "stashed"),
+            (self.unpushed.len(), "commits nowhere else"),
+            (self.occupants.len(), "processes at work"),
+        ];
+        let parts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        out.write_str(&parts.join(", "))
+    }
+}
+
+/// Which removal is to be proven harmless.
+pub(crate) struct LossQuery<'a> {
+    pub(crate) path: &'a Path,
+    /// The branch that would be deleted as well; none if commits stay reachable.
+    pub(crate) deleted_branch: Option<&'a str>,
+    /// A branch that may contain the work under other commits.
+    pub(crate) base: Option<&'a Oid>,
+}
+
+impl Repository {
+    /// Everything that removing a worktree would lose.
+    pub(crate) fn losses(&self, query: &LossQuery<'_>, porcelain: &Porcelain) -> Result<Losses> {
+        let mut losses = Losses::default();
+        for entry in &porcelain.entries {
+            match entry {
+                Entry::Changed(changed) => {
+                    let path = || changed.path.clone();
+                    losses.staged.extend((changed.staged != b'.').then(path));
+                    losses.unstaged.extend((changed.unstaged != b'.').then(path));
+                }
+                Entry::Unmerged { path, .. } => losses.conflicted.push(path.clone()),
+                Entry::Untracked(path) => losses.untracked.push(path.clone()),
+                Entry::Ignored(_) => {}
+            }
+        }
+        let branch = porcelain.branch.as_deref();
+        losses.stashes = self.stashes()?;
+        losses.stashes.retain(|stash| stash.branch.is_some() && stash.branch.as_deref() == branch);
+        if let Some(head) =
+            porcelain.head.as_ref().filter(|_| branch.is_none() || query.deleted_branch.is_some())
+        {
+            losses.unpushed = self.unpushed(head, query)?;
+        }
+        losses.occupants = occupants(query.path);
+        Ok(losses)
+    }
+
+    /// Commits that would be reachable from nothing, unless the base has their work.
+    fn unpushed(&self, head: &Oid, query: &LossQuery<'_>) -> Result<Vec<Oid>> {
+        let mut call = self.read("rev-list").args([head.as_str(), "--not"]);
+        if let Some(branch) = query.deleted_branch {
+            call = call.arg(format!("--exclude={branch}"));
+        }
+        let printed = call.args(["--branches", "--tags", "--remotes"]).text()?;
+        let commits: Vec<Oid> = printed.lines().map(Oid::parse).collect::<Result<_>>()?;
+        let Some(base) = query.base.filter(|_| !commits.is_empty()) else { return Ok(commits) };
+        let is_merged = self.compare(base, head)?.merged != crate::comparison::Merged::No;
+        Ok(if is_merged { Vec::new() } else { commits })
+    }
+}
+
+/// Repositories inside the worktree: submodules, other worktrees, clones. Their history cannot be saved with the files, so
+/// they forbid a removal.
+pub(crate) fn refuse_nested_repositories(top: &Path) -> Result<()> {
+    let mut found = Vec::new();
+    nested_repositories(top, top, &mut found);
+    found.sort();
+    let Some(first) = found.first() else { return Ok(()) };
+    let inside = first.strip_prefix(top).unwrap_or(first).display();
+    let reason =
+        format!("`{inside}` is a repository, worktree or submodule of its own: move or remove it first");
+    Err(GitError::Blocked { path: top.to_owned(), reason })
+}
+
+fn nested_repositories(top: &Path, directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if entry.file_name() == ".git" {
+            found.extend((directory != top).then(|| directory.to_owned()));
+        } else if is_directory {
+            nested_repositories(top, &entry.path(), found);
+        }
+    }
+}
+
+/// The processes whose current directory is in `path`, as far as this user may see them.
+fn occupants(path: &Path) -> Vec<Occupant> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_inside =
+        |pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(path));
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(is_inside)
+        .map(|pid| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            Occupant { pid, name: name.trim().to_owned() }
+        })
+        .collect()
+}

@@ -1,0 +1,208 @@
+//! Removing a worktree without losing a byte.
+//!
+//! 1. Everything that would be lost is listed; without `force` that is a refusal.
+//! 2. The files are saved to the trash ([`crate::trash_reference`]).
+//! 3. The directory is moved aside in one step, and looked at once more: if anything in it changed since it was saved, it is
+//!    moved back.
+//! 4. git forgets the worktree, the directory is deleted, and the branch if that was asked for.
+//!
+//! The caller keeps the plan ([`Removal`]) until it is done; after a crash [`Removal::resume`] finishes it.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{GitError, Result};
+use crate::git::Git;
+use crate::losses::{LossQuery, Losses, refuse_nested_repositories};
+use crate::name::BranchName;
+use crate::oid::Oid;
+use crate::operation_lock::OperationLock;
+use crate::repository::Repository;
+use crate::status::read_porcelain;
+use crate::trash::trash_reference;
+
+/// A request to remove a worktree.
+#[derive(Debug, Clone)]
+pub struct RemoveRequest {
+    /// Its directory, which may be gone already.
+    pub path: PathBuf,
+    /// The task it belongs to; names the trash.
+    pub task: BranchName,
+    /// The branch to delete with it.
+    pub branch: Option<BranchName>,
+    /// The branch that may have the work already, in commits of its own.
+    pub base: Option<String>,
+    /// Go on although something would be lost. It is saved all the same.
+    pub force: bool,
+}
+
+/// A plan to remove one worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removal {
+    /// The common git directory of the repository.
+    pub common_dir: PathBuf,
+    /// The directory of the worktree.
+    pub path: PathBuf,
+    /// The branch to delete, with the commit that it was at.
+    pub branch: Option<(BranchName, Oid)>,
+    /// Where the files are saved; none if the directory was gone already.
+    pub trash: Option<String>,
+    /// When it was planned, in seconds since 1970.
+    pub time: u64,
+}
+
+impl Repository {
+    /// Everything that removing the worktree would lose.
+    ///
+    /// # Errors
+    /// [`GitError::Missing`] if git knows no such worktree, [`GitError::Blocked`] and [`GitError::Locked`] for what makes a
+    /// removal impossible.
+    pub fn prove_removal(&self, request: &RemoveRequest) -> Result<Losses> {
+        let what = || format!("worktree {}", request.path.display());
+        let listed = self.worktree_at(&request.path)?.ok_or_else(|| GitError::Missing { what: what() })?;
+        let blocked =
+            |reason: &str| GitError::Blocked { path: request.path.clone(), reason: reason.to_owned() };
+        if listed.is_bare || self.worktree_admin_dir(&listed.path).is_none() {
+            return Err(blocked("it is the main checkout of its repository"));
+        }
+        if let Some(reason) = listed.locked {
+            let reason = if reason.is_empty() { "no reason is given".to_owned() } else { reason };
+            return Err(GitError::Locked { what: what(), reason });
+        }
+        if !request.path.join(".git").exists() {
+            return if request.path.exists() {
+                Err(blocked("its `.git` file is gone, so git cannot say what is in it: look for yourself"))
+            } else {
+                Ok(Losses::default())
+            };
+        }
+        refuse_nested_repositories(&request.path)?;
+        let porcelain = read_porcelain(&self.git, &request.path, &["--untracked-files=all", "--no-renames"])?;
+        let base = request.base.as_deref().map(|name| self.find_commit(name)).transpose()?.flatten();
+        let deleted_branch = request.branch.as_ref().map(BranchName::as_str);
+        self.losses(&LossQuery { path: &request.path, deleted_branch, base: base.as_ref() }, &porcelain)
+    }
+
+    /// Plans a removal, without changing anything.
+    ///
+    /// # Errors
+    /// [`GitError::Dirty`] with everything that would be lost, unless `force` is set; and those of
+    /// [`Repository::prove_removal`].
+    pub fn plan_removal(&self, request: &RemoveRequest, now: SystemTime) -> Result<Removal> {
+        let losses = self.prove_removal(request)?;
+        if !losses.is_empty() && !request.force {
+            return Err(GitError::Dirty { path: request.path.clone(), losses: Box::new(losses) });
+        }
+        let branch = match &request.branch {
+            Some(name) => self.branch(name)?.map(|oid| (name.clone(), oid)),
+            None => None,
+        };
+        let path = request.path.canonicalize().unwrap_or_else(|_| request.path.clone());
+        let trash = path.exists().then(|| trash_reference(&request.task, now));
+        let time = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Ok(Removal { common_dir: self.layout().common_dir.clone(), path, branch, trash, time })
+    }
+}
+
+impl Removal {
+    /// Saves and removes the worktree.
+    ///
+    /// # Errors
+    /// [`GitError::Changed`] if files changed meanwhile, [`GitError::Moved`] if the branch did; the worktree stays then.
+    pub fn run(&self, git: &Git) -> Result<()> {
+        let lock = OperationLock::acquire(&self.common_dir, &self.path)?;
+        self.complete(git, &lock)
+    }
+
+    /// Finishes a removal that was cut short at any step, or carries it out from the start.
+    ///
+    /// # Errors
+    /// As [`Removal::run`].
+    pub fn resume(&self, git: &Git) -> Result<()> {
+        let lock = OperationLock::wait(&self.common_dir, &self.path)?;
+        self.complete(git, &lock)
+    }
+
+    fn complete(&self, git: &Git, lock: &OperationLock) -> Result<()> {
+        let repository = Repository::open(git, &self.common_dir)?;
+        if let Some((name, oid)) = &self.branch
+            && repository.branch(name)?.is_some_and(|now| now != *oid)
+        {
+            return Err(GitError::Moved { reference: name.reference() });
+        }
+        if self.path.symlink_metadata().is_ok() {
+            self.save_and_move(&repository)?;
+        }
+        if repository.worktree_at(&self.path)?.is_some() {
+            let call = repository.write("worktree").args(["remove", "--force"]);
+            call.names([&self.path]).input(lock.input()).run()?;
+        }
+        let aside = self.aside();
+        match fs::remove_dir_all(&aside) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(GitError::io(&aside, error));
+            }
+            _ => {}
+        }
+        match &self.branch {
+            Some((name, oid)) if repository.branch(name)?.is_some() => {
+                let reference = name.reference();
+                repository
+                    .write("update-ref")
+                    .arg("-d")
+                    .names([reference.as_str(), oid.as_str()])
+                    .run()
+                    .map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Saves the files, then moves the directory aside unless something in it has changed.
+    fn save_and_move(&self, repository: &Repository) -> Result<()> {
+        let changed = || GitError::Changed { path: self.path.clone() };
+        let reference = self.trash.as_deref().ok_or_else(changed)?;
+        refuse_nested_repositories(&self.path)?;
+        let before = directory_sum(&self.path);
+        repository.save_worktree(&self.path, reference, UNIX_EPOCH + Duration::from_secs(self.time))?;
+        let aside = self.aside();
+        fs::rename(&self.path, &aside).map_err(|error| GitError::io(&self.path, error))?;
+        if directory_sum(&aside) == before {
+            return Ok(());
+        }
+        fs::rename(&aside, &self.path).map_err(|error| GitError::io(&aside, error))?;
+        Err(changed())
+    }
+
+    /// Where the directory waits for its deletion: beside where it was, so that moving it is one step.
+    fn aside(&self) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(format!(".{name}.removed-{}", self.time))
+    }
+}
+
+/// A sum over names, sizes, times and modes of everything in a directory, links not followed.
+fn directory_sum(directory: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    add_directory(directory, &mut hasher);
+    hasher.finish()
+}
+
+fn add_directory(directory: &Path, hasher: &mut DefaultHasher) {
+    let mut entries: Vec<_> = fs::read_dir(directory).into_iter().flatten().flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        entry.file_name().hash(hasher);
+        let Ok(found) = entry.metadata() else { continue };
+        (found.ino(), found.mode(), found.len(), found.mtime(), found.mtime_nsec()).hash(hasher);
+        (found.ctime(), found.ctime_nsec()).hash(hasher);
+        if found.is_dir() {
+            add_directory(&entry.path(), hasher);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A repository as the other files use it: where it is, what its names mean, which branch is its default.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{GitError, Result};
+use crate::git::{Call, Git};
+use crate::layout::{Layout, key_of};
+use crate::name::BranchName;
+use crate::oid::Oid;
+use crate::references::References;
+
+/// An open repository, seen from one of its directories.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    pub(crate) git: Git,
+    layout: Layout,
+}
+
+impl Repository {
+    /// The repository that `directory` belongs to.
+    ///
+    /// # Errors
+    /// [`GitError::NotARepository`], or [`GitError::NotTrusted`] if git refuses to work there.
+    pub fn open(git: &Git, directory: &Path) -> Result<Self> {
+        let missing = || GitError::NotARepository { path: directory.to_owned() };
+        Ok(Self { git: git.clone(), layout: Layout::find(directory).ok_or_else(missing)? })
+    }
+
+    /// Where its directories are.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The key of its project.
+    #[must_use]
+    pub fn key(&self) -> String {
+        key_of(&self.layout.common_dir)
+    }
+
+    /// Its short name: that of the directory it was cloned into, without `.git`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let common = &self.layout.common_dir;
+        let is_inside = common.file_name() == Some(".git".as_ref());
+        let directory = if is_inside { common.parent().unwrap_or(common) } else { common };
+        let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.strip_suffix(".git").filter(|short| !short.is_empty()).map(str::to_owned).unwrap_or(name)
+    }
+
+    /// The main checkout: beside a `.git` directory, or none in a bare repository.
+    #[must_use]
+    pub fn main_checkout(&self) -> Option<PathBuf> {
+        let common = &self.layout.common_dir;
+        if !self.layout.is_linked() {
+            return self.layout.top.clone();
+        }
+        (common.file_name() == Some(".git".as_ref())).then(|| common.parent().map(Path::to_owned)).flatten()
+    }
+
+    /// Where commands about the whole repository run.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.layout.common_dir
+    }
+
+    pub(crate) fn read<'a>(&'a self, command: &'a str) -> Call<'a> {
+        self.git.read(self.directory(), command)
+    }
+
+    pub(crate) fn write<'a>(&'a self, command: &'a str) -> Call<'a> {
+        self.git.write(self.directory(), command)
+    }
+
+    /// The commit that `name` means: a branch, a tag, an object name, anything that git can read.
+    ///
+    /// # Errors
+    /// [`GitError::UnknownRevision`].
+    pub fn commit(&self, name: &str) -> Result<Oid> {
+        self.find_commit(name)?.ok_or_else(|| GitError::UnknownRevision { name: name.to_owned() })
+    }
+
+    /// The same, with none for a name that means no commit.
+    pub(crate) fn find_commit(&self, name: &str) -> Result<Option<Oid>> {
+        if name.is_empty() || name.starts_with('-') || name.contains(['\0', '\n']) {
+            return Ok(None);
+        }
+        let wanted = format!("{name}^{{commit}}");
+        let call = self.read("rev-parse").args(["--verify", "--quiet"]).names([wanted]);
+        match call.run_expecting(&[0, 1, 128])? {
+            (0, printed) => Oid::parse(&String::from_utf8_lossy(&printed)).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The commit that is checked out in a directory.
+    pub(crate) fn head(&self, directory: &Path) -> Result<Oid> {
+        Oid::parse(&self.git.read(directory, "rev-parse").args(["--verify", "HEAD"]).text()?)
+    }
+
+    /// The commit of a local branch; none if there is no such branch.
+    ///
+    /// # Errors
+    /// git cannot be run.
+    pub fn branch(&self, name: &BranchName) -> Result<Option<Oid>> {
+        self.find_commit(&name.reference())
+    }
+
+    /// All references below `prefix` with their object names.
+    pub(crate) fn references(&self, prefix: &str) -> Result<Vec<(String, Oid)>> {
+        let format = "--format=%(objectname) %(refname)";
+        let printed = self.read("for-each-ref").arg(format).names([prefix]).text()?;
+        let parse = |line: &str| {
+            let (oid, name) = line.split_once(' ').unwrap_or((line, ""));
+            Ok((name.to_owned(), Oid::parse(oid)?))
+        };
+        printed.lines().map(parse).collect()
+    }
+
+    /// The branch that work starts from and lands on: what `origin/HEAD` names, else one with a usual name, else the branch
+    /// of the main checkout. A branch that exists only at the remote is named with its remote.
+    ///
+    /// # Errors
+    /// [`GitError::NoCommits`] if there is no branch at all.
+    pub fn default_branch(&self) -> Result<String> {
+        References::read(self)?.default.map(|(name, _)| name).ok_or_else(|| self.no_commits())
+    }
+
+    pub(crate) fn no_commits(&self) -> GitError {
+        GitError::NoCommits { path: self.directory().to_owned() }
+    }
+}

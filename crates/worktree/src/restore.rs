@@ -1,0 +1,209 @@
+//! Bringing a saved worktree back: its branch, its files byte for byte, and what was staged.
+//!
+//! Every step can be repeated, so a restoration that was cut short is finished by running it again.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::beneath::Beneath;
+use crate::error::{GitError, Result};
+use crate::git::{Git, Input};
+use crate::oid::Oid;
+use crate::operation_lock::OperationLock;
+use crate::repository::Repository;
+use crate::trash::TrashMeta;
+
+/// A plan to bring one saved worktree back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restoration {
+    /// The common git directory of the repository.
+    pub common_dir: PathBuf,
+    /// The commit that holds the worktree.
+    pub commit: Oid,
+    /// Where it is put: where it was.
+    pub path: PathBuf,
+}
+
+impl Repository {
+    /// Plans to bring back what `reference` holds, without changing anything.
+    ///
+    /// # Errors
+    /// [`GitError::Missing`] for an unknown reference; [`GitError::Exists`] if the directory is there, or if the branch has
+    /// gone on since.
+    pub fn plan_restoration(&self, reference: &str) -> Result<Restoration> {
+        let missing = || GitError::Missing { what: format!("saved worktree {reference}") };
+        let known = self.trash()?.into_iter().find(|entry| entry.reference == reference);
+        let commit = known.ok_or_else(missing)?.commit;
+        let path = PathBuf::from(OsStr::from_bytes(&self.blob(&commit, "path")?));
+        if path.symlink_metadata().is_ok() {
+            return Err(GitError::exists(format!("directory {}", path.display())));
+        }
+        let meta = self.meta(&commit)?;
+        if let Some(branch) = &meta.branch
+            && self.branch(branch)?.is_some_and(|oid| oid != meta.head)
+        {
+            return Err(GitError::exists(format!("branch `{branch}` with other commits")));
+        }
+        Ok(Restoration { common_dir: self.layout().common_dir.clone(), commit, path })
+    }
+
+    fn blob(&self, commit: &Oid, name: &str) -> Result<Vec<u8>> {
+        self.read("cat-file").args(["blob", &format!("{commit}:{name}")]).run()
+    }
+
+    fn meta(&self, commit: &Oid) -> Result<TrashMeta> {
+        TrashMeta::parse(&String::from_utf8_lossy(&self.blob(commit, "meta")?))
+    }
+}
+
+impl Restoration {
+    /// Brings the worktree back, or finishes doing so.
+    ///
+    /// # Errors
+    /// Whatever git or the file system says; run it again when the cause is gone.
+    pub fn run(&self, git: &Git) -> Result<()> {
+        let lock = OperationLock::wait(&self.common_dir, &self.path)?;
+        let repository = Repository::open(git, &self.common_dir)?;
+        let meta = repository.meta(&self.commit)?;
+        self.check_out(&repository, &meta, &lock)?;
+        self.restore_files(&repository, &meta)?;
+        self.restore_index(&repository)
+    }
+
+    /// The worktree with the files of its commit, on its branch.
+    fn check_out(&self, repository: &Repository, meta: &TrashMeta, lock: &OperationLock) -> Result<()> {
+        if let Some(branch) = meta.branch.as_ref()
+            && repository.branch(branch)?.is_none()
+        {
+            let names = [branch.reference(), meta.head.to_string(), String::new()];
+            repository.write("update-ref").names(&names).run()?;
+        }
+        if let Some((branch, upstream)) = meta.branch.as_ref().zip(meta.upstream.as_deref()) {
+            // The remote branch may be gone; the branch is restored without it then.
+            let argument = format!("--set-upstream-to={upstream}");
+            let _tracking = repository.write("branch").arg(argument).names([branch.as_str()]).run();
+        }
+        if repository.worktree_at(&self.path)?.is_none() {
+            let mut call = repository.write("worktree").args(["add", "--quiet", "--no-checkout"]);
+            let start = meta.branch.as_ref().map_or(meta.head.as_str(), |branch| branch.as_str());
+            if meta.branch.is_none() {
+                call = call.arg("--detach");
+            }
+            call.names([self.path.as_os_str(), start.as_ref()]).input(lock.input()).run()?;
+        }
+        if let Some(admin) = repository.worktree_admin_dir(&self.path) {
+            // What a killed git left; the operation lock says that none runs.
+            let _stale = fs::remove_file(admin.join("index.lock"));
+        }
+        repository
+            .git
+            .write(&self.path, "reset")
+            .args(["--hard", "--quiet"])
+            .input(lock.input())
+            .run()
+            .map(drop)
+    }
+
+    /// Writes every file that differs from the commit with the bytes that were saved.
+    fn restore_files(&self, repository: &Repository, meta: &TrashMeta) -> Result<()> {
+        let below = Beneath::open(&self.path).map_err(|error| GitError::io(&self.path, error))?;
+        let trees = [meta.head.to_string(), format!("{}:worktree", self.commit)];
+        let call = repository.read("diff-tree").args(["-r", "-z", "--raw", "--no-renames"]);
+        let printed = call.names(trees).run()?;
+        let mut fields = printed.split(|byte| *byte == 0);
+        let mut written = Vec::new();
+        while let (Some(record), Some(path)) = (fields.next(), fields.next()) {
+            let words: Vec<String> = String::from_utf8_lossy(record).split(' ').map(str::to_owned).collect();
+            let [_, mode, _, oid, kind] = &words[..] else { continue };
+            let path = PathBuf::from(OsStr::from_bytes(path));
+            if kind == "D" {
+                below.remove(&path).map_err(|error| GitError::io(&path, error))?;
+            } else {
+                written.push((mode.clone(), oid.clone(), path));
+            }
+        }
+        for (mode, oid, path) in &written {
+            restore_file(repository, &below, mode, oid, path)?;
+        }
+        self.restore_modes(repository)
+    }
+
+    fn restore_modes(&self, repository: &Repository) -> Result<()> {
+        for record in repository.blob(&self.commit, "modes")?.split(|byte| *byte == 0) {
+            let Some(space) = record.iter().position(|byte| *byte == b' ') else { continue };
+            let mode = u32::from_str_radix(&String::from_utf8_lossy(&record[..space]), 8).unwrap_or(0o644);
+            let path = self.path.join(OsStr::from_bytes(&record[space + 1..]));
+            if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+                let permissions = fs::Permissions::from_mode(mode);
+                fs::set_permissions(&path, permissions).map_err(|error| GitError::io(&path, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn restore_index(&self, repository: &Repository) -> Result<()> {
+        let git = &repository.git;
+        let staged = repository.blob(&self.commit, "index-info")?;
+        if !staged.is_empty() {
+            let call = git.write(&self.path, "update-index").args(["-z", "--index-info"]);
+            call.input(Input::Bytes(clear_conflicts(&staged))).run()?;
+        }
+        let intended = repository.blob(&self.commit, "intent-to-add")?;
+        let paths: Vec<&OsStr> = intended
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty())
+            .map(OsStr::from_bytes)
+            .collect();
+        if !paths.is_empty() {
+            git.write(&self.path, "add").args(["--intent-to-add", "--force", "--"]).args(paths).run()?;
+        }
+        Ok(())
+    }
+}
+
+/// A conflict's stages take the place of the plain entry, which must go first.
+fn clear_conflicts(staged: &[u8]) -> Vec<u8> {
+    let mut input = Vec::new();
+    for record in staged.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+        let tab = record.iter().position(|byte| *byte == b'\t').unwrap_or(record.len());
+        if record[..tab].ends_with(b" 1") || record[..tab].ends_with(b" 2") || record[..tab].ends_with(b" 3")
+        {
+            let null = record.split(|byte| *byte == b' ').nth(1).map_or(40, <[u8]>::len);
+            input.extend([b"0 ", "0".repeat(null).as_bytes(), &record[tab..], b"\0"].concat());
+        }
+    }
+    input.extend(remove_deletions_stage(staged));
+    input
+}
+
+/// `mode oid stage TAB path` for what is there; a deletion has no stage.
+fn remove_deletions_stage(staged: &[u8]) -> Vec<u8> {
+    let mut input = Vec::new();
+    for record in staged.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+        let tab = record.iter().position(|byte| *byte == b'\t').unwrap_or(record.len());
+        let words =
+            if record.starts_with(b"0 ") { record[..tab].trim_ascii_end().strip_suffix(b" 0") } else { None };
+        input.extend([words.unwrap_or(&record[..tab]), &record[tab..], b"\0"].concat());
+    }
+    input
+}
+
+fn restore_file(repository: &Repository, below: &Beneath, mode: &str, oid: &str, path: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| GitError::io(path, error);
+    let content = || repository.read("cat-file").args(["blob", oid]).limit(usize::MAX).run();
+    match mode {
+        "120000" => below.link(path, Path::new(OsStr::from_bytes(&content()?))).map_err(failed),
+        "100644" | "100755" => {
+            let bytes = content()?;
+            let permissions = if mode == "100755" { 0o755 } else { 0o644 };
+            below.write(path, permissions, true, |file| file.write_all(&bytes)).map_err(failed)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,44 @@
+//! Projects below roots, their names and keys.
+
+use worktree::{Layout, ProjectSearch, discover, project_key};
+
+use super::stage::Stage;
+
+#[test]
+fn f5_projects_are_found_with_their_worktrees_and_shortest_names() {
+    let stage = Stage::new();
+    let task = stage.task("t");
+    stage.init(&stage.path("deep/er/app"));
+    stage.init(&stage.path("node_modules/hidden"));
+    stage.init(&stage.path("a/b/c/d/e/too-deep"));
+    stage.plain(&stage.app(), &["clone", "-q", "--bare", ".", stage.path("bare.git").to_str().unwrap()]);
+    std::os::unix::fs::symlink(stage.path("a"), stage.path("linked")).unwrap();
+    let search = ProjectSearch { depth: 3, ..ProjectSearch::below(vec![stage.path("")]) };
+    let found = discover(&search);
+    let end = stage.path("");
+    let parent = end.file_name().unwrap().to_str().unwrap();
+    let names: Vec<String> = found.iter().map(|project| project.name.clone()).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(names.contains(&format!("{parent}/app")) && names.contains(&"er/app".to_owned()), "{names:?}");
+    let app = found.iter().find(|project| project.main == Some(stage.app())).unwrap();
+    assert_eq!(app.worktrees, [task]);
+    let bare = found.iter().find(|project| project.main.is_none()).unwrap();
+    assert_eq!(bare.common_dir, stage.path("bare.git"));
+}
+
+#[test]
+fn f5_all_worktrees_of_a_repository_have_one_key_and_other_repositories_another() {
+    let stage = Stage::new();
+    let task = stage.task("t");
+    stage.init(&stage.path("other"));
+    let key = project_key(&stage.app()).unwrap();
+    assert_eq!(key.len(), 16);
+    assert_eq!(project_key(&task.join("src")).unwrap(), key);
+    assert_eq!(stage.repository().key(), key);
+    assert_ne!(project_key(&stage.path("other")).unwrap(), key);
+    std::fs::create_dir(stage.path("plain")).unwrap();
+    let plain = project_key(&stage.path("plain")).unwrap();
+    std::os::unix::fs::symlink(stage.path("plain"), stage.path("plain-link")).unwrap();
+    assert_eq!(project_key(&stage.path("plain-link")).unwrap(), plain);
+    assert!(Layout::find(&stage.path("plain")).is_none());
+}

@@ -1,0 +1,15 @@
+//! The crate against real repositories in temporary directories. No test may make git run a hook: every stage checks.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+
+mod compare;
+mod create;
+mod diff;
+mod discover;
+mod hostile;
+mod kills;
+mod land;
+mod parsers;
+mod remove;
+mod stage;
+mod status;
