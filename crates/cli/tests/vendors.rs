@@ -8,6 +8,8 @@
 mod clients;
 #[path = "vendors/crew.rs"]
 mod crew;
+#[path = "vendors/dialogs.rs"]
+mod dialogs;
 #[path = "vendors/first_meeting.rs"]
 mod first_meeting;
 #[path = "vendors/leading.rs"]

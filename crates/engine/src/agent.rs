@@ -167,7 +167,13 @@ impl Agent {
         let dialog = self.live.table.get(Source::Dialog).filter(says_blocked);
         let others = || self.live.table.slots().filter(says_blocked);
         let read = others().find(|slot| slot.evidence.dialog.is_some());
-        dialog.or(read).or_else(|| others().next()).map(|slot| &slot.evidence)
+        // A screen may be too small for the options of a dialog that the vendor's server knows.
+        let is_answerable = |slot: &&Slot| {
+            let dialog = slot.evidence.dialog.as_ref().filter(|_| slot.evidence.source != Source::Hook);
+            dialog.is_some_and(|dialog| !dialog.options.is_empty())
+        };
+        let answerable = dialog.filter(is_answerable).or_else(|| others().find(is_answerable));
+        answerable.or(dialog).or(read).or_else(|| others().next()).map(|slot| &slot.evidence)
     }
 
     /// The name of what blocks it: the dialog's digest, or one made from what is said about it.

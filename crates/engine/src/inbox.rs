@@ -120,7 +120,8 @@ impl Engine {
         let Some(item) = self.items.get_mut(&number) else { return };
         let (title, body, options) = words(evidence);
         let is_same = item.about == About::Dialog(digest.clone());
-        if is_same && (item.view.title == title && item.view.body == body || evidence.dialog.is_none()) {
+        let reads_same = item.view.title == title && item.view.body == body && item.view.options == options;
+        if is_same && (reads_same || evidence.dialog.is_none()) {
             return;
         }
         if (is_same || item.view.options.is_empty()) && evidence.dialog.is_some() {

@@ -20,6 +20,9 @@ const BODY_MAX: usize = 2000;
 /// Longest title and label kept, in characters.
 const LABEL_MAX: usize = 300;
 
+/// Stands before what is left of a dialog whose beginning has left the screen.
+const CUT: &str = "… (the beginning is not on the screen)";
+
 /// What a dialog is looked for in.
 pub(crate) struct Scene<'a> {
     pub(crate) manifest: &'a str,
@@ -42,15 +45,26 @@ pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
     if !is_live(spec, scene, &region, &choice) {
         return None;
     }
-    let begin = begin(spec, scene.rows, region.start..choice.rows.start);
+    let first = begin(spec, scene.rows, region.start..choice.rows.start);
+    let begin = first.unwrap_or(region.start);
     let head = scene.rows.text(&(begin..choice.rows.start.max(begin)));
-    let title = spec.title.last_captures(head).map(|found| one_line(named(&found, "title")))?;
-    let body = spec.body.as_ref().and_then(|body| body.captures(head));
-    let body =
-        body.map(|found| without_frames(named(&found, "body"), spec.skip.as_ref())).unwrap_or_default();
+    let asked = spec.title.last_captures(head)?;
+    let title = one_line(named(&asked, "title"));
+    let is_cut = spec.begin.is_some() && first.is_none();
+    let before = asked.get(0).and_then(|found| head.get(..found.start()));
+    let body = body(spec, head, before.filter(|_| is_cut));
     let digest = digest(scene.manifest, &spec.id, [&title, &body], &choice.options);
     let dialog = Dialog { digest, title, body, options: choice.options };
     Some(evidence(spec, dialog))
+}
+
+/// What the dialog is about. Where its first row has left the screen, what is left of it is marked as cut.
+fn body(spec: &DialogSpec, head: &str, rest: Option<&str>) -> String {
+    let Some(pattern) = &spec.body else { return String::new() };
+    let found = pattern.captures(head);
+    let text = found.as_ref().map(|found| named(found, "body")).or(rest).unwrap_or_default();
+    let body = without_frames(text, spec.skip.as_ref());
+    if rest.is_some() && !body.is_empty() { format!("{CUT}\n{body}") } else { body }
 }
 
 fn evidence(spec: &DialogSpec, dialog: Dialog) -> Evidence {
@@ -70,9 +84,9 @@ struct Choice {
 
 fn choice(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>) -> Option<Choice> {
     let mut choice = match &spec.options {
-        OptionsSpec::Lines { line, press, then, described } => {
-            let mut choice =
-                lines(&LineReader { line, is_described: *described, rows: scene.rows }, *press, region)?;
+        OptionsSpec::Lines { line, press, then, described, all } => {
+            let reader = LineReader { line, is_described: *described, rows: scene.rows, all };
+            let mut choice = lines(&reader, *press, region)?;
             choice.options.iter_mut().for_each(|option| option.keys.extend_from_slice(then));
             choice
         }
@@ -82,6 +96,12 @@ fn choice(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>) -> Option
     for option in &mut choice.options {
         let meant = spec.names.iter().filter(|(_, pattern)| pattern.is_in(&option.label));
         option.names.extend(meant.map(|(name, _)| name.clone()));
+    }
+    for fixed in &spec.also {
+        let is_there = |option: &DialogOption| option.names.iter().any(|name| fixed.names.contains(name));
+        if !choice.options.is_empty() && !choice.options.iter().any(is_there) {
+            choice.options.push(fixed_option(choice.options.len(), fixed));
+        }
     }
     Some(choice)
 }
@@ -101,6 +121,7 @@ struct LineReader<'a> {
     line: &'a Pattern,
     is_described: bool,
     rows: &'a Rows,
+    all: &'a [String],
 }
 
 /// The lowest block of option rows.
@@ -126,8 +147,21 @@ fn lines(reader: &LineReader<'_>, press: Press, region: &Range<usize>) -> Option
     }
     block.reverse();
     let rows = block.first()?.row..block.last()?.end;
-    let options = pressed(press, &block).unwrap_or_default();
+    let options = whole_list(reader.all, &block).or_else(|| pressed(press, &block)).unwrap_or_default();
     Some(Choice { rows, options })
+}
+
+/// All options of a list whose labels are known, of which the screen shows a part.
+fn whole_list(all: &[String], block: &[OptionLine]) -> Option<Vec<DialogOption>> {
+    let start = all.iter().position(|label| block.first().is_some_and(|first| first.label == *label))?;
+    let is_part = block.iter().zip(all.get(start..)?).all(|(line, label)| line.label == *label);
+    let pointer = start + block.iter().position(|option| option.is_pointed_at).filter(|_| is_part)?;
+    let option = |(index, label): (usize, &String)| DialogOption {
+        names: vec![(index + 1).to_string()],
+        label: label.clone(),
+        keys: moves(pointer, index, ["up", "down"]),
+    };
+    Some(all.iter().enumerate().map(option).collect())
 }
 
 impl LineReader<'_> {
@@ -217,11 +251,13 @@ fn fixed(list: &[FixedOption], spec: &DialogSpec, rows: &Rows, region: &Range<us
     let last =
         spec.anchors.iter().filter_map(|anchor| anchor.last_captures(text)?.get(0).map(|found| found.end()));
     let row = rows.row_at(region, last.max()?.saturating_sub(1));
-    let option = |(index, option): (usize, &FixedOption)| {
-        let names = std::iter::once((index + 1).to_string()).chain(option.names.iter().cloned()).collect();
-        DialogOption { names, label: option.label.clone(), keys: option.keys.clone() }
-    };
-    Some(Choice { rows: row + 1..row + 1, options: list.iter().enumerate().map(option).collect() })
+    let options = list.iter().enumerate().map(|(index, option)| fixed_option(index, option)).collect();
+    Some(Choice { rows: row + 1..row + 1, options })
+}
+
+fn fixed_option(index: usize, option: &FixedOption) -> DialogOption {
+    let names = std::iter::once((index + 1).to_string()).chain(option.names.iter().cloned()).collect();
+    DialogOption { names, label: option.label.clone(), keys: option.keys.clone() }
 }
 
 /// A dialog with the composer or a transcript below it is a quotation of one.
@@ -231,10 +267,10 @@ fn is_live(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>, choice: 
     below <= usize::from(spec.below) && (spec.keeps_composer || !is_above_composer)
 }
 
-/// The dialog's first row.
-fn begin(spec: &DialogSpec, rows: &Rows, head: Range<usize>) -> usize {
-    let Some(begin) = &spec.begin else { return head.start };
-    head.clone().rev().find(|row| begin.is_in(rows.row(*row))).unwrap_or(head.start)
+/// The dialog's first row, if the manifest describes it and it is on the screen.
+fn begin(spec: &DialogSpec, rows: &Rows, mut head: Range<usize>) -> Option<usize> {
+    let begin = spec.begin.as_ref()?;
+    head.rfind(|row| begin.is_in(rows.row(*row)))
 }
 
 fn named<'t>(found: &Captures<'t>, name: &str) -> &'t str {
@@ -253,8 +289,12 @@ fn without_frames(text: &str, skip: Option<&Pattern>) -> String {
     shortened(&rows.collect::<Vec<_>>().join("\n"), BODY_MAX)
 }
 
+/// A text that is longer than so many characters ends with a mark.
 fn shortened(text: &str, max: usize) -> String {
-    text.chars().take(max).collect()
+    match text.char_indices().nth(max) {
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }
 
 /// The same for the same dialog wherever its pointer stands, another for every other.

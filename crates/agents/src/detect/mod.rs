@@ -32,6 +32,8 @@ pub use spec::{
 
 /// Longest message a rule takes from a screen, in characters.
 const MESSAGE_MAX: usize = 300;
+/// Stands for a person's own words among the keys of an option.
+const TEXT: &str = "{text}";
 
 /// What one look at a screen showed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -269,7 +271,8 @@ impl DialogSpec {
         match &self.options {
             OptionsSpec::Row { .. } => None,
             OptionsSpec::Lines { line, press, then, .. } => {
-                if let Some(fault) = self.key_fault(then) {
+                let also = self.also.iter().find_map(|option| self.key_fault(&option.keys));
+                if let Some(fault) = self.key_fault(then).or(also) {
                     return Some(fault);
                 }
                 let needed = match press {
@@ -285,7 +288,7 @@ impl DialogSpec {
     }
 
     fn key_fault(&self, keys: &[String]) -> Option<DetectError> {
-        let wrong = keys.iter().find_map(|key| key.parse::<term::Key>().err())?;
+        let wrong = keys.iter().filter(|key| *key != TEXT).find_map(|key| key.parse::<term::Key>().err())?;
         Some(DetectError::Key { id: self.id.clone(), reason: wrong.to_string() })
     }
 }

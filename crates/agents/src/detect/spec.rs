@@ -161,6 +161,9 @@ pub struct DialogSpec {
     /// Which options have a name: `allow`, `always`, `deny`, `yes`, `no`, and what their label looks like.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub names: BTreeMap<String, Pattern>,
+    /// Options that it always has, also where the screen is too small to show them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<FixedOption>,
     /// Rows with text that may follow the last option; a dialog with more below it is a quotation.
     #[serde(default = "rows_below")]
     pub below: u16,
@@ -192,6 +195,9 @@ pub enum OptionsSpec {
         /// Rows below an option describe it; otherwise they are the rest of its label.
         #[serde(default)]
         described: bool,
+        /// With `press = "move"`: the labels of all options in their order, of which a small screen shows a part.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        all: Vec<String>,
     },
     /// All in one row, moved through with left and right; the chosen one is highlighted.
     Row {
@@ -228,7 +234,7 @@ pub struct FixedOption {
     /// The words `answer` takes for it.
     #[serde(default)]
     pub names: Vec<String>,
-    /// The keys that choose it.
+    /// The keys that choose it; `{text}` stands for the answer's own words.
     pub keys: Vec<String>,
 }
 

@@ -138,6 +138,26 @@ pub struct EventSpec {
     /// The command, the file, the arguments.
     #[serde(default)]
     pub body: Option<Phrase>,
+    /// What may be answered to a question, which the screen shows only in part.
+    #[serde(default)]
+    pub choices: Option<ChoicesSpec>,
+}
+
+/// The answers to a question that is asked in a form.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChoicesSpec {
+    /// A list of texts to choose from; where there is none, any text may be answered.
+    pub list: Pointer,
+    /// Keys that open the list.
+    #[serde(default)]
+    pub open: Vec<String>,
+    /// The key that leads from one to the next.
+    pub next: String,
+    /// Keys that choose where the pointer is.
+    pub choose: Vec<String>,
+    /// Keys that answer with a text of one's own, which `{text}` stands for.
+    pub typed: Vec<String>,
 }
 
 impl EventSpec {
@@ -190,6 +210,12 @@ impl Pointer {
     /// The text at this place, if there is one and it says something.
     pub(crate) fn text(&self, payload: &Value) -> Option<String> {
         payload.pointer(&self.0)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    /// The texts of the list at this place.
+    pub(crate) fn texts(&self, payload: &Value) -> Option<Vec<String>> {
+        let list = payload.pointer(&self.0)?.as_array()?;
+        Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
     }
 
     /// The number at this place, or how many a list there has.

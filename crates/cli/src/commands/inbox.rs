@@ -106,10 +106,17 @@ fn what(item: &InboxItem) -> String {
 }
 
 fn full(item: &InboxItem) -> String {
-    match item.body.lines().find(|line| !line.trim().is_empty()) {
+    match command(&item.body) {
         Some(line) if !item.title.contains(line.trim()) => format!("{}: {}", item.title, line.trim()),
         _ => item.title.clone(),
     }
+}
+
+/// The line that says most: a command after its prompt, else the first.
+fn command(body: &str) -> Option<&str> {
+    let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.clone().next();
+    lines.find_map(|line| line.strip_prefix("$ ")).or(first)
 }
 
 /// So much of a title as leaves room for the answers; the whole of it is shown below the list.
@@ -125,6 +132,7 @@ fn answers(item: &InboxItem, now: u64) -> String {
     let named = item.options.iter().map(|option| {
         let number = option.names.first().map(String::as_str).unwrap_or_default();
         match option.names.get(1) {
+            _ if option.keys.iter().any(|key| key == "{text}") => option.label.clone(),
             Some(name) => format!("{number} {name}"),
             None => format!("{number} {}", option.label),
         }
@@ -186,6 +194,17 @@ item 4: lead wants to start
   with A=b
 ";
         assert_eq!(memory.text(), expected);
+    }
+
+    #[test]
+    fn m20j_the_list_shows_the_command_itself() {
+        for (body, shown) in [
+            ("rm -rf build", "rm -rf build"),
+            ("Reason: it must\n$ rm -rf build", "rm -rf build"),
+            ("\n  notes.txt\n1 a line", "notes.txt"),
+        ] {
+            assert_eq!(command(body), Some(shown));
+        }
     }
 
     #[test]

@@ -49,9 +49,13 @@ impl Crew {
 
     /// Starts the program as `qd spawn --kind agent` does.
     pub(crate) fn spawn(&self, agent: AgentWish) {
-        let vendor = self.home.vendor();
-        let argv = vec![vendor.name().to_owned()];
-        let spawn = Spawn {
+        self.start(self.spec(agent));
+    }
+
+    /// What such a start says.
+    pub(crate) fn spec(&self, agent: AgentWish) -> Spawn {
+        let argv = vec![self.home.vendor().name().to_owned()];
+        Spawn {
             kind: Kind::Agent,
             name: Some(NAME.to_owned()),
             argv,
@@ -60,9 +64,13 @@ impl Crew {
             env: self.environment(),
             agent,
             ..Spawn::default()
-        };
+        }
+    }
+
+    /// Starts the program like this.
+    pub(crate) fn start(&self, spawn: Spawn) {
         if let Err(error) = self.daemon.client().spawn(spawn) {
-            self.daemon.fail(&format!("{} does not start: {error}", vendor.name()));
+            self.daemon.fail(&format!("{} does not start: {error}", self.home.vendor().name()));
         }
     }
 

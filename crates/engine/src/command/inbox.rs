@@ -17,6 +17,9 @@ use crate::rights::Verb;
 /// Longest answer in a person's own words, in bytes.
 const MAX_WORDS: usize = 4 << 10;
 
+/// Stands for the person's own words among the keys of an option.
+const TEXT: &str = "{text}";
+
 impl Engine {
     pub(super) fn inbox(&mut self, caller: Caller) -> Verdict {
         if !self.may_at_all(caller, Verb::List) {
@@ -55,7 +58,7 @@ impl Engine {
             self.answer_question(answer.item, asker, answer.choice.trim());
             return done();
         }
-        let option = choose(&item.view, &answer.choice)?.clone();
+        let option = choose(&item.view, &answer.choice)?;
         match about {
             About::Question(asker) => {
                 self.answer_question(answer.item, asker, &option.label);
@@ -132,7 +135,7 @@ impl Engine {
 }
 
 /// The option a choice names: a number, a name or the text of an option.
-fn choose<'a>(item: &'a InboxItem, choice: &str) -> Result<&'a DialogOption, Failure> {
+fn choose(item: &InboxItem, choice: &str) -> Result<DialogOption, Failure> {
     let wanted = choice.trim().to_lowercase();
     let is_named = |option: &&DialogOption| option.names.iter().any(|name| name.to_lowercase() == wanted);
     let is_labelled = |option: &&DialogOption| option.label.trim().to_lowercase() == wanted;
@@ -142,7 +145,14 @@ fn choose<'a>(item: &'a InboxItem, choice: &str) -> Result<&'a DialogOption, Fai
     };
     let options = || item.options.iter();
     let found = options().find(is_named).or_else(|| options().find(is_labelled)).or_else(by_number);
-    found.ok_or_else(|| {
+    let own_words = options().find(|option| takes_text(option));
+    if let (None, Some(option)) = (found, own_words) {
+        return with_text(option, choice.trim());
+    }
+    if found.is_some_and(takes_text) {
+        return Err(Failure::invalid("choice", "answer with the text itself"));
+    }
+    found.cloned().ok_or_else(|| {
         if item.options.is_empty() {
             return Failure::new(ErrorCode::Conflict, "its options could not be read from the screen")
                 .hint(format!("qd attach {} shows it", item.name));
@@ -150,6 +160,24 @@ fn choose<'a>(item: &'a InboxItem, choice: &str) -> Result<&'a DialogOption, Fai
         let list: Vec<String> = item.options.iter().enumerate().map(|(n, o)| spelled(n + 1, o)).collect();
         Failure::invalid("choice", format!("\"{}\" is none of: {}", Printable(choice), list.join(", ")))
     })
+}
+
+fn takes_text(option: &DialogOption) -> bool {
+    option.keys.iter().any(|key| key == TEXT)
+}
+
+/// The option with a text of the person's own, key by key.
+fn with_text(option: &DialogOption, text: &str) -> Result<DialogOption, Failure> {
+    check_words(text)?;
+    if text.chars().any(char::is_control) {
+        return Err(Failure::invalid("choice", "one line without control characters"));
+    }
+    let key = |character: char| if character == ' ' { "space".to_owned() } else { character.to_string() };
+    let keys = option.keys.iter().flat_map(|known| match known.as_str() {
+        TEXT => text.chars().map(key).collect(),
+        known => vec![known.to_owned()],
+    });
+    Ok(DialogOption { keys: keys.collect(), ..option.clone() })
 }
 
 /// Whether a text may be an answer in the person's own words.

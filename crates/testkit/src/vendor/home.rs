@@ -29,6 +29,14 @@ impl Home {
         home
     }
 
+    /// The same with its working directory not trusted.
+    #[must_use]
+    pub fn untrusted(vendor: Vendor, server: &ModelServer) -> Self {
+        let home = Self::bare(vendor, server);
+        seed::settings(vendor, &home.home(), &server.url());
+        home
+    }
+
     /// One in which the program meets its user for the first time: it asks whether it may, or who this is.
     #[must_use]
     pub fn empty(vendor: Vendor, server: &ModelServer) -> Self {

@@ -1,0 +1,165 @@
+//! What programs ask on small screens, in forms and before their first prompt: all of it can be answered from the inbox.
+
+use std::time::{Duration, Instant};
+
+use proto::agent::{BlockedKind, InboxItem, ItemKind};
+use proto::request::{AgentWish, GiveAnswer, SizeWish, Spawn};
+use proto::{AgentState, Size};
+use testkit::vendor::{Home, Vendor};
+use testkit::{ModelServer, TestDaemon};
+
+use crate::QD;
+use crate::crew::{Crew, PATIENCE, shell_script};
+
+/// A program in this home, not started yet.
+fn waiting(vendor: Vendor, home: impl Fn(Vendor, &ModelServer) -> Home) -> Crew {
+    let server = ModelServer::start();
+    let home = home(vendor, &server);
+    Crew { daemon: TestDaemon::start(QD), home, server }
+}
+
+fn small() -> SizeWish {
+    SizeWish::from(Size { cols: 60, rows: 18 })
+}
+
+/// Answers the item that is about this; one that is drawn anew at that very moment is answered again.
+fn answer(crew: &Crew, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let item = item_about(crew, &is_it);
+        let answer = GiveAnswer { item: item.item, choice: choice.to_owned() };
+        match crew.daemon.client().answer_item(answer) {
+            Ok(()) => return item,
+            Err(error) if Instant::now() > until => {
+                crew.fail(&format!("{item:?} did not take {choice:?}: {error}"))
+            }
+            Err(_) => testkit::census::pause(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// The item of the inbox that is about this, once it is there.
+fn item_about(crew: &Crew, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match crew.daemon.client().inbox().unwrap().into_iter().find(|item| is_it(item)) {
+            Some(item) => return item,
+            None if Instant::now() < until => testkit::census::pause(Duration::from_millis(20)),
+            None => crew.fail(&format!("the inbox has {:?}", crew.daemon.client().inbox())),
+        }
+    }
+}
+
+fn is_onboarding(crew: &Crew) {
+    let kind = crew.view().agent.and_then(|agent| agent.evidence).and_then(|evidence| evidence.evidence.kind);
+    if kind != Some(BlockedKind::Onboarding) {
+        crew.fail(&format!("it is blocked by {kind:?}"));
+    }
+}
+
+/// A long command on a screen of 60 columns and 18 rows: the whole command and every answer are in the inbox.
+fn asks_on_a_small_screen(vendor: Vendor) {
+    let crew = waiting(vendor, Home::seeded);
+    crew.start(Spawn { size: small(), ..crew.spec(AgentWish::default()) });
+    crew.wait_state(&[AgentState::Idle]);
+    let steps: Vec<String> = (0..60).map(|number| format!("echo step-{number}")).collect();
+    let command = format!("touch made-by-agent && {}", steps.join(" && "));
+    crew.tell_within(&shell_script(vendor, &command, "after-leave"), Duration::from_secs(1));
+    let has = |item: &InboxItem, name: &str| {
+        item.options.iter().any(|option| option.names.iter().any(|n| n == name))
+    };
+    let item = answer(&crew, "deny", |item| has(item, "allow") && has(item, "deny"));
+    let is_whole = item.body.contains("touch made-by-agent") && item.body.contains("echo step-59");
+    if !is_whole && !item.body.contains('…') {
+        crew.fail(&format!("neither whole nor marked as cut: {item:?}"));
+    }
+    crew.wait_turn(1);
+    assert!(!crew.home.workdir().join("made-by-agent").exists(), "it was refused");
+}
+
+#[test]
+fn m20g_claude_on_a_small_screen_is_answered_from_the_inbox() {
+    asks_on_a_small_screen(Vendor::Claude);
+}
+
+#[test]
+fn m20g_codex_on_a_small_screen_is_answered_from_the_inbox() {
+    asks_on_a_small_screen(Vendor::Codex);
+}
+
+#[test]
+fn m20g_gemini_on_a_small_screen_is_answered_from_the_inbox() {
+    asks_on_a_small_screen(Vendor::Gemini);
+}
+
+#[test]
+fn m20g_opencode_on_a_small_screen_is_answered_from_the_inbox() {
+    asks_on_a_small_screen(Vendor::Opencode);
+}
+
+#[test]
+fn m20h_what_claude_asks_by_a_tool_or_a_form_is_in_the_inbox_with_its_answers() {
+    let crew = waiting(Vendor::Claude, Home::seeded);
+    let spec = crew.spec(AgentWish::default());
+    let argv = vec!["claude".to_owned(), "--allowedTools=mcp__quarterdeck".to_owned()];
+    crew.start(Spawn { argv, size: small(), ..spec });
+    crew.wait_state(&[AgentState::Idle]);
+    let tool = "AskUserQuestion {\"questions\":[{\"question\":\"Which database?\",\"header\":\"Database\",\
+        \"multiSelect\":false,\"options\":[{\"label\":\"red\",\"description\":\"a\"},\
+        {\"label\":\"blue\",\"description\":\"b\"}]}]}";
+    let turn = crew.tell(&format!("@tool {tool}\n@say thanks"));
+    let offers = |item: &InboxItem| item.options.iter().any(|option| option.label == "blue");
+    answer(&crew, "blue", |item| item.title == "Which database?" && offers(item));
+    crew.wait_turn(turn);
+    crew.wait_state(&[AgentState::Idle]);
+    let form = "mcp__quarterdeck__ask_human {\"question\":\"Which colour?\",\"options\":[\"red\",\"blue\"]}";
+    crew.tell(&format!("@tool {form}\n@say thanks"));
+    answer(&crew, "cancel", |item| item.title == "Which colour?" && item.kind == ItemKind::Dialog);
+    answer(&crew, "blue", |item| {
+        item.title == "Which colour?" && item.kind == ItemKind::Question && offers(item)
+    });
+}
+
+#[test]
+fn m20i_codexs_folder_trust_is_answered_from_the_inbox() {
+    let crew = waiting(Vendor::Codex, Home::untrusted);
+    // Only a folder with something in it is asked about.
+    std::fs::create_dir(crew.home.workdir().join(".git")).unwrap();
+    std::fs::write(crew.home.workdir().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    crew.start(Spawn { size: small(), ..crew.spec(AgentWish::default()) });
+    item_about(&crew, |item| item.title == "Trust this folder?" && item.options.len() == 2);
+    is_onboarding(&crew);
+    answer(&crew, "trust", |item| item.title == "Trust this folder?");
+    crew.wait_state(&[AgentState::Idle]);
+}
+
+#[test]
+fn m20i_claudes_first_dialogs_are_answered_from_the_inbox() {
+    let crew = waiting(Vendor::Claude, Home::empty);
+    std::fs::remove_file(crew.home.home().join(".claude/.claude.json")).unwrap();
+    let mut spec = crew.spec(AgentWish::default());
+    // With this provider it does not look for the vendor in the network first.
+    spec.env.remove("CLAUDE_CODE_OAUTH_TOKEN");
+    for (name, value) in [("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_REGION", "us-east-1")] {
+        spec.env.insert(name.to_owned(), value.to_owned());
+    }
+    crew.start(Spawn { size: small(), ..spec });
+    let item = item_about(&crew, |item| item.title.starts_with("Choose the text style"));
+    is_onboarding(&crew);
+    assert_eq!(item.options.len(), 7, "all of them, although the screen shows three: {item:?}");
+    answer(&crew, "Light mode (ANSI colors only)", |item| item.title.starts_with("Choose the text style"));
+    answer(&crew, "continue", |item| item.title == "Security notes:");
+    answer(&crew, "trust", |item| item.title.starts_with("Quick safety check"));
+}
+
+#[test]
+fn m20i_geminis_form_for_a_key_is_answered_from_the_inbox() {
+    let crew = waiting(Vendor::Gemini, Home::seeded);
+    let mut spec = crew.spec(AgentWish::default());
+    spec.env.remove("GEMINI_API_KEY");
+    crew.start(Spawn { size: small(), ..spec });
+    item_about(&crew, |item| item.title == "Enter Gemini API Key");
+    is_onboarding(&crew);
+    answer(&crew, "sk-scripted-0001", |item| item.title == "Enter Gemini API Key");
+    assert!(!crew.daemon.screen("fix").contains("sk-scripted"), "a key is not shown");
+}
