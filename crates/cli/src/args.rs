@@ -11,7 +11,7 @@ use crate::commands::{
     agents, answer, ask, attach, attention, audit, cancel, close, complete, completions, daemon, doctor,
     events, exec, explain, grant, grants, hook, inbox, interrupt, key, kill, logs, man, mcp, pads, paste,
     ports, presets, prune, ps, read, record, rename, resize, restart, result, resume, revoke, schema, search,
-    select, send, shutdown, skills, spawn, status, tell, timers, trust, up, wait, whoami,
+    see, select, send, shutdown, skills, spawn, status, tell, timers, trust, up, wait, whoami,
 };
 use crate::errors::{self, CliError};
 
@@ -70,6 +70,7 @@ pub(crate) enum Verb {
     Rename(rename::RenameArgs),
     Resize(resize::ResizeArgs),
     Select(select::SelectArgs),
+    See(see::SeeArgs),
     Ports(ports::PortsArgs),
     Pads(pads::PadsArgs),
     Timers(timers::TimersArgs),

@@ -25,9 +25,7 @@ const QD: &str = env!("CARGO_BIN_EXE_qd");
 fn attach(daemon: &TestDaemon, name: &str) -> Connection {
     let mut connection = daemon.client();
     let size = SizeWish::from(Size::DEFAULT);
-    connection
-        .attach(Attach { target: name.into(), size, read_only: true, policy: None, take_over: false })
-        .unwrap();
+    connection.attach(Attach { target: name.into(), size, read_only: true, ..Attach::default() }).unwrap();
     connection
 }
 

@@ -7,7 +7,7 @@ use proto::crew::{
     Asked, AuditPage, GrantView, Identity, Listening, PadOutcome, PresetList, TimerView, TrustView,
 };
 use proto::request::{
-    Ask, Attention, Audit, ChangeTimer, Distrust, Grant, Nothing, Pad, Ports, Presets, Revoke, Select,
+    Ask, Attention, Audit, ChangeTimer, Distrust, Grant, Nothing, Pad, Ports, Presets, Revoke, See, Select,
     SetTimer, Trust,
 };
 
@@ -29,6 +29,11 @@ impl Connection {
     verb!("Which timers there are.", timers() => Timers, Timers(Vec<TimerView>));
     verb!("Which rights were given.", grants() => Grants, Grants(Vec<GrantView>));
     verb!("What agents may start without asking.", trusted() => Trusted, Trusted(Vec<TrustView>));
+
+    /// Marks what a process did as seen.
+    pub fn see(&mut self, arguments: See) -> Result<(), ClientError> {
+        self.done("see", Request::See(arguments))
+    }
 
     /// Shows a process in the faces.
     pub fn select(&mut self, arguments: Select) -> Result<(), ClientError> {

@@ -64,6 +64,7 @@ fn limit(request: &Request) -> Option<Duration> {
         | Request::ChangeTimer(_)
         | Request::Attention(_)
         | Request::Select(_)
+        | Request::See(_)
         | Request::Grant(_)
         | Request::Revoke(_)
         | Request::Grants(_)

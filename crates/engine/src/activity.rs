@@ -27,6 +27,7 @@ impl Engine {
             self.touch(run.process);
         }
         if by == Owner::User {
+            self.typed_by_person(run.process);
             self.person_typed(run);
         }
         if let Some(viewer) = viewer {

@@ -6,7 +6,8 @@ use proto::agent::{Composer, Context, MailId, Source, TurnEnd};
 use proto::crew::Project;
 use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Interrupt,
-    Kill, Rename, Resize, Restart, Resume, Revoke, Select, SetTimer, Shutdown, Spawn, Target, Tell, Wait,
+    Kill, Rename, Resize, Restart, Resume, Revoke, See, Select, SetTimer, Shutdown, Spawn, Target, Tell,
+    Wait,
 };
 use proto::{Event, Evidence, Failure, ProcessId, RunNumber, Size};
 
@@ -172,6 +173,13 @@ pub enum Command {
     Attention(Attention),
     /// Show a process in the faces.
     Select(Select),
+    /// Mark what a process did as seen by a person.
+    See {
+        /// What was asked.
+        see: See,
+        /// How much of the log the screen of its version shows.
+        offset: Option<u64>,
+    },
     /// Give a process a right beyond the tree.
     Grant(Grant),
     /// Take it back.
@@ -358,8 +366,8 @@ pub enum Fact {
         viewer: ViewerId,
         /// The size of its terminal.
         size: Size,
-        /// Watching only.
-        read_only: bool,
+        /// Whether its size may become the terminal's: it types, and does not mirror.
+        counts_for_size: bool,
     },
     /// A viewer's terminal has another size, or asks to own the size.
     ViewerResized {

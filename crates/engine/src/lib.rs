@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`input`] (what can happen), [`effect`] (what can be done about it), [`process`] (one entry),
 //! `command/` (one verb, one file: check, then apply), `lifecycle` (what facts do to an entry), `adoption`,
-//! `deadlines`, `viewers`, `waits`, `readiness`. Who may: `registry` (the gate and the look-up before every verb),
+//! `deadlines`, `viewers`, `seen`, `waits`, `readiness`. Who may: `registry` (the gate and the look-up before every verb),
 //! [`rights`], `grants`, `budgets`, `trust`, `audit`. For agents: [`agent`] (an entry's part that only they have),
 //! `evidence` and `state` (what is believed and why), `judging` (what follows from it), [`mail`], `delivery`, `deliver`
 //! and `confirm` (how a message gets in), `turns`, `inbox`. How agents lead agents: `timers`, `asking`, `notices`,
@@ -43,6 +43,7 @@ mod notices;
 mod readiness;
 mod registry;
 mod restore;
+mod seen;
 mod state;
 mod stopping;
 mod timers;
@@ -83,6 +84,7 @@ pub use input::{
 pub use mail::{MailRecord, Stage};
 pub use record::{Counters, Leave, ProcessRecord, Record, Saved};
 pub use rights::{Granted, Verb};
+pub use seen::Seen;
 pub use tasks::{NoTasks, TaskLookup, TaskPlace};
 pub use timers::TimerRecord;
 

@@ -38,8 +38,8 @@ impl Engine {
             Fact::Output { end } => self.output(run, end),
             Fact::Typed { by, viewer } => self.typed(run, by, viewer),
             Fact::Title(title) => self.titled(run, title),
-            Fact::ViewerJoined { viewer, size, read_only } => {
-                self.viewer_joined(run, viewer, size, read_only)
+            Fact::ViewerJoined { viewer, size, counts_for_size } => {
+                self.viewer_joined(run, viewer, size, counts_for_size)
             }
             Fact::ViewerResized { viewer, size, owns } => self.viewer_resized(run, viewer, size, owns),
             Fact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
@@ -92,6 +92,7 @@ impl Engine {
         process.run_token = token;
         process.has_holder = true;
         process.exit = None;
+        process.seen.ended_at = None;
         process.failure = None;
         process.pid = None;
         process.log_end = 0;
@@ -178,9 +179,11 @@ impl Engine {
     /// A first run that cannot start leaves nothing behind; a later one leaves its entry as `failed`.
     pub(crate) fn start_failed(&mut self, run: RunKey, failure: Failure) {
         self.release_former(run.process);
+        let now = self.now.wall_ms;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.has_holder = false;
         process.status = Status::Failed;
+        process.seen.ended_at = Some(now);
         process.failure = Some(failure.message.clone());
         let (starters, is_first) = (std::mem::take(&mut process.starters), process.run.0 <= 1);
         let (ending, parent) = (process.ending.take(), process.parent);
@@ -205,6 +208,7 @@ impl Engine {
     }
 
     pub(crate) fn exited(&mut self, run: RunKey, exit: Option<ChildExit>, final_offset: u64) {
+        let now = self.now.wall_ms;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if !process.is_live() {
             return;
@@ -214,6 +218,7 @@ impl Engine {
         let was_starting = process.status == Status::Starting;
         let exit = exit_of(exit, asked);
         process.status = Status::Exited;
+        process.seen.ended_at = Some(now);
         process.exit = Some(exit);
         process.log_end = final_offset;
         let is_ending = process.ending.is_some();

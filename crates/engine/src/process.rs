@@ -18,6 +18,7 @@ use crate::agent::Agent;
 use crate::backoff::Backoff;
 use crate::input::{Caller, RunKey, Survivor, Ticket, ViewerId, WaitId};
 use crate::record::{Leave, ProcessRecord};
+use crate::seen::Seen;
 use crate::stopping::sweep_due;
 
 /// When a run is swept that has not been asked to end yet: not before it has been.
@@ -127,8 +128,8 @@ impl Ending {
 pub(crate) struct Viewer {
     /// The size of its terminal.
     pub(crate) size: Size,
-    /// Watching only.
-    pub(crate) read_only: bool,
+    /// Whether its size may become the terminal's.
+    pub(crate) counts_for_size: bool,
 }
 
 /// A holder that an earlier daemon started and that has not been found or missed yet.
@@ -193,6 +194,8 @@ pub struct Process {
     pub(crate) stop: Stop,
     /// A terminal whose child is over: not listed any more, readable until this moment.
     pub(crate) departs_at: Option<u64>,
+    /// What a person has seen of it.
+    pub(crate) seen: Seen,
     /// What only agents have.
     pub(crate) agent: Option<Box<Agent>>,
     pub(crate) project: Project,
@@ -224,6 +227,8 @@ impl Process {
         // Somebody was ending what was stopping: it is not brought back.
         let restores = record.restore && record.status != Status::Stopping;
         let status = if is_awaited { Status::Starting } else { record.status };
+        let turn = record.agent.as_ref().map_or(0, |agent| agent.turn);
+        let seen = record.seen.unwrap_or_else(|| Self::seen_before(record.run.0, record.status, turn));
         Self {
             id: record.id,
             name: record.name,
@@ -266,6 +271,7 @@ impl Process {
             stop: record.stop,
             // A terminal whose child was over has only its last words left; they were readable long enough.
             departs_at: (record.kind == Kind::Terminal && !is_awaited).then_some(0),
+            seen,
             agent: (record.kind == Kind::Agent).then(|| {
                 Box::new(Agent::from_record(record.agent.unwrap_or_default(), status == Status::Starting))
             }),
@@ -319,6 +325,7 @@ impl Process {
             started_at: self.started_at,
             auto_restart: self.auto_restart,
             idle_timeout_ms: self.idle_timeout_ms,
+            seen: Some(self.seen),
             agent: self.agent.as_deref().map(|agent| agent.record.clone()),
             project: self.project.clone(),
             preset: self.preset.clone(),
@@ -357,6 +364,7 @@ impl Process {
             viewers: u32::try_from(self.viewers.len()).unwrap_or(u32::MAX),
             exit: self.exit,
             failure: self.failure.clone(),
+            unseen: self.unseen(),
             log: LogSpan { start: 0, end: self.log_end },
             argv: self.argv.clone(),
             cwd: self.cwd.clone(),

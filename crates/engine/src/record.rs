@@ -17,6 +17,7 @@ use crate::backoff::Backoff;
 use crate::grants::GrantRecord;
 use crate::mail::MailRecord;
 use crate::process::EndingRecord;
+use crate::seen::Seen;
 use crate::timers::TimerRecord;
 
 /// One change to what is durable.
@@ -171,6 +172,9 @@ pub struct ProcessRecord {
     /// End it when unused for this long.
     #[serde(default)]
     pub idle_timeout_ms: Option<u64>,
+    /// What a person has seen of it; left out by daemons that kept no such mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
     /// What only agents have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,

@@ -19,6 +19,8 @@ pub enum Verb {
     Message,
     /// Answer a dialog or a request for leave in its name.
     Answer,
+    /// Mark as seen what a process did, for the person whose faces show it.
+    See,
     /// Start a process below the caller.
     Spawn,
     /// Grant, trust, read the audit log, end the daemon: what only people do.
@@ -35,6 +37,7 @@ impl Verb {
             Self::Drive => "drive",
             Self::Message => "message",
             Self::Answer => "answer",
+            Self::See => "see",
             Self::Spawn => "spawn",
             Self::Administer => "administer",
         }
@@ -89,8 +92,8 @@ impl Granted {
             Verb::Read => self.reads || self.drives,
             Verb::Drive => self.drives,
             Verb::Message => self.messages,
-            // Leave to use a tool, new processes and administration are nobody's to pass on.
-            Verb::Answer | Verb::Spawn | Verb::Administer => false,
+            // Leave to use a tool, a person's marks, new processes and administration cannot be passed on.
+            Verb::Answer | Verb::See | Verb::Spawn | Verb::Administer => false,
         }
     }
 }
@@ -115,7 +118,8 @@ fn follows_tree(verb: Verb, relation: Relation) -> bool {
         // Not its own: an agent that grants itself leave needs none.
         Verb::Answer => relation == Relation::Descendant,
         Verb::Spawn => relation == Relation::None,
-        Verb::Administer => false,
+        // What a person has seen is not for a process to say.
+        Verb::See | Verb::Administer => false,
     }
 }
 
@@ -125,8 +129,16 @@ mod tests {
     use crate::input::RunKey;
     use proto::{ProcessId, RunNumber};
 
-    const VERBS: [Verb; 7] =
-        [Verb::List, Verb::Read, Verb::Drive, Verb::Message, Verb::Answer, Verb::Spawn, Verb::Administer];
+    const VERBS: [Verb; 8] = [
+        Verb::List,
+        Verb::Read,
+        Verb::Drive,
+        Verb::Message,
+        Verb::Answer,
+        Verb::See,
+        Verb::Spawn,
+        Verb::Administer,
+    ];
     const RELATIONS: [Relation; 7] = [
         Relation::Own,
         Relation::Descendant,

@@ -15,6 +15,7 @@ mod notices;
 mod properties;
 mod readiness;
 mod rights_model;
+mod seen;
 mod stage;
 mod stopping;
 mod telling;

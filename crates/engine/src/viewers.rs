@@ -12,11 +12,11 @@ use crate::input::{RunKey, ViewerId};
 use crate::process::{Process, Viewer};
 
 impl Engine {
-    pub(crate) fn viewer_joined(&mut self, run: RunKey, viewer: ViewerId, size: Size, read_only: bool) {
+    pub(crate) fn viewer_joined(&mut self, run: RunKey, viewer: ViewerId, size: Size, counts_for_size: bool) {
         let now = self.now.uptime_ms;
         self.change_viewers(run, |process| {
             process.last_activity = now;
-            process.viewers.insert(viewer, Viewer { size: size.clamped(), read_only });
+            process.viewers.insert(viewer, Viewer { size: size.clamped(), counts_for_size });
         });
     }
 
@@ -24,7 +24,7 @@ impl Engine {
         self.change_viewers(run, |process| {
             if let Some(known) = process.viewers.get_mut(&viewer) {
                 known.size = size.clamped();
-                if owns && !known.read_only {
+                if owns && known.counts_for_size {
                     process.size_owner = Some(viewer);
                 }
             }
@@ -43,7 +43,8 @@ impl Engine {
     /// A viewer that types owns the size.
     pub(crate) fn viewer_typed(&mut self, run: RunKey, viewer: ViewerId) {
         let is_new = |process: &Process| {
-            process.size_owner != Some(viewer) && process.viewers.get(&viewer).is_some_and(|v| !v.read_only)
+            process.size_owner != Some(viewer)
+                && process.viewers.get(&viewer).is_some_and(|v| v.counts_for_size)
         };
         if self.processes.get(&run.process).is_some_and(is_new) {
             self.change_viewers(run, |process| process.size_owner = Some(viewer));
@@ -83,7 +84,7 @@ impl Engine {
 }
 
 fn wanted_size(process: &Process) -> Option<Size> {
-    let sizes = || process.viewers.values().filter(|viewer| !viewer.read_only).map(|viewer| viewer.size);
+    let sizes = || process.viewers.values().filter(|viewer| viewer.counts_for_size).map(|viewer| viewer.size);
     match process.policy {
         SizePolicy::Fixed => None,
         SizePolicy::Owner => {

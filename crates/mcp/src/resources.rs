@@ -164,10 +164,9 @@ async fn text(link: &Link, id: &str, mode: ReadMode, uri: &str) -> Result<Resour
     let wish = Read {
         target: Target(id.to_owned()),
         mode,
-        since: None,
-        until: None,
         limit: Some(LIMIT),
         join: mode != ReadMode::Screen,
+        ..Read::default()
     };
     let asked = link.ask(Manner::QUESTION, move |connection| connection.read(wish.clone())).await;
     Ok(ResourceContents::text(asked.map_err(|trouble| refusal(&trouble))?.text, uri))

@@ -3,7 +3,7 @@
 //! Owns: ids, names, requests, replies, events, errors and the framing of bytes on the socket.
 //! Refuses: I/O, clocks, tokio, decisions. Everything here is plain data that parses or does not.
 //!
-//! Reading order: [`id`] and [`name`] (what things are called), [`process`] (what is known of one), [`modes`] (of its terminal), [`agent`] (what is
+//! Reading order: [`id`] and [`name`] (what things are called), [`process`] (what is known of one), [`modes`] and [`styled`] (of its terminal), [`agent`] (what is
 //! known of an agent beyond that), [`crew`] (timers, grants, trust, scratchpads),
 //! [`request`], [`stop`] and [`reply`] (what may be asked and answered), [`event`] (what is announced),
 //! [`error`] (how it fails), [`frame`] (how all of it travels), [`terminal`] (what of it may reach
@@ -24,6 +24,7 @@ pub mod process;
 pub mod reply;
 pub mod request;
 pub mod stop;
+pub mod styled;
 pub mod terminal;
 pub mod version;
 

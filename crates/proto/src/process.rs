@@ -197,6 +197,30 @@ pub struct LogSpan {
     pub end: u64,
 }
 
+/// What ended in a process since a person last saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// What.
+    pub what: UnseenEnd,
+    /// Which turn, of an agent that still runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+    /// When it ended, in milliseconds since the epoch.
+    pub since: u64,
+}
+
+/// What kind of end a person has not seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnseenEnd {
+    /// The agent ended a turn.
+    Turn,
+    /// The run is over.
+    Exit,
+    /// The run could not be started, or is not started again.
+    Failure,
+}
+
 /// One row of `qd ps --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessView {
@@ -235,6 +259,9 @@ pub struct ProcessView {
     /// Why it is `failed`, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// What ended since a person last saw it; the same for all faces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<Unseen>,
     /// The readable part of its output.
     pub log: LogSpan,
     /// What it runs.

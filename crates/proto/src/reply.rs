@@ -12,6 +12,7 @@ use crate::event::{Announcement, Notice};
 use crate::modes::ModesView;
 use crate::process::LogSpan;
 use crate::request::ReadMode;
+use crate::styled::StyledRow;
 use crate::{Exit, Failure, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
 
 /// One line from the daemon.
@@ -215,12 +216,18 @@ pub struct Text {
     /// The id of the first line of the text (history): where wraps are kept, the line after it has the next id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_line: Option<u64>,
-    /// Bytes of the last line that were left out for good (history), because not even one row fits the limit.
+    /// Bytes of the last line that were left out for good (history), or of the links of a row (`styles`), because not even one row fits the limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: u64,
     /// What the child has switched on (screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<ModesView>,
+    /// Rows with their looks, where `styles` asked for them; `text` is empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Vec<StyledRow>>,
+    /// The row of the screen from which the next read goes on (screen with `styles`, cut by the limit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_row: Option<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

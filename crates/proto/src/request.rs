@@ -20,7 +20,7 @@ pub use agents::{
     OnTimeout, PermissionDesk, PermissionMode, Recording, Resume, Sample, Tell,
 };
 pub use crew::{
-    Ask, AskAgents, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke,
+    Ask, AskAgents, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke, See,
     Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
 pub use parse::{nesting, parse_call};
@@ -115,6 +115,8 @@ pub enum Request {
     Attention(Attention),
     /// Shows a process in the faces.
     Select(Select),
+    /// Marks what a process did as seen by a person.
+    See(See),
     /// Which ports a process listens on.
     Ports(Ports),
     /// Gives a process a right beyond the tree.
@@ -180,6 +182,7 @@ impl Request {
             Self::Ask(_) => "ask",
             Self::Attention(_) => "attention",
             Self::Select(_) => "select",
+            Self::See(_) => "see",
             Self::Ports(_) => "ports",
             Self::Grant(_) => "grant",
             Self::Revoke(_) => "revoke",
@@ -330,14 +333,15 @@ pub enum ReadMode {
 }
 
 /// Arguments of `read`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Read {
     /// Of which process.
     pub target: Target,
     /// Which text.
     #[serde(default)]
     pub mode: ReadMode,
-    /// From this offset (stream) or line id (history). Left out: the newest that fit the limit.
+    /// From this offset (stream), line id (history) or, with `styles`, row of the screen. Left out: the newest that fit
+    /// the limit, or the top of the screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
     /// Up to this offset (stream) or line id (history), itself not included. Left out: to the end.
@@ -349,6 +353,10 @@ pub struct Read {
     /// Join lines the terminal wrapped.
     #[serde(default)]
     pub join: bool,
+    /// Rows with their looks in place of text (screen and history); the limit is then one of JSON bytes, 65,536 when
+    /// left out and 1,048,576 at most, and one row is always given.
+    #[serde(default)]
+    pub styles: bool,
 }
 
 /// Arguments of `search`.

@@ -137,6 +137,15 @@ impl std::fmt::Debug for CellText {
     }
 }
 
+/// One row of styled cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CellRow {
+    /// One per column.
+    pub cells: Vec<Cell>,
+    /// Whether the text goes on in the next row.
+    pub is_wrapped: bool,
+}
+
 /// One styled cell for a face that draws by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {

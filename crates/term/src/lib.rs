@@ -44,7 +44,7 @@ mod stream_text;
 mod text;
 mod wire;
 
-pub use cell::{Attributes, Cell, CellText, Color, Style, Underline};
+pub use cell::{Attributes, Cell, CellRow, CellText, Color, Style, Underline};
 pub use checkpoint::{Depth, RestoreError};
 pub use colors::{ColorTable, Rgb, Scheme};
 pub use damage::Damage;

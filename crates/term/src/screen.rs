@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::cell::{Cell, CellText};
+use crate::cell::{Cell, CellRow, CellText};
 use crate::colors::{ColorTable, Scheme};
 use crate::damage::{Damage, Tracker};
 use crate::dcs;
@@ -17,6 +17,7 @@ use crate::reply;
 use crate::scan::{Numbers, Scanner, Sink, StringKind};
 use crate::size::Size;
 use crate::status::StatusReport;
+use crate::text::LineId;
 
 /// A synchronized update is shown after this many bytes even if the child never ends it.
 const SYNC_BYTES_MAX: u64 = 1024 * 1024;
@@ -223,6 +224,17 @@ impl Screen {
         self.body.engine.visible().screen_row(usize::from(row)).map(styled_cells).unwrap_or_default()
     }
 
+    /// A visible row; none when there is no such row.
+    pub fn visible_row(&self, row: u16) -> Option<CellRow> {
+        self.body.engine.visible().screen_row(usize::from(row)).map(styled_row)
+    }
+
+    /// The row of history or main screen with this id; none when it is gone or not there yet.
+    pub fn line_row(&self, id: LineId) -> Option<CellRow> {
+        let index = usize::try_from(id.0.checked_sub(self.first_line().0)?).ok()?;
+        self.body.engine.main().row(index).map(styled_row)
+    }
+
     /// A blank screen of this size in place of one that cannot be trusted any more. Versions and line ids go on.
     pub fn reset_display(&mut self, size: Size) {
         let size = size.sane();
@@ -382,6 +394,10 @@ impl Sink for Body {
             StringKind::Apc | StringKind::Ignored => {}
         });
     }
+}
+
+fn styled_row(row: RowView<'_>) -> CellRow {
+    CellRow { cells: styled_cells(row), is_wrapped: row.is_wrapped() }
 }
 
 fn styled_cells(row: RowView<'_>) -> Vec<Cell> {

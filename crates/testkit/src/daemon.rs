@@ -165,7 +165,7 @@ impl TestDaemon {
     /// What `read` says in this mode.
     #[must_use]
     pub fn read(&self, name: &str, mode: ReadMode) -> Text {
-        let read = Read { target: name.into(), mode, since: None, until: None, limit: None, join: false };
+        let read = Read { target: name.into(), mode, ..Read::default() };
         self.client().read(read).unwrap_or_else(|error| self.fail(&format!("no text: {error}")))
     }
 

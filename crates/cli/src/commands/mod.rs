@@ -45,6 +45,7 @@ pub(crate) mod resume;
 pub(crate) mod revoke;
 pub(crate) mod schema;
 pub(crate) mod search;
+pub(crate) mod see;
 pub(crate) mod select;
 pub(crate) mod send;
 pub(crate) mod shutdown;
@@ -106,6 +107,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Rename(args) => args.run(context),
         Verb::Resize(args) => args.run(context),
         Verb::Select(args) => args.run(context),
+        Verb::See(args) => args.run(context),
         Verb::Ports(args) => args.run(context),
         Verb::Pads(args) => args.run(context),
         Verb::Timers(args) => args.run(context),

@@ -50,6 +50,10 @@ pub(crate) struct ReadArgs {
     /// Join lines that the terminal wrapped
     #[arg(long)]
     join: bool,
+
+    /// Rows with colours and other looks (screen and history); needs --json
+    #[arg(long)]
+    styles: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -72,8 +76,11 @@ impl ReadArgs {
             Mode::History => ReadMode::History,
             Mode::Stream => ReadMode::Stream,
         };
-        let Self { since, until, limit, join, .. } = self;
-        let request = Read { target: Target(self.name), mode, since, until, limit, join };
+        if self.styles && !context.json {
+            return Err(CliError::usage("--styles prints rows as JSON: add --json"));
+        }
+        let Self { since, until, limit, join, styles, .. } = self;
+        let request = Read { target: Target(self.name), mode, since, until, limit, join, styles };
         if mode != ReadMode::Screen && limit.is_none() && !context.json {
             return print_all(context, request);
         }

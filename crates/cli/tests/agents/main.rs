@@ -7,6 +7,7 @@ mod files;
 mod hooks;
 mod killed;
 mod launch;
+mod seen;
 mod spoofing;
 mod unsaved;
 

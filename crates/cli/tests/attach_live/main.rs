@@ -6,6 +6,7 @@ mod colors;
 mod host;
 mod leaving;
 mod mirrors;
+mod options;
 mod passed;
 mod queries;
 mod showing;

@@ -268,8 +268,7 @@ fn what_is_no_terminal_is_refused_and_the_connection_goes_on() {
     let stage = running();
     let mut viewer = stage.client();
     let size = SizeWish::from(Size::DEFAULT);
-    let wish =
-        proto::request::Attach { target: "x".into(), size, read_only: false, policy: None, take_over: false };
+    let wish = proto::request::Attach { target: "x".into(), size, ..proto::request::Attach::default() };
     assert!(viewer.attach(wish).unwrap().takes_terminal);
     let null = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
     let file = OwnedFd::from(std::fs::File::open("/proc/self/exe").unwrap());
@@ -306,8 +305,12 @@ fn a_descriptor_without_a_call_is_closed_with_the_next() {
     let stage = running();
     let mut viewer = stage.client();
     let size = SizeWish::from(Size::DEFAULT);
-    let wish =
-        proto::request::Attach { target: "x".into(), size, read_only: true, policy: None, take_over: false };
+    let wish = proto::request::Attach {
+        target: "x".into(),
+        size,
+        read_only: true,
+        ..proto::request::Attach::default()
+    };
     viewer.attach(wish).unwrap();
     let pty = Pty::open(Size::DEFAULT);
     let before = descriptors(&stage);

@@ -73,8 +73,12 @@ fn a4_a_read_only_viewer_is_refused_at_the_writer_not_only_in_its_client() {
     tail.until(b"ready");
     let mut viewer = stage.client();
     let size = SizeWish { cols: Some(20), rows: Some(5) };
-    let wish =
-        proto::request::Attach { target: "x".into(), size, read_only: true, policy: None, take_over: false };
+    let wish = proto::request::Attach {
+        target: "x".into(),
+        size,
+        read_only: true,
+        ..proto::request::Attach::default()
+    };
     let stream = viewer.attach(wish).unwrap().stream;
     viewer.send_data(stream, 0, b"forbidden\n").unwrap();
     viewer.send(proto::Request::View(proto::request::View::OwnSize(proto::request::Nothing {}))).unwrap();

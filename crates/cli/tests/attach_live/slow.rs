@@ -17,8 +17,7 @@ const FLOOD: &str = "stty raw -echo; echo ready; read l; yes 'all work and no pl
 
 fn attach(stage: &Stage, size: Size) -> Connection {
     let mut viewer = stage.client();
-    let wish =
-        Attach { target: "x".into(), size: size.into(), read_only: true, policy: None, take_over: false };
+    let wish = Attach { target: "x".into(), size: size.into(), read_only: true, ..Attach::default() };
     viewer.attach(wish).unwrap();
     viewer
 }

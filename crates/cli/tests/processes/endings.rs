@@ -232,8 +232,7 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
         .map(|number| {
             let mut viewer = stage.client();
             let size = if number % 2 == 0 { size } else { proto::Size { cols: 30, rows: 7 }.into() };
-            let wish =
-                Attach { target: "flood".into(), size, read_only: false, policy: None, take_over: false };
+            let wish = Attach { target: "flood".into(), size, ..Attach::default() };
             viewer.attach(wish).unwrap();
             viewer
         })

@@ -181,7 +181,7 @@ fn t7_exit_then_removed_then_done_and_then_it_is_not_found() {
 
 fn attach(name: &str) -> proto::request::Attach {
     let size = proto::Size::DEFAULT.into();
-    proto::request::Attach { target: name.into(), size, read_only: false, policy: None, take_over: false }
+    proto::request::Attach { target: name.into(), size, ..proto::request::Attach::default() }
 }
 
 /// Every notice until the connection ends.

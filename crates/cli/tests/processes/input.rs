@@ -20,7 +20,7 @@ fn write(name: &str, text: String, timeout: Duration) -> Write {
 fn viewer(stage: &Stage, name: &str) -> (Connection, u32) {
     let mut viewer = stage.client();
     let size = proto::Size::DEFAULT.into();
-    let attach = Attach { target: name.into(), size, read_only: false, policy: None, take_over: false };
+    let attach = Attach { target: name.into(), size, ..Attach::default() };
     let stream = viewer.attach(attach).unwrap().stream;
     (viewer, stream)
 }

@@ -33,9 +33,8 @@ fn history(stage: &Stage, since: u64) -> Text {
         target: "long".into(),
         mode: ReadMode::History,
         since: Some(since),
-        until: None,
         limit: Some(65_536),
-        join: false,
+        ..Read::default()
     };
     stage.client().read(read).unwrap_or_else(|error| stage.fail(&error.to_string()))
 }

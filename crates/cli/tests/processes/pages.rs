@@ -12,7 +12,7 @@ use super::{sh, stage, text};
 const UNBROKEN: &str = "head -c 200000 /dev/zero | tr '\\0' x";
 
 fn read(stage: &Stage, mode: ReadMode, since: Option<u64>, limit: u32, join: bool) -> Text {
-    let read = Read { target: "x".into(), mode, since, until: None, limit: Some(limit), join };
+    let read = Read { target: "x".into(), mode, since, limit: Some(limit), join, ..Read::default() };
     stage.client().read(read).unwrap()
 }
 

@@ -8,7 +8,7 @@ use testkit::{Stage, Tail, child};
 use super::{sh, stage, text};
 
 fn read(stage: &Stage, mode: ReadMode, since: Option<u64>, limit: Option<u32>) -> proto::reply::Text {
-    let read = Read { target: "x".into(), mode, since, until: None, limit, join: false };
+    let read = Read { target: "x".into(), mode, since, limit, ..Read::default() };
     stage.client().read(read).unwrap()
 }
 
@@ -205,4 +205,55 @@ fn m14_a_log_tells_when_its_lines_came_and_begins_where_a_person_says() {
     let json = printed(&stage, &["logs", "x", "--timestamps", "--json"]);
     let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert!(line["at_ms"].as_u64().is_some_and(|at| at > 1_700_000_000_000), "{line}");
+}
+
+#[test]
+fn n2_rows_with_styles_are_read_by_line_id_in_pages_and_are_the_plain_text() {
+    let stage = stage();
+    let script = "i=0; while [ $i -lt 300 ]; do printf '\\033[3%dmred %d\\033[0m plain \\033[1;4mbold\\033[m\\n' \
+                  $((i%8)) $i; i=$((i+1)); done; printf '\\033]8;;https://example.org\\033\\\\link\\033]8;;\\033\\\\'";
+    stage.run("x", sh(script));
+    stage.wait_exit("x");
+    let plain = read(&stage, ReadMode::History, Some(0), Some(65_536));
+    let (mut rows, mut since) = (Vec::new(), 0);
+    loop {
+        let read = Read {
+            target: "x".into(),
+            mode: ReadMode::History,
+            since: Some(since),
+            limit: Some(4_000),
+            styles: true,
+            ..Read::default()
+        };
+        let part = stage.client().read(read).unwrap();
+        let given = part.rows.unwrap();
+        assert!(serde_json::to_string(&given).unwrap().len() <= 4_000 && part.text.is_empty());
+        let next = given.last().unwrap().line + 1;
+        rows.extend(given);
+        since = next;
+        if !part.truncated {
+            break;
+        }
+        assert_eq!(part.offset, next);
+    }
+    assert!(rows.iter().map(|row| row.line).eq(0..301));
+    let text: Vec<String> =
+        rows.iter().map(|row| row.runs.iter().map(|run| run.text.as_str()).collect()).collect();
+    assert!(text.iter().map(String::as_str).eq(plain.text.lines()));
+    let json = stage.json(&["read", "x", "--styles", "--mode", "history"]);
+    let last = json["rows"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["runs"][0]["link"], "https://example.org", "{last}");
+    let json = stage.json(&["read", "x", "--styles"]);
+    let top = &json["rows"][0];
+    assert_eq!(top["line"], 0);
+    let first = json["first_line"].as_u64().unwrap();
+    assert_eq!(top["runs"][0]["text"], format!("red {first}"), "{top}");
+    let coloured = rows.iter().find(|row| row.line == 1).unwrap();
+    assert_eq!(coloured.runs[0].fg, Some(proto::styled::CellColor::Index(1)));
+    assert!(coloured.runs[2].bold && coloured.runs[2].underline.is_some(), "{coloured:?}");
+    for arguments in
+        [&["read", "x", "--styles", "--mode", "stream", "--json"][..], &["read", "x", "--styles"]]
+    {
+        assert_eq!(stage.qd(arguments).status.code(), Some(2), "{arguments:?}");
+    }
 }

@@ -87,7 +87,7 @@ fn t2_a_size_is_clamped_at_resize_and_the_terminal_has_it() {
 
 fn attached(stage: &Stage, size: SizeWish) -> Connection {
     let mut viewer = stage.client();
-    let wish = Attach { target: "x".into(), size, read_only: false, policy: None, take_over: false };
+    let wish = Attach { target: "x".into(), size, ..Attach::default() };
     viewer.attach(wish).unwrap();
     viewer
 }

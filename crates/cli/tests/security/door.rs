@@ -148,7 +148,7 @@ fn b4_probes_that_connect_and_close_disturb_no_viewer() {
     daemon.wait_pattern("echo", "ready");
     let mut viewer = daemon.client();
     let size = SizeWish::default();
-    let attach = Attach { target: "echo".into(), size, read_only: false, policy: None, take_over: false };
+    let attach = Attach { target: "echo".into(), size, ..Attach::default() };
     let attached = viewer.attach(attach).unwrap();
     let holder = daemon.places().holders().read_dir().unwrap().next().unwrap().unwrap().path();
     for n in 0..100 {

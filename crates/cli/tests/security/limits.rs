@@ -171,10 +171,7 @@ fn d10_more_than_the_most_calls_of_one_connection_are_all_answered() {
     let refused = connection.read(proto::request::Read {
         target: "nobody".into(),
         mode: Default::default(),
-        since: None,
-        until: None,
-        limit: None,
-        join: false,
+        ..proto::request::Read::default()
     });
     assert!(
         matches!(refused, Err(client::ClientError::Failed(failure)) if failure.code == ErrorCode::NotFound)

@@ -121,7 +121,7 @@ impl Stained {
         })));
         assert!(!named.message.chars().any(is_hostile), "a refused name is not echoed as it is: {named:?}");
         let size = SizeWish::default();
-        let attach = Attach { target: HOSTILE.into(), size, read_only: true, policy: None, take_over: false };
+        let attach = Attach { target: HOSTILE.into(), size, read_only: true, ..Attach::default() };
         assert!(!self.crew.refusal(Request::Attach(attach)).message.chars().any(is_hostile));
     }
 

@@ -5,7 +5,7 @@ use proto::crew::Right;
 use proto::request::{
     Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, CheckManifest, Close,
     Distrust, Explain, Follow, GiveAnswer, Grant, Hook, Input, Interrupt, Kill, Nothing, Pad, PadAct, Ports,
-    Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, Select, SetTimer,
+    Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select, SetTimer,
     Shutdown, SizeWish, Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, Until, View, Wait,
     Write,
 };
@@ -26,14 +26,9 @@ fn following(request: &Request) -> Option<Request> {
             Request::Spawn(Box::new(Spawn { argv: child::run_for_ever(), ..Spawn::default() }))
         }
         Request::Spawn(_) => Request::List(Nothing {}),
-        Request::List(_) => Request::Read(Read {
-            target: target(),
-            mode: Default::default(),
-            since: None,
-            until: None,
-            limit: None,
-            join: false,
-        }),
+        Request::List(_) => {
+            Request::Read(Read { target: target(), mode: Default::default(), ..Read::default() })
+        }
         Request::Read(_) => {
             Request::Search(Search { target: target(), pattern: "x".to_owned(), limit: None, bytes: None })
         }
@@ -53,8 +48,7 @@ fn following(request: &Request) -> Option<Request> {
             target: target(),
             size: SizeWish::default(),
             read_only: true,
-            policy: None,
-            take_over: false,
+            ..Attach::default()
         }),
         Request::Attach(_) => Request::View(View::Repaint(Nothing {})),
         Request::View(_) => Request::Follow(Follow { target: target(), ..Follow::default() }),
@@ -87,6 +81,7 @@ fn following(request: &Request) -> Option<Request> {
         | Request::Ask(_)
         | Request::Attention(_)
         | Request::Select(_)
+        | Request::See(_)
         | Request::Ports(_)
         | Request::Grant(_)
         | Request::Revoke(_)
@@ -122,7 +117,8 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         Request::Pad(_) => Request::Ask(Ask { question: "x".to_owned(), options: Vec::new(), key: None }),
         Request::Ask(_) => Request::Attention(Attention { reason: "x".to_owned(), key: None }),
         Request::Attention(_) => Request::Select(Select { target: target() }),
-        Request::Select(_) => Request::Ports(Ports { target: target() }),
+        Request::Select(_) => Request::See(See { target: target(), ..See::default() }),
+        Request::See(_) => Request::Ports(Ports { target: target() }),
         Request::Ports(_) => Request::Grant(Grant { to: target(), right: Right::Read, over: target() }),
         Request::Grant(_) => Request::Revoke(Revoke { grant: 1 }),
         Request::Revoke(_) => Request::Grants(Nothing {}),

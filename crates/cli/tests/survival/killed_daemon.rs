@@ -206,7 +206,7 @@ fn s1_whoever_attaches_to_an_ended_process_is_told_so_by_the_next_daemon_too() {
     daemon.kill_9();
     let mut viewer = daemon.client();
     let size = Size::DEFAULT.into();
-    let wish = Attach { target: "over".into(), size, read_only: true, policy: None, take_over: false };
+    let wish = Attach { target: "over".into(), size, read_only: true, ..Attach::default() };
     viewer.attach(wish).unwrap();
     let exit = loop {
         match viewer.receive_before(Instant::now() + testkit::DEADLINE).unwrap() {

@@ -96,8 +96,7 @@ fn s2_a_waiter_and_a_viewer_of_a_lost_run_are_told() {
             target: "victim".into(),
             size,
             read_only: true,
-            policy: None,
-            take_over: false,
+            ..proto::request::Attach::default()
         })
         .unwrap();
     kill_holder_of(victim.pid.unwrap());

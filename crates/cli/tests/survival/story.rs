@@ -150,14 +150,8 @@ impl Story {
     /// Text, cursor, title and the newest history are what an emulator makes of the same bytes.
     pub(crate) fn check_text(&self, daemon: &TestDaemon) {
         let read = |mode, limit| {
-            let read = Read {
-                target: self.name.as_str().into(),
-                mode,
-                since: None,
-                until: None,
-                limit: Some(limit),
-                join: false,
-            };
+            let read =
+                Read { target: self.name.as_str().into(), mode, limit: Some(limit), ..Read::default() };
             daemon.client().read(read).unwrap()
         };
         let seen = read(ReadMode::Screen, 65_536);
@@ -192,8 +186,7 @@ impl Story {
             target: self.name.as_str().into(),
             size: SizeWish::from(self.size),
             read_only: true,
-            policy: None,
-            take_over: false,
+            ..Attach::default()
         };
         connection.attach(attach).unwrap();
         let mut shown =

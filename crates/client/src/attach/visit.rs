@@ -138,5 +138,5 @@ fn begin(
 
 pub(super) fn attach_request(options: &Options, target: Target, size: SizeWish) -> Attach {
     let Options { read_only, take_over, policy, .. } = *options;
-    Attach { target, size, read_only, policy, take_over }
+    Attach { target, size, read_only, policy, take_over, ..Attach::default() }
 }

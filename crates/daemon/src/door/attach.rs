@@ -15,7 +15,7 @@ use super::connection::{Client, encode};
 use super::dispatch::unexpected;
 use super::quota::Slip;
 use super::read::hosted;
-use crate::screens::{NewViewer, Order, ScreenHandle};
+use crate::screens::{NewViewer, Order, ScreenHandle, ViewOptions};
 
 /// What a viewer is to be shown.
 pub(super) struct Sight {
@@ -59,13 +59,14 @@ pub(super) fn hand_over(
 ) {
     let Sight { located, handle } = sight;
     let stream = 1;
+    let options = ViewOptions::of(wish, located.run.run);
     let attached = Attached {
         id: located.run.process,
         name: located.name,
         run: located.run.run,
         size: located.size,
         stream,
-        takes_terminal: true,
+        takes_terminal: options.takes_terminal(),
         takes_answers: true,
     };
     let reply = ServerLine::Reply(Line { id, outcome: Outcome::Ok(Reply::Attached(attached)) });
@@ -82,6 +83,7 @@ pub(super) fn hand_over(
         read_only: wish.read_only,
         take_over: wish.take_over,
         by: if client.caller.is_person() { Owner::User } else { Owner::Orchestrator },
+        options,
         seat,
     };
     if !client.door.screens.order(located.run, Order::Attach(Box::new(viewer))) {

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::connection::{Client, failure_line};
 use super::{agents, audit, follow, listing, pads, ports, read, spawn, trust, write};
+use crate::screens::offset_of;
 use crate::{caller, pattern};
 
 /// Answers `hello`.
@@ -123,6 +124,10 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         Request::Ask(wish) => Command::Ask(wish),
         Request::Attention(wish) => Command::Attention(wish),
         Request::Select(wish) => Command::Select(wish),
+        Request::See(see) => {
+            let offset = see.version.map(offset_of);
+            Command::See { see, offset }
+        }
         Request::Grant(wish) => Command::Grant(wish),
         Request::Revoke(wish) => Command::Revoke(wish),
         Request::Grants(_) => Command::Grants,

@@ -5,6 +5,7 @@
 
 mod pages;
 mod scan;
+mod styles;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,9 @@ use crate::screens::{ScreenHandle, offset_of};
 
 const DEFAULT_LIMIT: usize = 12_000;
 const MAX_LIMIT: usize = 65_536;
+/// The same for rows with styles, in bytes of JSON.
+const DEFAULT_STYLED: usize = 65_536;
+const MAX_STYLED: usize = 1 << 20;
 /// Bytes of the longest character: a smaller limit could not hold every one.
 const MIN_LIMIT: usize = 4;
 const DEFAULT_MATCHES: usize = 100;
@@ -32,18 +36,32 @@ const MAX_MATCHES: usize = 1_000;
 const CATCH_UP: Duration = Duration::from_secs(5);
 
 pub(super) async fn read(client: &Client, wish: Read) -> Result<Reply, Failure> {
-    let limit = bounded("limit", wish.limit, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT)?;
+    let limit = read_limit(&wish)?;
     let handle = hosted(client, &locate(client, wish.target, Verb::Read).await?)?;
     let caught_up = catch_up(&handle).await;
     let wraps = if wish.join { Wraps::Join } else { Wraps::Keep };
     let span = Span { since: wish.since, until: wish.until, limit };
     blocking(move || match wish.mode {
+        ReadMode::Screen if wish.styles => styles::screen(&handle, caught_up, span),
+        ReadMode::History if wish.styles => styles::history(&handle, span),
         ReadMode::Screen => pages::screen(&handle, caught_up, wraps, limit),
         ReadMode::History => pages::history(&handle, span, wraps),
         ReadMode::Stream => pages::stream(&handle, span),
     })
     .await
     .map(Reply::Text)
+}
+
+/// How long the answer may be; an error for what cannot be asked together.
+fn read_limit(wish: &Read) -> Result<usize, Failure> {
+    match wish {
+        Read { styles: false, .. } => bounded("limit", wish.limit, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT),
+        Read { mode: ReadMode::Stream, .. } => {
+            Err(Failure::invalid("styles", "a log has no looks; read the screen or the history"))
+        }
+        Read { join: true, .. } => Err(Failure::invalid("join", "rows with styles are not joined")),
+        _ => bounded("limit", wish.limit, MIN_LIMIT, DEFAULT_STYLED, MAX_STYLED),
+    }
 }
 
 pub(super) async fn search(client: &Client, wish: Search) -> Result<Reply, Failure> {

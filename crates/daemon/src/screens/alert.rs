@@ -24,7 +24,8 @@ impl Worker {
     /// Sounds on the terminal of every person who looks at another run than this.
     pub(super) fn alert(&mut self, about: RunKey, sound: &[u8], now: Instant) {
         let is_meant = |viewer: &&super::viewer::Viewer| {
-            viewer.run != about && viewer.by == Owner::User && viewer.is_clear() && !viewer.is_closing()
+            let takes_sounds = viewer.by == Owner::User && !viewer.needs_every_byte();
+            viewer.run != about && takes_sounds && viewer.is_clear() && !viewer.is_closing()
         };
         let meant: Vec<ViewerId> = self.viewers.values().filter(is_meant).map(|viewer| viewer.id).collect();
         for id in meant {

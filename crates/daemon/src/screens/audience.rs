@@ -151,8 +151,13 @@ impl Worker {
     pub(super) fn end_viewers(&mut self, number: u64, reason: &str, now: Instant) {
         let Some(slot) = self.slots.get(&number) else { return };
         for id in slot.viewers.clone() {
-            if let Some(viewer) = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
-                viewer.end(reason);
+            let slot = self.slots.get(&number);
+            let viewer = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing());
+            if let (Some(slot), Some(viewer)) = (slot, viewer) {
+                slot.run.end_bytes(viewer, &mut self.buffer, now);
+                if !viewer.is_closing() {
+                    viewer.end(reason);
+                }
             }
             self.catch_up(id, now);
         }

@@ -144,8 +144,13 @@ impl Worker {
         for id in slot.viewers.clone() {
             self.contained(Whose::Viewer(id), now, |worker| {
                 if let Some(viewer) = worker.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
-                    slot.run.repaint(viewer, now);
-                    viewer.end("lost");
+                    slot.run.end_bytes(viewer, &mut worker.buffer, now);
+                    if !viewer.options.exact {
+                        slot.run.repaint(viewer, now);
+                    }
+                    if !viewer.is_closing() {
+                        viewer.end("lost");
+                    }
                 }
                 worker.catch_up(id, now);
             });

@@ -20,6 +20,7 @@ use super::handle::{HelloParts, ScreenHandle};
 use super::hosting::Place;
 use super::observe::AgentRun;
 use super::typing::TypeJob;
+use super::view_options::ViewOptions;
 use crate::door::Seat;
 use crate::pattern::LinePattern;
 
@@ -185,6 +186,7 @@ pub(crate) struct NewViewer {
     pub(crate) read_only: bool,
     pub(crate) take_over: bool,
     pub(crate) by: Owner,
+    pub(crate) options: ViewOptions,
     pub(crate) seat: Seat,
 }
 

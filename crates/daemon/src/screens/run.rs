@@ -234,7 +234,7 @@ impl Run {
     /// to be scrolled away, or a flood has already cost this viewer some. More bytes of it would then be drawn between
     /// gaps, by the thread that has to read the flood.
     pub(crate) fn is_skimming(&self, viewer: &Viewer, now: Instant) -> bool {
-        self.flood.has_lasted(now) || (viewer.is_outrun && self.flood.is_on())
+        !viewer.needs_every_byte() && (self.flood.has_lasted(now) || (viewer.is_outrun && self.flood.is_on()))
     }
 
     /// Puts output on the screen, as much of it as this much work allows; how many bytes that were, and what they cost.

@@ -15,13 +15,14 @@ use proto::frame::{DataKind, Decoder, Frame, FrameError, HEADER, MAX_DATA, data_
 use proto::reply::{Answer, Done, Outcome, Reply, ServerLine};
 use proto::request::PassedTerminal;
 use proto::terminal::BELL;
-use proto::{ErrorCode, Failure, Owner, Size};
+use proto::{ErrorCode, Exit, Failure, Owner, Size};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::aside::Asides;
 use super::outbox::Outbox;
 use super::terminal::{Shown, Terminal};
+use super::view_options::ViewOptions;
 use crate::door::Seat;
 
 /// Bytes on their way to a viewer beyond which its wrong calls are not answered any more.
@@ -70,7 +71,12 @@ pub(crate) struct Viewer {
     pub(crate) size: Size,
     pub(crate) read_only: bool,
     pub(crate) by: Owner,
+    pub(crate) options: ViewOptions,
     pub(crate) mode: Mode,
+    /// It asked to continue at an offset: output up to here is sent as bytes, however much it is.
+    pub(crate) replay_to: u64,
+    /// How the run ended, for a viewer that first gets the bytes before that.
+    pub(crate) exit_due: Option<(Exit, u64)>,
     /// Output up to here was sent, as bytes or within a repaint.
     pub(crate) sent_to: u64,
     /// Output up to here is to be seen: what is left unfinished behind a repaint is drawn and yet to be sent.
@@ -118,7 +124,10 @@ impl Viewer {
             size: new.size,
             read_only: new.read_only,
             by: new.by,
+            options: new.options,
             mode,
+            replay_to: 0,
+            exit_due: None,
             sent_to: 0,
             drawn_to: 0,
             is_outrun: false,
@@ -139,6 +148,23 @@ impl Viewer {
             owed: Owed::Nothing,
             _seat: new.seat,
         }
+    }
+
+    /// Continues with the byte at `from` in place of a first drawing; up to `end` nothing is left out on purpose.
+    pub(crate) fn continue_from(&mut self, from: u64, end: u64, now: Instant) {
+        (self.sent_to, self.drawn_to, self.replay_to) = (from, from, end);
+        self.painted_at = Some(now);
+    }
+
+    /// Whether the next byte must be sent as it is.
+    pub(crate) fn needs_every_byte(&self) -> bool {
+        self.options.exact || self.sent_to < self.replay_to
+    }
+
+    /// Passes over bytes that are no longer there.
+    pub(crate) fn skip_to(&mut self, offset: u64) {
+        self.send_gap(offset);
+        (self.sent_to, self.drawn_to) = (offset, offset);
     }
 
     /// It is to be shown this, or more.

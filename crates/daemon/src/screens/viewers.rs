@@ -21,28 +21,38 @@ use super::viewer::{DETACHED, Mode, Owed, Presence, Viewer};
 
 /// A viewer further behind than this is skipped ahead: reading on would take it longer than a repaint.
 const MAX_LAG: u64 = 256 * 1024;
-/// Composed frames come at most this often.
-const FRAME: Duration = Duration::from_millis(16);
 /// The engine hears at most this often that the same viewer types.
 const TYPED: Duration = Duration::from_millis(50);
 
 impl Run {
-    /// Takes a viewer in: a repaint of what is there, then live.
+    /// Takes a viewer in: a repaint of what is there, or the bytes from the offset that it asked for; then live.
     pub(crate) fn welcome(&mut self, mut viewer: Viewer, now: Instant, facts: &mut FactLane) -> Viewer {
-        let (size, read_only) = (viewer.size, viewer.read_only);
-        facts.say(self.key(), Fact::ViewerJoined { viewer: viewer.id, size, read_only });
         self.show_size(&mut viewer);
-        self.repaint(&mut viewer, now);
+        let counts_for_size = !viewer.read_only && !viewer.options.mirror;
+        let size = viewer.size;
+        facts.say(self.key(), Fact::ViewerJoined { viewer: viewer.id, size, counts_for_size });
+        match viewer.options.from.filter(|from| viewer.mode == Mode::Live && *from <= self.seen) {
+            Some(from) => viewer.continue_from(from, self.seen, now),
+            None => self.repaint(&mut viewer, now),
+        }
         if let Some((exit, offset)) = self.told_exit {
-            say_exit(&mut viewer, exit, offset);
+            if viewer.needs_every_byte() {
+                viewer.exit_due = Some((exit, offset));
+            } else {
+                say_exit(&mut viewer, exit, offset);
+            }
         }
         viewer
     }
 
     /// Tells a viewer the terminal's size and chooses how it is shown.
     fn show_size(&self, viewer: &mut Viewer) {
+        if viewer.options.mirror {
+            viewer.size = self.size;
+        }
         let fits = viewer.size == self.size;
-        viewer.mode = if fits { Mode::Live } else { Mode::Composed };
+        let gets_bytes = viewer.options.exact || (fits && viewer.options.pace.is_none());
+        viewer.mode = if gets_bytes { Mode::Live } else { Mode::Composed };
         viewer.send_notice(Notice::Resized { stream: viewer.stream, size: self.size, fits });
     }
 
@@ -56,6 +66,7 @@ impl Run {
         let screen = self.handle.screen();
         let view = match viewer.mode {
             Mode::Live => View::Whole,
+            Mode::Composed if viewer.size == self.size => View::Whole,
             Mode::Composed => {
                 View::Window(term::Size::clamped(viewer.size.cols.into(), viewer.size.rows.into()))
             }
@@ -92,6 +103,8 @@ impl Run {
         }
         match viewer.take_owed() {
             Owed::Nothing => {}
+            Owed::Paint if viewer.options.exact => {}
+            Owed::SizeAndPaint if viewer.options.exact => self.show_size(viewer),
             Owed::Paint => self.repaint(viewer, now),
             Owed::SizeAndPaint => {
                 self.show_size(viewer);
@@ -119,6 +132,11 @@ impl Run {
                 Mode::Live if viewer.sent_to < self.seen && !self.is_skimming(viewer, now) => {
                     self.send_next(viewer, buffer, now);
                 }
+                Mode::Live if viewer.sent_to >= self.seen && viewer.exit_due.is_some() => {
+                    let Some((exit, offset)) = viewer.exit_due.take() else { return Presence::Here };
+                    say_exit(viewer, exit, offset);
+                }
+                Mode::Live if viewer.options.exact => return Presence::Here,
                 // What came while it took nothing was no flood yet, and is skimmed now: no further output may come.
                 Mode::Live if viewer.drawn_to < self.seen && !viewer.is_stale => viewer.is_stale = true,
                 // Bytes of an unfinished sequence stay unsent after a drawing; only a stale viewer is owed another.
@@ -137,13 +155,15 @@ impl Run {
     fn send_next(&self, viewer: &mut Viewer, buffer: &mut [u8], now: Instant) {
         let behind = self.seen - viewer.sent_to;
         let most = usize::try_from(behind).unwrap_or(usize::MAX).min(buffer.len());
-        let outcome = if behind > MAX_LAG {
+        let outcome = if behind > MAX_LAG && !viewer.needs_every_byte() {
             ReadOutcome::Missed { resume_at: self.seen }
         } else {
             self.handle.ring.read(viewer.sent_to, &mut buffer[..most])
         };
         match outcome {
             ReadOutcome::Bytes(count) if count > 0 => viewer.send_output(&buffer[..count]),
+            ReadOutcome::Missed { resume_at } if viewer.options.exact => viewer.skip_to(resume_at),
+            ReadOutcome::Bytes(_) if viewer.options.exact => viewer.skip_to(self.seen),
             ReadOutcome::Bytes(_) | ReadOutcome::Missed { .. } => {
                 viewer.is_outrun = true;
                 self.repaint(viewer, now);
@@ -171,11 +191,27 @@ impl Run {
         if viewer.is_closing() {
             return;
         }
+        if viewer.needs_every_byte() {
+            viewer.exit_due = Some((exit, offset));
+            return;
+        }
         if viewer.mode == Mode::Composed || viewer.sent_to < self.seen {
             let asides = viewer.asides.take();
             self.repaint_after(viewer, &asides, now);
         }
         say_exit(viewer, exit, offset);
+    }
+
+    /// The run goes, and a viewer that gets every byte has not taken all of them: it is told which it will not get.
+    pub(crate) fn end_bytes(&self, viewer: &mut Viewer, buffer: &mut [u8], now: Instant) {
+        if viewer.needs_every_byte() && self.catch_up(viewer, buffer, now) == Presence::Here {
+            if viewer.sent_to < self.seen {
+                viewer.skip_to(self.seen);
+            }
+            if let Some((exit, offset)) = viewer.exit_due.take() {
+                viewer.send_notice(Notice::Exit { stream: viewer.stream, exit, offset });
+            }
+        }
     }
 
     /// What a viewer sent: keys for the child, or wishes about its own view.
@@ -274,10 +310,18 @@ impl Run {
                 Failure::new(ErrorCode::Protocol, "this connection is attached: only view calls work on it");
             return viewer.send_failure(call.id, failure.hint("open another connection"));
         };
+        if let Some(failure) = viewer.options.refusal(&view) {
+            return viewer.send_failure(call.id, failure);
+        }
         if let Some(terminal) = &mut viewer.terminal {
             terminal.is_back();
         }
         match view {
+            ViewCall::PaceMs(ms) => {
+                viewer.options.set_pace_ms(ms);
+                viewer.owes(Owed::SizeAndPaint);
+                self.pay(viewer, now);
+            }
             ViewCall::Terminal(wish) => {
                 viewer.take_terminal(call.id, wish);
                 self.pay(viewer, now);
@@ -314,7 +358,7 @@ impl Run {
 /// When the next drawing may be sent, to a viewer that is owed one.
 pub(crate) fn frame_due(viewer: &Viewer) -> Option<Instant> {
     let is_owed = viewer.is_stale && viewer.is_clear();
-    viewer.painted_at.filter(|_| is_owed).map(|at| at + FRAME)
+    viewer.painted_at.filter(|_| is_owed).map(|at| at + viewer.options.interval())
 }
 
 /// When the worker has to look at a viewer although nothing happens.

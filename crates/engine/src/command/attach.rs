@@ -1,5 +1,6 @@
 //! `attach`: which run a viewer means, and whose size counts from here on.
 
+use proto::Failure;
 use proto::request::Attach;
 
 use super::{Verdict, locate::located};
@@ -10,6 +11,7 @@ use crate::rights::Verb;
 
 impl Engine {
     pub(super) fn attach(&mut self, caller: Caller, attach: &Attach) -> Verdict {
+        check(attach)?;
         // Whoever sends the others away or decides about sizes does something to the process, watching or not.
         let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
         let verb = if only_watches { Verb::Read } else { Verb::Drive };
@@ -21,5 +23,22 @@ impl Engine {
         }
         let process = self.find(caller, &attach.target, verb)?;
         Ok(Some(Answer::Located(located(process))))
+    }
+}
+
+/// Options that contradict each other are refused before anything is looked up.
+fn check(attach: &Attach) -> Result<(), Failure> {
+    let refused = |field: &str, why: &str| Err(Failure::invalid(field, why.to_owned()));
+    match attach {
+        Attach { exact: true, pace_ms: Some(_), .. } => {
+            refused("pace_ms", "an exact viewer gets every byte at once; leave out `exact` or `pace_ms`")
+        }
+        Attach { from: Some(_), pace_ms: Some(_), .. } => {
+            refused("from", "a paced viewer gets drawings, not bytes; leave out `from` or `pace_ms`")
+        }
+        Attach { mirror: true, policy: Some(_), .. } => {
+            refused("policy", "a mirror does not decide about sizes; leave out `mirror` or `policy`")
+        }
+        _ => Ok(()),
     }
 }

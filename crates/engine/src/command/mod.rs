@@ -19,6 +19,7 @@ mod resize;
 mod restart;
 mod result;
 mod resume;
+mod see;
 mod shutdown;
 mod spawn;
 mod tell;
@@ -94,6 +95,7 @@ impl Engine {
             Command::Ask(wish) => self.ask(caller, wish),
             Command::Attention(wish) => self.attention(caller, wish),
             Command::Select(wish) => self.select(caller, &wish),
+            Command::See { see, offset } => self.see(caller, &see, offset),
             Command::Grant(wish) => self.grant(caller, &wish),
             Command::Revoke(wish) => self.revoke(caller, wish),
             Command::Grants => self.grants(caller),

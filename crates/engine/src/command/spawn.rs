@@ -125,6 +125,7 @@ impl Engine {
         let declared = spawn.env.keys().cloned().collect();
         let env = environment::with_declared(base, spawn.env);
         let mut process = Process::from_record(ProcessRecord {
+            seen: None,
             id: self.fresh_id(),
             name,
             kind: spawn.kind,

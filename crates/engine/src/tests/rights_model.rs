@@ -10,7 +10,7 @@ use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Interrupt,
-    Kill, Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, Select, SetTimer,
+    Kill, Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, See, Select, SetTimer,
     Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until, Wait,
 };
 use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
-const VARIANTS: usize = 38;
+const VARIANTS: usize = 39;
 const CASES: usize = 100_000;
 /// Fewest trees that are grown.
 const TREES: usize = 20;
@@ -226,8 +226,7 @@ impl World {
         let target = || self.target(n);
         let verb = VERBS[random.below(VERBS.len())];
         let attach = |read_only, policy, take_over| {
-            let (target, size) = (target(), SizeWish::default());
-            Command::Attach(Attach { target, size, read_only, policy, take_over })
+            Command::Attach(Attach { target: target(), read_only, policy, take_over, ..Attach::default() })
         };
         let wait = Wait::until(vec![target()], Until::Exit(Nothing {}));
         let watch = TimerWatch { processes: vec![target()], max_wait_ms: 1_000 };
@@ -249,6 +248,7 @@ impl World {
             Command::Resume(Resume { target: target(), session: None }),
             Command::Interrupt(Interrupt { target: target() }),
             Command::Select(Select { target: target() }),
+            Command::See { see: See { target: target(), ..See::default() }, offset: None },
             Command::SetTimer(Box::new(SetTimer {
                 owner: Some(target()),
                 when: TimerWhen::After(1),
@@ -371,6 +371,7 @@ impl World {
             Command::Hook(_) if self.nodes[own].kind == Kind::Agent => Passes,
             Command::Permit(Verb::List | Verb::Spawn) => Passes,
             Command::Hook(_)
+            | Command::See { .. }
             | Command::Permit(_)
             | Command::Grant(_)
             | Command::Revoke(_)
@@ -411,7 +412,7 @@ impl World {
             Verb::Drive => self.drives(own, over),
             Verb::Message => self.messages(own, over),
             Verb::Answer => self.below[own][over],
-            Verb::Spawn | Verb::Administer => false,
+            Verb::See | Verb::Spawn | Verb::Administer => false,
         }
     }
 
@@ -530,8 +531,16 @@ impl World {
 
 const DENIED: Expected = Refused(ErrorCode::Denied);
 const REFUSALS: [ErrorCode; 3] = [ErrorCode::Unauthorized, ErrorCode::NotRelated, ErrorCode::Denied];
-const VERBS: [Verb; 7] =
-    [Verb::List, Verb::Read, Verb::Drive, Verb::Message, Verb::Answer, Verb::Spawn, Verb::Administer];
+const VERBS: [Verb; 8] = [
+    Verb::List,
+    Verb::Read,
+    Verb::Drive,
+    Verb::Message,
+    Verb::Answer,
+    Verb::See,
+    Verb::Spawn,
+    Verb::Administer,
+];
 
 fn word(code: ErrorCode) -> &'static str {
     match code {

@@ -1,6 +1,6 @@
 //! Whose size the terminal has.
 
-use proto::request::{Attach, SizePolicy, SizeWish};
+use proto::request::{Attach, SizePolicy};
 use proto::{Owner, Size};
 
 use super::stage::{Stage, command, target};
@@ -10,7 +10,7 @@ const SMALL: Size = Size { cols: 60, rows: 20 };
 const LARGE: Size = Size { cols: 200, rows: 50 };
 
 fn join(stage: &mut Stage, run: RunKey, viewer: u64, size: Size, read_only: bool) {
-    stage.fact(run, Fact::ViewerJoined { viewer: ViewerId(viewer), size, read_only });
+    stage.fact(run, Fact::ViewerJoined { viewer: ViewerId(viewer), size, counts_for_size: !read_only });
 }
 
 fn types(stage: &mut Stage, run: RunKey, viewer: u64) {
@@ -26,13 +26,7 @@ fn resizes(stage: &Stage) -> Vec<Size> {
 }
 
 fn policy(stage: &mut Stage, run: RunKey, policy: SizePolicy) {
-    let attach = Attach {
-        target: target(run),
-        size: SizeWish::default(),
-        read_only: false,
-        policy: Some(policy),
-        take_over: false,
-    };
+    let attach = Attach { target: target(run), policy: Some(policy), ..Attach::default() };
     stage.ask(Command::Attach(attach));
 }
 
@@ -108,4 +102,28 @@ fn ownership_follows_the_writer() {
     assert_eq!(stage.view(run.process).map(|view| view.owner), Some(Owner::Orchestrator));
     types(&mut stage, run, 1);
     assert_eq!(stage.view(run.process).map(|view| view.owner), Some(Owner::User));
+}
+
+#[test]
+fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_refused() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    let (viewer, size) = (ViewerId(7), LARGE);
+    stage.fact(run, Fact::ViewerJoined { viewer, size, counts_for_size: false });
+    stage.fact(run, Fact::ViewerResized { viewer, size: SMALL, owns: true });
+    types(&mut stage, run, 7);
+    policy(&mut stage, run, SizePolicy::Smallest);
+    assert!(resizes(&stage).is_empty());
+    let plain = Attach { target: target(run), ..Attach::default() };
+    for (field, attach) in [
+        ("pace_ms", Attach { exact: true, pace_ms: Some(100), ..plain.clone() }),
+        ("from", Attach { from: Some(0), pace_ms: Some(100), ..plain.clone() }),
+        ("policy", Attach { mirror: true, policy: Some(SizePolicy::Fixed), ..plain.clone() }),
+    ] {
+        let ticket = stage.ask(Command::Attach(attach));
+        let failure = stage.failure(ticket);
+        assert!(failure.message.starts_with(field), "{failure}");
+    }
+    let ticket = stage.ask(Command::Attach(Attach { exact: true, mirror: true, from: Some(0), ..plain }));
+    assert!(stage.answer(ticket).is_some_and(|answer| answer.is_ok()));
 }

@@ -115,14 +115,8 @@ fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result
         | Err(ClientError::Failed(Failure { code: ErrorCode::Timeout | ErrorCode::NotRunning, .. })) => {}
         Err(error) => return Err(error),
     }
-    let read = Read {
-        target: target.clone(),
-        mode: ReadMode::Screen,
-        since: None,
-        until: None,
-        limit: Some(SCREEN),
-        join: false,
-    };
+    let read =
+        Read { target: target.clone(), mode: ReadMode::Screen, limit: Some(SCREEN), ..Read::default() };
     connection.read(read).map(|text| (text.text, text.offset))
 }
 

@@ -102,6 +102,7 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
             until: arguments.count("until"),
             limit: u32::try_from(limit).ok(),
             join: mode != ReadMode::Screen,
+            ..Read::default()
         };
         let text =
             bench.ask(Manner::QUESTION, TARGET, move |connection| connection.read(wish.clone())).await?;

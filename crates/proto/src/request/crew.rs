@@ -160,6 +160,19 @@ pub struct Select {
     pub target: Target,
 }
 
+/// Arguments of `see`: a person has seen what a process shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct See {
+    /// Which.
+    pub target: Target,
+    /// Up to this turn of an agent. Left out with `version`: everything until now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+    /// Its screen of this version, as a read of it gave it: what ended after that stays unseen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
 /// Arguments of `ports`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ports {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Nothing, SizeWish, Target};
+use crate::RunNumber;
 use crate::terminal::{DetachKeys, TerminalReport};
 
 /// Whose size a process's terminal has.
@@ -19,11 +20,12 @@ pub enum SizePolicy {
 }
 
 /// Arguments of `attach`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Attach {
     /// Which process.
     pub target: Target,
-    /// The viewer's own terminal size.
+    /// The viewer's own terminal size; a half that is left out is the process's.
+    #[serde(default)]
     pub size: SizeWish,
     /// Watch only: input frames are refused.
     #[serde(default)]
@@ -34,6 +36,23 @@ pub struct Attach {
     /// Detach every other viewer first.
     #[serde(default)]
     pub take_over: bool,
+    /// Continue with the output byte at this offset instead of a repaint. If the log no longer has it, the viewer gets
+    /// a `gap` and one repaint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// The run that `from` counts in; for another run `from` is ignored. Left out: the present run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunNumber>,
+    /// Send every output byte as it is: no skimming, no composing, no repaint after the first. Bytes that were
+    /// overwritten before the viewer took them are a `gap`.
+    #[serde(default)]
+    pub exact: bool,
+    /// Always have the process's size: the viewer is told each change of it and never decides it.
+    #[serde(default)]
+    pub mirror: bool,
+    /// Send drawings instead of bytes, at most one in this many milliseconds (16 to 60,000).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace_ms: Option<u32>,
 }
 
 /// Arguments of `view`.
@@ -46,6 +65,8 @@ pub enum View {
     Repaint(Nothing),
     /// Become the size owner without typing.
     OwnSize(Nothing),
+    /// Send at most one drawing in this many milliseconds from now on; 0 ends that.
+    PaceMs(u32),
     /// Read keys from the terminal whose descriptor comes with this call, and draw on it.
     Terminal(PassedTerminal),
     /// The viewer's terminal says this about itself.

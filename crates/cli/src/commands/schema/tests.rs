@@ -11,6 +11,7 @@ use proto::reply::{
     Subscribed, Text, Waited, Wrote,
 };
 use proto::request::ReadMode;
+use proto::styled::{CellColor, StyledRow, StyledRun, UnderlineKind};
 use proto::{Exit, ExitReason, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
 use serde_json::{Value, json};
 
@@ -77,7 +78,7 @@ fn process() -> ProcessView {
         "id": id(), "name": "build", "kind": "command", "status": "failed", "pid": 7, "run": 1, "state": "idle",
         "parent": id(), "task": "t", "workspace": "local", "owner": "user", "size": {"cols": 80, "rows": 24},
         "viewers": 1, "exit": exit(), "failure": "f", "log": {"start": 0, "end": 9}, "argv": ["true"], "cwd": "/",
-        "title": "t", "started_at": 1, "active_at": 2, "agent": agent(), "project": "00", "preset": "dev", "ready": true
+        "title": "t", "started_at": 1, "active_at": 2, "unseen": {"what": "turn", "turn": 3, "since": 2}, "agent": agent(), "project": "00", "preset": "dev", "ready": true
     }))
     .expect("a process")
 }
@@ -130,6 +131,28 @@ fn agent_samples() -> Vec<(&'static str, Value)> {
     ]
 }
 
+fn styled_row() -> StyledRow {
+    let (red, blue) = (Some(CellColor::Index(1)), Some(CellColor::Rgb(0, 0, 255)));
+    let run = StyledRun {
+        text: "x".to_owned(),
+        width: 2,
+        joined: true,
+        fg: red,
+        bg: blue,
+        bold: true,
+        dim: true,
+        italic: true,
+        blink: true,
+        reverse: true,
+        strike: true,
+        overline: true,
+        underline: Some(UnderlineKind::Single),
+        underline_color: red,
+        link: Some("https://x.org".to_owned()),
+    };
+    StyledRow { line: 1, wrapped: true, runs: vec![run] }
+}
+
 fn samples() -> Vec<(&'static str, Value)> {
     let size = Size::DEFAULT;
     let cursor = CursorView { col: 0, row: 0, visible: true };
@@ -147,6 +170,8 @@ fn samples() -> Vec<(&'static str, Value)> {
         first_line: Some(1),
         cut: 1,
         modes: Some(ModesView::default()),
+        rows: Some(vec![styled_row()]),
+        next_row: Some(1),
     };
     let spawned = Spawned {
         id: id(),

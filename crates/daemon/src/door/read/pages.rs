@@ -35,7 +35,7 @@ pub(super) struct Span {
 }
 
 /// The screen, with what every answer says of it.
-fn describe(handle: &ScreenHandle, mode: ReadMode) -> (MutexGuard<'_, Screen>, Text) {
+pub(super) fn describe(handle: &ScreenHandle, mode: ReadMode) -> (MutexGuard<'_, Screen>, Text) {
     // Before the screen is looked at: what comes between the two is shown already, but not taken for seen.
     let seen = handle.progress.borrow().seen;
     let screen = handle.screen();
@@ -60,10 +60,12 @@ fn about(screen: &Screen, version: u64, mode: ReadMode) -> Text {
         first_line: None,
         cut: 0,
         modes: None,
+        rows: None,
+        next_row: None,
     }
 }
 
-fn modes(modes: &Modes) -> ModesView {
+pub(super) fn modes(modes: &Modes) -> ModesView {
     ModesView {
         application_cursor: modes.application_cursor,
         application_keypad: modes.application_keypad,

@@ -1,0 +1,37 @@
+//! `qd see`: a person has seen what a process did. Every face then shows it as seen.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::Printable;
+use proto::request::{See, Target};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Mark what a process did as seen, in every face
+#[derive(Debug, Args)]
+pub(crate) struct SeeArgs {
+    /// Its name or id
+    name: String,
+
+    /// Up to this turn of an agent; otherwise everything until now
+    #[arg(long, value_name = "N")]
+    turn: Option<u64>,
+
+    /// Its screen of this version, as `qd read --json` gave it: what ended after that stays unseen
+    #[arg(long, value_name = "V", conflicts_with = "turn")]
+    version: Option<u64>,
+}
+
+impl SeeArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let Self { name, turn, version } = self;
+        context.connect()?.see(See { target: Target(name.clone()), turn, version })?;
+        context.confirm(&json!({ "name": name }), |_, out| {
+            out.line(&format!("{} is marked as seen", Printable(&name)))
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

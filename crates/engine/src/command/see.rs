@@ -1,0 +1,29 @@
+//! `see`: a person has seen how a process stands.
+
+use proto::Failure;
+use proto::request::See;
+
+use super::{Verdict, done};
+use crate::Engine;
+use crate::input::Caller;
+use crate::registry::denied;
+use crate::rights::Verb;
+use crate::turns::no_turn;
+
+impl Engine {
+    pub(super) fn see(&mut self, caller: Caller, see: &See, offset: Option<u64>) -> Verdict {
+        if !self.may_at_all(caller, Verb::See) {
+            return Err(denied(caller, "see"));
+        }
+        if see.turn.is_some() && see.version.is_some() {
+            return Err(Failure::invalid("version", "the turn says it already: give one of them"));
+        }
+        let process = self.find(caller, &see.target, Verb::See)?;
+        let (id, newest) = (process.id, process.agent.as_deref().map_or(0, |agent| agent.record.turn));
+        if let Some(turn) = see.turn.filter(|turn| *turn > newest) {
+            return Err(no_turn(turn));
+        }
+        self.mark_seen(id, see, offset);
+        done()
+    }
+}
