@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use proto::crew::Right;
+use proto::id::split_host;
 use proto::request::Target;
 use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId};
 
@@ -76,6 +77,9 @@ impl Engine {
 
     /// The entry with this id, or the listed one with this name, or the newest departed one with it.
     pub(crate) fn resolve(&self, target: &Target) -> Result<&Process, Failure> {
+        if let Some((_, host)) = split_host(&target.0) {
+            return Err(other_host(host));
+        }
         let by_id = target.0.parse::<ProcessId>().ok().and_then(|id| self.processes.get(&id));
         let named = |process: &&Process| process.name.as_str() == target.0;
         let listed = || self.processes.values().filter(named).find(|process| !process.is_departed());
@@ -166,6 +170,12 @@ fn no_longer_acts() -> Failure {
 fn unauthorized() -> Failure {
     Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
         .hint("call from a shell of the user who runs Quarterdeck")
+}
+
+fn other_host(host: &str) -> Failure {
+    let shown: String = host.chars().take(64).collect();
+    let message = format!("processes of other hosts are not supported yet: @{}", Printable(&shown));
+    Failure::invalid("target", message).hint("leave out the part from @ on")
 }
 
 fn no_such(text: &str) -> Failure {

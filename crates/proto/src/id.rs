@@ -72,6 +72,13 @@ impl From<ProcessId> for String {
     }
 }
 
+/// Splits `WHAT@HOST`, the form of an id or name on another machine. It is reserved: no daemon serves it yet. Neither
+/// ids nor names have an `@`.
+#[must_use]
+pub fn split_host(target: &str) -> Option<(&str, &str)> {
+    target.split_once('@')
+}
+
 /// Which execution of a process's argv: 1, 2, 3 …; a fact that names an older run is stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -102,6 +109,14 @@ mod tests {
             assert_eq!(id.to_string().parse(), Ok(id));
             assert_eq!(id.to_string().len(), 10);
         }
+    }
+
+    #[test]
+    fn n8_a_host_part_is_reserved_and_no_part_of_an_id_or_a_name() {
+        assert_eq!(split_host("p_00000000@desk"), Some(("p_00000000", "desk")));
+        assert_eq!(split_host("build"), None);
+        assert!("p_00000000@desk".parse::<ProcessId>().is_err());
+        assert!("build@desk".parse::<crate::Name>().is_err());
     }
 
     #[test]

@@ -1,14 +1,27 @@
-//! Keys by name, and the bytes a child in given modes expects for them. Owns the names people and agents
-//! may write; types nothing and knows no terminal events.
+//! Keys, and the bytes a child in given modes expects for them: xterm's, or those of the kitty keyboard protocol with
+//! the flags that the child has set. Names of keys are in `name`; this file types nothing and knows no terminal events.
 
-use std::str::FromStr;
+mod name;
 
 use crate::modes::Modes;
 
+pub use name::KeyError;
+
 /// Flag of the kitty protocol: keys that legacy bytes cannot tell apart are sent as `CSI u`.
 const DISAMBIGUATE: u8 = 1;
+/// Flag of the kitty protocol: repeats and releases are told.
+const EVENTS: u8 = 2;
+/// Flag of the kitty protocol: the shifted key is told beside the key.
+const ALTERNATES: u8 = 4;
 /// Flag of the kitty protocol: every key is sent as `CSI u`.
 const ALL_KEYS: u8 = 8;
+/// Flag of the kitty protocol, beside [`ALL_KEYS`]: the text that a key types is told.
+const TEXT: u8 = 16;
+
+/// The number of F13 in the kitty protocol; F14 to F35 follow.
+const F13: u32 = 57376;
+/// The number of the keypad's 0 in the kitty protocol; the others follow.
+const KEYPAD: u32 = 57399;
 
 /// What is pressed, without modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,12 +56,121 @@ pub enum KeyCode {
     PageUp,
     /// Page down.
     PageDown,
-    /// F1 to F12.
+    /// F1 to F35.
     Function(u8),
+    /// A key of the keypad.
+    Keypad(Keypad),
+}
+
+/// The keys of a keypad, in the order of their numbers in the kitty protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Keypad {
+    /// 0 to 9.
+    Digit(u8),
+    /// The decimal point.
+    Decimal,
+    /// Divide.
+    Divide,
+    /// Multiply.
+    Multiply,
+    /// Subtract.
+    Subtract,
+    /// Add.
+    Add,
+    /// Enter.
+    Enter,
+    /// Equal.
+    Equal,
+    /// The separator of thousands.
+    Separator,
+    /// Left.
+    Left,
+    /// Right.
+    Right,
+    /// Up.
+    Up,
+    /// Down.
+    Down,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// Home.
+    Home,
+    /// End.
+    End,
+    /// Insert.
+    Insert,
+    /// Delete.
+    Delete,
+    /// The 5 without number lock.
+    Begin,
+}
+
+impl Keypad {
+    /// How many numbers after that of the keypad's 0.
+    fn place(self) -> u32 {
+        match self {
+            Self::Digit(digit) => u32::from(digit.min(9)),
+            Self::Decimal => 10,
+            Self::Divide => 11,
+            Self::Multiply => 12,
+            Self::Subtract => 13,
+            Self::Add => 14,
+            Self::Enter => 15,
+            Self::Equal => 16,
+            Self::Separator => 17,
+            Self::Left => 18,
+            Self::Right => 19,
+            Self::Up => 20,
+            Self::Down => 21,
+            Self::PageUp => 22,
+            Self::PageDown => 23,
+            Self::Home => 24,
+            Self::End => 25,
+            Self::Insert => 26,
+            Self::Delete => 27,
+            Self::Begin => 28,
+        }
+    }
+
+    /// The character it types, and the letter it sends after SS3 in application mode.
+    fn character(self) -> Option<(char, u8)> {
+        Some(match self {
+            Self::Digit(digit) => (char::from(b'0' + digit.min(9)), b'p' + digit.min(9)),
+            Self::Decimal => ('.', b'n'),
+            Self::Divide => ('/', b'o'),
+            Self::Multiply => ('*', b'j'),
+            Self::Subtract => ('-', b'm'),
+            Self::Add => ('+', b'k'),
+            Self::Equal => ('=', b'X'),
+            Self::Separator => (',', b'l'),
+            _ => return None,
+        })
+    }
+
+    /// The key elsewhere on the keyboard that does the same.
+    fn twin(self) -> Option<KeyCode> {
+        Some(match self {
+            Self::Enter => KeyCode::Enter,
+            Self::Left => KeyCode::Left,
+            Self::Right => KeyCode::Right,
+            Self::Up => KeyCode::Up,
+            Self::Down => KeyCode::Down,
+            Self::PageUp => KeyCode::PageUp,
+            Self::PageDown => KeyCode::PageDown,
+            Self::Home => KeyCode::Home,
+            Self::End => KeyCode::End,
+            Self::Insert => KeyCode::Insert,
+            Self::Delete => KeyCode::Delete,
+            _ => return None,
+        })
+    }
 }
 
 /// Keys held down together with another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "a keyboard has that many")]
 pub struct Modifiers {
     /// Shift.
     pub shift: bool,
@@ -56,193 +178,275 @@ pub struct Modifiers {
     pub alt: bool,
     /// Control.
     pub ctrl: bool,
+    /// Super: the key of the window system.
+    pub super_key: bool,
+    /// Hyper.
+    pub hyper: bool,
+    /// Meta, where it is not Alt. Legacy bytes cannot tell the two apart.
+    pub meta: bool,
 }
 
 impl Modifiers {
     /// The number sequences carry: one plus a bit per modifier.
     fn number(self) -> u8 {
-        1 + u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.ctrl)
+        let bits = [self.shift, self.alt, self.ctrl, self.super_key, self.hyper, self.meta];
+        1 + bits.iter().enumerate().map(|(place, is_held)| u8::from(*is_held) << place).sum::<u8>()
+    }
+
+    /// Whether a held key makes a character no text.
+    fn is_command(self) -> bool {
+        self.alt || self.ctrl || self.super_key || self.hyper || self.meta
+    }
+
+    /// Whether legacy bytes have no form for them.
+    fn needs_kitty(self) -> bool {
+        self.super_key || self.hyper
+    }
+
+    /// The same for legacy bytes, which take Meta for Alt.
+    fn legacy(self) -> Self {
+        Self { alt: self.alt || self.meta, meta: false, ..self }
     }
 }
 
-/// One key press.
+/// What happens to a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KeyEvent {
+    /// It goes down.
+    #[default]
+    Press,
+    /// It is held, and types again.
+    Repeat,
+    /// It goes up.
+    Release,
+}
+
+/// One key event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// What is pressed.
+    /// Which key.
     pub code: KeyCode,
-    /// With what.
+    /// With what held.
     pub modifiers: Modifiers,
-}
-
-/// A name that is no key.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no key is called {name:?}; use a single character, space, enter, tab, esc, backspace, delete, insert, \
-     up, down, left, right, home, end, pageup, pagedown or f1 to f12, with ctrl-, alt- and shift- in front"
-)]
-pub struct KeyError {
-    name: String,
-}
-
-impl FromStr for Key {
-    type Err = KeyError;
-
-    /// Reads names such as `enter`, `ctrl-c`, `alt-x`, `shift-tab`, `ctrl-alt-delete`, `F5`, `é`.
-    fn from_str(name: &str) -> Result<Key, KeyError> {
-        let mut modifiers = Modifiers::default();
-        let mut rest = name;
-        while let Some((prefix, after)) = rest.split_once(['-', '+']).filter(|(_, after)| !after.is_empty()) {
-            match prefix.to_ascii_lowercase().as_str() {
-                "ctrl" | "control" | "c" if !modifiers.ctrl => modifiers.ctrl = true,
-                "alt" | "meta" | "m" if !modifiers.alt => modifiers.alt = true,
-                "shift" | "s" if !modifiers.shift => modifiers.shift = true,
-                _ => break,
-            }
-            rest = after;
-        }
-        let code = code_of(rest).ok_or_else(|| KeyError { name: name.chars().take(40).collect() })?;
-        Ok(Key { code, modifiers })
-    }
-}
-
-fn code_of(name: &str) -> Option<KeyCode> {
-    let mut characters = name.chars();
-    if let (Some(character), None) = (characters.next(), characters.next()) {
-        return (!character.is_control()).then_some(KeyCode::Character(character));
-    }
-    let lower = name.to_ascii_lowercase();
-    Some(match lower.as_str() {
-        "space" => KeyCode::Character(' '),
-        "minus" => KeyCode::Character('-'),
-        "plus" => KeyCode::Character('+'),
-        "enter" | "return" | "cr" => KeyCode::Enter,
-        "tab" => KeyCode::Tab,
-        "esc" | "escape" => KeyCode::Escape,
-        "backspace" | "bs" => KeyCode::Backspace,
-        "up" => KeyCode::Up,
-        "down" => KeyCode::Down,
-        "right" => KeyCode::Right,
-        "left" => KeyCode::Left,
-        "home" => KeyCode::Home,
-        "end" => KeyCode::End,
-        "insert" | "ins" => KeyCode::Insert,
-        "delete" | "del" => KeyCode::Delete,
-        "pageup" | "pgup" => KeyCode::PageUp,
-        "pagedown" | "pgdn" => KeyCode::PageDown,
-        other => {
-            let number: u8 = other.strip_prefix('f')?.parse().ok()?;
-            return (1..=12).contains(&number).then_some(KeyCode::Function(number));
-        }
-    })
+    /// Down, again, or up.
+    pub event: KeyEvent,
+    /// The character that it types, where that is another than the key's own, as after a dead key.
+    pub text: Option<char>,
 }
 
 impl Key {
-    /// The bytes for a child in these modes: xterm's, or the kitty protocol's where the child asked for it.
+    /// A press of a key.
+    #[must_use]
+    pub fn press(code: KeyCode, modifiers: Modifiers) -> Key {
+        Key { code, modifiers, event: KeyEvent::Press, text: None }
+    }
+
+    /// The bytes for a child in these modes. Empty where the child cannot be told: of releases and of Super and Hyper
+    /// before it asked for them.
     pub fn encode(&self, modes: &Modes) -> Vec<u8> {
+        let flags = modes.keyboard_flags;
+        match self.event {
+            KeyEvent::Release if flags & EVENTS == 0 => return Vec::new(),
+            // A shell that gets the keyboard back in the middle must not see the release of the key that ended a program.
+            KeyEvent::Release if flags & ALL_KEYS == 0 && self.keeps_byte() => return Vec::new(),
+            _ => {}
+        }
+        if self.modifiers.needs_kitty() && !is_kitty(flags) {
+            return Vec::new();
+        }
         match self.code {
             KeyCode::Character(character) => self.character(character, modes),
-            KeyCode::Enter => self.control(13, b"\r", modes),
-            KeyCode::Tab if self.modifiers.shift && !self.is_kitty(modes) => self.with_alt(b"\x1b[Z"),
-            KeyCode::Tab => self.control(9, b"\t", modes),
-            KeyCode::Escape => self.control(27, b"\x1b", modes),
-            KeyCode::Backspace if self.modifiers.ctrl => self.control(127, b"\x08", modes),
-            KeyCode::Backspace => self.control(127, b"\x7f", modes),
+            KeyCode::Enter => self.control(13, b"\r", flags),
+            KeyCode::Tab if self.modifiers.shift && !self.is_reported(flags) => self.prefixed(b"\x1b[Z"),
+            KeyCode::Tab => self.control(9, b"\t", flags),
+            KeyCode::Escape => self.control(27, b"\x1b", flags),
+            KeyCode::Backspace if self.modifiers.ctrl => self.control(127, b"\x08", flags),
+            KeyCode::Backspace => self.control(127, b"\x7f", flags),
             KeyCode::Up => self.letter(b'A', modes),
             KeyCode::Down => self.letter(b'B', modes),
             KeyCode::Right => self.letter(b'C', modes),
             KeyCode::Left => self.letter(b'D', modes),
             KeyCode::Home => self.letter(b'H', modes),
             KeyCode::End => self.letter(b'F', modes),
-            KeyCode::Insert => self.tilde(2),
-            KeyCode::Delete => self.tilde(3),
-            KeyCode::PageUp => self.tilde(5),
-            KeyCode::PageDown => self.tilde(6),
+            KeyCode::Insert => self.tilde(2, flags),
+            KeyCode::Delete => self.tilde(3, flags),
+            KeyCode::PageUp => self.tilde(5, flags),
+            KeyCode::PageDown => self.tilde(6, flags),
             KeyCode::Function(number) => self.function(number, modes),
+            KeyCode::Keypad(key) => self.keypad(key, modes),
         }
     }
 
-    fn is_kitty(&self, modes: &Modes) -> bool {
-        modes.keyboard_flags & (DISAMBIGUATE | ALL_KEYS) != 0
+    /// Whether it keeps its own byte even in the kitty protocol, so that a child that died leaves a usable shell.
+    fn keeps_byte(&self) -> bool {
+        matches!(self.code, KeyCode::Enter | KeyCode::Tab | KeyCode::Backspace)
     }
 
-    fn with_alt(&self, bytes: &[u8]) -> Vec<u8> {
-        match self.modifiers.alt {
+    /// Whether a key whose legacy bytes are ambiguous is told by number.
+    fn is_reported(&self, flags: u8) -> bool {
+        is_kitty(flags) || (self.event != KeyEvent::Press && flags & EVENTS != 0)
+    }
+
+    fn prefixed(&self, bytes: &[u8]) -> Vec<u8> {
+        match self.modifiers.alt || self.modifiers.meta {
             true => [b"\x1b", bytes].concat(),
             false => bytes.to_vec(),
         }
     }
 
-    /// `CSI code ; modifiers u`.
-    fn kitty(&self, code: u32) -> Vec<u8> {
-        match self.modifiers.number() {
-            1 => format!("\x1b[{code}u").into_bytes(),
-            number => format!("\x1b[{code};{number}u").into_bytes(),
+    /// Modifiers and event as a sequence carries them; none where both are the usual ones.
+    fn state(&self, flags: u8) -> Option<String> {
+        let modifiers = if is_kitty(flags) { self.modifiers } else { self.modifiers.legacy() };
+        let event = match self.event {
+            _ if flags & EVENTS == 0 => "",
+            KeyEvent::Press => "",
+            KeyEvent::Repeat => ":2",
+            KeyEvent::Release => ":3",
+        };
+        let number = modifiers.number();
+        (number != 1 || !event.is_empty()).then(|| format!("{number}{event}"))
+    }
+
+    /// `CSI key:shifted ; modifiers:event ; text u`.
+    fn kitty(&self, code: u32, shifted: Option<u32>, flags: u8) -> Vec<u8> {
+        let mut sequence = format!("\x1b[{code}");
+        if let Some(shifted) = shifted.filter(|_| flags & ALTERNATES != 0) {
+            sequence.push_str(&format!(":{shifted}"));
+        }
+        let text = self.typed().filter(|_| flags & TEXT != 0 && flags & ALL_KEYS != 0);
+        match (self.state(flags), text) {
+            (None, None) => {}
+            (Some(state), None) => sequence.push_str(&format!(";{state}")),
+            (state, Some(text)) => {
+                sequence.push_str(&format!(";{};{}", state.unwrap_or_default(), u32::from(text)));
+            }
+        }
+        sequence.push('u');
+        sequence.into_bytes()
+    }
+
+    /// The character it types, if it types one.
+    fn typed(&self) -> Option<char> {
+        if self.event == KeyEvent::Release || self.modifiers.is_command() {
+            return None;
+        }
+        match self.code {
+            KeyCode::Character(character) if self.modifiers.shift => {
+                Some(self.text.unwrap_or(upper(character)))
+            }
+            KeyCode::Character(character) => Some(self.text.unwrap_or(character)),
+            KeyCode::Keypad(key) => key.character().map(|(character, _)| character),
+            _ => None,
         }
     }
 
     fn character(&self, character: char, modes: &Modes) -> Vec<u8> {
-        let modified = self.modifiers.ctrl || self.modifiers.alt;
-        if modes.keyboard_flags & ALL_KEYS != 0 || (modified && self.is_kitty(modes)) {
+        let flags = modes.keyboard_flags;
+        let is_told = flags & ALL_KEYS != 0
+            || (self.modifiers.is_command() && is_kitty(flags))
+            || self.event == KeyEvent::Release;
+        if is_told {
             let unshifted = character.to_lowercase().next().unwrap_or(character);
             let shift = self.modifiers.shift || unshifted != character;
             let key = Key { modifiers: Modifiers { shift, ..self.modifiers }, ..*self };
-            return key.kitty(u32::from(unshifted));
+            let shifted = u32::from(if unshifted == character { upper(character) } else { character });
+            let code = u32::from(unshifted);
+            return key.kitty(code, Some(shifted).filter(|shifted| shift && *shifted != code), flags);
         }
-        let typed = match self.modifiers.shift {
-            true => character.to_uppercase().next().unwrap_or(character),
-            false => character,
-        };
+        let typed = self.text.unwrap_or(if self.modifiers.shift { upper(character) } else { character });
         let mut buffer = [0; 4];
         match control_byte(character).filter(|_| self.modifiers.ctrl) {
-            Some(byte) => self.with_alt(&[byte]),
-            None => self.with_alt(typed.encode_utf8(&mut buffer).as_bytes()),
+            Some(byte) => self.prefixed(&[byte]),
+            None => self.prefixed(typed.encode_utf8(&mut buffer).as_bytes()),
         }
     }
 
-    /// Keys with a control byte of their own. Enter, tab and backspace keep it unmodified even in the
-    /// kitty protocol, so that a child that died leaves a usable shell.
-    fn control(&self, code: u32, legacy: &[u8], modes: &Modes) -> Vec<u8> {
-        let keeps_legacy = self.modifiers == Modifiers::default() && self.code != KeyCode::Escape;
-        if modes.keyboard_flags & ALL_KEYS != 0 || (self.is_kitty(modes) && !keeps_legacy) {
-            return self.kitty(code);
+    /// Keys with a control byte of their own.
+    fn control(&self, code: u32, legacy: &[u8], flags: u8) -> Vec<u8> {
+        let keeps_byte = self.modifiers == Modifiers::default() && self.keeps_byte();
+        if flags & ALL_KEYS != 0 || (self.is_reported(flags) && !keeps_byte) {
+            return self.kitty(code, None, flags);
         }
-        self.with_alt(legacy)
+        self.prefixed(legacy)
     }
 
     /// Cursor keys.
     fn letter(&self, letter: u8, modes: &Modes) -> Vec<u8> {
-        match self.modifiers.number() {
-            1 if modes.application_cursor => vec![0x1b, b'O', letter],
-            1 => vec![0x1b, b'[', letter],
-            number => format!("\x1b[1;{number}{}", char::from(letter)).into_bytes(),
+        match self.state(modes.keyboard_flags) {
+            None if modes.application_cursor => vec![0x1b, b'O', letter],
+            None => vec![0x1b, b'[', letter],
+            Some(state) => format!("\x1b[1;{state}{}", char::from(letter)).into_bytes(),
         }
     }
 
-    fn tilde(&self, code: u8) -> Vec<u8> {
-        match self.modifiers.number() {
-            1 => format!("\x1b[{code}~").into_bytes(),
-            number => format!("\x1b[{code};{number}~").into_bytes(),
+    fn tilde(&self, code: u8, flags: u8) -> Vec<u8> {
+        match self.state(flags) {
+            None => format!("\x1b[{code}~").into_bytes(),
+            Some(state) => format!("\x1b[{code};{state}~").into_bytes(),
         }
     }
 
-    /// F1 to F4 are letters. The kitty protocol moved F3, whose letter is that of a cursor report.
+    /// F1 to F4 are letters. The kitty protocol moved F3, whose letter is that of a cursor report. Beyond F12 legacy
+    /// terminals send the key twelve below with Shift, and beyond F24 the one with Control.
     fn function(&self, number: u8, modes: &Modes) -> Vec<u8> {
-        let plain = self.modifiers.number() == 1;
+        let flags = modes.keyboard_flags;
         match number {
-            3 if self.is_kitty(modes) => self.tilde(13),
-            1..=4 => {
-                let letter = b"PQRS"[usize::from(number - 1)];
-                match plain {
-                    true if self.is_kitty(modes) => vec![0x1b, b'[', letter],
-                    true => vec![0x1b, b'O', letter],
-                    false => self.letter(letter, modes),
+            13.. if is_kitty(flags) => self.kitty(F13 + u32::from(number.min(35)) - 13, None, flags),
+            25.. => {
+                let modifiers = Modifiers { ctrl: true, ..self.modifiers };
+                Key { modifiers, ..*self }.function(number.min(35) - 24, modes)
+            }
+            13.. => {
+                let modifiers = Modifiers { shift: true, ..self.modifiers };
+                Key { modifiers, ..*self }.function(number - 12, modes)
+            }
+            3 if is_kitty(flags) => self.tilde(13, flags),
+            0..=4 => {
+                let letter = b"PQRS"[usize::from(number.max(1) - 1)];
+                match self.state(flags) {
+                    None if is_kitty(flags) => vec![0x1b, b'[', letter],
+                    None => vec![0x1b, b'O', letter],
+                    Some(_) => self.letter(letter, modes),
                 }
             }
-            5 => self.tilde(15),
-            6..=10 => self.tilde(number + 11),
-            _ => self.tilde(number + 12),
+            5 => self.tilde(15, flags),
+            6..=10 => self.tilde(number + 11, flags),
+            11..=12 => self.tilde(number + 12, flags),
         }
     }
+
+    /// The keypad. The kitty protocol tells its keys from the others: those that type something only when it tells all
+    /// keys by number.
+    fn keypad(&self, key: Keypad, modes: &Modes) -> Vec<u8> {
+        let flags = modes.keyboard_flags;
+        let code = KEYPAD + key.place();
+        match (key.character(), key.twin()) {
+            (Some((character, letter)), _) => {
+                let is_told = flags & ALL_KEYS != 0
+                    || (self.modifiers.is_command() && is_kitty(flags))
+                    || self.event == KeyEvent::Release;
+                match is_told {
+                    true => self.kitty(code, None, flags),
+                    false if modes.application_keypad && flags == 0 => vec![0x1b, b'O', letter],
+                    false => Key { code: KeyCode::Character(character), ..*self }.encode(modes),
+                }
+            }
+            _ if self.is_reported(flags) => self.kitty(code, None, flags),
+            (None, Some(KeyCode::Enter)) if modes.application_keypad => vec![0x1b, b'O', b'M'],
+            (None, Some(twin)) => Key { code: twin, ..*self }.encode(modes),
+            (None, None) => self.letter(b'E', modes),
+        }
+    }
+}
+
+/// Whether keys that legacy bytes cannot tell apart are told by number.
+fn is_kitty(flags: u8) -> bool {
+    flags & (DISAMBIGUATE | ALL_KEYS) != 0
+}
+
+/// What Shift makes of a character.
+fn upper(character: char) -> char {
+    character.to_uppercase().next().unwrap_or(character)
 }
 
 /// What Control makes of a character.

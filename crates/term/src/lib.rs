@@ -49,7 +49,7 @@ pub use checkpoint::{Depth, RestoreError};
 pub use colors::{ColorTable, Rgb, Scheme};
 pub use damage::Damage;
 pub use fact::{ClipboardTarget, Fact, NotificationSource, Progress, PromptMark};
-pub use keys::{Key, KeyCode, KeyError, Modifiers};
+pub use keys::{Key, KeyCode, KeyError, KeyEvent, Keypad, Modifiers};
 pub use modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 pub use page::LinePage;
 pub use paste::{PasteEncoder, PastePiece, encode_paste};

@@ -22,12 +22,12 @@ pub(crate) struct SeeArgs {
 
     /// Its screen of this version, as `qd read --json` gave it: what ended after that stays unseen
     #[arg(long, value_name = "V", conflicts_with = "turn")]
-    version: Option<u64>,
+    screen_version: Option<u64>,
 }
 
 impl SeeArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let Self { name, turn, version } = self;
+        let Self { name, turn, screen_version: version } = self;
         context.connect()?.see(See { target: Target(name.clone()), turn, version })?;
         context.confirm(&json!({ "name": name }), |_, out| {
             out.line(&format!("{} is marked as seen", Printable(&name)))

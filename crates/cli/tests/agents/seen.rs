@@ -35,6 +35,6 @@ fn n3_an_exit_is_unseen_until_it_is_marked() {
     crew.wait_exit("job");
     crew.until_view("job", |view| view.unseen.is_some_and(|unseen| unseen.what == UnseenEnd::Exit));
     let version = crew.json(&["read", "job"])["version"].to_string();
-    crew.json(&["see", "job", "--version", &version]);
+    crew.json(&["see", "job", "--screen-version", &version]);
     assert_eq!(crew.process("job").unseen, None);
 }

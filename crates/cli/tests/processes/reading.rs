@@ -257,3 +257,21 @@ fn n2_rows_with_styles_are_read_by_line_id_in_pages_and_are_the_plain_text() {
         assert_eq!(stage.qd(arguments).status.code(), Some(2), "{arguments:?}");
     }
 }
+
+#[test]
+fn n4_n8_keys_that_a_program_did_not_ask_for_and_other_hosts_are_refused_with_the_reason() {
+    let stage = stage();
+    stage.run("x", child::repeat_bytes());
+    stage.wait_pattern("x", "ready");
+    for (arguments, words) in [
+        (["key", "x", "super-a"], "has not asked for such keys"),
+        (["key", "x", "a:release"], "has not asked for such keys"),
+        (["key", "x@desk", "a"], "other hosts are not supported yet"),
+    ] {
+        let output = stage.qd(&arguments);
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+    }
+    stage.json(&["key", "x", "kp-7", "f13"]);
+    stage.wait_pattern("x", "7");
+}

@@ -78,8 +78,14 @@ fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failur
     let modes = handle.screen().modes();
     let mut bytes = Vec::new();
     for key in keys {
-        let key: Key = key.parse().map_err(|why| Failure::invalid("keys", why))?;
-        bytes.extend(key.encode(&modes));
+        let parsed: Key = key.parse().map_err(|why| Failure::invalid("keys", why))?;
+        let encoded = parsed.encode(&modes);
+        if encoded.is_empty() {
+            let message = format!("{key} cannot be sent: the program has not asked for such keys");
+            return Err(Failure::invalid("keys", message)
+                .hint("releases, super and hyper need a program that uses the kitty keyboard protocol"));
+        }
+        bytes.extend(encoded);
     }
     Ok(bytes)
 }

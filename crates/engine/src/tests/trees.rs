@@ -278,3 +278,15 @@ fn an_older_run_has_no_power() {
     let ticket = stage.ask_as(Caller::Process(root), close(root));
     assert_eq!(stage.failure(ticket).code, ErrorCode::Unauthorized);
 }
+
+#[test]
+fn n8_a_target_on_another_host_is_refused_as_not_supported_yet() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    for text in [format!("{}@desk", run.process), "a@desk".to_owned(), "a@".to_owned()] {
+        let ticket = stage.ask(Command::Locate { target: proto::Target(text), verb: crate::Verb::Read });
+        let failure = stage.failure(ticket);
+        assert_eq!(failure.code, proto::ErrorCode::InvalidArgs);
+        assert!(failure.message.contains("other hosts are not supported yet"), "{failure}");
+    }
+}
