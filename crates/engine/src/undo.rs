@@ -275,6 +275,7 @@ impl Command {
             | Self::Knows(_)
             | Self::Timers
             | Self::Select(_)
+            | Self::See { .. }
             | Self::Grants
             | Self::Trusted
             | Self::Permit(_)
