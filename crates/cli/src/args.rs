@@ -8,10 +8,10 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agents, answer, ask, attach, attention, audit, cancel, close, complete, completions, daemon, doctor,
-    events, exec, explain, grant, grants, hook, inbox, interrupt, key, kill, logs, man, mcp, pads, paste,
-    ports, presets, prune, ps, read, record, rename, resize, restart, result, resume, revoke, schema, search,
-    see, select, send, shutdown, skills, spawn, status, tell, timers, trust, up, wait, whoami,
+    agents, answer, ask, attach, attention, audit, cancel, close, complete, completions, daemon, detach,
+    doctor, events, exec, explain, grant, grants, hook, inbox, interrupt, key, kill, logs, man, mcp, pads,
+    paste, ports, presets, prune, ps, read, record, rename, resize, restart, result, resume, revoke, schema,
+    search, see, select, send, shutdown, skills, spawn, status, tell, timers, trust, up, viewers, wait, whoami,
 };
 use crate::errors::{self, CliError};
 
@@ -44,6 +44,8 @@ pub(crate) enum Verb {
     Ps(ps::PsArgs),
     Prune(prune::PruneArgs),
     Attach(attach::AttachArgs),
+    Viewers(viewers::ViewersArgs),
+    Detach(detach::DetachArgs),
     Send(send::SendArgs),
     Key(key::KeyArgs),
     Paste(paste::PasteArgs),

@@ -62,7 +62,7 @@ fn the_exit_code_is_the_childs() {
     let (mut stage, mut peer) = attached();
     let exit = Exit { code: Some(3), signal: None, reason: ExitReason::Exited };
     peer.notice(Notice::Exit { stream: 1, exit, offset: 0 });
-    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned(), last_row: None });
     assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(3));
     stage.pty.expect(b"[build: exit 3]");
 }
@@ -246,7 +246,7 @@ fn modes_that_are_on_in_some_terminals_and_off_in_others_are_as_they_were() {
     let mut stage = self::stage(&["attach", "build"]);
     let (mut peer, _) = stage.daemon.accept_attach();
     stage.pty.expect(b";1007;1015;1016;2004;2027;2031s");
-    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned(), last_row: None });
     assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(0));
 }
 
@@ -262,7 +262,7 @@ fn a_watcher_without_input_watches_to_the_end() {
     }
     let exit = Exit { code: Some(3), signal: None, reason: ExitReason::Exited };
     peer.notice(Notice::Exit { stream: 1, exit, offset: 0 });
-    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned(), last_row: None });
     assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(3));
 }
 

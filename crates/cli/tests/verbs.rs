@@ -218,7 +218,7 @@ fn logs_are_bytes_as_they_are_when_nobody_looks() {
         assert_eq!((follow.from, follow.live), (Some(3), false));
         peer.data(DataKind::Output, 3, bytes);
         peer.notice(Notice::Gap { stream: 1, from: 10, to: 14 });
-        peer.notice(Notice::End { stream: 1, reason: "complete".to_owned() });
+        peer.notice(Notice::End { stream: 1, reason: "complete".to_owned(), last_row: None });
     });
     assert_eq!((output.stdout.as_slice(), text(&output.stderr)), (&bytes[..], "[4 bytes are gone]\n"));
 }
@@ -233,7 +233,7 @@ fn what_follows_a_run_that_is_lost_says_so_in_its_exit_code() {
                 begin_follow(peer);
                 let exit = Exit { code: None, signal: None, reason };
                 peer.notice(Notice::Exit { stream: 1, exit, offset: 0 });
-                peer.notice(Notice::End { stream: 1, reason: reason.to_string() });
+                peer.notice(Notice::End { stream: 1, reason: reason.to_string(), last_row: None });
             });
             assert_eq!(output.status.code(), Some(code), "{verb:?}");
             assert_eq!(text(&output.stderr).contains("x was lost"), code == 1, "{verb:?}");
@@ -264,7 +264,7 @@ fn a_recording_is_an_asciicast() {
         peer.data(DataKind::Output, 0, b"hello");
         let exit = Exit { code: Some(0), signal: None, reason: ExitReason::Exited };
         peer.notice(Notice::Exit { stream: 1, exit, offset: 5 });
-        peer.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+        peer.notice(Notice::End { stream: 1, reason: "exited".to_owned(), last_row: None });
     });
     let lines: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();

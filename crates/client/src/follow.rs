@@ -28,6 +28,8 @@ pub enum Chunk {
     },
     /// The bytes that follow came at this time, in milliseconds since the epoch; none when nobody knows.
     Time(Option<u64>),
+    /// What draws the screen as it was when the stream began; the first piece, if it was asked for.
+    Screen(Vec<u8>),
     /// The terminal has another size from here on.
     Resized(Size),
     /// The run is over; every byte came before this.
@@ -85,6 +87,7 @@ fn step(incoming: Incoming) -> Step {
         Incoming::Data(data) if data.kind == DataKind::Output => {
             Step::Came(Chunk::Bytes { offset: data.offset, bytes: data.bytes })
         }
+        Incoming::Data(data) if data.kind == DataKind::Repaint => Step::Came(Chunk::Screen(data.bytes)),
         Incoming::Notice(Notice::Gap { from, to, .. }) => Step::Came(Chunk::Gap { from, to }),
         Incoming::Notice(Notice::Resized { size, .. }) => Step::Came(Chunk::Resized(size)),
         Incoming::Notice(Notice::Time { at_ms, .. }) => Step::Came(Chunk::Time(at_ms)),

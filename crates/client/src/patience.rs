@@ -53,6 +53,8 @@ fn limit(request: &Request) -> Option<Duration> {
         | Request::Read(_)
         | Request::Resize(_)
         | Request::Rename(_)
+        | Request::Viewers(_)
+        | Request::Detach(_)
         | Request::Follow(_)
         | Request::Subscribe(_)
         | Request::Explain(_)

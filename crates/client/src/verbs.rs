@@ -5,10 +5,10 @@
 use proto::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
 use proto::reply::{
     Attached, DaemonStatus, Ended, Following, HookAnswer, ManifestChecked, Matches, SampleTaken, Spawned,
-    Subscribed, Text, Waited, Wrote,
+    Subscribed, Text, ViewerView, Waited, Wrote,
 };
 use proto::request::{
-    AskAgents, AskReceipt, AskResult, Attach, CancelMessage, CheckManifest, Close, Explain, Follow,
+    AskAgents, AskReceipt, AskResult, Attach, CancelMessage, CheckManifest, Close, Detach, Explain, Follow,
     GiveAnswer, Hook, Interrupt, Kill, Nothing, Read, Rename, Resize, Restart, Resume, Sample, Search, Spawn,
     Tell, Wait, Write,
 };
@@ -56,6 +56,8 @@ impl Connection {
     verb!("Looks for faults in a manifest.", check_manifest(CheckManifest) => CheckManifest, Manifest(ManifestChecked));
     verb!("An agent's screen as a sample.", sample(Sample) => Sample, Sample(SampleTaken));
     verb!("Becomes a viewer; frames follow.", attach(Attach) => Attach, Attached(Attached));
+    verb!("Who watches which process.", viewers() => Viewers, Viewers(Vec<ViewerView>));
+    verb!("Lets viewers go; who they were.", detach(Detach) => Detach, Viewers(Vec<ViewerView>));
     verb!("Streams the log; frames follow.", begin_follow(Follow) => Follow, Following(Following));
     verb!("What needs a person.", inbox() => Inbox, Inbox(Vec<InboxItem>));
     verb!("Which agents there are.", agents(AskAgents) => Agents, Agents(Vec<AgentOffer>));

@@ -105,7 +105,7 @@ fn the_exit_is_told_after_the_last_byte() {
     let exit = Exit { code: Some(3), signal: None, reason: ExitReason::Exited };
     peer.data(DataKind::Output, 0, b"last words");
     peer.notice(Notice::Exit { stream: 1, exit, offset: 10 });
-    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "exited".to_owned(), last_row: None });
     assert_eq!(left(attachment), Left::Exited(exit));
     pty.expect(b"last words");
 }
@@ -213,7 +213,7 @@ fn a_terminal_that_was_taken_is_neither_read_nor_drawn_on_and_restored_at_the_en
     // Whoever reads this, it is not the client: nothing but its end comes after the offer.
     pty.type_keys(b"\x1cd");
     peer.data(DataKind::Output, 0, b"<not taken before the end>");
-    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned(), last_row: None });
     assert_eq!(left(attachment), Left::Detached);
     assert_eq!(modes(&pty.settings()), before);
     let drawn = pty.expect(b"<not taken before the end>");
@@ -326,7 +326,7 @@ fn a_daemon_that_wakes_gets_what_was_typed_meanwhile_before_it_has_the_terminal_
     peer.reply(second, Reply::Done(Done {}));
     assert!(matches!(peer.call().request, Request::View(View::Repaint(_))));
     assert!(pty.is_raw());
-    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "detached".to_owned(), last_row: None });
     assert_eq!(left(attachment), Left::Detached);
 }
 
@@ -358,7 +358,7 @@ fn a_daemon_that_answers_keeps_the_terminal_however_long_it_leaves_keys_there() 
             signs += 1;
         }
         let unread = unread(&pty);
-        peer.notice(Notice::End { stream: 1, reason: "detached".to_owned() });
+        peer.notice(Notice::End { stream: 1, reason: "detached".to_owned(), last_row: None });
         assert_eq!(left(attachment), Left::Detached);
         signs == 2 && unread == 9
     };
@@ -407,7 +407,7 @@ fn what_was_typed_and_not_read_is_the_next_programs_after_an_exit_and_after_a_de
         if let Some(exit) = exit {
             peer.notice(Notice::Exit { stream: 1, exit, offset: 0 });
         }
-        peer.notice(Notice::End { stream: 1, reason: reason.to_owned() });
+        peer.notice(Notice::End { stream: 1, reason: reason.to_owned(), last_row: None });
         left(attachment);
         unread(&pty) > 0
     };
@@ -425,7 +425,7 @@ fn a_process_that_is_started_again_is_shown_again() {
     let mut pty = Pty::open(SIZE);
     let attachment = attach(daemon.places(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
-    peer.notice(Notice::End { stream: 1, reason: "restarted".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "restarted".to_owned(), last_row: None });
     // There is no next run yet, then the old one is still there, then the next.
     let mut early = daemon.accept_welcome();
     let call = early.call();
@@ -433,7 +433,7 @@ fn a_process_that_is_started_again_is_shown_again() {
     let (mut old, _) = daemon.accept_attach();
     let exit = Exit { code: None, signal: Some(1), reason: ExitReason::Signalled };
     old.notice(Notice::Exit { stream: 1, exit, offset: 0 });
-    old.notice(Notice::End { stream: 1, reason: "exited".to_owned() });
+    old.notice(Notice::End { stream: 1, reason: "exited".to_owned(), last_row: None });
     let mut next = daemon.accept_welcome();
     let call = next.call();
     assert!(matches!(call.request, Request::Attach(_)), "{call:?}");

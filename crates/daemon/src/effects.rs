@@ -21,7 +21,7 @@ use crate::agents::{Agents, Sought, WantedText};
 use crate::desk::Answered;
 use crate::failpoint::{self, Failpoint};
 use crate::records::{self, Otherwise, Records, Unsaved};
-use crate::screens::{Order, Screens, TypeJob};
+use crate::screens::{Ended, Order, Screens, TypeJob};
 use crate::{launch, pattern, ports};
 
 /// How long typing for a program waits for somebody else's writing to end.
@@ -59,6 +59,7 @@ impl Hands {
                 Effect::Record(record) => {
                     if let Record::Remove(process) = record {
                         self.agents.forget(process);
+                        self.screens.kept().forget(process);
                     }
                     changes.extend(records::change(record));
                 }
@@ -110,10 +111,16 @@ impl Hands {
                 self.screens.forget(run);
                 self.agents.release(run);
             }
+            Effect::Retire(former) => {
+                let agents = self.agents.clone();
+                self.screens.retire(former, move || agents.release(former.run));
+            }
+            Effect::LetGo { run, viewer } => self.order(run, Order::LetGo(run, viewer)),
             Effect::Watch { run, wait, pattern, since } => self.watch(run, wait, &pattern, since),
             Effect::Unwatch { run, wait } => self.order(run, Order::Unwatch(run, wait)),
-            Effect::TellExit { run, exit, final_offset, restarts } => {
-                self.order(run, Order::TellExit { run, exit, final_offset, restarts });
+            Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms } => {
+                let told = Ended { exit, final_offset, restarts, restarts_in_ms };
+                self.order(run, Order::TellExit(run, told));
                 self.agents.ended(run);
             }
             Effect::Type { run, job, what, guard } => self.type_into(run, job, what, guard),

@@ -26,7 +26,7 @@ use crate::entrances::Kept;
 use crate::failpoint::{self, Failpoint};
 use crate::locks::{Locks, Race};
 use crate::records::{self, Records, Warnings};
-use crate::screens::Screens;
+use crate::screens::{KeptRuns, Screens};
 use crate::settings::Settings;
 use crate::{DaemonError, Options, log, threads};
 
@@ -135,7 +135,9 @@ async fn live(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonEr
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
     let limits = term::Limits { history_lines: Settings::read(&places).0.history() };
-    let screens = Screens::start(&channels.handle.facts, &warnings, limits)
+    let kept = Arc::new(KeptRuns::new(places.kept_runs(), limits));
+    kept.retain(&saved.processes.iter().map(|entry| entry.id.to_string()).collect());
+    let screens = Screens::start(&channels.handle.facts, &warnings, limits, kept)
         .map_err(system("cannot start the screens"))?;
     let facts = channels.handle.facts.clone();
     let own = (Arc::clone(&places), options.exe.clone(), screens.clone());

@@ -7,8 +7,9 @@ use proto::error::Cause;
 use proto::{ErrorCode, ExitReason, Failure, Kind, Status};
 
 use crate::Engine;
-use crate::effect::Effect;
+use crate::effect::{Effect, FormerRun};
 use crate::input::{ChildExit, RunKey};
+use crate::lifecycle::exit_of;
 use crate::process::{Ending, Process, Then};
 use crate::record::ProcessRecord;
 use crate::stopping::TERM;
@@ -21,7 +22,9 @@ impl Engine {
             Some(known) if known > run.run => {
                 // A finished restart left it behind; its process has a newer run, whose environment it may have.
                 self.learn_env(&record);
-                self.effects.push(Effect::Release { run, end_tree: true, reason: "restarted" });
+                let exit = exit.map(|(exit, _)| exit_of(Some(exit), None));
+                let started_at = record.started_at;
+                self.effects.push(Effect::Retire(FormerRun { run, started_at, exit }));
                 return;
             }
             Some(known) if known == run.run => self.learn_env(&record),
@@ -50,7 +53,9 @@ impl Engine {
         let is_ending = process.ending.is_some();
         if let (Some((_, final_offset)), Some(exit)) = (exit, process.exit) {
             // Its viewers were told by the last daemon; the next ones are told by this one.
-            self.effects.push(Effect::TellExit { run, exit, final_offset, restarts: false });
+            let restarts_in_ms = process.restart_at.map(|at| at.saturating_sub(now.uptime_ms));
+            let restarts = restarts_in_ms.is_some();
+            self.effects.push(Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms });
         }
         // The last daemon may have died between promising a size and setting it; an equal size changes nothing.
         let size = process.size;

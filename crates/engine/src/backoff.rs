@@ -47,6 +47,14 @@ impl Backoff {
         self.starts.push(now);
     }
 
+    /// In how many milliseconds a run that fails now would be started again; none: it would be given up.
+    pub(crate) fn delay_after_failure(&self, now: u64) -> Option<u64> {
+        match self.clone().failed(now) {
+            Verdict::StartAt(at) => Some(at.saturating_sub(now)),
+            Verdict::Park => None,
+        }
+    }
+
     /// A run has failed.
     pub(crate) fn failed(&mut self, now: u64) -> Verdict {
         let lived = self.starts.last().map_or(0, |start| now.saturating_sub(*start));

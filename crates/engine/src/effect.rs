@@ -9,7 +9,7 @@ use proto::crew::Identity;
 use proto::event::Announcement;
 use proto::{Evidence, Failure, Name, ProcessId, Reply, RunNumber, Size};
 
-use crate::input::{Caller, HookDecision, JobId, RunKey, Ticket, WaitId};
+use crate::input::{Caller, HookDecision, JobId, RunKey, Ticket, ViewerId, WaitId};
 use crate::record::{ProcessRecord, Record};
 
 /// Something to be done.
@@ -62,6 +62,15 @@ pub enum Effect {
         /// What its viewers are told.
         reason: &'static str,
     },
+    /// Keep what a run that another one follows has printed, then let its holder go and end what is left of its tree.
+    Retire(FormerRun),
+    /// Let a viewer go.
+    LetGo {
+        /// Of which run.
+        run: RunKey,
+        /// Which.
+        viewer: ViewerId,
+    },
     /// Report `Matched` when this pattern appears in the run's output or on its screen.
     Watch {
         /// Which run.
@@ -88,8 +97,10 @@ pub enum Effect {
         exit: proto::Exit,
         /// The log's end.
         final_offset: u64,
-        /// Somebody has it started again: its viewers wait for the next run.
+        /// It is started again: its viewers wait for the next run.
         restarts: bool,
+        /// After how many milliseconds, if it is started again by itself; its viewers are told.
+        restarts_in_ms: Option<u64>,
     },
     /// Type for a program, if what the screen shows at that very moment allows it; answer with `TypingDone`.
     Type {
@@ -235,6 +246,17 @@ pub struct Located {
     /// Whether its child lives.
     pub is_live: bool,
     /// How it ended, if it has.
+    pub exit: Option<proto::Exit>,
+}
+
+/// A run that is over and that another run of its process follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormerRun {
+    /// Which run.
+    pub run: RunKey,
+    /// When it was started, in milliseconds since the epoch.
+    pub started_at: u64,
+    /// How it ended; none: that is not known.
     pub exit: Option<proto::Exit>,
 }
 

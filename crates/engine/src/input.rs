@@ -5,9 +5,9 @@
 use proto::agent::{Composer, Context, MailId, Source, TurnEnd};
 use proto::crew::Project;
 use proto::request::{
-    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Interrupt,
-    Kill, Rename, Resize, Restart, Resume, Revoke, See, Select, SetTimer, Shutdown, Spawn, Target, Tell,
-    Wait,
+    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Detach, Distrust, Explain, GiveAnswer, Grant,
+    Interrupt, Kill, Rename, Resize, Restart, Resume, Revoke, See, Select, SetTimer, Shutdown, Spawn, Target,
+    Tell, Wait,
 };
 use proto::{Event, Evidence, Failure, ProcessId, RunNumber, Size};
 
@@ -135,6 +135,10 @@ pub enum Command {
     Restart(Restart),
     /// Give a new name.
     Rename(Rename),
+    /// Who watches which process.
+    Viewers,
+    /// Let viewers go.
+    Detach(Detach),
     /// Give an agent a message.
     Tell(Tell),
     /// What became of a message.
@@ -366,8 +370,14 @@ pub enum Fact {
         viewer: ViewerId,
         /// The size of its terminal.
         size: Size,
-        /// Whether its size may become the terminal's: it types, and does not mirror.
-        counts_for_size: bool,
+        /// Watching only.
+        read_only: bool,
+        /// It mirrors the size and never changes it.
+        mirrors: bool,
+        /// On whose behalf.
+        by: Caller,
+        /// The pid of its client, if the kernel says so.
+        pid: Option<i32>,
     },
     /// A viewer's terminal has another size, or asks to own the size.
     ViewerResized {

@@ -74,7 +74,8 @@ pub use asking::QuestionRecord;
 pub use audit::PLACING;
 pub use backoff::Backoff;
 pub use effect::{
-    AgentStart, Answer, AuditNote, CallerStanding, ComposerIs, Effect, Guard, Keystrokes, Located, StartRun,
+    AgentStart, Answer, AuditNote, CallerStanding, ComposerIs, Effect, FormerRun, Guard, Keystrokes, Located,
+    StartRun,
 };
 pub use grants::GrantRecord;
 pub use input::{

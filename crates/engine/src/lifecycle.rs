@@ -10,10 +10,10 @@ use proto::{Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
 use crate::Engine;
 use crate::agent::Agent;
 use crate::backoff::Verdict;
-use crate::effect::{Answer, Effect, StartRun};
+use crate::effect::{Answer, Effect, FormerRun, StartRun};
 use crate::environment;
 use crate::input::{ChildExit, Fact, RunKey, Ticket};
-use crate::process::{Process, Then};
+use crate::process::{Process, Then, Viewer};
 use crate::record::Record;
 use crate::trust::content_needed;
 
@@ -38,8 +38,10 @@ impl Engine {
             Fact::Output { end } => self.output(run, end),
             Fact::Typed { by, viewer } => self.typed(run, by, viewer),
             Fact::Title(title) => self.titled(run, title),
-            Fact::ViewerJoined { viewer, size, counts_for_size } => {
-                self.viewer_joined(run, viewer, size, counts_for_size)
+            Fact::ViewerJoined { viewer, size, read_only, mirrors, by, pid } => {
+                let since = self.now.wall_ms;
+                let joined = Viewer { size: size.clamped(), read_only, mirrors, by, pid, since };
+                self.viewer_joined(run, viewer, joined);
             }
             Fact::ViewerResized { viewer, size, owns } => self.viewer_resized(run, viewer, size, owns),
             Fact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
@@ -147,7 +149,7 @@ impl Engine {
     }
 
     fn started(&mut self, run: RunKey, pid: i32) {
-        self.release_former(run.process);
+        self.retire_former(run.process);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if process.status != Status::Starting {
             return;
@@ -164,6 +166,7 @@ impl Engine {
         self.touch(run.process);
         self.consider(run.process);
         self.await_ready(run);
+        self.watch_started(run);
     }
 
     /// Tells whoever waits for a run to be there what there is.
@@ -178,7 +181,7 @@ impl Engine {
 
     /// A first run that cannot start leaves nothing behind; a later one leaves its entry as `failed`.
     pub(crate) fn start_failed(&mut self, run: RunKey, failure: Failure) {
-        self.release_former(run.process);
+        self.retire_former(run.process);
         let now = self.now.wall_ms;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.has_holder = false;
@@ -225,7 +228,12 @@ impl Engine {
         // Whoever keeps the background waits for the child alone.
         let is_gone = process.ending.as_ref().is_some_and(|ending| ending.is_gone || ending.keeps_background);
         let restarts = process.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
-        self.effects.push(Effect::TellExit { run, exit, final_offset, restarts });
+        let now = self.now.uptime_ms;
+        let process = self.processes.get(&run.process);
+        let restarts_in_ms =
+            process.filter(|_| !is_ending).and_then(|process| process.restarts_in(exit, now));
+        let restarts = restarts || restarts_in_ms.is_some();
+        self.effects.push(Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms });
         self.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
         self.touch(run.process);
         self.answer_starters(run.process);
@@ -287,18 +295,29 @@ impl Engine {
     /// The holder of a run that is over stays until the next run has one: until then nobody else has the environment, and
     /// a daemon that dies in between would lose it.
     pub(crate) fn keep_until_started(&mut self, run: RunKey) {
-        if let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.has_holder) {
-            process.has_holder = false;
-            process.former_holder = Some(run);
+        let Some(process) = self.processes.get_mut(&run.process) else { return };
+        let former = FormerRun { run, started_at: process.started_at, exit: process.exit };
+        if std::mem::take(&mut process.has_holder) {
+            process.former_holder = Some(former);
+        } else {
+            // Its holder is gone; what it has printed may still be here.
+            self.effects.push(Effect::Retire(former));
         }
     }
 
-    /// Lets the holder of the run before go.
-    fn release_former(&mut self, id: ProcessId) {
+    /// Keeps what the run before has printed, and lets its holder go.
+    fn retire_former(&mut self, id: ProcessId) {
         let former = self.processes.get_mut(&id).and_then(|process| process.former_holder.take());
-        if let Some(run) = former {
-            self.effects.push(Effect::Release { run, end_tree: true, reason: "restarted" });
-        }
+        self.effects.extend(former.map(Effect::Retire));
+    }
+
+    /// Tells the viewers of a run that waited to be started again how it ended: no other run follows.
+    pub(crate) fn tell_no_restart(&mut self, run: RunKey) {
+        let Some(process) = self.processes.get(&run.process) else { return };
+        let Some(exit) = process.exit.filter(|_| process.has_holder) else { return };
+        let final_offset = process.log_end;
+        let told = Effect::TellExit { run, exit, final_offset, restarts: false, restarts_in_ms: None };
+        self.effects.push(told);
     }
 
     /// The holder is not needed any more.
@@ -312,7 +331,10 @@ impl Engine {
 
     /// Takes the entry off the books.
     pub(crate) fn remove(&mut self, id: ProcessId) {
-        self.release_former(id);
+        let former = self.processes.get_mut(&id).and_then(|process| process.former_holder.take());
+        if let Some(FormerRun { run, .. }) = former {
+            self.effects.push(Effect::Release { run, end_tree: true, reason: "restarted" });
+        }
         if let Some(run) = self.processes.get(&id).map(Process::key) {
             self.waits_see_end(run);
             self.trust_sees_end(run);
@@ -340,7 +362,7 @@ impl Engine {
 }
 
 /// The exit of a run: the child's own status, under the reason somebody gave.
-fn exit_of(exit: Option<ChildExit>, asked: Option<ExitReason>) -> Exit {
+pub(crate) fn exit_of(exit: Option<ChildExit>, asked: Option<ExitReason>) -> Exit {
     let (code, signal, own) = match exit {
         Some(ChildExit::Code(code)) => (Some(code), None, ExitReason::Exited),
         Some(ChildExit::Signal(signal)) => (None, Some(signal), ExitReason::Signalled),

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::backoff::Backoff;
+use crate::effect::FormerRun;
 use crate::input::{Caller, RunKey, Survivor, Ticket, ViewerId, WaitId};
 use crate::record::{Leave, ProcessRecord};
 use crate::seen::Seen;
@@ -128,8 +129,23 @@ impl Ending {
 pub(crate) struct Viewer {
     /// The size of its terminal.
     pub(crate) size: Size,
-    /// Whether its size may become the terminal's.
-    pub(crate) counts_for_size: bool,
+    /// Watching only.
+    pub(crate) read_only: bool,
+    /// It mirrors the size and never changes it.
+    pub(crate) mirrors: bool,
+    /// On whose behalf.
+    pub(crate) by: Caller,
+    /// The pid of its client.
+    pub(crate) pid: Option<i32>,
+    /// When it joined, in milliseconds since the epoch.
+    pub(crate) since: u64,
+}
+
+impl Viewer {
+    /// Whether its size may become the terminal's: it types, and does not mirror.
+    pub(crate) fn counts_for_size(&self) -> bool {
+        !self.read_only && !self.mirrors
+    }
 }
 
 /// A holder that an earlier daemon started and that has not been found or missed yet.
@@ -167,7 +183,7 @@ pub struct Process {
     /// A holder exists, or is being started, for the run.
     pub(crate) has_holder: bool,
     /// The run before, whose holder stays until this run has one.
-    pub(crate) former_holder: Option<RunKey>,
+    pub(crate) former_holder: Option<FormerRun>,
     pub(crate) pid: Option<i32>,
     pub(crate) exit: Option<Exit>,
     pub(crate) failure: Option<String>,
@@ -451,6 +467,12 @@ impl Process {
         let sweep = self.ending.as_ref().and_then(sweep_due);
         let agent = self.agent.as_deref().and_then(Agent::next_deadline);
         [self.idle_deadline(), sweep, self.restart_due(), self.departure(), agent].into_iter().flatten().min()
+    }
+
+    /// In how many milliseconds it is started again by itself after ending like this; none: it is not.
+    pub(crate) fn restarts_in(&self, exit: Exit, now: u64) -> Option<u64> {
+        let has_failed = self.kind == Kind::Command && self.auto_restart && exit.code != Some(0);
+        has_failed.then(|| self.backoff.delay_after_failure(now)).flatten()
     }
 
     /// When it is started again by itself; not before it is known what became of its last holder.

@@ -53,7 +53,7 @@ impl Engine {
     pub(crate) fn end(&mut self, id: ProcessId, mut request: EndRequest) {
         let asking = self.asking(id, request.stop);
         let Some(process) = self.processes.get_mut(&id) else { return };
-        process.restart_at = None;
+        let was_waiting = process.restart_at.take().is_some();
         // A terminal without a child has no entry, so for it every end is a removal.
         if process.kind == Kind::Terminal && request.then == Then::Stay {
             request.then = Then::Remove;
@@ -72,6 +72,10 @@ impl Engine {
         }
         process.ending = Some(ending);
         let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
+        if was_waiting && request.then != Then::Restart {
+            self.tell_no_restart(run);
+        }
+        let Some(process) = self.processes.get_mut(&id) else { return };
         match status {
             Status::Starting => {} // `started` goes on from here.
             Status::Running | Status::Stopping => {
@@ -232,9 +236,7 @@ impl Engine {
             }
             Then::Restart if self.ends_all => {
                 // Its viewers wait for a run that does not come.
-                let final_offset = process.log_end;
-                let told = exit.map(|exit| Effect::TellExit { run, exit, final_offset, restarts: false });
-                self.effects.extend(told);
+                self.tell_no_restart(run);
                 self.touch(run.process);
                 for ticket in ending.tickets {
                     let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");

@@ -211,6 +211,8 @@ impl Engine {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         process.status = Status::Parked;
         process.failure = Some(failure.message.clone());
+        self.tell_no_restart(run);
+        let Some(process) = self.processes.get(&run.process) else { return };
         let title = format!("{}: not started again", process.name);
         self.answer_starters(run.process);
         self.touch(run.process);

@@ -1,7 +1,7 @@
 //! Who watches, and whose size the terminal has.
 //!
-//! Owns the size policy: the last typer, nobody, or the smallest. Refuses resizing on attach alone,
-//! and resizing for those who only watch.
+//! Owns the size policy: the last typer, nobody, or the smallest. A viewer that attaches to what nobody else watches counts
+//! as the last typer. Refuses resizing for those who only watch.
 
 use proto::Size;
 use proto::request::SizePolicy;
@@ -12,11 +12,15 @@ use crate::input::{RunKey, ViewerId};
 use crate::process::{Process, Viewer};
 
 impl Engine {
-    pub(crate) fn viewer_joined(&mut self, run: RunKey, viewer: ViewerId, size: Size, counts_for_size: bool) {
+    /// A viewer that is alone and may type gets its size; one that joins others changes nothing.
+    pub(crate) fn viewer_joined(&mut self, run: RunKey, viewer: ViewerId, joined: Viewer) {
         let now = self.now.uptime_ms;
         self.change_viewers(run, |process| {
             process.last_activity = now;
-            process.viewers.insert(viewer, Viewer { size: size.clamped(), counts_for_size });
+            if process.viewers.is_empty() && joined.counts_for_size() {
+                process.size_owner = Some(viewer);
+            }
+            process.viewers.insert(viewer, joined);
         });
     }
 
@@ -24,7 +28,7 @@ impl Engine {
         self.change_viewers(run, |process| {
             if let Some(known) = process.viewers.get_mut(&viewer) {
                 known.size = size.clamped();
-                if owns && known.counts_for_size {
+                if owns && known.counts_for_size() {
                     process.size_owner = Some(viewer);
                 }
             }
@@ -44,7 +48,7 @@ impl Engine {
     pub(crate) fn viewer_typed(&mut self, run: RunKey, viewer: ViewerId) {
         let is_new = |process: &Process| {
             process.size_owner != Some(viewer)
-                && process.viewers.get(&viewer).is_some_and(|v| v.counts_for_size)
+                && process.viewers.get(&viewer).is_some_and(|v| v.counts_for_size())
         };
         if self.processes.get(&run.process).is_some_and(is_new) {
             self.change_viewers(run, |process| process.size_owner = Some(viewer));
@@ -84,7 +88,7 @@ impl Engine {
 }
 
 fn wanted_size(process: &Process) -> Option<Size> {
-    let sizes = || process.viewers.values().filter(|viewer| viewer.counts_for_size).map(|viewer| viewer.size);
+    let sizes = || process.viewers.values().filter(|viewer| viewer.counts_for_size()).map(|viewer| viewer.size);
     match process.policy {
         SizePolicy::Fixed => None,
         SizePolicy::Owner => {

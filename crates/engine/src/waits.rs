@@ -62,13 +62,25 @@ impl Engine {
         Some(process.last_output.max(wait.since).saturating_add(silence))
     }
 
+    /// Begins to look for the patterns that somebody waits for since before the run had started.
+    pub(crate) fn watch_started(&mut self, run: RunKey) {
+        let watches =
+            self.waits.iter().filter(|(_, wait)| wait.is_open_for(&run)).filter_map(|(id, wait)| {
+                let Until::Pattern(pattern) = &wait.until else { return None };
+                Some(Effect::Watch { run, wait: *id, pattern: pattern.clone(), since: Some(0) })
+            });
+        self.effects.extend(watches);
+    }
+
     /// Registers a wait that was checked; it may be satisfied at once.
     pub(crate) fn begin_wait(&mut self, wait: Wait, since: Option<u64>) {
         let id = WaitId(self.next_wait);
         self.next_wait += 1;
         let over: Vec<RunKey> = wait.targets.iter().copied().filter(|run| !self.is_run_live(*run)).collect();
         for run in &wait.targets {
-            if let Until::Pattern(pattern) = &wait.until {
+            // A run that is only starting has no screen to watch yet: `watch_started` does it then.
+            let is_launching = self.processes.get(&run.process).is_some_and(Process::is_launching);
+            if let (Until::Pattern(pattern), false) = (&wait.until, is_launching) {
                 let pattern = pattern.clone();
                 self.effects.push(Effect::Watch { run: *run, wait: id, pattern, since });
             }

@@ -147,7 +147,11 @@ pub enum Notice {
         /// Which stream.
         stream: u32,
         /// Why: `exited`, `closed`, `taken_over`, `complete`, `shutdown`, `lost`; `detached` and `hung_up` for a terminal
-        /// that was passed.
+        /// that was passed; `restarted` when the next run follows, `let_go` when another command detached the viewer.
         reason: String,
+        /// For viewers: the lowest row of their terminal that shows something, counted from 1; what is said next goes
+        /// below it. None: that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_row: Option<u16>,
     },
 }

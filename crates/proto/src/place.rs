@@ -115,6 +115,12 @@ impl Places {
         self.data.join("launch")
     }
 
+    /// What is kept of earlier runs.
+    #[must_use]
+    pub fn kept_runs(&self) -> PathBuf {
+        self.data.join("runs")
+    }
+
     /// The database.
     #[must_use]
     pub fn database(&self) -> PathBuf {

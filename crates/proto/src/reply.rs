@@ -77,6 +77,8 @@ pub enum Reply {
     Wrote(Wrote),
     /// To `attach`: live frames follow.
     Attached(Attached),
+    /// To `viewers`: who watches; to `detach`: who was let go.
+    Viewers(Vec<ViewerView>),
     /// To `follow`: log frames follow.
     Following(Following),
     /// To `subscribe`: events follow.
@@ -342,6 +344,32 @@ pub struct Following {
     /// The offset that the stream begins at.
     #[serde(default)]
     pub from: u64,
+}
+
+/// One viewer, as `viewers` shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewerView {
+    /// Its number; `v` and the number is its name.
+    pub viewer: u64,
+    /// The process that it watches.
+    pub id: ProcessId,
+    /// That process's name.
+    pub name: Name,
+    /// Who watches: `person`, `person via NAME`, or the name of a process.
+    pub by: String,
+    /// The pid of the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// Since when, in milliseconds since the epoch.
+    pub since: u64,
+    /// The size of its terminal.
+    pub size: Size,
+    /// It only watches.
+    #[serde(default)]
+    pub read_only: bool,
+    /// The process has its size.
+    #[serde(default)]
+    pub owns_size: bool,
 }
 
 /// To `subscribe`.

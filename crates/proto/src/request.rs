@@ -24,7 +24,7 @@ pub use crew::{
     Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
 pub use parse::{nesting, parse_call};
-pub use viewing::{Attach, PassedTerminal, Questions, SizePolicy, View};
+pub use viewing::{Attach, Detach, PassedTerminal, Questions, SizePolicy, View};
 
 /// One request with the number its answer will carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,10 @@ pub enum Request {
     Attach(Attach),
     /// Changes what an attached viewer sees; only on an attached connection.
     View(View),
+    /// Who watches which process.
+    Viewers(Nothing),
+    /// Lets viewers go.
+    Detach(Detach),
     /// Streams the log by offset on this connection.
     Follow(Follow),
     /// Streams events on this connection.
@@ -159,6 +163,8 @@ impl Request {
             Self::Rename(_) => "rename",
             Self::Attach(_) => "attach",
             Self::View(_) => "view",
+            Self::Viewers(_) => "viewers",
+            Self::Detach(_) => "detach",
             Self::Follow(_) => "follow",
             Self::Subscribe(_) => "subscribe",
             Self::Tell(_) => "tell",
@@ -332,11 +338,35 @@ pub enum ReadMode {
     Stream,
 }
 
+/// Which run of a process is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunChoice {
+    /// The present one.
+    #[default]
+    Present,
+    /// The newest of the earlier runs that are kept.
+    Previous,
+    /// The run with this number.
+    Number(u32),
+}
+
+impl RunChoice {
+    /// Whether the present run is meant.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        *self == Self::Present
+    }
+}
+
 /// Arguments of `read`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Read {
     /// Of which process.
     pub target: Target,
+    /// Of which of its runs.
+    #[serde(default, skip_serializing_if = "RunChoice::is_present")]
+    pub run: RunChoice,
     /// Which text.
     #[serde(default)]
     pub mode: ReadMode,
@@ -526,6 +556,9 @@ pub struct Rename {
 pub struct Follow {
     /// Which process.
     pub target: Target,
+    /// Which of its runs.
+    #[serde(default, skip_serializing_if = "RunChoice::is_present")]
+    pub run: RunChoice,
     /// From this offset; left out: from the oldest byte there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
@@ -541,6 +574,10 @@ pub struct Follow {
     /// Send a notice with the time before output that came at another time.
     #[serde(default)]
     pub times: bool,
+    /// Begin with a drawing of the screen as it is now, in a repaint frame, and go on behind what it shows. Not together
+    /// with another beginning.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub screen: bool,
 }
 
 /// Arguments of `shutdown`.

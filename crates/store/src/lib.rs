@@ -15,6 +15,7 @@
 //! | `atomic` | [`write_file_atomically`] |
 //! | `pads` | [`Pads`]: a project's notes as plain files with revisions |
 //! | `private_dir` | [`ensure_private_dir`] |
+//! | `run_files` | [`RunFiles`]: what is kept of a process's earlier runs, a few files each |
 //!
 //! What durable means here: a change that was acknowledged survives any death of the process, kill -9 included.
 //! Messages, timers, grants, trust and questions survive a power cut too: their commit returns when the disk has it.
@@ -34,6 +35,7 @@ mod error;
 mod log;
 mod pads;
 mod private_dir;
+mod run_files;
 
 pub use atomic::write_file_atomically;
 pub use audit::{AuditBound, AuditCheck, AuditReader, AuditRow};
@@ -42,3 +44,4 @@ pub use error::StoreError;
 pub use pads::{BadPadName, PAD_LIMIT, Pad, PadChange, PadError, PadName, Pads, Revision};
 pub use private_dir::{PrivateDirError, ensure_own_dir, ensure_private_dir};
 pub use records::{Change, Contents};
+pub use run_files::RunFiles;

@@ -11,6 +11,7 @@ use crate::osc::is_link;
 use crate::pen::{put, write_style};
 use crate::screen::Screen;
 use crate::size::Size;
+use crate::text::Wraps;
 
 /// Which part of a screen, for which terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,9 @@ pub enum View {
     /// As much as fits into a terminal of another size, moved so that the cursor is inside. Nothing in
     /// it depends on the screen's size, so live bytes must not follow; paint again instead.
     Window(Size),
+    /// The last rows that show something, on the main screen of a terminal of another size, whichever screen they were on.
+    /// For a program that is over: nothing is switched on.
+    Last(Size),
 }
 
 /// Everything off that could disturb drawing: synchronized update begins, cursor away, no insert, no
@@ -36,6 +40,7 @@ impl Screen {
         match view {
             View::Whole => self.paint_whole(&mut painter),
             View::Window(size) => self.paint_window(&mut painter, size.sane()),
+            View::Last(size) => self.paint_last(&mut painter, size.sane()),
         }
         painter.out.extend_from_slice(LOUD);
         if let Some(character) =
@@ -88,6 +93,31 @@ impl Screen {
         let cursor = registers.cursor;
         painter.go(usize::from(cursor.row) - top, usize::from(cursor.col) - left);
         painter.cursor(&registers);
+    }
+}
+
+impl Screen {
+    /// How many rows there are down to the last one that shows something.
+    pub fn shown_rows(&self) -> u16 {
+        let text = self.text(Wraps::Keep);
+        let rows = text.lines().collect::<Vec<_>>();
+        let shown = rows.iter().rposition(|row| !row.trim().is_empty()).map_or(0, |last| last + 1);
+        u16::try_from(shown).unwrap_or(u16::MAX)
+    }
+
+    fn paint_last(&self, painter: &mut Painter, window: Size) {
+        let grid = self.engine().visible();
+        let top = usize::from(self.shown_rows().saturating_sub(window.rows));
+        painter.quiet(false, &Modes::default());
+        painter.out.extend_from_slice(b"\x1b[?7l");
+        for row in 0..usize::from(window.rows) {
+            painter.go(row, 0);
+            if let Some(cells) = grid.screen_row(top + row) {
+                painter.cells(cells, 0, usize::from(window.cols));
+            }
+            painter.erase_rest();
+        }
+        painter.out.extend_from_slice(b"\x1b[?7h\x1b[0m\x1b[?25h");
     }
 }
 

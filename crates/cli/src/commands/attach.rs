@@ -19,6 +19,8 @@ use crate::output::{Style, Table};
 const DETACH_KEYS: &str = "QD_DETACH_KEYS";
 /// Why a viewing ends when the run is gone and nobody can say how it ended.
 const LOST: &str = "lost";
+/// Why a viewing ends when `qd detach` ended it.
+const LET_GO: &str = "let_go";
 
 /// Show a process full-screen and type into it
 #[derive(Debug, Args)]
@@ -201,6 +203,7 @@ fn last_words(outcome: &Outcome) -> Option<String> {
         Left::Ended(reason) if reason == "taken_over" => {
             Some(format!("{name} was taken over by another viewer"))
         }
+        Left::Ended(reason) if reason == LET_GO => Some(format!("detached from {name} by another command")),
         Left::Ended(reason) if reason == LOST => {
             Some(format!("{name} was lost: nobody can say how it ended"))
         }

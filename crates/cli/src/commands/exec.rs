@@ -108,7 +108,7 @@ fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCo
             }
             Next::Came(Chunk::Gap { from, to }) => logs::tell_gap(from, to),
             Next::Came(Chunk::Exit(exit)) => ended = Some(exit),
-            Next::Came(Chunk::Time(_) | Chunk::Resized(_)) => {}
+            Next::Came(Chunk::Screen(_) | Chunk::Time(_) | Chunk::Resized(_)) => {}
             Next::Over => break None,
             Next::Stopped(stop) => break Some(stop),
         }

@@ -13,6 +13,7 @@ use proto::request::{Follow, Target};
 use proto::{ErrorCode, Exit, ExitReason, Failure};
 use serde_json::json;
 
+use super::run_args::RunArgs;
 use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::now_ms;
@@ -24,6 +25,9 @@ use stamp::Stamp;
 pub(crate) struct LogsArgs {
     /// Its name or id
     name: String,
+
+    #[command(flatten)]
+    run: RunArgs,
 
     /// Go on until the run is over
     #[arg(short, long)]
@@ -79,11 +83,13 @@ impl LogsArgs {
             since.map_err(|why| CliError::usage(format!("--since: {why}; --from takes an offset")))?;
         Ok(Follow {
             target: Target(self.name.clone()),
+            run: self.run.choice(),
             from: self.from,
             live: self.follow,
             since_ms,
             tail: self.tail,
             times: self.timestamps,
+            screen: false,
         })
     }
 }
@@ -141,7 +147,7 @@ fn print(context: &mut Context, log: &mut LastingFollow, mut shown: Shown<'_>) -
                 }
                 tell_gap(from, to);
             }
-            Chunk::Resized(_) | Chunk::Exit(_) => {}
+            Chunk::Screen(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
         }
     }
 }
@@ -189,7 +195,7 @@ fn tell(context: &mut Context, chunk: Chunk, at_ms: Option<u64>) -> Result<(), C
             }
             value
         }
-        Chunk::Time(_) => return Ok(()),
+        Chunk::Time(_) | Chunk::Screen(_) => return Ok(()),
         Chunk::Gap { from, to } => json!({"gap": {"from": from, "to": to}}),
         Chunk::Resized(size) => json!({"size": size}),
         Chunk::Exit(exit) => json!({"exit": exit}),

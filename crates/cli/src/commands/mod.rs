@@ -13,6 +13,7 @@ pub(crate) mod close;
 pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod daemon;
+pub(crate) mod detach;
 pub(crate) mod doctor;
 pub(crate) mod ending;
 pub(crate) mod events;
@@ -43,6 +44,7 @@ pub(crate) mod restart;
 pub(crate) mod result;
 pub(crate) mod resume;
 pub(crate) mod revoke;
+pub(crate) mod run_args;
 pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod see;
@@ -56,6 +58,7 @@ pub(crate) mod tell;
 pub(crate) mod timers;
 pub(crate) mod trust;
 pub(crate) mod up;
+pub(crate) mod viewers;
 pub(crate) mod wait;
 pub(crate) mod whoami;
 
@@ -81,6 +84,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Verb::Prune(args) => args.run(context),
         Verb::Ps(args) => args.run(context),
         Verb::Attach(args) => args.run(context),
+        Verb::Viewers(args) => args.run(context),
+        Verb::Detach(args) => args.run(context),
         Verb::Send(args) => args.run(context),
         Verb::Key(args) => args.run(context),
         Verb::Paste(args) => args.run(context),

@@ -10,6 +10,7 @@ use client::{Chunk, Connection, FollowStream};
 use proto::reply::Text;
 use proto::request::{Follow, Read, ReadMode, Target};
 
+use super::run_args::RunArgs;
 use crate::context::Context;
 use crate::errors::CliError;
 
@@ -25,6 +26,9 @@ const MAX_RAW: u64 = 65_536;
 pub(crate) struct ReadArgs {
     /// Its name or id
     name: String,
+
+    #[command(flatten)]
+    run: RunArgs,
 
     /// Which text
     #[arg(long, value_enum, default_value = "screen")]
@@ -80,7 +84,8 @@ impl ReadArgs {
             return Err(CliError::usage("--styles prints rows as JSON: add --json"));
         }
         let Self { since, until, limit, join, styles, .. } = self;
-        let request = Read { target: Target(self.name), mode, since, until, limit, join, styles };
+        let (target, run) = (Target(self.name), self.run.choice());
+        let request = Read { target, run, mode, since, until, limit, join, styles };
         if mode != ReadMode::Screen && limit.is_none() && !context.json {
             return print_all(context, request);
         }
@@ -101,14 +106,15 @@ impl ReadArgs {
             Some(0) => return Err(CliError::usage("limit: at least 1")),
             limit => limit.unwrap_or(DEFAULT_RAW).min(MAX_RAW),
         };
-        let target = Target(self.name);
+        let (target, run) = (Target(self.name), self.run.choice());
         let mut connection = context.connect()?;
         let until = self.until.unwrap_or(u64::MAX);
         let from = match self.since {
             Some(since) => Some(since),
+            None if !run.is_present() => None,
             None => newest(&mut connection, &target, until, left)?,
         };
-        let stream = FollowStream::begin(connection, Follow { target, from, ..Follow::default() })?;
+        let stream = FollowStream::begin(connection, Follow { target, run, from, ..Follow::default() })?;
         let end = stream.began.log.end.min(until);
         let mut at = from.unwrap_or(stream.began.log.start);
         // A terminal is shown what a viewer's is; whoever reads the bytes from a file or a pipe gets all of them.
@@ -133,7 +139,7 @@ impl ReadArgs {
                     tell(&format!("{} bytes are gone", to.saturating_sub(from)));
                     at = to;
                 }
-                Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
+                Chunk::Screen(_) | Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
             }
             if left == 0 || at >= end {
                 break;

@@ -1,13 +1,13 @@
 //! `qd record`: a process's output as an asciicast file. Owns the file format; refuses input: what was typed is not
 //! recorded, because passwords are typed.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
-use client::{Chunk, Connection, LastingFollow, Next, Stop, Stops};
+use client::{Chunk, LastingFollow, Next, Stop, Stops};
 use proto::request::{Follow, Target};
 use proto::terminal::{Clipboard, Filter};
 use proto::{ErrorCode, Failure, Printable, Size};
@@ -32,9 +32,13 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_enum, default_value = "v2")]
     format: Format,
 
-    /// Begin with what the log still has, without its timing
+    /// Begin with what the log still has, without its timing; otherwise with the screen as it is
     #[arg(long)]
     from_start: bool,
+
+    /// Overwrite the file if there is one
+    #[arg(long)]
+    force: bool,
 }
 
 /// An asciicast version.
@@ -48,9 +52,10 @@ enum Format {
 
 impl RecordArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let mut connection = context.connect()?;
-        let from = if self.from_start { None } else { Some(log_end(&mut connection, &self.name)?) };
-        let follow = Follow { target: Target(self.name.clone()), from, live: true, ..Follow::default() };
+        self.check_file()?;
+        let connection = context.connect()?;
+        let (target, screen) = (Target(self.name.clone()), !self.from_start);
+        let follow = Follow { target, live: true, screen, ..Follow::default() };
         // From here on Ctrl-C is the end of the recording, not of the program in the middle of a line.
         let mut stops = Stops::default().signals().map_err(CliError::io("signals cannot be heard"))?;
         if self.file == "-" {
@@ -60,7 +65,7 @@ impl RecordArgs {
         let unwritable = |error| self.unwritable(error);
         let out: Box<dyn Write> = match self.file.as_str() {
             "-" => Box::new(io::stdout().lock()),
-            path => Box::new(BufWriter::new(File::create(path).map_err(unwritable)?)),
+            path => Box::new(BufWriter::new(self.create(path)?)),
         };
         let mut cast = Cast::begin(out, self.format, log.began.size).map_err(unwritable)?;
         let start = Instant::now();
@@ -81,10 +86,35 @@ impl RecordArgs {
             match &chunk {
                 Chunk::Exit(exit) => ended = Some(*exit),
                 Chunk::Gap { from, to } => super::logs::tell_gap(*from, *to),
-                Chunk::Bytes { .. } | Chunk::Time(_) | Chunk::Resized(_) => {}
+                Chunk::Screen(_) | Chunk::Bytes { .. } | Chunk::Time(_) | Chunk::Resized(_) => {}
             }
             cast.event(&chunk, start.elapsed()).map_err(unwritable)?;
         }
+    }
+
+    /// Refuses to overwrite a recording before anything is asked of the daemon.
+    fn check_file(&self) -> Result<(), CliError> {
+        let is_there = std::fs::metadata(&self.file).is_ok_and(|found| found.is_file());
+        match is_there && !self.force && self.file != "-" {
+            true => Err(self.exists()),
+            false => Ok(()),
+        }
+    }
+
+    fn create(&self, path: &str) -> Result<File, CliError> {
+        // Something that is no file, such as a pipe, is written into; nothing is lost by it.
+        let may_be_there = self.force || std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).create_new(!may_be_there);
+        options.open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => self.exists(),
+            _ => self.unwritable(error),
+        })
+    }
+
+    fn exists(&self) -> CliError {
+        let message = format!("{} exists", Printable(&self.file));
+        CliError::Own(Failure::new(ErrorCode::Conflict, message).hint("--force overwrites it"))
     }
 
     fn unwritable(&self, error: io::Error) -> CliError {
@@ -93,16 +123,6 @@ impl RecordArgs {
             _ => CliError::io(format!("{} cannot be written", Printable(&self.file)))(error),
         }
     }
-}
-
-/// Where the log ends now: a recording begins there.
-fn log_end(connection: &mut Connection, name: &str) -> Result<u64, CliError> {
-    let processes = connection.list()?;
-    let found =
-        processes.iter().find(|process| process.name.as_str() == name || process.id.to_string() == name);
-    found.map(|process| process.log.end).ok_or_else(|| {
-        CliError::Own(Failure::new(ErrorCode::NotFound, format!("there is no process {}", Printable(name))))
-    })
 }
 
 /// A file being written, one event per line and each flushed, so that it is whole whenever it is cut off.
@@ -144,7 +164,7 @@ impl Cast {
             self.filter.abandon();
         }
         match chunk {
-            Chunk::Bytes { bytes, .. } => {
+            Chunk::Screen(bytes) | Chunk::Bytes { bytes, .. } => {
                 let text = self.text(bytes);
                 if text.is_empty() { Ok(()) } else { self.write(now, "o", &text) }
             }

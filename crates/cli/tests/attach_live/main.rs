@@ -4,6 +4,7 @@
 
 mod colors;
 mod host;
+mod last_words;
 mod leaving;
 mod mirrors;
 mod options;

@@ -132,26 +132,26 @@ fn the_size_owner_is_whoever_types_and_the_other_is_shown_the_part_with_the_curs
 }
 
 #[test]
-fn attaching_alone_never_resizes() {
+fn b15_a_sole_viewer_gets_its_size_and_those_who_join_it_change_nothing() {
     let stage = stage();
     stage.run(
         "x",
-        sh("stty -echo; echo ready; trap 'echo resized' WINCH; while read -r l; do stty size; done"),
+        sh("stty -echo; echo ready; trap 'echo resized' WINCH; while :; do read -r l && stty size; done"),
     );
     stage.wait_pattern("x", "ready");
-    let mut windows: Vec<_> = [(120, 50), (30, 8), (80, 24)]
-        .into_iter()
-        .map(|(cols, rows)| Window::open(&stage, Size { cols, rows }, &["attach", "x"]))
-        .collect();
-    for window in &mut windows {
+    let open = |cols, rows| Window::open(&stage, Size { cols, rows }, &["attach", "x"]);
+    let mut first = open(120, 50);
+    stage.until_view("x", |view| view.size == Size { cols: 120, rows: 50 });
+    first.until_shows("resized");
+    let mut others = [open(30, 8), open(80, 24)];
+    for window in &mut others {
         window.until_shows("ready");
     }
+    stage.until_view("x", |view| view.viewers == 3);
     stage.type_text("x", "\n");
-    stage.wait_pattern("x", "24 80");
-    for window in &mut windows {
-        window.until_shows("24 80");
-        assert!(!window.text().contains("resized"), "{}", window.text());
-    }
+    stage.wait_pattern("x", "50 120");
+    first.until_shows("50 120");
+    assert_eq!(first.text().matches("resized").count(), 1, "{}", first.text());
 }
 
 /// A process that tries to attach to `x` with whatever flags it is given, and tells how that ended.

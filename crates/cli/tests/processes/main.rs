@@ -11,6 +11,7 @@ mod exits;
 mod hidden;
 mod input;
 mod kept;
+mod last_words;
 mod limits;
 mod pages;
 mod pastes;

@@ -103,7 +103,7 @@ fn follow(mut stream: FollowStream, pace: Pace, over: &std::sync::Barrier, patte
                 assert!(from == received + gaps && to > from, "{pace:?}: a gap {from}..{to}");
                 gaps += to - from;
             }
-            Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
+            Chunk::Screen(_) | Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
         }
         if matches!(pace, Pace::Slow) {
             pause(Duration::from_millis(2));

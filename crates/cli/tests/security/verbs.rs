@@ -4,8 +4,8 @@ use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
     Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, CheckManifest, Close,
-    Distrust, Explain, Follow, GiveAnswer, Grant, Hook, Input, Interrupt, Kill, Nothing, Pad, PadAct, Ports,
-    Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select, SetTimer,
+    Detach, Distrust, Explain, Follow, GiveAnswer, Grant, Hook, Input, Interrupt, Kill, Nothing, Pad, PadAct,
+    Ports, Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select, SetTimer,
     Shutdown, SizeWish, Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, Until, View, Wait,
     Write,
 };
@@ -26,9 +26,7 @@ fn following(request: &Request) -> Option<Request> {
             Request::Spawn(Box::new(Spawn { argv: child::run_for_ever(), ..Spawn::default() }))
         }
         Request::Spawn(_) => Request::List(Nothing {}),
-        Request::List(_) => {
-            Request::Read(Read { target: target(), mode: Default::default(), ..Read::default() })
-        }
+        Request::List(_) => Request::Read(Read { target: target(), ..Read::default() }),
         Request::Read(_) => {
             Request::Search(Search { target: target(), pattern: "x".to_owned(), limit: None, bytes: None })
         }
@@ -51,7 +49,9 @@ fn following(request: &Request) -> Option<Request> {
             ..Attach::default()
         }),
         Request::Attach(_) => Request::View(View::Repaint(Nothing {})),
-        Request::View(_) => Request::Follow(Follow { target: target(), ..Follow::default() }),
+        Request::View(_) => Request::Viewers(Nothing {}),
+        Request::Viewers(_) => Request::Detach(Detach { target: target() }),
+        Request::Detach(_) => Request::Follow(Follow { target: target(), ..Follow::default() }),
         Request::Follow(_) => Request::Subscribe(Nothing {}),
         Request::Subscribe(_) => Request::Tell(Tell {
             target: target(),

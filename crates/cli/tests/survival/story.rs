@@ -257,7 +257,7 @@ impl Followed {
                 assert!(from == self.at() && to > from, "a gap from {from} to {to} at {}", self.at());
                 self.gaps += to - from;
             }
-            Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
+            Chunk::Screen(_) | Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
         }
     }
 

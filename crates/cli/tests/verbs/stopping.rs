@@ -110,7 +110,7 @@ fn a_terminal_is_itself_after_the_log_of_a_full_screen_program() {
         let daemon = FakeDaemon::listen(root.path());
         let (mut pty, mut peer) = logs(&daemon, words);
         peer.data(DataKind::Output, 0, FULL_SCREEN);
-        peer.notice(Notice::End { stream: 1, reason: "complete".to_owned() });
+        peer.notice(Notice::End { stream: 1, reason: "complete".to_owned(), last_row: None });
         pty.expect(b"text");
         assert_eq!(pty.wait_exit(testkit::DEADLINE).code(), Some(0), "{words:?}");
         assert_undone(pty.seen());
@@ -127,7 +127,7 @@ fn m6c_a_log_on_a_terminal_shows_only_what_a_viewer_is_shown() {
         0,
         b"\x1b]1337;Copy=:eA==\x07\x1b]5\x002;c;eA==\x07\x1b_Ga=T,t=f;eA==\x1b\\\x1b[21tlast",
     );
-    peer.notice(Notice::End { stream: 1, reason: "complete".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "complete".to_owned(), last_row: None });
     pty.expect(b"last");
     assert_eq!(pty.wait_exit(testkit::DEADLINE).code(), Some(0));
     for part in [&b"1337"[..], b"eA==", b"21t", b"\x1b_G"] {
@@ -154,7 +154,7 @@ fn a_plain_log_leaves_the_cursor_where_it_is() {
     let daemon = FakeDaemon::listen(root.path());
     let (mut pty, mut peer) = logs(&daemon, &[]);
     peer.data(DataKind::Output, 0, b"text\n");
-    peer.notice(Notice::End { stream: 1, reason: "complete".to_owned() });
+    peer.notice(Notice::End { stream: 1, reason: "complete".to_owned(), last_row: None });
     pty.wait_exit(testkit::DEADLINE);
     let mut screen = term::Screen::new(term::Size::clamped(80, 24), term::Limits::default());
     screen.feed(pty.seen());

@@ -58,6 +58,7 @@ impl Session<'_> {
         if self.keeper != Keeper::Offered(answer.id) {
             return self.note_answer(answer.id);
         }
+        self.unshown.clear();
         match answer.outcome {
             Outcome::Ok(_) => self.keeper = Keeper::Daemon,
             Outcome::Error(_) => {

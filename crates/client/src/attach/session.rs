@@ -28,6 +28,8 @@ pub(super) const RETURN_DEADLINE: Duration = Duration::from_secs(5);
 const RESTARTED: &str = "restarted";
 /// Most typed bytes on their way to a daemon that does not take them; then the terminal is not read.
 const MAX_TYPED: usize = 1 << 20; // 1 MiB
+/// Most bytes that are kept while the terminal is offered to the daemon.
+const MAX_UNSHOWN: usize = 4 << 20; // 4 MiB
 pub(super) const TYPED_AT_ONCE: usize = 64 << 10; // 64 KiB
 
 pub(super) struct Session<'s> {
@@ -44,6 +46,8 @@ pub(super) struct Session<'s> {
     pub(super) drawing: Vec<u8>,
     /// On its way to the daemon.
     pub(super) typed: Vec<u8>,
+    /// What came while the daemon had been offered the terminal and had not answered.
+    pub(super) unshown: Vec<u8>,
     pub(super) exit: Option<Exit>,
     pub(super) last_kind: Option<DataKind>,
     pub(super) keeper: Keeper,
@@ -276,7 +280,9 @@ impl Session<'_> {
             match incoming {
                 Incoming::Data(data) => self.show(data.kind, &data.bytes),
                 Incoming::Notice(Notice::Exit { exit, .. }) => self.exit = Some(exit),
-                Incoming::Notice(Notice::End { reason, .. }) => return self.ended(reason),
+                Incoming::Notice(Notice::End { reason, last_row, .. }) => {
+                    return self.ended(reason, last_row);
+                }
                 Incoming::Notice(Notice::Screen { alternate, colored, .. }) => {
                     self.terminal.shows(alternate, colored)
                 }
@@ -291,8 +297,15 @@ impl Session<'_> {
     }
 
     /// The daemon has said its last word, and has let go of the terminal before it.
-    fn ended(&mut self, reason: String) -> Result<Option<Left>, ClientError> {
+    fn ended(&mut self, reason: String, last_row: Option<u16>) -> Result<Option<Left>, ClientError> {
+        let was_offered = matches!(self.keeper, Keeper::Offered(_));
         self.keeper = Keeper::Us;
+        if was_offered {
+            // The daemon has never drawn on the terminal: what it sent meanwhile is all there is to see.
+            let unshown = std::mem::take(&mut self.unshown);
+            self.show(DataKind::Repaint, &unshown);
+        }
+        self.terminal.ends_at(last_row);
         self.watch = Watch::Resting;
         self.draw_all();
         match (self.exit, reason.as_str()) {
@@ -307,8 +320,8 @@ impl Session<'_> {
     fn show(&mut self, kind: DataKind, bytes: &[u8]) {
         match self.keeper {
             Keeper::Us => {}
-            // The daemon will draw it, or it is asked for again.
-            Keeper::Offered(_) => return,
+            // The daemon will draw it, or it is asked for again; kept for the case that the daemon ends before that.
+            Keeper::Offered(_) => return self.keep_unshown(kind, bytes),
             // What the terminal did not take of what the daemon drew, to the end.
             Keeper::Daemon => return self.drawing.extend_from_slice(bytes),
         }
@@ -327,6 +340,14 @@ impl Session<'_> {
         }
         self.drawing.extend_from_slice(&self.filter.pass(bytes));
         self.terminal.shows(self.filter.is_alternate(), self.filter.is_colored());
+    }
+
+    /// Keeps the newest drawing and what follows it, up to a bound.
+    fn keep_unshown(&mut self, kind: DataKind, bytes: &[u8]) {
+        if kind == DataKind::Repaint || self.unshown.len() + bytes.len() > MAX_UNSHOWN {
+            self.unshown.clear();
+        }
+        self.unshown.extend_from_slice(bytes);
     }
 
     /// Draws the last bytes before leaving, for as long as a person would wait for them.

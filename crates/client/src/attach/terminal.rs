@@ -31,6 +31,8 @@ const NO_KEY: u8 = 0;
 const CLOSE: &[u8] = b"\x18\x1b\\";
 /// Below everything that is drawn.
 const BELOW: &[u8] = b"\x1b[999;1H\r\n";
+/// Where nothing is drawn.
+const TOP: &[u8] = b"\x1b[1;1H";
 
 /// The terminal while attached.
 #[derive(Debug)]
@@ -55,6 +57,8 @@ pub struct Terminal {
     is_seized: bool,
     /// Whether what was typed and not read is the next program's.
     keeps_unread: bool,
+    /// The last row that shows something, if it is known: what is said next goes below it.
+    last_row: Option<u16>,
 }
 
 impl Terminal {
@@ -81,6 +85,7 @@ impl Terminal {
             is_drawn: false,
             is_seized: false,
             keeps_unread: false,
+            last_row: None,
         };
         terminal.make_raw()?;
         Ok(terminal)
@@ -169,6 +174,12 @@ impl Terminal {
         }
     }
 
+    /// Remembers the last row that shows something: the way back ends below it instead of below the last row of all, which
+    /// would push what is shown out of sight.
+    pub fn ends_at(&mut self, last_row: Option<u16>) {
+        self.last_row = last_row;
+    }
+
     /// What pushes the person's own lines into scrollback, so that the first drawing does not overwrite them.
     #[must_use]
     pub fn room(&self) -> Vec<u8> {
@@ -242,13 +253,23 @@ impl Terminal {
     fn undo_drawing(&self) {
         if self.is_screen && self.is_drawn {
             let report = self.report.clone().unwrap_or_default();
-            let end = if self.is_alternate { LEAVE_ALTERNATE } else { BELOW };
+            let below = self.below();
+            let end = if self.is_alternate { LEAVE_ALTERNATE } else { &below };
             let colors = match self.is_colored {
                 true => [RESET_COLORS, &report.restoring_colors()].concat(),
                 false => Vec::new(),
             };
             let all = [CLOSE, &colors, RESET, &report.restoring_cursor(), end, RESTORE].concat();
             self.write_before(&all, Instant::now() + RESTORE_DEADLINE);
+        }
+    }
+
+    /// Goes below what is drawn.
+    fn below(&self) -> Vec<u8> {
+        match self.last_row {
+            None => BELOW.to_vec(),
+            Some(0) => TOP.to_vec(),
+            Some(row) => format!("\x1b[{row};1H\r\n").into_bytes(),
         }
     }
 

@@ -56,6 +56,7 @@ pub(super) fn run(
         signals,
         drawing,
         typed: Vec::new(),
+        unshown: Vec::new(),
         exit: None,
         last_kind: None,
         keeper: Keeper::Us,

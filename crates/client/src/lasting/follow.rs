@@ -4,7 +4,7 @@
 
 use proto::Size;
 use proto::reply::Following;
-use proto::request::{Follow, Target};
+use proto::request::{Follow, RunChoice, Target};
 
 use super::{Next, check_runs};
 use crate::rejoin::{Rejoined, begin_again};
@@ -23,6 +23,8 @@ pub struct LastingFollow {
     is_live: bool,
     /// Whether it is told when the bytes came.
     has_times: bool,
+    /// Whether it is an earlier run's log, which stays what it is whatever the process does.
+    is_earlier: bool,
     /// Where the next daemon has to end, which knows only what there is by then.
     until: Option<u64>,
     /// The size that was told last.
@@ -34,7 +36,7 @@ pub struct LastingFollow {
 impl LastingFollow {
     /// Begins to follow.
     pub fn begin(connection: Connection, follow: Follow, stops: Stops) -> Result<Self, ClientError> {
-        let (is_live, has_times) = (follow.live, follow.times);
+        let (is_live, has_times, is_earlier) = (follow.live, follow.times, !follow.run.is_present());
         let stream = FollowStream::begin(connection, follow)?;
         let began = stream.began.clone();
         Ok(Self {
@@ -43,6 +45,7 @@ impl LastingFollow {
             at: began.from,
             is_live,
             has_times,
+            is_earlier,
             until: None,
             size: began.size,
             began,
@@ -82,7 +85,7 @@ impl LastingFollow {
                 self.at = *offset + bytes.len() as u64;
             }
             Chunk::Gap { to, .. } => self.at = *to,
-            Chunk::Time(_) => {}
+            Chunk::Time(_) | Chunk::Screen(_) => {}
             Chunk::Resized(size) => self.size = *size,
             Chunk::Exit(_) => self.is_ended = true,
         }
@@ -91,12 +94,16 @@ impl LastingFollow {
 
     /// Goes on with the next daemon, unless this side wants to stop meanwhile.
     fn follow_on(&mut self, door: &mut Door, parting: ClientError) -> Result<Option<Stop>, ClientError> {
-        let Self { stops, began, at, is_live, has_times, .. } = self;
+        let Self { stops, began, at, is_live, has_times, is_earlier, .. } = self;
         let begun = begin_again(door, stops, parting, |mut connection| {
-            check_runs(&mut connection, &[(began.id, began.run)])?;
+            let mut run = RunChoice::Number(began.run.0);
+            if !*is_earlier {
+                check_runs(&mut connection, &[(began.id, began.run)])?;
+                run = RunChoice::Present;
+            }
             let target = Target(began.id.to_string());
             let (from, live, times) = (Some(*at), *is_live, *has_times);
-            FollowStream::begin(connection, Follow { target, from, live, times, ..Follow::default() })
+            FollowStream::begin(connection, Follow { target, run, from, live, times, ..Follow::default() })
         })?;
         match begun {
             Rejoined::Stopped(stop) => Ok(Some(stop)),

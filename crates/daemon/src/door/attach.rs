@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::{Answer, Caller, Command, Located};
 use proto::reply::{Answer as Line, Attached, Outcome, ServerLine};
 use proto::request::Attach;
-use proto::{Failure, Owner, Reply};
+use proto::{Failure, Reply};
 
 use super::Seat;
 use super::connection::{Client, encode};
@@ -82,7 +82,7 @@ pub(super) fn hand_over(
         size: wish.size.or(located.size),
         read_only: wish.read_only,
         take_over: wish.take_over,
-        by: if client.caller.is_person() { Owner::User } else { Owner::Orchestrator },
+        caller: client.caller,
         options,
         seat,
     };

@@ -107,6 +107,8 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         Request::Close(close) => Command::Close(close),
         Request::Restart(restart) => Command::Restart(restart),
         Request::Rename(rename) => Command::Rename(rename),
+        Request::Viewers(_) => Command::Viewers,
+        Request::Detach(wish) => Command::Detach(wish),
         Request::Shutdown(shutdown) => Command::Shutdown(shutdown),
         Request::Tell(tell) => Command::Tell(tell),
         Request::Receipt(ask) => Command::Receipt(ask.mail),

@@ -3,28 +3,36 @@
 //! Owns one reader's place in the log. Refuses slowing the child: what was overwritten before it was read is a gap.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::Verb;
-use holder::{ReadOutcome, RingReader};
+use holder::ReadOutcome;
 use proto::event::Notice;
 use proto::frame::{DataKind, encode_data};
 use proto::process::LogSpan;
 use proto::reply::{Following, ServerLine};
 use proto::request::Follow;
 use proto::{Exit, ExitReason, Failure, Reply, Size};
+use term::View;
 
 use super::connection::Client;
-use super::{dispatch::locate, read::hosted};
-use crate::screens::ScreenHandle;
+use super::{dispatch::locate, read::chosen};
+use crate::screens::{Log, ReadableRun};
 
 /// Bytes sent in one frame.
 const PIECE: usize = 64 * 1024;
+/// How often a screen is looked at again that is ahead of what its worker has said.
+const MAX_LOOKS: u32 = 100;
+/// How long the worker may take to say how far it is.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Serves a follower until its stream ends or it goes.
 pub(super) async fn serve(client: Client, id: u64, wish: Follow) {
     match begin(&client, id, &wish).await {
-        Ok((place, reply)) => {
-            if client.answer(id, Ok(Reply::Following(reply))).await {
+        Ok((place, reply, drawing)) => {
+            if client.answer(id, Ok(Reply::Following(reply))).await
+                && place.send_screen(&client, drawing).await
+            {
                 place.stream_log(&client).await;
             }
         }
@@ -32,44 +40,85 @@ pub(super) async fn serve(client: Client, id: u64, wish: Follow) {
     }
 }
 
-async fn begin(client: &Client, id: u64, wish: &Follow) -> Result<(Place, Following), Failure> {
+async fn begin(
+    client: &Client,
+    id: u64,
+    wish: &Follow,
+) -> Result<(Place, Following, Option<Vec<u8>>), Failure> {
     let located = locate(client, wish.target.clone(), Verb::Read).await?;
-    let handle = hosted(client, &located)?;
-    let log = LogSpan { start: handle.ring.start(), end: handle.ring.end() };
-    let at = beginning(&handle, log, wish)?;
+    let run = chosen(client, &located, wish.run).await?;
+    let log = LogSpan { start: run.log().start(), end: run.log().end() };
+    let (at, drawing) = match wish.screen {
+        true => {
+            check_screen(wish)?;
+            let (at, drawing) = draw(&*run).await;
+            (at, Some(drawing))
+        }
+        false => (beginning(&*run, log, wish)?, None),
+    };
     // What the terminal has, which may not yet be what it was told to have.
-    let size = handle.progress.borrow().size.unwrap_or(located.size);
+    let size = run.progress().borrow().size.unwrap_or(located.size);
     let stream = u32::try_from(id & u64::from(u32::MAX)).unwrap_or(0);
     let until = if wish.live { None } else { Some(log.end) };
     let times = wish.times.then_some(Times::Untold);
-    let place = Place { handle, stream, at, until, size, exit: located.exit, times };
-    Ok((place, Following { id: located.run.process, run: located.run.run, stream, log, size, from: at }))
+    let key = run.key();
+    let exit = located.exit.filter(|_| key == located.run);
+    let place = Place { run, stream, at, until, size, exit, times };
+    Ok((place, Following { id: key.process, run: key.run, stream, log, size, from: at }, drawing))
+}
+
+/// A drawing of the screen has its own place in the log.
+fn check_screen(wish: &Follow) -> Result<(), Failure> {
+    match wish.from.is_some() || wish.since_ms.is_some() || wish.tail.is_some() {
+        true => Err(Failure::invalid("screen", "not together with from, since_ms or tail")),
+        false => Ok(()),
+    }
+}
+
+/// The screen as bytes, and the offset that it stands for. The worker says how far it is only after it has drawn, so a screen
+/// that is ahead of that is looked at again.
+async fn draw(run: &dyn ReadableRun) -> (u64, Vec<u8>) {
+    let mut progress = run.progress().subscribe();
+    let mut tries = 0;
+    loop {
+        let now = *progress.borrow_and_update();
+        {
+            let screen = run.screen();
+            if screen.version() == now.version || tries >= MAX_LOOKS || now.is_over {
+                let at = now.seen.saturating_sub(screen.unfinished_bytes() as u64);
+                return (at, screen.repaint(View::Whole));
+            }
+        }
+        tries += 1;
+        // The sender belongs to the run, which this call keeps.
+        drop(tokio::time::timeout(LOOK_AGAIN, progress.changed()).await);
+    }
 }
 
 /// Where a follower begins. One who names no place wants everything: what is gone of it is told as a gap.
-fn beginning(handle: &ScreenHandle, log: LogSpan, wish: &Follow) -> Result<u64, Failure> {
+fn beginning(run: &dyn ReadableRun, log: LogSpan, wish: &Follow) -> Result<u64, Failure> {
     let is_relative = wish.since_ms.is_some() || wish.tail.is_some();
     match wish.from {
         Some(_) if is_relative => Err(Failure::invalid("from", "not together with since_ms or tail")),
         Some(from) if from > log.end => Err(Failure::invalid("from", format!("the log ends at {}", log.end))),
         Some(from) => Ok(from),
         None => {
-            let since = wish.since_ms.map_or(0, |since| handle.times().since(since).unwrap_or(log.end));
-            let tail = wish.tail.map_or(0, |lines| last_lines(&handle.ring, log, lines));
+            let since = wish.since_ms.map_or(0, |since| run.times().since(since).unwrap_or(log.end));
+            let tail = wish.tail.map_or(0, |lines| last_lines(run.log(), log, lines));
             Ok(since.max(tail))
         }
     }
 }
 
 /// Where the last lines begin. A line feed at the very end does not begin a line.
-fn last_lines(ring: &RingReader, log: LogSpan, lines: u32) -> u64 {
+fn last_lines(bytes: &dyn Log, log: LogSpan, lines: u32) -> u64 {
     let mut buffer = vec![0; PIECE];
     let (mut end, mut left) = (log.end, u64::from(lines));
     while end > log.start {
         let from = end.saturating_sub(PIECE as u64).max(log.start);
         let length = usize::try_from(end - from).unwrap_or(0);
         let Some(piece) = buffer.get_mut(..length) else { break };
-        if ring.read(from, piece) != ReadOutcome::Bytes(length) {
+        if bytes.read(from, piece) != ReadOutcome::Bytes(length) {
             break; // The rest is gone already.
         }
         for (index, byte) in piece.iter().enumerate().rev() {
@@ -95,7 +144,7 @@ enum Times {
 
 /// One follower's place in the log.
 struct Place {
-    handle: Arc<ScreenHandle>,
+    run: Arc<dyn ReadableRun>,
     stream: u32,
     at: u64,
     /// Where it ends; none: with the run.
@@ -109,9 +158,17 @@ struct Place {
 }
 
 impl Place {
+    /// Sends a drawing of the screen, if there is one; whether the client is still there.
+    async fn send_screen(&self, client: &Client, drawing: Option<Vec<u8>>) -> bool {
+        let Some(drawing) = drawing else { return true };
+        let mut frames = Vec::with_capacity(drawing.len() + proto::frame::HEADER);
+        encode_data(&mut frames, DataKind::Repaint, self.stream, self.at, &drawing);
+        client.out.send(frames).await.is_ok()
+    }
+
     /// Sends everything up to where it ends, then how the run ended if that is where.
     async fn stream_log(mut self, client: &Client) {
-        let mut progress = self.handle.progress.subscribe();
+        let mut progress = self.run.progress().subscribe();
         let mut buffer = vec![0; PIECE];
         loop {
             let now = *progress.borrow_and_update();
@@ -155,12 +212,12 @@ impl Place {
     /// Sends what is there now, up to what the worker has seen (`seen`) when times are told with it. Returns whether the
     /// client is still there.
     async fn send_log(&mut self, client: &Client, buffer: &mut [u8], seen: u64) -> bool {
-        let end = self.until.unwrap_or_else(|| self.handle.ring.end());
+        let end = self.until.unwrap_or_else(|| self.run.log().end());
         let end = if self.times.is_some() { end.min(seen) } else { end };
         while self.at < end {
             let Some(piece_end) = self.send_time(client, end).await else { return false };
             let most = usize::try_from(piece_end - self.at).unwrap_or(usize::MAX).min(buffer.len());
-            let is_sent = match self.handle.ring.read(self.at, &mut buffer[..most]) {
+            let is_sent = match self.run.log().read(self.at, &mut buffer[..most]) {
                 ReadOutcome::Bytes(0) => return true,
                 ReadOutcome::Bytes(count) => {
                     let mut frame = Vec::with_capacity(count + proto::frame::HEADER);
@@ -187,7 +244,7 @@ impl Place {
     async fn send_time(&mut self, client: &Client, end: u64) -> Option<u64> {
         let Some(told) = self.times else { return Some(end) };
         let (at_ms, piece_end) = {
-            let times = self.handle.times();
+            let times = self.run.times();
             let piece_end = times.after(self.at).map_or(end, |mark| mark.offset.min(end));
             (times.at(self.at).map(|mark| mark.first_ms), piece_end)
         };
@@ -210,7 +267,7 @@ impl Place {
     }
 
     async fn end(&self, client: &Client, reason: &str) {
-        let notice = Notice::End { stream: self.stream, reason: reason.to_owned() };
+        let notice = Notice::End { stream: self.stream, reason: reason.to_owned(), last_row: None };
         client.say(&ServerLine::Notice(notice)).await;
     }
 }

@@ -16,7 +16,7 @@ use crate::{ports, urls};
 pub(super) async fn ports(client: &Client, wish: Ports) -> Result<Reply, Failure> {
     let located = locate(client, wish.target, Verb::Read).await?;
     let handle = hosted(client, &located)?;
-    catch_up(&handle).await;
+    catch_up(&*handle).await;
     let look = move || {
         let shown = urls::shown(&handle.screen());
         // A run that is over may have left background jobs, and those may listen.

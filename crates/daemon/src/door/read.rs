@@ -10,10 +10,10 @@ mod styles;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Located, Verb};
+use engine::{Located, RunKey, Verb};
 use proto::reply::{Match, Matches};
-use proto::request::{Read, ReadMode, Search, Until, Wait};
-use proto::{ErrorCode, Failure, Reply};
+use proto::request::{Read, ReadMode, RunChoice, Search, Until, Wait};
+use proto::{ErrorCode, Failure, Reply, RunNumber};
 use term::Wraps;
 
 use self::pages::Span;
@@ -21,7 +21,7 @@ use self::scan::Wanted;
 use super::connection::Client;
 use super::dispatch::locate;
 use crate::pattern;
-use crate::screens::{ScreenHandle, offset_of};
+use crate::screens::{ReadableRun, ScreenHandle, newest_before, offset_of};
 
 const DEFAULT_LIMIT: usize = 12_000;
 const MAX_LIMIT: usize = 65_536;
@@ -37,16 +37,16 @@ const CATCH_UP: Duration = Duration::from_secs(5);
 
 pub(super) async fn read(client: &Client, wish: Read) -> Result<Reply, Failure> {
     let limit = read_limit(&wish)?;
-    let handle = hosted(client, &locate(client, wish.target, Verb::Read).await?)?;
-    let caught_up = catch_up(&handle).await;
+    let run = chosen(client, &locate(client, wish.target, Verb::Read).await?, wish.run).await?;
+    let caught_up = catch_up(&*run).await;
     let wraps = if wish.join { Wraps::Join } else { Wraps::Keep };
     let span = Span { since: wish.since, until: wish.until, limit };
     blocking(move || match wish.mode {
-        ReadMode::Screen if wish.styles => styles::screen(&handle, caught_up, span),
-        ReadMode::History if wish.styles => styles::history(&handle, span),
-        ReadMode::Screen => pages::screen(&handle, caught_up, wraps, limit),
-        ReadMode::History => pages::history(&handle, span, wraps),
-        ReadMode::Stream => pages::stream(&handle, span),
+        ReadMode::Screen if wish.styles => styles::screen(&*run, caught_up, span),
+        ReadMode::History if wish.styles => styles::history(&*run, span),
+        ReadMode::Screen => pages::screen(&*run, caught_up, wraps, limit),
+        ReadMode::History => pages::history(&*run, span, wraps),
+        ReadMode::Stream => pages::stream(&*run, span),
     })
     .await
     .map(Reply::Text)
@@ -70,7 +70,7 @@ pub(super) async fn search(client: &Client, wish: Search) -> Result<Reply, Failu
     let wanted =
         Wanted { regex: pattern::compile(&wish.pattern)?, is_light: pattern::is_light(&wish.pattern) };
     let handle = hosted(client, &locate(client, wish.target, Verb::Read).await?)?;
-    catch_up(&handle).await;
+    catch_up(&*handle).await;
     blocking(move || {
         let lines = {
             let screen = handle.screen();
@@ -136,15 +136,57 @@ pub(super) fn hosted(client: &Client, located: &Located) -> Result<Arc<ScreenHan
     })
 }
 
+/// The run of a process that a reader has chosen: the present one, or what is kept of an earlier one.
+pub(super) async fn chosen(
+    client: &Client,
+    located: &Located,
+    choice: RunChoice,
+) -> Result<Arc<dyn ReadableRun>, Failure> {
+    let (process, present) = (located.run.process, located.run.run);
+    let screens = &client.door.screens;
+    let find = |run: u32| screens.find(RunKey { process, run: RunNumber(run) });
+    let kept = screens.kept().runs(process);
+    let wanted = match choice {
+        RunChoice::Present => Some(present.0),
+        RunChoice::Number(number) => Some(number),
+        RunChoice::Previous => {
+            // A run that is being kept at this moment is still hosted.
+            let hosted = present.0.checked_sub(1).filter(|run| find(*run).is_some());
+            newest_before(present, &kept, hosted)
+        }
+    };
+    let Some(wanted) = wanted else { return Err(not_kept(located, "an earlier run", &kept)) };
+    if wanted == present.0 {
+        return hosted(client, located).map(|handle| handle as Arc<dyn ReadableRun>);
+    }
+    if let Some(handle) = find(wanted) {
+        return Ok(handle);
+    }
+    let (runs, key) = (Arc::clone(screens.kept()), RunKey { process, run: RunNumber(wanted) });
+    let read = blocking(move || runs.read(key)).await?;
+    let run = read.ok_or_else(|| not_kept(located, &format!("run {wanted}"), &kept))?;
+    Ok(Arc::new(run))
+}
+
+fn not_kept(located: &Located, what: &str, kept: &[u32]) -> Failure {
+    let message = format!("{what} of {} is not kept", located.name);
+    let runs: Vec<String> = kept.iter().map(u32::to_string).collect();
+    let hint = match runs.as_slice() {
+        [] => format!("only run {}, the present one, can be read", located.run.run),
+        runs => format!("runs {} can be read, and {}, the present one", runs.join(", "), located.run.run),
+    };
+    Failure::new(ErrorCode::NotFound, message).hint(hint)
+}
+
 /// Waits until everything that was printed before this call is on the screen, as after a restart, when a replay is still
 /// going on; the offset up to which it is.
-pub(super) async fn catch_up(handle: &ScreenHandle) -> u64 {
-    let end = handle.ring.end();
-    let mut progress = handle.progress.subscribe();
+pub(super) async fn catch_up(run: &dyn ReadableRun) -> u64 {
+    let end = run.log().end();
+    let mut progress = run.progress().subscribe();
     let caught_up = progress.wait_for(|progress| progress.seen >= end || progress.is_over);
     // A machine that drowns shows what it has; the offset tells how much that is.
     let is_late = tokio::time::timeout(CATCH_UP, caught_up).await.is_err();
-    if is_late { handle.progress.borrow().seen.min(end) } else { end }
+    if is_late { run.progress().borrow().seen.min(end) } else { end }
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {

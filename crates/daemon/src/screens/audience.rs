@@ -6,13 +6,13 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use engine::{Fact, RunKey, ViewerId};
-use proto::{Exit, ExitReason, Notice};
+use proto::{ExitReason, Notice};
 use rustix::event::epoll;
 
 use super::fault::Whose;
-use super::order::NewViewer;
+use super::order::{Ended, NewViewer};
 use super::terminal::Typed;
-use super::viewer::{HUNG_UP, Mode, Presence, Viewer};
+use super::viewer::{HUNG_UP, LET_GO, Mode, Presence, Viewer};
 use super::worker::{Source, Worker};
 
 impl Worker {
@@ -156,7 +156,7 @@ impl Worker {
             if let (Some(slot), Some(viewer)) = (slot, viewer) {
                 slot.run.end_bytes(viewer, &mut self.buffer, now);
                 if !viewer.is_closing() {
-                    viewer.end(reason);
+                    slot.run.end_viewer(viewer, reason);
                 }
             }
             self.catch_up(id, now);
@@ -183,20 +183,26 @@ impl Worker {
     }
 
     /// A run is over. Those who watch one that is started again are told so when it is let go, and come back to the next.
-    pub(super) fn tell_exit(&mut self, run: RunKey, ended: (Exit, u64), restarts: bool, now: Instant) {
+    pub(super) fn tell_exit(&mut self, run: RunKey, ended: Ended, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         let Some(slot) = self.slots.get_mut(&number) else { return };
-        let (exit, final_offset) = ended;
-        slot.run.know_exit(exit, final_offset);
-        if restarts {
-            return;
-        }
+        slot.run.know_exit(ended);
         for id in &slot.viewers {
             if let Some(viewer) = self.viewers.get_mut(id) {
-                slot.run.tell_exit(viewer, exit, final_offset, now);
+                slot.run.tell_exit(viewer, ended, now);
             }
         }
         self.catch_up_viewers(number, now);
+    }
+
+    /// Lets one viewer go because somebody asked for it.
+    pub(super) fn end_viewer(&mut self, run: RunKey, id: ViewerId, now: Instant) {
+        let slot = self.by_run.get(&run).and_then(|number| self.slots.get(number));
+        let viewer = self.viewers.get_mut(&id).filter(|viewer| viewer.run == run && !viewer.is_closing());
+        if let (Some(slot), Some(viewer)) = (slot, viewer) {
+            slot.run.end_viewer(viewer, LET_GO);
+        }
+        self.catch_up(id, now);
     }
 
     pub(super) fn mark_stale(&mut self, number: u64) {

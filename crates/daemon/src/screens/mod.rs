@@ -21,12 +21,14 @@ mod fault;
 mod handle;
 mod hosting;
 mod keeping;
+mod kept_runs;
 mod lane;
 mod log_times;
 mod observe;
 mod order;
 mod outbox;
 mod pace;
+mod readable;
 mod run;
 mod terminal;
 mod typing;
@@ -46,14 +48,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use engine::{Input, RunKey};
+use engine::{FormerRun, Input, RunKey};
 use term::Limits;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch as value};
 
 pub(crate) use handle::ScreenHandle;
 use hosting::{Place, register};
+pub(crate) use kept_runs::{KeptRuns, newest_before};
 pub(crate) use observe::AgentRun;
-pub(crate) use order::{NewRun, NewViewer, Order, Text, WriteJob, WriteOutcome};
+pub(crate) use order::{Ended, NewRun, NewViewer, Order, Text, WriteJob, WriteOutcome};
+pub(crate) use readable::{Log, ReadableRun};
 pub(crate) use typing::{MAX_CANONICAL, TypeJob};
 pub(crate) use versions::offset_of;
 pub(crate) use view_options::ViewOptions;
@@ -83,6 +87,10 @@ struct Index {
     next: AtomicUsize,
     /// What each screen may keep.
     limits: Limits,
+    /// What is kept of earlier runs.
+    kept: Arc<KeptRuns>,
+    /// How many runs are being kept and let go.
+    retiring: value::Sender<usize>,
     /// Which runs are hosted where. A short lock: look-ups and inserts only.
     runs: RwLock<HashMap<RunKey, Hosted>>,
 }
@@ -99,6 +107,7 @@ impl Screens {
         facts: &mpsc::Sender<Input>,
         warnings: &Warnings,
         limits: Limits,
+        kept: Arc<KeptRuns>,
     ) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let count = cores.clamp(*WORKERS.start(), *WORKERS.end());
@@ -109,13 +118,39 @@ impl Screens {
                 Worker::start(n, facts.clone(), Arc::clone(warnings), Arc::clone(&matcher), colors.clone())
             })
             .collect::<io::Result<Vec<_>>>()?;
-        let index = Index { workers, next: AtomicUsize::new(0), limits, runs: RwLock::default() };
+        let (next, retiring) = (AtomicUsize::new(0), value::Sender::new(0));
+        let index = Index { workers, next, limits, kept, retiring, runs: RwLock::default() };
         Ok(Self { shared: Arc::new(index) })
     }
 
     /// What each screen may keep.
     pub(crate) fn limits(&self) -> Limits {
         self.shared.limits
+    }
+
+    /// What is kept of earlier runs.
+    pub(crate) fn kept(&self) -> &Arc<KeptRuns> {
+        &self.shared.kept
+    }
+
+    /// Begins to keep what a run that another one follows has printed; its holder is let go when the disk has it, so that
+    /// a daemon that dies in between loses nothing. `then` runs last.
+    pub(crate) fn retire(&self, former: FormerRun, then: impl FnOnce() + Send + 'static) {
+        let Some(handle) = self.find(former.run) else { return then() };
+        self.shared.kept.expect(former.run);
+        self.shared.retiring.send_modify(|count| *count += 1);
+        let screens = self.clone();
+        drop(tokio::spawn(async move {
+            handle.ready().await;
+            let kept = Arc::clone(screens.kept());
+            // A panic in there has been told; the holder goes all the same.
+            drop(crate::threads::run(move || kept.keep(&handle, former)).await);
+            let run = former.run;
+            screens.order(run, Order::Release { run, end_tree: true, reason: "restarted" });
+            screens.forget(run);
+            screens.shared.retiring.send_modify(|count| *count = count.saturating_sub(1));
+            then();
+        }));
     }
 
     /// Has a run watched that is to be hosted: so nobody hears of one that cannot be.
@@ -167,7 +202,10 @@ impl Screens {
 
     /// Waits until every holder that was let go has gone, or until it has taken too long.
     pub(crate) async fn finish(&self) {
+        let mut retiring = self.shared.retiring.subscribe();
         let all = async {
+            // The sender is this value's own, so it cannot have gone.
+            drop(retiring.wait_for(|count| *count == 0).await);
             for worker in &self.shared.workers {
                 let (told, finished) = oneshot::channel();
                 worker.send(Order::Finish(told));

@@ -10,7 +10,7 @@ use std::time::Instant;
 use agents::Detector;
 use engine::effect::Guard;
 use engine::input::Typing;
-use engine::{Fact, RunKey, ViewerId, WaitId};
+use engine::{Caller, Fact, RunKey, ViewerId, WaitId};
 use holder::{Hello, Link};
 use proto::{Exit, Owner, Size};
 use term::{Limits, PastePiece, Screen};
@@ -44,8 +44,10 @@ pub(crate) enum Order {
     Watch { run: RunKey, wait: WaitId, pattern: LinePattern, since: Option<u64> },
     /// No longer.
     Unwatch(RunKey, WaitId),
-    /// The run is over, for this reason; viewers of one that is started again wait for its release.
-    TellExit { run: RunKey, exit: Exit, final_offset: u64, restarts: bool },
+    /// The run is over; viewers of one that is started again wait for its release.
+    TellExit(RunKey, Ended),
+    /// Let this viewer go.
+    LetGo(RunKey, ViewerId),
     /// Take this viewer.
     Attach(Box<NewViewer>),
     /// Type this.
@@ -72,7 +74,8 @@ impl Order {
             | Self::Release { run, .. }
             | Self::Watch { run, .. }
             | Self::Unwatch(run, _)
-            | Self::TellExit { run, .. }
+            | Self::TellExit(run, _)
+            | Self::LetGo(run, _)
             | Self::Write(run, _)
             | Self::Observe(run, _)
             | Self::Type(run, _) => Some(*run),
@@ -95,7 +98,8 @@ impl Order {
             | Self::Sweep(_)
             | Self::Release { .. }
             | Self::Unwatch(..)
-            | Self::TellExit { .. }
+            | Self::TellExit(..)
+            | Self::LetGo(..)
             | Self::Write(..)
             | Self::Observe(..)
             | Self::Type(..)
@@ -103,6 +107,18 @@ impl Order {
             | Self::Finish(_) => None,
         }
     }
+}
+
+/// How a run ended, and whether another follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) exit: Exit,
+    /// The log's end.
+    pub(crate) final_offset: u64,
+    /// Another run follows.
+    pub(crate) restarts: bool,
+    /// In so many milliseconds, by itself.
+    pub(crate) restarts_in_ms: Option<u64>,
 }
 
 /// A run to be hosted.
@@ -185,7 +201,8 @@ pub(crate) struct NewViewer {
     pub(crate) size: Size,
     pub(crate) read_only: bool,
     pub(crate) take_over: bool,
-    pub(crate) by: Owner,
+    /// On whose behalf.
+    pub(crate) caller: Caller,
     pub(crate) options: ViewOptions,
     pub(crate) seat: Seat,
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use engine::input::ChildExit;
 use engine::{Fact, RunKey, ViewerId};
 use holder::{ArmOutcome, ExitStatus, FromHolder, Link, ReadOutcome, SignalTarget, ToHolder};
-use proto::{Exit, Owner, Size};
+use proto::{Owner, Size};
 use rustix::process::Signal;
 use term::{Depth, Screen};
 
@@ -25,7 +25,7 @@ use super::handle::{Progress, ScreenHandle};
 use super::keeping::restore;
 use super::lane::Lane;
 use super::observe::Observer;
-use super::order::{NewRun, WriteJob, WriteOutcome};
+use super::order::{Ended, NewRun, WriteJob, WriteOutcome};
 use super::pace::{Flood, Pace};
 use super::typing::{SETTLE, Typewriter};
 use super::unread_answers::UnreadAnswers;
@@ -50,8 +50,8 @@ pub(crate) struct Run {
     pub(crate) size: Size,
     /// Output up to here is on the screen.
     pub(crate) seen: u64,
-    /// What viewers were told about the end.
-    pub(crate) told_exit: Option<(Exit, u64)>,
+    /// How it ended, once the engine has said so.
+    pub(crate) ended: Option<Ended>,
     pub(crate) watches: Watches,
     /// What went wrong while it was served.
     pub(super) faults: Faults,
@@ -137,7 +137,7 @@ impl Run {
             watches: Watches::new(new.handle.run, Arc::clone(matcher)),
             handle: new.handle,
             link: new.link,
-            told_exit: None,
+            ended: None,
             faults: Faults::default(),
             typist: None,
             echo: EchoWatch::default(),
@@ -493,9 +493,10 @@ impl Run {
     }
 
     /// The engine has said how the run ended.
-    pub(crate) fn know_exit(&mut self, exit: Exit, final_offset: u64) {
-        self.told_exit = Some((exit, final_offset));
-        self.handle.progress.send_modify(|progress| progress.told_exit = self.told_exit);
+    pub(crate) fn know_exit(&mut self, ended: Ended) {
+        self.ended = Some(ended);
+        let told = Some((ended.exit, ended.final_offset));
+        self.handle.progress.send_modify(|progress| progress.told_exit = told);
     }
 
     /// Nothing more will come.

@@ -9,17 +9,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use engine::{RunKey, ViewerId};
+use engine::{Caller, RunKey, ViewerId};
 use proto::event::Notice;
 use proto::frame::{DataKind, Decoder, Frame, FrameError, HEADER, MAX_DATA, data_header, encode_data};
 use proto::reply::{Answer, Done, Outcome, Reply, ServerLine};
 use proto::request::PassedTerminal;
 use proto::terminal::BELL;
-use proto::{ErrorCode, Exit, Failure, Owner, Size};
+use proto::{ErrorCode, Failure, Owner, Size};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::aside::Asides;
+use super::order::Ended;
 use super::outbox::Outbox;
 use super::terminal::{Shown, Terminal};
 use super::view_options::ViewOptions;
@@ -32,6 +33,8 @@ const MAX_UNREAD: usize = 256 * 1024;
 pub(crate) const DETACHED: &str = "detached";
 /// Why a viewer ends: the person's terminal is gone.
 pub(crate) const HUNG_UP: &str = "hung_up";
+/// Why a viewer ends: another command let it go.
+pub(crate) const LET_GO: &str = "let_go";
 
 /// How a viewer is shown the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +74,14 @@ pub(crate) struct Viewer {
     pub(crate) size: Size,
     pub(crate) read_only: bool,
     pub(crate) by: Owner,
+    /// On whose behalf it watches.
+    pub(crate) caller: Caller,
     pub(crate) options: ViewOptions,
     pub(crate) mode: Mode,
     /// It asked to continue at an offset: output up to here is sent as bytes, however much it is.
     pub(crate) replay_to: u64,
     /// How the run ended, for a viewer that first gets the bytes before that.
-    pub(crate) exit_due: Option<(Exit, u64)>,
+    pub(crate) exit_due: Option<Ended>,
     /// Output up to here was sent, as bytes or within a repaint.
     pub(crate) sent_to: u64,
     /// Output up to here is to be seen: what is left unfinished behind a repaint is drawn and yet to be sent.
@@ -123,7 +128,8 @@ impl Viewer {
             stream: new.stream,
             size: new.size,
             read_only: new.read_only,
-            by: new.by,
+            by: if new.caller.is_person() { Owner::User } else { Owner::Orchestrator },
+            caller: new.caller,
             options: new.options,
             mode,
             replay_to: 0,
@@ -175,6 +181,12 @@ impl Viewer {
     /// What it is owed, which from here on it is not.
     pub(crate) fn take_owed(&mut self) -> Owed {
         std::mem::take(&mut self.owed)
+    }
+
+    /// The pid of its client, if the kernel says so.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        let peer = rustix::net::sockopt::socket_peercred(&self.socket).ok()?;
+        Some(peer.pid.as_raw_nonzero().get())
     }
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
@@ -320,6 +332,11 @@ impl Viewer {
     /// Says the last word and lets it go once that is out. The terminal is its client's again, with what it has not
     /// taken; a person who leaves does not wait for that.
     pub(crate) fn end(&mut self, reason: &str) {
+        self.end_below(reason, None);
+    }
+
+    /// The same, where it is known down to which row its terminal shows something.
+    pub(crate) fn end_below(&mut self, reason: &str, last_row: Option<u16>) {
         if let Some(mut terminal) = self.terminal.take() {
             // Gone or full: whatever is left is the client's.
             drop(terminal.flush());
@@ -328,7 +345,7 @@ impl Viewer {
                 self.send_frames(DataKind::Output, self.sent_to, &undrawn);
             }
         }
-        self.send_notice(Notice::End { stream: self.stream, reason: reason.to_owned() });
+        self.send_notice(Notice::End { stream: self.stream, reason: reason.to_owned(), last_row });
         self.is_closing = true;
     }
 

@@ -58,7 +58,7 @@ impl Run {
         screen.set_viewer_colors(shown.0, shown.1);
         let replies = screen.take_replies();
         drop(screen);
-        if !replies.is_empty() && self.told_exit.is_none() {
+        if !replies.is_empty() && self.ended.is_none() {
             self.lane.answer(&replies, &self.handle, &mut self.link);
         }
         if self.seen >= self.ready_at {

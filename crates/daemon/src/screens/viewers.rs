@@ -15,6 +15,7 @@ use proto::{ErrorCode, Exit, Failure, Owner, Size};
 use term::View;
 
 use super::facts::FactLane;
+use super::order::Ended;
 use super::run::Run;
 use super::terminal::Terminal;
 use super::viewer::{DETACHED, Mode, Owed, Presence, Viewer};
@@ -28,21 +29,27 @@ impl Run {
     /// Takes a viewer in: a repaint of what is there, or the bytes from the offset that it asked for; then live.
     pub(crate) fn welcome(&mut self, mut viewer: Viewer, now: Instant, facts: &mut FactLane) -> Viewer {
         self.show_size(&mut viewer);
-        let counts_for_size = !viewer.read_only && !viewer.options.mirror;
-        let size = viewer.size;
-        facts.say(self.key(), Fact::ViewerJoined { viewer: viewer.id, size, counts_for_size });
+        let Viewer { id, size, read_only, caller, .. } = viewer;
+        let (mirrors, pid) = (viewer.options.mirror, viewer.pid());
+        facts.say(self.key(), Fact::ViewerJoined { viewer: id, size, read_only, mirrors, by: caller, pid });
         match viewer.options.from.filter(|from| viewer.mode == Mode::Live && *from <= self.seen) {
             Some(from) => viewer.continue_from(from, self.seen, now),
             None => self.repaint(&mut viewer, now),
         }
-        if let Some((exit, offset)) = self.told_exit {
-            if viewer.needs_every_byte() {
-                viewer.exit_due = Some((exit, offset));
-            } else {
-                say_exit(&mut viewer, exit, offset);
-            }
+        if let Some(ended) = self.ended {
+            self.tell_exit(&mut viewer, ended, now);
         }
         viewer
+    }
+
+    /// Lets a viewer go. It is told down to which row its terminal shows something, so that what is said next does not
+    /// push that away.
+    pub(super) fn end_viewer(&self, viewer: &mut Viewer, reason: &str) {
+        let screen = self.handle.screen();
+        let is_whole = screen.size().rows <= viewer.size.rows;
+        let last_row = is_whole.then(|| screen.shown_rows());
+        drop(screen);
+        viewer.end_below(reason, last_row);
     }
 
     /// Tells a viewer the terminal's size and chooses how it is shown.
@@ -133,8 +140,8 @@ impl Run {
                     self.send_next(viewer, buffer, now);
                 }
                 Mode::Live if viewer.sent_to >= self.seen && viewer.exit_due.is_some() => {
-                    let Some((exit, offset)) = viewer.exit_due.take() else { return Presence::Here };
-                    say_exit(viewer, exit, offset);
+                    let Some(ended) = viewer.exit_due.take() else { return Presence::Here };
+                    self.say_exit(viewer, ended);
                 }
                 Mode::Live if viewer.options.exact => return Presence::Here,
                 // What came while it took nothing was no flood yet, and is skimmed now: no further output may come.
@@ -186,20 +193,48 @@ impl Run {
         }
     }
 
-    /// The run is over: last bytes, then how it ended, then the end.
-    pub(crate) fn tell_exit(&self, viewer: &mut Viewer, exit: Exit, offset: u64, now: Instant) {
+    /// The run is over: last bytes, then how it ended, then the end. Who watches a run that is started again waits for the
+    /// next one, and sees when it comes.
+    pub(crate) fn tell_exit(&self, viewer: &mut Viewer, ended: Ended, now: Instant) {
         if viewer.is_closing() {
             return;
         }
         if viewer.needs_every_byte() {
-            viewer.exit_due = Some((exit, offset));
+            viewer.exit_due = (!ended.restarts).then_some(ended);
             return;
         }
         if viewer.mode == Mode::Composed || viewer.sent_to < self.seen {
             let asides = viewer.asides.take();
             self.repaint_after(viewer, &asides, now);
         }
-        say_exit(viewer, exit, offset);
+        if let Some(delay_ms) = ended.restarts_in_ms {
+            self.draw_below(viewer, &restart_words(ended.exit, delay_ms));
+        }
+        if !ended.restarts {
+            self.say_exit(viewer, ended);
+        }
+    }
+
+    /// Says how the run ended, and that nothing follows. What a program left on the alternate screen is put on the main
+    /// one: its client would leave it, and the last words with it.
+    fn say_exit(&self, viewer: &mut Viewer, Ended { exit, final_offset, .. }: Ended) {
+        let screen = self.handle.screen();
+        let mut last_row = (screen.size().rows <= viewer.size.rows).then(|| screen.shown_rows());
+        if screen.is_alternate() && !viewer.needs_every_byte() {
+            let size = term::Size::clamped(viewer.size.cols.into(), viewer.size.rows.into());
+            viewer.send_repaint(&screen.repaint(View::Last(size)), self.seen, self.seen);
+            last_row = Some(screen.shown_rows().min(viewer.size.rows));
+        }
+        drop(screen);
+        viewer.send_notice(Notice::Exit { stream: viewer.stream, exit, offset: final_offset });
+        viewer.end_below("exited", last_row);
+    }
+
+    /// Draws a line below what the screen shows, in the last row if there is no room.
+    fn draw_below(&self, viewer: &mut Viewer, words: &str) {
+        let row = self.handle.screen().shown_rows().saturating_add(1).min(viewer.size.rows);
+        let line = format!("\x1b[{row};1H\x1b[0;7m{words}\x1b[0m\x1b[K");
+        viewer.send_repaint(line.as_bytes(), self.seen, viewer.sent_to);
     }
 
     /// The run goes, and a viewer that gets every byte has not taken all of them: it is told which it will not get.
@@ -208,8 +243,8 @@ impl Run {
             if viewer.sent_to < self.seen {
                 viewer.skip_to(self.seen);
             }
-            if let Some((exit, offset)) = viewer.exit_due.take() {
-                viewer.send_notice(Notice::Exit { stream: viewer.stream, exit, offset });
+            if let Some(Ended { exit, final_offset, .. }) = viewer.exit_due.take() {
+                viewer.send_notice(Notice::Exit { stream: viewer.stream, exit, offset: final_offset });
             }
         }
     }
@@ -242,7 +277,7 @@ impl Run {
     /// they are. A paste then waits in its terminal or its client, as it would before a child without us, and nothing is
     /// lost. Of one that has gone there is no more to come than what is on its way.
     pub(crate) fn hold_back(&self, viewer: &mut Viewer) -> bool {
-        let has_a_reader = !viewer.read_only && self.told_exit.is_none() && !viewer.is_leaving;
+        let has_a_reader = !viewer.read_only && self.ended.is_none() && !viewer.is_leaving;
         viewer.is_held_back = has_a_reader && self.lane.is_full_for(viewer.id, viewer.is_held_back);
         viewer.is_held_back
     }
@@ -266,7 +301,7 @@ impl Run {
             self.hear_keys(viewer, &keys, now, facts);
         }
         if wish == Wish::Detach {
-            viewer.end(DETACHED);
+            self.end_viewer(viewer, DETACHED);
         }
     }
 
@@ -284,7 +319,7 @@ impl Run {
         if viewer.read_only {
             return viewer.refuse_keys();
         }
-        if self.told_exit.is_some() || keys.is_empty() {
+        if self.ended.is_some() || keys.is_empty() {
             return;
         }
         self.echo.is_due = true;
@@ -367,7 +402,12 @@ pub(crate) fn due(viewer: &Viewer) -> Option<Instant> {
     keys.into_iter().chain(frame_due(viewer)).min()
 }
 
-fn say_exit(viewer: &mut Viewer, exit: Exit, offset: u64) {
-    viewer.send_notice(Notice::Exit { stream: viewer.stream, exit, offset });
-    viewer.end("exited");
+/// What a viewer reads while a failed run waits to be started again.
+fn restart_words(exit: Exit, delay_ms: u64) -> String {
+    let how = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("ended by {}", proto::stop::signal_name(signal)),
+        (None, None) => "lost".to_owned(),
+    };
+    format!("[{how}; starts again in {} s]", delay_ms.div_ceil(1_000))
 }

@@ -292,9 +292,8 @@ impl Worker {
                 }
             }
             Order::Unwatch(run, wait) => self.tell(run, |run, _| run.watches.end(wait)),
-            Order::TellExit { run, exit, final_offset, restarts } => {
-                self.tell_exit(run, (exit, final_offset), restarts, now);
-            }
+            Order::TellExit(run, ended) => self.tell_exit(run, ended, now),
+            Order::LetGo(run, viewer) => self.end_viewer(run, viewer, now),
             Order::Write(run, job) => self.tell(run, |run, facts| run.write(job, now, facts)),
             Order::Observe(run, detector) => self.tell(run, |run, _| run.observe_with(*detector, now)),
             Order::Alert { about, sound } => self.alert(about, &sound, now),

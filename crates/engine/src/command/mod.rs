@@ -25,6 +25,7 @@ mod spawn;
 mod tell;
 mod timers;
 mod trust;
+mod viewers;
 mod wait;
 mod whoami;
 
@@ -76,6 +77,8 @@ impl Engine {
             Command::Close(close) => self.close(caller, ticket, &close),
             Command::Restart(restart) => self.restart(caller, ticket, &restart),
             Command::Rename(rename) => self.rename(caller, &rename),
+            Command::Viewers => self.list_viewers(caller),
+            Command::Detach(detach) => self.detach(caller, &detach),
             Command::Tell(tell) => self.tell(caller, ticket, tell),
             Command::Receipt(mail) => self.receipt(caller, mail),
             Command::CancelMessage(mail) => self.cancel_message(caller, mail),

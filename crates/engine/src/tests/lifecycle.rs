@@ -464,7 +464,7 @@ fn a_holder_of_an_older_run_is_let_go() {
     stage.fact(next(run), Fact::Started { pid: 2 });
     stage.effects.clear();
     stage.input(Input::Adopted { record: old, pid: 1, exit: None });
-    assert!(matches!(&stage.effects[..], [Effect::Release { run: released, .. }] if *released == run));
+    assert!(matches!(&stage.effects[..], [Effect::Retire(former)] if former.run == run));
 }
 
 #[test]

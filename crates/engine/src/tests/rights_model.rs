@@ -9,9 +9,10 @@ use std::mem::{Discriminant, discriminant};
 use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
-    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Distrust, Explain, GiveAnswer, Grant, Interrupt,
-    Kill, Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, See, Select, SetTimer,
-    Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until, Wait,
+    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Detach, Distrust, Explain, GiveAnswer, Grant,
+    Interrupt, Kill, Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, See, Select,
+    SetTimer, Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until,
+    Wait,
 };
 use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
 
@@ -23,7 +24,7 @@ use crate::{
 };
 
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
-const VARIANTS: usize = 39;
+const VARIANTS: usize = 41;
 const CASES: usize = 100_000;
 /// Fewest trees that are grown.
 const TREES: usize = 20;
@@ -242,6 +243,7 @@ impl World {
             Command::Close(Close { target: target(), keep_background: true, stop: proto::Stop::default() }),
             Command::Restart(Restart { target: target(), stop: proto::Stop::default() }),
             Command::Rename(Rename { target: target(), name: format!("p{n}") }),
+            Command::Detach(Detach { target: target() }),
             tell(&target(), ""),
             Command::Result(AskResult { target: target(), turn: None }),
             Command::Explain(Explain { target: target() }),
@@ -273,6 +275,7 @@ impl World {
         let mut all = vec![
             Command::Spawn(Box::new(Spawn { argv: Vec::new(), ..command("x") }.into())),
             Command::List,
+            Command::Viewers,
             Command::Subscribe,
             Command::Receipt(self.mail),
             Command::Receipt(MailId(99_999)),
@@ -326,6 +329,7 @@ impl World {
         match command {
             Command::Spawn(_)
             | Command::List
+            | Command::Viewers
             | Command::Subscribe
             | Command::Inbox
             | Command::WhoAmI
@@ -349,6 +353,7 @@ impl World {
             Command::Close(close) => drives(&close.target),
             Command::Restart(restart) => drives(&restart.target),
             Command::Rename(rename) => drives(&rename.target),
+            Command::Detach(detach) => drives(&detach.target),
             Command::Resume(resume) => drives(&resume.target),
             Command::Tell(tell) => self.related(self.messages(own, self.index(&tell.target))),
             Command::SetTimer(wish) => self.sets_timer(own, wish),

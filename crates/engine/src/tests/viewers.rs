@@ -1,16 +1,17 @@
 //! Whose size the terminal has.
 
-use proto::request::{Attach, SizePolicy};
-use proto::{Owner, Size};
+use proto::request::{Attach, Detach, SizePolicy, SizeWish, Spawn};
+use proto::{ErrorCode, Owner, Reply, Size};
 
-use super::stage::{Stage, command, target};
-use crate::{Command, Effect, Fact, RunKey, ViewerId};
+use super::stage::{Stage, command, kill, next, restart, target};
+use crate::{Caller, Command, Effect, Fact, RunKey, ViewerId};
 
 const SMALL: Size = Size { cols: 60, rows: 20 };
 const LARGE: Size = Size { cols: 200, rows: 50 };
 
 fn join(stage: &mut Stage, run: RunKey, viewer: u64, size: Size, read_only: bool) {
-    stage.fact(run, Fact::ViewerJoined { viewer: ViewerId(viewer), size, counts_for_size: !read_only });
+    let (viewer, by, pid) = (ViewerId(viewer), Caller::Human, Some(9));
+    stage.fact(run, Fact::ViewerJoined { viewer, size, read_only, mirrors: false, by, pid });
 }
 
 fn types(stage: &mut Stage, run: RunKey, viewer: u64) {
@@ -31,17 +32,57 @@ fn policy(stage: &mut Stage, run: RunKey, policy: SizePolicy) {
 }
 
 #[test]
-fn attaching_alone_never_resizes_typing_does() {
+fn b15_a_sole_viewer_gets_its_size_others_only_by_typing() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     join(&mut stage, run, 1, LARGE, false);
+    assert_eq!(resizes(&stage), [LARGE]);
     join(&mut stage, run, 2, SMALL, false);
-    assert!(resizes(&stage).is_empty());
+    assert_eq!(resizes(&stage), [LARGE], "a second viewer changes nothing by attaching");
     assert_eq!(stage.view(run.process).map(|view| view.viewers), Some(2));
     types(&mut stage, run, 1);
-    types(&mut stage, run, 1);
+    types(&mut stage, run, 2);
     types(&mut stage, run, 2);
     assert_eq!(resizes(&stage), [LARGE, SMALL]);
+}
+
+#[test]
+fn b15_a_viewer_beside_one_that_only_watches_is_not_sole() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    join(&mut stage, run, 1, LARGE, true);
+    join(&mut stage, run, 2, SMALL, false);
+    assert!(resizes(&stage).is_empty());
+}
+
+#[test]
+fn b15_viewers_are_listed_and_let_go_by_process_or_by_their_own_name() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    join(&mut stage, run, 7, LARGE, false);
+    join(&mut stage, run, 8, SMALL, true);
+    let asked = stage.ask(Command::Viewers);
+    let Reply::Viewers(views) = stage.reply(asked) else { panic!("no viewers") };
+    let told: Vec<_> = views.iter().map(|view| (view.viewer, view.read_only, view.owns_size)).collect();
+    assert_eq!(told, [(7, false, true), (8, true, false)]);
+    assert_eq!((views[0].by.as_str(), views[0].pid, views[0].size), ("person", Some(9), LARGE));
+
+    let mut let_go = |name: &str| {
+        stage.effects.clear();
+        let asked = stage.ask(Command::Detach(Detach { target: name.into() }));
+        let gone = |effect: &Effect| match effect {
+            Effect::LetGo { viewer, .. } => Some(viewer.0),
+            _ => None,
+        };
+        (stage.effects.iter().filter_map(gone).collect::<Vec<_>>(), asked)
+    };
+    assert_eq!(let_go("v8").0, [8]);
+    assert_eq!(let_go("a").0, [7, 8]);
+    let (gone, asked) = let_go("v9");
+    assert!(gone.is_empty());
+    let failure = stage.failure(asked);
+    assert_eq!(failure.code, ErrorCode::NotFound);
+    assert!(failure.hint.is_some_and(|hint| hint.contains("qd viewers")));
 }
 
 #[test]
@@ -109,7 +150,8 @@ fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_re
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let (viewer, size) = (ViewerId(7), LARGE);
-    stage.fact(run, Fact::ViewerJoined { viewer, size, counts_for_size: false });
+    let by = Caller::Human;
+    stage.fact(run, Fact::ViewerJoined { viewer, size, read_only: false, mirrors: true, by, pid: None });
     stage.fact(run, Fact::ViewerResized { viewer, size: SMALL, owns: true });
     types(&mut stage, run, 7);
     policy(&mut stage, run, SizePolicy::Smallest);
@@ -126,4 +168,58 @@ fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_re
     }
     let ticket = stage.ask(Command::Attach(Attach { exact: true, mirror: true, from: Some(0), ..plain }));
     assert!(stage.answer(ticket).is_some_and(|answer| answer.is_ok()));
+}
+
+#[test]
+fn b13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_up() {
+    let told = |stage: &Stage| {
+        let exits = stage.effects.iter().filter_map(|effect| match effect {
+            Effect::TellExit { restarts, restarts_in_ms, .. } => Some((*restarts, *restarts_in_ms)),
+            _ => None,
+        });
+        exits.collect::<Vec<_>>()
+    };
+    let crashing = || {
+        let mut stage = Stage::new();
+        let run = stage.spawn(Spawn { auto_restart: true, ..command("a") });
+        stage.effects.clear();
+        (stage, run)
+    };
+    let (mut stage, run) = crashing();
+    stage.exit(run, 1);
+    assert_eq!(told(&stage), [(true, Some(1_000))]);
+    stage.ask(kill(run));
+    assert_eq!(told(&stage), [(true, Some(1_000)), (false, None)], "nobody starts it again");
+
+    let (mut stage, run) = crashing();
+    stage.exit(run, 0);
+    assert_eq!(told(&stage), [(false, None)], "a success is an end");
+
+    let (mut stage, mut run) = crashing();
+    for _ in 0..5 {
+        stage.effects.clear();
+        stage.exit(run, 1);
+        stage.pass(9_000);
+        run = next(run);
+        stage.fact(run, Fact::Started { pid: 1 });
+    }
+    assert_eq!(told(&stage), [(false, None)], "the fifth failure within a minute is the last");
+}
+
+#[test]
+fn b13_a_run_is_kept_before_its_holder_goes() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    stage.exit(run, 3);
+    stage.ask(restart(run));
+    stage.fact(run, Fact::TreeGone);
+    stage.effects.clear();
+    stage.fact(next(run), Fact::Started { pid: 2 });
+    let retired = stage.effects.iter().find_map(|effect| match effect {
+        Effect::Retire(former) => Some(*former),
+        _ => None,
+    });
+    let former = retired.expect("the run before is kept");
+    assert_eq!((former.run, former.exit.and_then(|exit| exit.code)), (run, Some(3)));
+    assert!(!stage.effects.iter().any(|effect| matches!(effect, Effect::Release { .. })));
 }

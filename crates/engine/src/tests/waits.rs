@@ -3,7 +3,7 @@
 use proto::request::{Quantifier, Until, Wait};
 use proto::{ErrorCode, Reply};
 
-use super::stage::{Stage, command, exit, target};
+use super::stage::{Stage, command, exit, next, restart, target};
 use crate::{Caller, Command, Effect, Fact, Input, WaitId};
 
 #[test]
@@ -211,4 +211,26 @@ fn e7_a_person_has_as_many_waits_as_there_may_be() {
     }
     let refused = stage.wait_on(&[run], exit(), Quantifier::All, None);
     assert_eq!(stage.failure(refused).code, ErrorCode::Limit);
+}
+
+#[test]
+fn b14_a_pattern_of_a_run_that_is_only_starting_is_looked_for_once_it_has_started() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    stage.exit(run, 0);
+    stage.ask(restart(run));
+    stage.fact(run, Fact::TreeGone);
+    let second = next(run);
+    let watches = |stage: &Stage| {
+        let runs = stage.effects.iter().filter_map(|effect| match effect {
+            Effect::Watch { run, .. } => Some(*run),
+            _ => None,
+        });
+        runs.collect::<Vec<_>>()
+    };
+    let ticket = stage.wait_on(&[second], Until::Pattern("x".to_owned()), Quantifier::All, None);
+    assert!(watches(&stage).is_empty(), "nobody could watch it yet");
+    stage.fact(second, Fact::Started { pid: 2 });
+    assert_eq!(watches(&stage), [second]);
+    assert!(stage.answer(ticket).is_none());
 }

@@ -55,6 +55,13 @@ pub struct Attach {
     pub pace_ms: Option<u32>,
 }
 
+/// Arguments of `detach`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Detach {
+    /// A process, all of whose viewers go, or one viewer as `viewers` calls it: `v7`. A process wins.
+    pub target: Target,
+}
+
 /// Arguments of `view`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,14 +5,14 @@
 use std::ops::Range;
 use std::sync::MutexGuard;
 
-use holder::{ReadOutcome, RingReader};
+use holder::ReadOutcome;
 use proto::Size;
 use proto::modes::{ModesView, MouseReports};
 use proto::reply::{CursorView, Text};
 use proto::request::ReadMode;
 use term::{LineId, Modes, MouseTracking, Screen, StreamPage, TextStream, Wraps};
 
-use crate::screens::ScreenHandle;
+use crate::screens::{Log, ReadableRun};
 
 /// Log bytes that are turned into text for one read, however little text they make.
 const MAX_RAW: u64 = 4 << 20;
@@ -35,11 +35,11 @@ pub(super) struct Span {
 }
 
 /// The screen, with what every answer says of it.
-pub(super) fn describe(handle: &ScreenHandle, mode: ReadMode) -> (MutexGuard<'_, Screen>, Text) {
+pub(super) fn describe(run: &dyn ReadableRun, mode: ReadMode) -> (MutexGuard<'_, Screen>, Text) {
     // Before the screen is looked at: what comes between the two is shown already, but not taken for seen.
-    let seen = handle.progress.borrow().seen;
-    let screen = handle.screen();
-    let version = handle.versions().tell(screen.version(), seen);
+    let seen = run.progress().borrow().seen;
+    let screen = run.screen();
+    let version = run.version(&screen, seen);
     let text = about(&screen, version, mode);
     (screen, text)
 }
@@ -86,8 +86,8 @@ pub(super) fn modes(modes: &Modes) -> ModesView {
 }
 
 /// The visible grid; too long a text loses its beginning.
-pub(super) fn screen(handle: &ScreenHandle, caught_up: u64, wraps: Wraps, limit: usize) -> Text {
-    let (screen, mut reply) = describe(handle, ReadMode::Screen);
+pub(super) fn screen(run: &dyn ReadableRun, caught_up: u64, wraps: Wraps, limit: usize) -> Text {
+    let (screen, mut reply) = describe(run, ReadMode::Screen);
     reply.modes = Some(modes(&screen.modes()));
     reply.text = screen.text(wraps);
     drop(screen);
@@ -97,12 +97,12 @@ pub(super) fn screen(handle: &ScreenHandle, caught_up: u64, wraps: Wraps, limit:
 }
 
 /// Lines from `since` on, or the newest that fit.
-pub(super) fn history(handle: &ScreenHandle, span: Span, wraps: Wraps) -> Text {
+pub(super) fn history(run: &dyn ReadableRun, span: Span, wraps: Wraps) -> Text {
     let is_over = {
-        let progress = handle.progress.borrow();
+        let progress = run.progress().borrow();
         progress.exited_at.is_some() || progress.is_over
     };
-    let (screen, mut reply) = describe(handle, ReadMode::History);
+    let (screen, mut reply) = describe(run, ReadMode::History);
     let written = screen.written();
     let within = |id: u64| LineId(id.clamp(written.start.0, written.end.0));
     let end = span.until.map_or(written.end, within);
@@ -129,24 +129,24 @@ pub(super) fn history(handle: &ScreenHandle, span: Span, wraps: Wraps) -> Text {
 }
 
 /// Log text from `since` on, or the newest that fits.
-pub(super) fn stream(handle: &ScreenHandle, span: Span) -> Text {
-    let (screen, mut reply) = describe(handle, ReadMode::Stream);
+pub(super) fn stream(run: &dyn ReadableRun, span: Span) -> Text {
+    let (screen, mut reply) = describe(run, ReadMode::Stream);
     drop(screen);
-    let (start, end) = (handle.ring.start(), handle.ring.end());
+    let (start, end) = (run.log().start(), run.log().end());
     let end = span.until.map_or(end, |until| until.clamp(start, end));
     match span.since {
         Some(since) => {
             reply.missed = start.saturating_sub(since);
-            stream_from(&mut reply, &handle.ring, since.clamp(start, end)..end, span.limit);
+            stream_from(&mut reply, run.log(), since.clamp(start, end)..end, span.limit);
         }
-        None => newest_of_stream(&mut reply, &handle.ring, start..end, span.limit),
+        None => newest_of_stream(&mut reply, run.log(), start..end, span.limit),
     }
     reply
 }
 
-fn stream_from(reply: &mut Text, ring: &RingReader, range: Range<u64>, limit: usize) {
+fn stream_from(reply: &mut Text, log: &dyn Log, range: Range<u64>, limit: usize) {
     let mut page = StreamPage::new(limit);
-    let mut log = LogReader::new(ring, &range);
+    let mut log = LogReader::new(log, &range);
     let mut buffer = vec![0; PIECE];
     while log.at - log.from < MAX_RAW && !page.is_full() {
         // The text on the far side of a gap is another page's.
@@ -163,9 +163,9 @@ fn stream_from(reply: &mut Text, ring: &RingReader, range: Range<u64>, limit: us
     reply.text = text;
 }
 
-fn newest_of_stream(reply: &mut Text, ring: &RingReader, range: Range<u64>, limit: usize) {
+fn newest_of_stream(reply: &mut Text, log: &dyn Log, range: Range<u64>, limit: usize) {
     let from = range.end.saturating_sub(limit as u64 * DENSITY).max(range.start);
-    let mut log = LogReader::new(ring, &(from..range.end));
+    let mut log = LogReader::new(log, &(from..range.end));
     let (mut stream, mut buffer) = (TextStream::default(), vec![0; SIP]);
     let mut is_cut = from > range.start;
     let mut is_begun = !is_cut;
@@ -205,7 +205,7 @@ enum Gaps {
 
 /// A stretch of the log, read piece by piece.
 struct LogReader<'r> {
-    ring: &'r RingReader,
+    log: &'r dyn Log,
     /// The first byte there was.
     from: u64,
     at: u64,
@@ -215,14 +215,14 @@ struct LogReader<'r> {
 }
 
 impl<'r> LogReader<'r> {
-    fn new(ring: &'r RingReader, range: &Range<u64>) -> Self {
-        Self { ring, from: range.start, at: range.start, end: range.end, missed: 0 }
+    fn new(log: &'r dyn Log, range: &Range<u64>) -> Self {
+        Self { log, from: range.start, at: range.start, end: range.end, missed: 0 }
     }
 
     fn next<'b>(&mut self, buffer: &'b mut [u8], gaps: Gaps) -> Option<&'b [u8]> {
         while self.at < self.end {
             let most = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(buffer.len());
-            match self.ring.read(self.at, buffer.get_mut(..most)?) {
+            match self.log.read(self.at, buffer.get_mut(..most)?) {
                 ReadOutcome::Bytes(0) => return None,
                 ReadOutcome::Bytes(count) => {
                     self.at += count as u64;

@@ -6,11 +6,11 @@ use proto::styled::{CellColor, StyledRow, StyledRun, UnderlineKind};
 use term::{Attributes, Cell, CellRow, Color, LineId, Style, Underline};
 
 use super::pages::{Span, describe, modes};
-use crate::screens::ScreenHandle;
+use crate::screens::ReadableRun;
 
 /// The visible rows from `since` on.
-pub(super) fn screen(handle: &ScreenHandle, caught_up: u64, span: Span) -> Text {
-    let (screen, mut reply) = describe(handle, ReadMode::Screen);
+pub(super) fn screen(run: &dyn ReadableRun, caught_up: u64, span: Span) -> Text {
+    let (screen, mut reply) = describe(run, ReadMode::Screen);
     reply.modes = Some(modes(&screen.modes()));
     reply.first_line =
         (!reply.alternate).then(|| screen.next_line().0.saturating_sub(reply.size.rows.into()));
@@ -28,8 +28,8 @@ pub(super) fn screen(handle: &ScreenHandle, caught_up: u64, span: Span) -> Text 
 }
 
 /// Rows of history from line `since` on, or the newest that fit.
-pub(super) fn history(handle: &ScreenHandle, span: Span) -> Text {
-    let (screen, mut reply) = describe(handle, ReadMode::History);
+pub(super) fn history(run: &dyn ReadableRun, span: Span) -> Text {
+    let (screen, mut reply) = describe(run, ReadMode::History);
     let written = screen.written();
     let within = |id: u64| id.clamp(written.start.0, written.end.0);
     let end = span.until.map_or(written.end.0, within);

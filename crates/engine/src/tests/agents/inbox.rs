@@ -283,7 +283,14 @@ fn a_person_who_looks_is_not_notified_and_nobody_is_twice_in_ten_seconds() {
     let mut scene = Scene::idle();
     let viewer = ViewerId(1);
     let size = proto::Size::DEFAULT;
-    scene.fact(Fact::ViewerJoined { viewer, size, counts_for_size: true });
+    scene.fact(Fact::ViewerJoined {
+        viewer,
+        size,
+        read_only: false,
+        mirrors: false,
+        by: Caller::Human,
+        pid: None,
+    });
     scene.show_dialog("d1");
     assert_eq!(notices(&scene), 0);
     scene.fact(Fact::ViewerLeft { viewer });

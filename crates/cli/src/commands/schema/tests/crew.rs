@@ -3,6 +3,7 @@
 use proto::crew::{
     Asked, AuditPage, GrantView, Identity, Listening, PadEntry, PresetList, TimerView, TrustView,
 };
+use proto::reply::ViewerView;
 use serde_json::{Value, json};
 
 use super::{id, name, printed, process};
@@ -38,6 +39,8 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         "budget": {"limits": {"spawns": 1, "live": 1, "depth": 1, "wall_ms": 1}, "spawns": 1, "live": 1, "depth": 1,
             "wall_ms": 1}});
     let pad = json!({"name": "n", "revision": 1, "author": "a", "at": 1, "bytes": 1});
+    let viewer = json!({"viewer": 7, "id": id(), "name": name(), "by": "person", "pid": 1, "since": 1,
+        "size": {"cols": 80, "rows": 24}, "read_only": false, "owns_size": true});
     let port = json!({"port": 80, "address": "::", "pid": 1, "program": "x"});
     vec![
         ("pads", printed::<Vec<PadEntry>>(json!([pad]))),
@@ -46,6 +49,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         ("presets", printed::<PresetList>(presets)),
         ("trusted", printed::<TrustView>(trust.clone())),
         ("trust", printed::<Vec<TrustView>>(json!([trust]))),
+        ("viewers", printed::<Vec<ViewerView>>(json!([viewer]))),
         ("grant", printed::<GrantView>(grant())),
         ("grants", printed::<Vec<GrantView>>(json!([grant()]))),
         ("audit", printed::<AuditPage>(audit(json!({"intact": {"first": 2, "rows": 1, "head": "00"}})))),

@@ -1,0 +1,77 @@
+//! A run that can be read: one that is hosted, or what was kept of an earlier one. `read` and `follow` need no more.
+
+use std::sync::MutexGuard;
+
+use engine::RunKey;
+use holder::{ReadOutcome, RingReader};
+use term::Screen;
+use tokio::sync::watch;
+
+use super::handle::{Progress, ScreenHandle};
+use super::log_times::LogTimes;
+
+/// Output by absolute offset.
+pub(crate) trait Log: Send + Sync {
+    /// The oldest byte there is.
+    fn start(&self) -> u64;
+    /// Behind the newest byte.
+    fn end(&self) -> u64;
+    /// Reads from an offset on.
+    fn read(&self, from: u64, buffer: &mut [u8]) -> ReadOutcome;
+}
+
+/// What a reader needs of a run.
+pub(crate) trait ReadableRun: Send + Sync {
+    /// Which run it is.
+    fn key(&self) -> RunKey;
+    /// Its screen.
+    fn screen(&self) -> MutexGuard<'_, Screen>;
+    /// Its output.
+    fn log(&self) -> &dyn Log;
+    /// When its output came.
+    fn times(&self) -> MutexGuard<'_, LogTimes>;
+    /// How far it has come.
+    fn progress(&self) -> &watch::Sender<Progress>;
+    /// The number by which readers know this state of its screen, which shows all output before `seen`.
+    fn version(&self, screen: &Screen, seen: u64) -> u64;
+}
+
+impl Log for RingReader {
+    fn start(&self) -> u64 {
+        Self::start(self)
+    }
+
+    fn end(&self) -> u64 {
+        Self::end(self)
+    }
+
+    fn read(&self, from: u64, buffer: &mut [u8]) -> ReadOutcome {
+        Self::read(self, from, buffer)
+    }
+}
+
+impl ReadableRun for ScreenHandle {
+    fn key(&self) -> RunKey {
+        self.run
+    }
+
+    fn screen(&self) -> MutexGuard<'_, Screen> {
+        Self::screen(self)
+    }
+
+    fn log(&self) -> &dyn Log {
+        &*self.ring
+    }
+
+    fn times(&self) -> MutexGuard<'_, LogTimes> {
+        Self::times(self)
+    }
+
+    fn progress(&self) -> &watch::Sender<Progress> {
+        &self.progress
+    }
+
+    fn version(&self, screen: &Screen, seen: u64) -> u64 {
+        self.versions().tell(screen.version(), seen)
+    }
+}

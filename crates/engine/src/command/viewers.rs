@@ -1,0 +1,86 @@
+//! `viewers` and `detach`: who watches which process, and letting them go.
+
+use proto::reply::ViewerView;
+use proto::request::Detach;
+use proto::{ErrorCode, Failure, ProcessId, Reply};
+
+use super::Verdict;
+use crate::Engine;
+use crate::effect::{Answer, Effect};
+use crate::input::{Caller, ViewerId};
+use crate::process::Process;
+use crate::rights::Verb;
+
+impl Engine {
+    pub(super) fn list_viewers(&mut self, caller: Caller) -> Verdict {
+        let seen = self.processes.values().filter(|process| self.may_do(caller, Verb::List, process));
+        let mut views: Vec<ViewerView> = seen.flat_map(|process| self.viewers_of(process)).collect();
+        views.sort_by_key(|view| (view.since, view.viewer));
+        Ok(Some(Answer::Reply(Reply::Viewers(views))))
+    }
+
+    pub(super) fn detach(&mut self, caller: Caller, detach: &Detach) -> Verdict {
+        let watched = viewer_named(&detach.target.0).and_then(|viewer| self.watched_by(viewer));
+        let (id, only) = match (self.find_id(caller, &detach.target, Verb::Drive), watched) {
+            (Ok(id), _) => (id, None),
+            (Err(failure), Some((id, viewer))) if failure.code == ErrorCode::NotFound => {
+                let target = id.to_string().as_str().into();
+                (self.find_id(caller, &target, Verb::Drive)?, Some(viewer))
+            }
+            (Err(failure), _) if failure.code == ErrorCode::NotFound => {
+                let message =
+                    format!("no process and no viewer is called {}", proto::Printable(&detach.target.0));
+                return Err(
+                    Failure::new(ErrorCode::NotFound, message).hint("qd viewers lists who watches what")
+                );
+            }
+            (Err(failure), _) => return Err(failure),
+        };
+        let gone = || Failure::new(ErrorCode::NotFound, "it is gone");
+        let process = self.processes.get(&id).ok_or_else(gone)?;
+        let run = process.key();
+        let mut views = self.viewers_of(process);
+        views.retain(|view| only.is_none_or(|only| only.0 == view.viewer));
+        let let_go = views.iter().map(|view| Effect::LetGo { run, viewer: ViewerId(view.viewer) });
+        self.effects.extend(let_go);
+        Ok(Some(Answer::Reply(Reply::Viewers(views))))
+    }
+
+    /// The process that a viewer watches.
+    fn watched_by(&self, viewer: ViewerId) -> Option<(ProcessId, ViewerId)> {
+        let watched = self.processes.values().find(|process| process.viewers.contains_key(&viewer))?;
+        Some((watched.id, viewer))
+    }
+
+    fn viewers_of(&self, process: &Process) -> Vec<ViewerView> {
+        let view = |(id, viewer): (&ViewerId, &crate::process::Viewer)| ViewerView {
+            viewer: id.0,
+            id: process.id,
+            name: process.name.clone(),
+            by: self.words_for(viewer.by),
+            pid: viewer.pid,
+            since: viewer.since,
+            size: viewer.size,
+            read_only: viewer.read_only,
+            owns_size: process.size_owner == Some(*id),
+        };
+        process.viewers.iter().map(view).collect()
+    }
+
+    /// A caller in words.
+    fn words_for(&self, caller: Caller) -> String {
+        let name =
+            |id| self.processes.get(&id).map_or_else(|| id.to_string(), |known| known.name.to_string());
+        match caller {
+            Caller::Human => "person".to_owned(),
+            Caller::Via(run) => format!("person via {}", name(run.process)),
+            Caller::Process(run) => name(run.process),
+            Caller::Nobody => "unknown".to_owned(),
+        }
+    }
+}
+
+/// The viewer that a text such as `v7` names.
+fn viewer_named(text: &str) -> Option<ViewerId> {
+    text.strip_prefix('v')?.parse().ok().map(ViewerId)
+}
