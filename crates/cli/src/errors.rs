@@ -12,6 +12,8 @@ use proto::printable::visible_json;
 use proto::{ErrorCode, Failure, Printable};
 use serde_json::json;
 
+use crate::field_names;
+
 const FAILED: u8 = 1;
 /// The command line is wrong.
 pub(crate) const USAGE: u8 = 2;
@@ -207,8 +209,8 @@ pub(crate) fn report(error: &CliError, is_json: bool) -> ExitCode {
 }
 
 fn told(error: &CliError, is_json: bool) -> String {
-    let message = Printable(&error.to_string()).to_string();
-    let hint = error.hint();
+    let message = Printable(&field_names::shown(&error.to_string())).to_string();
+    let hint = error.hint().map(|hint| field_names::shown(&hint));
     if is_json {
         let mut body = json!({"code": error.code(), "message": message});
         if let Some(hint) = hint {

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod context;
 mod errors;
+mod field_names;
 mod output;
 mod time_arg;
 

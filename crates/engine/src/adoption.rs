@@ -81,6 +81,7 @@ impl Engine {
         };
         process.env.clone_from(&record.env);
         process.env_hex.clone_from(&record.env_hex);
+        process.has_daemons_env = false;
     }
 
     /// The holder vanished; the daemon swept what it left.

@@ -89,6 +89,7 @@ impl Engine {
             // Holder and daemon are gone, and nobody wrote it down: what every process may have is left.
             let allowed = environment::allowed(&self.config.base_env);
             process.env = environment::with_declared(allowed, BTreeMap::new());
+            process.has_daemons_env = true;
         }
         process.status = Status::Starting;
         process.run_token = token;

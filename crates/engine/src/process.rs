@@ -25,6 +25,10 @@ use crate::stopping::sweep_due;
 /// When a run is swept that has not been asked to end yet: not before it has been.
 pub(crate) const NOT_YET: u64 = u64::MAX;
 
+/// What whoever starts a process is told that has no environment of a person or a parent.
+const DAEMONS_ENV: &str = "nobody has the environment it was first started with any more, so it got only the harmless part \
+of the daemon's (paths, locale, editor and the like); close it and spawn it again to give it yours";
+
 /// What follows once a run and its tree are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -172,6 +176,8 @@ pub struct Process {
     /// Empty: nobody knows it any more.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) env_hex: BTreeMap<String, String>,
+    /// Nobody had an environment for it: it got the allow-listed part of the daemon's.
+    pub(crate) has_daemons_env: bool,
     /// Names of the variables that were declared.
     pub(crate) declared: Vec<String>,
     pub(crate) session: Option<String>,
@@ -257,6 +263,7 @@ impl Process {
             cwd: record.cwd,
             env: record.env,
             env_hex: record.env_hex,
+            has_daemons_env: false,
             declared: record.declared,
             session: None,
             size: record.size.clamped(),
@@ -402,6 +409,7 @@ impl Process {
             status: self.status,
             pid: self.pid,
             run: self.run,
+            warning: self.has_daemons_env.then(|| DAEMONS_ENV.to_owned()),
         }
     }
 

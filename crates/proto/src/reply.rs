@@ -179,6 +179,9 @@ pub struct Spawned {
     pub pid: Option<i32>,
     /// Which run.
     pub run: RunNumber,
+    /// What is not as the caller may expect it, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// A cursor, counted from zero.

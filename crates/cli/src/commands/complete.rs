@@ -119,7 +119,7 @@ fn positional(
     let Some((_, argument)) = argument.into_iter().find(is_here) else { return all };
     match argument.get_id().as_str() {
         // Below a verb of its own a name is that of a scratchpad or the like.
-        "name" | "names" if depth == 1 => all.extend(known(Named::Processes)),
+        "name" | "names" | "target" if depth == 1 => all.extend(known(Named::Processes)),
         "presets" => all.extend(known(Named::Presets)),
         _ => all.extend(argument.get_possible_values().iter().map(named)),
     }
@@ -144,6 +144,7 @@ mod tests {
         assert_eq!(found("attach b"), ["bash", "build"]);
         assert_eq!(found("attach build "), [""; 0], "it takes one name");
         assert_eq!(found("close build w"), ["web"]);
+        assert_eq!(found("detach w"), ["web"]);
         assert_eq!(found("--json logs "), ["bash", "build", "web"]);
         assert_eq!(found("attach --read"), ["--read-only"]);
         assert_eq!(found("wait web --timeout "), [""; 0], "a time");

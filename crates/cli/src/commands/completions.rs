@@ -36,9 +36,14 @@ fi
 
 const FISH: &str = r#"function __qd_complete
     set -l words (commandline -opc) (commandline -ct)
-    $words[1] complete -- $words[2..-1] 2>/dev/null
+    set -l found ($words[1] complete -- $words[2..-1] 2>/dev/null)
+    if test (count $found) -gt 0
+        string join \n -- $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
-complete -c qd -a '(__qd_complete)'
+complete -c qd -f -a '(__qd_complete)'
 "#;
 
 /// Print the completion script of a shell

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use client::scroll::Scroll;
-use client::{Chunk, ClientError, LastingFollow, Next, Stop, Stops};
+use client::{Chunk, LastingFollow, Next, Stop, Stops};
 use proto::request::{Follow, Target};
 use proto::{ErrorCode, Exit, ExitReason, Failure};
 use serde_json::json;
@@ -60,7 +60,7 @@ impl LogsArgs {
         if scroll.is_some() {
             stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;
         }
-        let mut log = LastingFollow::begin(connection, follow, stops).map_err(as_argument)?;
+        let mut log = LastingFollow::begin(connection, follow, stops)?;
         if let Some(scroll) = &scroll {
             context.out.bytes(scroll.before())?;
         }
@@ -162,17 +162,6 @@ pub(super) fn stopped(stop: Stop) -> Result<ExitCode, CliError> {
     match stop {
         Stop::Unread => Err(CliError::BrokenPipe),
         Stop::Signal(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
-    }
-}
-
-/// The daemon's field by the name that it has here.
-fn as_argument(error: ClientError) -> CliError {
-    match error {
-        ClientError::Failed(failure) if failure.code == ErrorCode::InvalidArgs => {
-            let message = failure.message.replacen("from: ", "--from: ", 1);
-            CliError::Own(Failure { message, ..failure })
-        }
-        error => error.into(),
     }
 }
 

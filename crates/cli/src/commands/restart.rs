@@ -32,6 +32,7 @@ impl RestartArgs {
         drop(progress);
         let spawned = spawned?;
         context.confirm(&spawned, |spawned, out| {
+            super::spawn::warn(spawned);
             out.line(&format!("{} is {}, run {}", spawned.name, spawned.status, spawned.run))
         })?;
         Ok(ExitCode::SUCCESS)

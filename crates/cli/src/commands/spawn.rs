@@ -4,6 +4,7 @@ mod terms;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -208,8 +209,16 @@ impl SpawnArgs {
     }
 }
 
+/// Says beside the output what is not as a person may expect it; nobody may be left to read it.
+pub(crate) fn warn(spawned: &Spawned) {
+    if let Some(warning) = &spawned.warning {
+        drop(writeln!(std::io::stderr(), "warning: {}: {warning}", spawned.name));
+    }
+}
+
 /// A started process in words.
 pub(crate) fn tell(spawned: &Spawned, out: &mut Output) -> Result<(), CliError> {
+    warn(spawned);
     let pid = spawned.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
     out.line(&format!("{} ({}) is {}{pid}", spawned.name, spawned.id, spawned.status))
 }

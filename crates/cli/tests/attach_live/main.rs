@@ -10,6 +10,7 @@ mod mirrors;
 mod options;
 mod passed;
 mod queries;
+mod shells;
 mod showing;
 mod silence;
 mod slow;

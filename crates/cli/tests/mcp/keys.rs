@@ -23,6 +23,7 @@ fn spawned() -> Reply {
         status: Status::Running,
         pid: Some(7),
         run: RunNumber(1),
+        warning: None,
     })
 }
 

@@ -150,6 +150,7 @@ fn one_connection_serves_one_call_after_another() {
         status: Status::Running,
         pid: Some(7),
         run: RunNumber(2),
+        warning: None,
     };
     peer.reply(call.id, Reply::Spawned(spawned));
     assert_eq!(proxy.answer(first)["result"]["structuredContent"]["run"], json!(2));

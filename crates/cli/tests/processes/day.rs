@@ -151,3 +151,27 @@ fn b15_bash_completes_names_of_processes() {
     let output = bash.args(["-c", &script]).envs(stage.variables()).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "builder\n");
 }
+
+#[test]
+fn b11_fish_completes_names_verbs_and_flags_and_files_only_where_nothing_else_may_stand() {
+    let stage = stage();
+    stage.run("builder", sh("read line"));
+    let here = stage.root().join("here");
+    std::fs::create_dir(&here).unwrap();
+    std::fs::write(here.join("building.txt"), "").unwrap();
+    let directory = std::path::Path::new(env!("CARGO_BIN_EXE_qd")).parent().unwrap();
+    let complete = |line: &str| {
+        let script = format!(
+            "set -p PATH {}; qd completions fish | source; complete -C '{line}'",
+            directory.display()
+        );
+        let mut fish = std::process::Command::new("fish");
+        let fish = fish.args(["--no-config", "-c", &script]).current_dir(&here).env("HOME", stage.root());
+        let output = fish.envs(stage.variables()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(complete("qd attach bui"), "builder\n");
+    assert_eq!(complete("qd spaw"), "spawn\n");
+    assert_eq!(complete("qd attach --read"), "--read-only\n");
+    assert_eq!(complete("qd spawn -- cat bui"), "building.txt\n");
+}

@@ -168,6 +168,31 @@ fn b11_a_restart_after_the_daemons_death_has_the_environment_of_the_first_start(
 }
 
 #[test]
+fn b11_a_restart_for_which_nobody_has_the_environment_says_so() {
+    let stage = stage();
+    let mark = stage.mark();
+    let mut spawn = stage.command(&["spawn", "--name", "lost", "--env", &mark, "--"]);
+    spawn
+        .args(["sh", "-c", "echo \"url=$DATABASE_URL\"; exec sleep 1000"])
+        .env("DATABASE_URL", "postgres://x");
+    let spawned = spawn.output().unwrap();
+    assert!(spawned.status.success() && spawned.stderr.is_empty());
+    let holder = testkit::census::parent(stage.process("lost").pid.unwrap());
+    let holder = rustix::process::Pid::from_raw(holder).unwrap();
+    // As after a reboot: the holder goes while there is no daemon.
+    stage.kill_9();
+    rustix::process::kill_process(holder, rustix::process::Signal::KILL).unwrap();
+    let restarted = stage.qd(&["restart", "lost"]);
+    let said = String::from_utf8_lossy(&restarted.stderr).into_owned();
+    assert!(restarted.status.success(), "{said}");
+    assert!(said.contains("warning: lost: nobody has the environment"), "{said}");
+    stage.wait_pattern("lost", "url=");
+    assert_eq!(stage.screen("lost").trim(), "url=");
+    let again = stage.json(&["restart", "lost"]);
+    assert!(again["warning"].as_str().is_some_and(|warning| warning.contains("spawn it again")), "{again}");
+}
+
+#[test]
 fn b11_what_a_process_spawns_gets_the_allow_list_of_its_own_environment() {
     let stage = stage();
     let qd = env!("CARGO_BIN_EXE_qd");

@@ -180,6 +180,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         status: Status::Running,
         pid: Some(1),
         run: RunNumber(1),
+        warning: Some("w".into()),
     };
     let satisfied = Satisfied {
         id: id(),

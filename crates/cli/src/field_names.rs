@@ -1,0 +1,63 @@
+//! The daemon's fields by the names that they have on the command line: a person has typed `--grace`, never `grace_ms`.
+
+/// A field of a request, and what a person calls it. Longer names come first where one begins with another.
+const NAMES: &[(&str, &str)] = &[
+    ("as_me", "--as-me"),
+    ("auto_restart", "--auto-restart"),
+    ("base_env_hex", "the environment"),
+    ("base_env", "the environment"),
+    ("detach_keys", "--detach-keys"),
+    ("expected_revision", "--expect"),
+    ("expires_ms", "--expires"),
+    ("grace_ms", "--grace"),
+    ("idle_timeout_ms", "--idle-timeout"),
+    ("keep_background", "--keep-background"),
+    ("max_wait_ms", "--max-wait"),
+    ("on_timeout", "--on-timeout"),
+    ("permissions.timeout_ms", "--park"),
+    ("read_only", "--read-only"),
+    ("ready.pattern", "--ready-pattern"),
+    ("ready.port", "--ready-port"),
+    ("since_ms", "--since"),
+    ("since_version", "--since-version"),
+    ("take_over", "--take-over"),
+    ("timeout_ms", "--timeout"),
+    ("wait_ms", "--wait"),
+    ("wall_ms", "minutes"),
+    ("working_dir", "--cwd"),
+];
+
+/// Fields that are flags under their own name; they count only where a message begins with them.
+const FLAGS: &[&str] = &[
+    "budget", "cwd", "env", "from", "key", "kind", "label", "limit", "mode", "model", "option", "pattern",
+    "preset", "restore", "session", "signal", "silence", "since", "size", "state", "tail", "turn", "until",
+];
+
+/// A message with every field by the name that it has on the command line.
+pub(crate) fn shown(message: &str) -> String {
+    let begun = match message.split_once(": ") {
+        Some((field, rest)) if FLAGS.contains(&field) => format!("--{field}: {rest}"),
+        _ => message.to_owned(),
+    };
+    NAMES.iter().fold(begun, |message, (field, name)| replace_word(&message, field, name))
+}
+
+/// Replaces a word wherever it stands alone.
+fn replace_word(message: &str, word: &str, by: &str) -> String {
+    let is_inside = |character: char| character.is_alphanumeric() || matches!(character, '_' | '.' | '-');
+    let (mut out, mut rest) = (String::with_capacity(message.len()), message);
+    while let Some(at) = rest.find(word) {
+        let (before, found) = rest.split_at(at);
+        let after = found.get(word.len()..).unwrap_or_default();
+        let goes_on = after.chars().next().is_some_and(|next| is_inside(next) && next != '.');
+        let is_alone = !before.ends_with(is_inside) && !goes_on;
+        out.push_str(before);
+        out.push_str(if is_alone { by } else { word });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests;
