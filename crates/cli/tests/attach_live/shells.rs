@@ -26,7 +26,7 @@ fn b11_zsh_completes_names_verbs_and_flags() {
         window.type_keys(typed);
         window.type_keys("\t");
         window.until_shows(completed);
-        window.type_keys("\x03");
+        window.type_keys("\x15");
     }
     window.type_keys("exit\r");
     window.wait_exit();
