@@ -255,6 +255,8 @@ impl Command {
             | Self::Distrust(_) => true,
             Self::Spawn(_)
             | Self::List
+            | Self::Viewers
+            | Self::Detach(_)
             | Self::Subscribe
             | Self::Locate { .. }
             | Self::Attach(_)
