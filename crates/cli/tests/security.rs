@@ -12,6 +12,8 @@
 mod acting;
 #[path = "security/audit.rs"]
 mod audit;
+#[path = "security/displaced.rs"]
+mod displaced;
 #[path = "security/door.rs"]
 mod door;
 #[path = "security/identity.rs"]

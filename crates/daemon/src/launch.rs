@@ -47,7 +47,8 @@ pub(crate) fn start(
         Ok(started) => {
             failpoint::pass(Failpoint::HolderStarted);
             let pid = started.hello.child_pid;
-            let mut new = NewRun::new(run, token, started.link, started.hello, screens.limits(), true);
+            let link = (started.link, socket_path(places, run));
+            let mut new = NewRun::new(run, token, link, started.hello, screens.limits(), true);
             new.agent = charge.map(|charge| agents.begin(&charge, pid, !is_resumed));
             screens.host(new);
             None

@@ -108,8 +108,9 @@ impl Holder {
         let is_greeted = peer.greet(&head, blob, &fds).is_ok();
         // A daemon that is already gone displaces nobody; if there is nobody, what it said last still counts.
         if is_greeted || self.link.is_none() {
+            let newcomer = peer.pid();
             if let Some(mut former) = self.link.replace(peer) {
-                former.dismiss();
+                former.dismiss(newcomer);
             }
             self.wake = Some(wake);
             // What came with the greeting is already read; nothing else would wake us for it.

@@ -8,6 +8,10 @@ use std::os::fd::BorrowedFd;
 use crate::fdpass::is_not_now;
 use crate::wire::{FromHolder, INPUT_WINDOW};
 
+/// How far an id may lie beyond the newest accepted one. Whoever links for a moment must not use the ids up: an input
+/// with the highest id of all would make every later one look as if it had been written already.
+const MOST_SKIPPED: u64 = 1 << 20;
+
 /// One accepted input.
 struct Item {
     id: u64,
@@ -43,13 +47,14 @@ impl InputQueue {
         !self.items.is_empty()
     }
 
-    /// Accepts an input or answers it at once: already seen, no room, or the child is gone.
+    /// Accepts an input or answers it at once: already seen, an id out of reach, no room, or the child is gone.
     pub(crate) fn accept(&mut self, id: u64, bytes: Vec<u8>) -> Option<FromHolder> {
         let of = bytes.len() as u64;
         if id <= self.last_id {
             return self.answer_again(id, of);
         }
-        if self.closed || self.queued + bytes.len() > INPUT_WINDOW {
+        let is_too_far = id - self.last_id > MOST_SKIPPED;
+        if self.closed || is_too_far || self.queued + bytes.len() > INPUT_WINDOW {
             return Some(FromHolder::InputDone { id, written: 0, of });
         }
         self.last_id = id;

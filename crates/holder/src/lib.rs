@@ -10,7 +10,7 @@
 //! | `config` | what one run needs, and its bytes on the wire |
 //! | `wire`, `codec` | the frozen frames between daemon and holder; total decoders |
 //! | `ring` | the output by absolute offset in a sealed memfd: writer, reader, the rule for a full ring |
-//! | `launch`, `link`, `sweep` | the daemon's side: start a holder, talk to it, clean up after a killed one |
+//! | `launch`, `link`, `rejoin`, `sweep` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
 //! | `nursery` | between the two: the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
@@ -49,6 +49,7 @@ mod nursery;
 mod pages;
 mod peer;
 mod pty;
+mod rejoin;
 mod signals;
 
 pub use config::{RunConfig, clamp_size};

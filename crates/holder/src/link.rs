@@ -49,7 +49,7 @@ pub enum LinkError {
 /// to give one: a stopped holder answers when it goes on.
 #[derive(Debug)]
 pub struct Knock {
-    stream: OwnedFd,
+    pub(crate) stream: OwnedFd,
 }
 
 impl Knock {
@@ -62,13 +62,27 @@ impl Knock {
     }
 
     fn over(stream: OwnedFd, socket: &Path) -> Result<Knock, LinkError> {
+        let knock = Knock::connect(stream, socket)?;
+        knock.greet(&[])?;
+        Ok(knock)
+    }
+
+    /// Connects without a word.
+    pub(crate) fn connect(stream: OwnedFd, socket: &Path) -> Result<Knock, LinkError> {
         let address = SocketAddrUnix::new(socket.as_os_str().as_bytes()).map_err(io::Error::from)?;
         connect(&stream, &address).map_err(|error| refine(error.into()))?;
         if !fdpass::peer_is_same_user(stream.as_fd()) {
             return Err(LinkError::OtherUser);
         }
-        fdpass::send(stream.as_fd(), &ToHolder::Hello { version: WIRE_VERSION }.encode()).map_err(refine)?;
         Ok(Knock { stream })
+    }
+
+    /// Sends HELLO with these messages behind it, in one piece: the holder obeys them before it serves anybody else.
+    pub(crate) fn greet(&self, first: &[ToHolder]) -> Result<(), LinkError> {
+        let mut bytes = ToHolder::Hello { version: WIRE_VERSION }.encode();
+        first.iter().for_each(|message| bytes.extend_from_slice(&message.encode()));
+        fdpass::send(self.stream.as_fd(), &bytes).map_err(refine)?;
+        Ok(())
     }
 
     /// Takes the answer, waiting for it until `deadline`. Whoever answers must be the process that it says it is, and must
@@ -155,10 +169,13 @@ pub struct Hello {
 /// obeys what was sent even if the link ends right after.
 #[derive(Debug)]
 pub struct Link {
-    socket: OwnedFd,
-    incoming: FrameBuffer,
+    pub(crate) socket: OwnedFd,
+    pub(crate) incoming: FrameBuffer,
     outgoing: Vec<u8>,
     sent: usize,
+    /// Descriptors of a HELLO reply that has not come whole; none when no reply is expected.
+    pub(crate) greeting: Option<Vec<OwnedFd>>,
+    displaced_by: Option<i32>,
 }
 
 impl Link {
@@ -174,7 +191,12 @@ impl Link {
 
     /// Over a greeted, non-blocking socket, with whatever was read beyond the greeting.
     pub(crate) fn over(socket: OwnedFd, incoming: FrameBuffer) -> Link {
-        Link { socket, incoming, outgoing: Vec::new(), sent: 0 }
+        Link { socket, incoming, outgoing: Vec::new(), sent: 0, greeting: None, displaced_by: None }
+    }
+
+    /// The process that has taken over, if the holder named it.
+    pub fn displaced_by(&self) -> Option<i32> {
+        self.displaced_by
     }
 
     /// Queues a message and sends what goes now. The queue grows only by what the caller sends: the caller keeps to
@@ -220,6 +242,8 @@ impl Link {
         loop {
             while let Some((kind, body)) = self.incoming.next_frame().map_err(invalid)? {
                 if kind == kind::DISPLACED {
+                    let pid = <[u8; 4]>::try_from(body).ok().map(i32::from_le_bytes);
+                    self.displaced_by = pid.filter(|pid| *pid > 0);
                     return Err(io::Error::new(
                         io::ErrorKind::ConnectionAborted,
                         "another daemon has taken over",
@@ -276,7 +300,7 @@ pub(crate) fn receive_reply(
     Ok(Ok((incoming, hello)))
 }
 
-fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkError> {
+pub(crate) fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkError> {
     let (fields, blob) = HelloFields::decode(body)?;
     let [ring, wake, master] = match <[OwnedFd; HELLO_FDS]>::try_from(fds) {
         Ok(fds) => fds,

@@ -60,11 +60,16 @@ impl Peer {
         self.flush();
     }
 
-    /// Tells a daemon that another one has taken over, so that it does not take the end of the link for the end of the
+    /// Tells a daemon which process has taken over, so that it does not take the end of the link for the end of the
     /// holder. Best effort: a daemon that does not read finds the link closed.
-    pub(crate) fn dismiss(&mut self) {
-        self.queue(Rc::from(frame(kind::DISPLACED, &[])));
+    pub(crate) fn dismiss(&mut self, newcomer: i32) {
+        self.queue(Rc::from(frame(kind::DISPLACED, &[&newcomer.to_le_bytes()])));
         self.flush();
+    }
+
+    /// The pid of the process that connected; 0 when it cannot be read.
+    pub(crate) fn pid(&self) -> i32 {
+        rustix::net::sockopt::socket_peercred(&self.socket).map_or(0, |peer| peer.pid.as_raw_pid())
     }
 
     /// Sends what goes now.

@@ -131,8 +131,8 @@ impl Seeker {
         if !is_wanted {
             return Heard::Unwanted(knock);
         }
-        let (search, record) = (self.search.clone(), self.record.clone());
-        let answered = crate::threads::run(move || take_over(&search, knock, record)).await;
+        let (search, record, path) = (self.search.clone(), self.record.clone(), self.path.clone());
+        let answered = crate::threads::run(move || take_over(&search, knock, path, record)).await;
         match answered.map_err(|error| LinkError::Io(std::io::Error::other(error))) {
             Ok(Ok((new, input))) => Heard::Found(new, input),
             Ok(Err(error)) | Err(error) => Heard::Failed(error),
@@ -204,6 +204,7 @@ impl Seeker {
 fn take_over(
     search: &Search,
     knock: Knock,
+    path: PathBuf,
     known: Option<ProcessRecord>,
 ) -> Result<(Box<NewRun>, Box<Input>), LinkError> {
     let (link, hello) = knock.answer(std::time::Instant::now() + ANSWER)?;
@@ -212,7 +213,7 @@ fn take_over(
     let mut record = record_of(&hello, known)?;
     // The record is as old as the run; the size is not.
     record.size = Size { cols: hello.cols, rows: hello.rows };
-    make_run(search, record, link, hello)
+    make_run(search, record, (link, path), hello)
 }
 
 fn record_of(hello: &Hello, known: Option<ProcessRecord>) -> Result<ProcessRecord, LinkError> {
@@ -231,7 +232,7 @@ fn record_of(hello: &Hello, known: Option<ProcessRecord>) -> Result<ProcessRecor
 fn make_run(
     search: &Search,
     record: ProcessRecord,
-    link: Link,
+    link: (Link, PathBuf),
     hello: Hello,
 ) -> Result<(Box<NewRun>, Box<Input>), LinkError> {
     let run = RunKey::new(record.id, record.run);

@@ -14,15 +14,19 @@ pub(super) struct Asking {
     wire_version: u16,
     /// When an older holder is told to kill.
     insist_at: Option<Instant>,
+    /// With which signal the tree was asked, and when its grace is over; none when it was not asked or has gone.
+    asked: Option<(i32, Instant)>,
 }
 
 impl Asking {
     pub(super) fn new(wire_version: u16) -> Self {
-        Self { wire_version, insist_at: None }
+        Self { wire_version, insist_at: None, asked: None }
     }
 
     /// What the holder is told so that its tree ends. Asked again, only the grace changes.
     pub(super) fn ask(&mut self, signal: i32, grace_ms: u32, now: Instant) -> Vec<ToHolder> {
+        let over_at = now + Duration::from_millis(grace_ms.into());
+        self.asked = Some((signal, self.asked.map_or(over_at, |(_, earlier)| earlier.min(over_at))));
         if self.wire_version >= WIRE_WITH_END {
             return vec![ToHolder::End { signal, grace_ms }];
         }
@@ -35,6 +39,23 @@ impl Asking {
         self.insist_at = Some(self.insist_at.map_or(insist_at, |at| at.min(insist_at)));
         let to_all = |signal| ToHolder::Signal { signal, to: SignalTarget::Tree };
         if is_first { vec![to_all(signal), to_all(Signal::CONT.as_raw())] } else { Vec::new() }
+    }
+
+    /// What a holder is told that another program has been linked to since: its tree may not have been asked, or its end
+    /// may have been announced to that program.
+    pub(super) fn ask_again(&mut self, now: Instant) -> Vec<ToHolder> {
+        let Some((signal, over_at)) = self.asked else { return Vec::new() };
+        let grace_ms = u32::try_from(over_at.saturating_duration_since(now).as_millis()).unwrap_or(u32::MAX);
+        if self.wire_version >= WIRE_WITH_END {
+            return vec![ToHolder::End { signal, grace_ms }];
+        }
+        // The signals were sent when it was asked; the order to kill comes when the grace is over.
+        if self.is_waiting() { Vec::new() } else { vec![ToHolder::Kill { grace_ms: 0 }] }
+    }
+
+    /// The tree has gone, or what is left of it cannot be ended.
+    pub(super) fn over(&mut self) {
+        self.asked = None;
     }
 
     /// Whether an older holder's tree has been asked and not been killed yet.
@@ -98,6 +119,24 @@ mod tests {
         asking.ask(1, 60_000, now);
         assert_eq!(asking.pass(now, true), Some(ToHolder::Kill { grace_ms: 0 }));
         assert_eq!(asking.ask(15, 0, now), [ToHolder::Kill { grace_ms: 0 }]);
+    }
+
+    #[test]
+    fn m4c_a_holder_that_was_taken_away_is_asked_again_for_the_rest_of_the_grace() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let mut asking = Asking::new(WIRE_WITH_END);
+        assert_eq!(asking.ask_again(now), []);
+        asking.ask(15, 5_000, now);
+        assert_eq!(asking.ask_again(now + 2 * second), [ToHolder::End { signal: 15, grace_ms: 3_000 }]);
+        asking.ask(15, 1_000, now + 2 * second);
+        assert_eq!(asking.ask_again(now + 4 * second), [ToHolder::End { signal: 15, grace_ms: 0 }]);
+        asking.over();
+        assert_eq!(asking.ask_again(now), []);
+        let mut older = Asking::new(1);
+        older.ask(15, 5_000, now);
+        assert_eq!(older.ask_again(now), [], "the order to kill is still to come");
+        assert!(older.pass(now + 5 * second, false).is_some());
+        assert_eq!(older.ask_again(now + 6 * second), [ToHolder::Kill { grace_ms: 0 }]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use rustix::event::epoll;
 use rustix::io::Result;
 
 use super::budget::TURN;
+use super::displaced;
 use super::failpoint;
 use super::fault::{Whose, attempt, retract};
 use super::order::NewRun;
@@ -94,6 +95,9 @@ impl Worker {
     pub(super) fn on_link(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.flush_link();
+        if slot.run.link.is_greeting() {
+            return self.on_greeting(number, now);
+        }
         match slot.run.hear_holder(now, &mut self.facts) {
             HolderIs::Here => {
                 slot.run.say_exit_if_drained(now, &mut self.facts);
@@ -102,10 +106,10 @@ impl Worker {
                 self.go_on_hearing(number, now);
                 self.settle(number);
             }
-            HolderIs::Anothers => {
-                tracing::warn!(run = ?slot.run.key(), "another daemon has taken a holder over");
-                slot.run.is_released = true;
-                self.holder_gone(number, now);
+            HolderIs::Anothers => self.on_displaced(number, now),
+            // A holder that lives has taken another link and could not say so.
+            HolderIs::Gone if !slot.run.is_released && slot.run.is_holder_alive() => {
+                self.on_displaced(number, now);
             }
             HolderIs::Gone => self.holder_gone(number, now),
         }
@@ -116,6 +120,7 @@ impl Worker {
         // A holder that was to go and is not told would stay for ever, whatever becomes of viewers.
         self.contained(Whose::Run(number), now, |worker| worker.end_viewers(number, reason, now));
         self.tell(run, |run, _| run.release(end_tree));
+        self.link_now(run, now);
     }
 
     /// A holder closed its link: it was released, or it was killed.
@@ -131,6 +136,7 @@ impl Worker {
         self.end_echo(&slot.run);
         retract(&self.warnings, run);
         unread_answers::retract(&self.warnings, run);
+        displaced::retract(&self.warnings, run);
         if !attempt("the last output", run, || self.drain(&mut slot.run, now)) {
             // How it ended is behind the rest of its output, drawn or not.
             slot.run.faults.go_blind(now);

@@ -119,6 +119,12 @@ impl Lane {
         self.0.refuse_held(obstacle);
     }
 
+    /// Another program may have typed meanwhile, and the holder has accepted inputs up to this id. What was on its way
+    /// is reported as far as it was acknowledged.
+    pub(crate) fn inherit(&mut self, last_input_id: u64) {
+        self.0.inherit(last_input_id);
+    }
+
     /// The child is gone: nothing more will be written.
     pub(crate) fn clear(&mut self) {
         self.0.clear();

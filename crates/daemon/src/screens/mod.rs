@@ -14,6 +14,7 @@ mod asking;
 mod audience;
 mod budget;
 mod checkpoint;
+mod displaced;
 mod echo;
 mod facts;
 mod failpoint;

@@ -4,6 +4,7 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -145,6 +146,8 @@ pub(crate) struct NewRun {
     pub(super) place: Option<Place>,
     /// What its holder understands.
     pub(crate) wire_version: u16,
+    /// Where its holder listens.
+    pub(crate) socket: PathBuf,
 }
 
 impl NewRun {
@@ -153,7 +156,7 @@ impl NewRun {
     pub(crate) fn new(
         run: RunKey,
         token: String,
-        link: Link,
+        (link, socket): (Link, PathBuf),
         hello: Hello,
         limits: Limits,
         is_new: bool,
@@ -182,6 +185,7 @@ impl NewRun {
             adopted: None,
             place: None,
             wire_version: hello.wire_version,
+            socket,
         }
     }
 }

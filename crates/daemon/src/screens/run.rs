@@ -4,6 +4,7 @@
 //! and facts are all it speaks.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use term::{Depth, Screen};
 use super::asking::{Asking, survivors};
 use super::budget::Budget;
 use super::checkpoint::{Checkpoints, Verdict};
+use super::displaced::Displacement;
 use super::echo::EchoWatch;
 use super::facts::FactLane;
 use super::failpoint;
@@ -67,6 +69,12 @@ pub(crate) struct Run {
     pub(crate) token: String,
     /// The holder was told to go: its end is no loss.
     pub(crate) is_released: bool,
+    /// Whether the holder ends its tree before it goes.
+    release_ends_tree: bool,
+    /// Where the holder listens.
+    pub(super) socket: PathBuf,
+    /// Whether another program has the link, and when it is taken back.
+    pub(super) displacement: Displacement,
     /// What there was when the run was hosted: once it is on the screen, the screen can be shown.
     pub(super) ready_at: u64,
     /// Queries before this offset were answered by the daemon that saw them first: answering them again while the log is
@@ -147,6 +155,9 @@ impl Run {
             holder_start_time,
             token: new.token,
             is_released: false,
+            release_ends_tree: false,
+            socket: new.socket,
+            displacement: Displacement::default(),
             asking: Asking::new(new.wire_version),
             pace: Pace::new(now),
             budget: Budget::for_replay(if new.is_new { 0 } else { ready_at.saturating_sub(seen) }),
@@ -399,10 +410,12 @@ impl Run {
                 }
                 Ok(Some(FromHolder::TreeGone { survivors: 0 })) => {
                     self.budget.end();
+                    self.asking.over();
                     facts.say(self.key(), Fact::TreeGone);
                 }
                 Ok(Some(FromHolder::TreeGone { .. })) => {
                     self.budget.end();
+                    self.asking.over();
                     // Those that went since the holder counted them did not survive.
                     let left = survivors(self.handle.holder_pid);
                     tracing::warn!(run = ?self.key(), ?left, "descendants survived their end");
@@ -420,7 +433,7 @@ impl Run {
     /// Types bytes; a program's only if nothing stands in the way.
     pub(crate) fn write(&mut self, job: WriteJob, now: Instant, facts: &mut FactLane) {
         let obstacle = job.guard.as_ref().and_then(|guard| self.obstacle_to_write(guard, now));
-        if obstacle.is_some() {
+        if obstacle.is_some() || self.displacement.is_unlinked() {
             // Whoever waited may have gone.
             let of = job.text.most() as u64;
             let _gone = job.reply.send(WriteOutcome { written: 0, of, was_held: false, obstacle });
@@ -487,7 +500,7 @@ impl Run {
 
     /// Lets the holder go.
     pub(crate) fn release(&mut self, end_tree: bool) {
-        self.is_released = true;
+        (self.is_released, self.release_ends_tree) = (true, end_tree);
         let _gone = self.link.send(&ToHolder::Release { end_tree });
         self.lane.clear();
     }
@@ -519,6 +532,7 @@ impl Run {
             self.sync_due,
             resize,
             self.asking.due(),
+            self.displacement.due(),
         ];
         self.faults.postpone(self.pace.due(), all.into_iter().flatten().min())
     }
@@ -560,6 +574,28 @@ impl Run {
         }
         self.go_on_typing(now, facts);
         Passed { is_resized: self.wanted_size.is_some() && self.apply_size(now), is_shown: is_sync_late }
+    }
+
+    /// What a holder must be told that may not have heard it: to go, or to end its tree.
+    pub(super) fn unheard_orders(&mut self, now: Instant) -> Vec<ToHolder> {
+        if self.is_released {
+            return vec![ToHolder::Release { end_tree: self.release_ends_tree }];
+        }
+        self.asking.ask_again(now)
+    }
+
+    /// Whether the holder may be killed without a loss: it was told to go and to end its tree.
+    pub(super) fn is_to_end(&self) -> bool {
+        self.is_released && self.release_ends_tree
+    }
+
+    /// Goes on over a new link to the same holder. What another program told the holder meanwhile is overwritten: the
+    /// size and the checkpoint. The exit may have been announced to that program.
+    pub(super) fn go_on_linked(&mut self, exited: Option<holder::Exit>, last_input_id: u64) {
+        self.exited = self.exited.or(exited);
+        self.lane.inherit(last_input_id);
+        let _gone = self.link.send(&ToHolder::Resize { cols: self.size.cols, rows: self.size.rows });
+        self.full_checkpoint();
     }
 
     /// The link had room again.

@@ -279,10 +279,17 @@ impl Worker {
                     self.show_new_size(run, now);
                 }
             }
-            Order::Signal(run, signal) => self.tell(run, |run, _| run.signal(signal)),
-            Order::EndChild(run, signal) => self.tell(run, |run, _| run.end_child(signal)),
+            Order::Signal(run, signal) => {
+                self.link_now(run, now);
+                self.tell(run, |run, _| run.signal(signal));
+            }
+            Order::EndChild(run, signal) => {
+                self.link_now(run, now);
+                self.tell(run, |run, _| run.end_child(signal));
+            }
             Order::Kill { run, signal, grace_ms } => {
                 self.tell(run, |run, _| run.kill(signal, grace_ms, now));
+                self.link_now(run, now);
             }
             Order::Sweep(run) => self.tell(run, |run, _| kill_holder(run)),
             Order::Release { run, end_tree, reason } => self.release(run, end_tree, reason, now),
@@ -294,7 +301,10 @@ impl Worker {
             Order::Unwatch(run, wait) => self.tell(run, |run, _| run.watches.end(wait)),
             Order::TellExit(run, ended) => self.tell_exit(run, ended, now),
             Order::LetGo(run, viewer) => self.end_viewer(run, viewer, now),
-            Order::Write(run, job) => self.tell(run, |run, facts| run.write(job, now, facts)),
+            Order::Write(run, job) => {
+                self.link_now(run, now);
+                self.tell(run, |run, facts| run.write(job, now, facts));
+            }
             Order::Observe(run, detector) => self.tell(run, |run, _| run.observe_with(*detector, now)),
             Order::Alert { about, sound } => self.alert(about, &sound, now),
             Order::Type(run, job) => self.type_into(run, *job, now),
@@ -432,6 +442,9 @@ impl Worker {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         if slot.run.faults.take_rest(now) || slot.run.is_look_due(now) {
             self.ready.insert(number);
+        }
+        if slot.run.displacement.is_unlinked() {
+            return self.look_unlinked(number, now);
         }
         if slot.run.faults.is_resting(now) {
             return;

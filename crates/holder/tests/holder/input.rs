@@ -17,6 +17,17 @@ fn bytes(length: usize) -> Vec<u8> {
 }
 
 #[test]
+fn m4c_an_input_with_the_highest_id_does_not_use_up_the_ids_of_others() {
+    let mut run = start(&config(&["cat"]));
+    run.send(&ToHolder::Input { id: u64::MAX, bytes: b"never\n".to_vec() });
+    assert_eq!(run.until_done(u64::MAX), (0, 6));
+    run.send(&ToHolder::Input { id: 1, bytes: b"typed\n".to_vec() });
+    assert_eq!(run.until_done(1), (6, 6));
+    run.until_text("typed\r\ntyped");
+    run.close();
+}
+
+#[test]
 fn h8_e1_sixteen_mebibytes_into_a_reading_child_arrive_byte_exact() {
     const PIECE: usize = 64 << 10;
     let sent = bytes(16 << 20);

@@ -99,7 +99,7 @@ impl Queue {
             in_flight_bytes: 0,
             keys: HashMap::new(),
             is_inherited: last_input_id > 0,
-            next_id: last_input_id + 1,
+            next_id: last_input_id.saturating_add(1),
             next_serial: 0,
             look_at: None,
             interrupt_at: None,
@@ -227,6 +227,13 @@ impl Queue {
         self.keys.clear();
         (self.in_flight_bytes, self.paste) = (0, None);
         (self.look_at, self.interrupt_at) = (None, None);
+    }
+
+    /// Somebody else's input may be before ours, with ids up to this one.
+    pub(super) fn inherit(&mut self, last_input_id: u64) {
+        self.clear();
+        self.next_id = self.next_id.max(last_input_id.saturating_add(1));
+        self.is_inherited = true;
     }
 
     /// Writes straight to the terminal where nothing is on its way; what is left.
