@@ -1,15 +1,22 @@
 //! `qd mcp --http`: the same server for clients that speak HTTP, on the loopback, behind a bearer token.
 //!
-//! Owns the token and the checks before the protocol sees a byte: who asks, under which host and origin, how long and how
-//! deep. Refuses other addresses: whoever wants the network wants the web face, with its tickets and its own process.
+//! The token stands for whoever started the server, person or process: it is this server that the daemon sees, by its
+//! lineage, whoever shows the token. When the run that it was started in is over, the daemon answers it no more.
+//! Before the protocol sees a byte, `gate` judges names and wrong tokens, `connections` numbers and times, and this file
+//! the token, the length and the depth. Refuses addresses of the network: that is the web face's.
+
+mod connections;
+mod gate;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
@@ -18,9 +25,12 @@ use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
+use self::connections::{HANDSHAKE, Peer};
+use self::gate::{LockOut, Names};
 use crate::framing::{self, MAX_LINE};
 use crate::link::Link;
 use crate::server::Server;
@@ -31,8 +41,10 @@ use crate::tools::Bench;
 const MIN_TOKEN: usize = 32;
 /// Longest token that is taken.
 const MAX_TOKEN: u64 = 1024;
-/// Where pages that may talk to us come from.
-const ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+/// Sessions at once; those of the newer era need none.
+const MOST_SESSIONS: usize = 64;
+/// How long a session may take to begin.
+const SESSION_START: Duration = Duration::from_secs(10);
 
 /// Why there is no HTTP server.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +52,11 @@ pub enum HttpError {
     /// The address is not of this machine alone.
     #[error("{0} is not a loopback address: use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
+    /// A page's origin that can never be sent.
+    #[error(
+        "{0} is not an origin: give scheme, host and port as in https://desk.example:8443, nothing behind"
+    )]
+    Origin(String),
     /// The token cannot be used.
     #[error("the token cannot be used: {0}")]
     Token(String),
@@ -98,67 +115,160 @@ pub fn serve_http(
     setup: Setup,
     address: SocketAddr,
     token: Token,
+    origins: &[String],
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), HttpError> {
     if !address.ip().is_loopback() {
         return Err(HttpError::NotLoopback(address));
     }
+    // What cannot be is told before anybody can connect.
+    Names::new(address, origins)?;
     secluded();
     let listen = |error| HttpError::Listen(address, error);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(listen)?;
-    let ended = runtime.block_on(serve(setup, address, token, ready)).map_err(listen);
+    let bound = runtime.block_on(TcpListener::bind(address)).map_err(listen)?;
+    let names = Names::new(bound.local_addr().map_err(listen)?, origins)?;
+    let ended = runtime.block_on(serve(setup, bound, (token, names), ready)).map_err(listen);
     runtime.shutdown_background();
     ended
 }
 
 async fn serve(
     setup: Setup,
-    address: SocketAddr,
-    token: Token,
+    listener: TcpListener,
+    (token, names): (Token, Names),
     ready: impl FnOnce(SocketAddr),
 ) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (_present, gone) = watch::channel(false);
     let server = Server::new(Bench::new(Link::new(setup.places, setup.exe), setup.here, setup.settled), gone);
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_origins(ORIGINS)
+        .with_allowed_hosts(names.hosts())
+        .with_allowed_origins(names.origins())
         .with_max_request_body_bytes(MAX_LINE);
-    let sessions = Arc::new(LocalSessionManager::default());
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.init_timeout = Some(SESSION_START);
+    let sessions = Arc::new(sessions);
+    let gate = Gate {
+        token,
+        names,
+        lock_out: Mutex::default(),
+        sessions: Arc::clone(&sessions),
+        beginning: Semaphore::new(1),
+    };
     let service = StreamableHttpService::new(move || Ok(server.for_another()), sessions, config);
-    let router = axum::Router::new().route_service("/mcp", service).layer(from_fn_with_state(token, guard));
-    let listener = tokio::net::TcpListener::bind(address).await?;
+    let router = axum::Router::new().route_service("/mcp", service).fallback(nothing_there);
+    let router = router.layer(from_fn_with_state(Arc::new(gate), guard));
     ready(listener.local_addr()?);
     tokio::select! {
-        ended = axum::serve(listener, router) => ended,
+        ended = connections::serve(listener, router) => ended,
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     }
 }
 
-/// Before the protocol: the token, then the same limits that lines have.
-async fn guard(State(token): State<Token>, request: Request, next: Next) -> Response {
-    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let shown =
-        shown.and_then(|value| value.strip_prefix("Bearer ").or_else(|| value.strip_prefix("bearer ")));
-    if !shown.is_some_and(|shown| token.is(shown)) {
-        let told =
-            json!({"error": {"code": "unauthorized", "message": "authorization: a bearer token is needed"}});
-        return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], told.to_string())
-            .into_response();
+/// What stands before the protocol.
+struct Gate {
+    token: Token,
+    names: Names,
+    /// A std mutex, held for one look.
+    lock_out: Mutex<LockOut>,
+    sessions: Arc<LocalSessionManager>,
+    /// Sessions begin one after the other, so that their number is known.
+    beginning: Semaphore,
+}
+
+impl Gate {
+    /// The refusal for whoever does not show the token. One that is missing is no wrong one.
+    fn refuse_token(&self, request: &Request, peer: &Peer) -> Option<Response> {
+        let now = Instant::now();
+        let mut lock_out = self.lock_out.lock().unwrap_or_else(PoisonError::into_inner);
+        if !peer.is_known()
+            && let Some(closed) = lock_out.closed_for(peer.address(), now)
+        {
+            return Some(locked_out(closed));
+        }
+        let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let shown =
+            shown.and_then(|value| value.strip_prefix("Bearer ").or_else(|| value.strip_prefix("bearer ")));
+        match shown {
+            Some(shown) if self.token.is(shown) => {
+                lock_out.right(peer.address());
+                peer.know();
+                return None;
+            }
+            Some(_) => lock_out.wrong(peer.address(), now),
+            None => {}
+        }
+        let words = refusal("unauthorized", "authorization: a bearer token is needed");
+        Some((StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], words).into_response())
+    }
+}
+
+fn refusal(code: &str, message: &str) -> String {
+    json!({"error": {"code": code, "message": message}}).to_string()
+}
+
+fn locked_out(closed: Duration) -> Response {
+    let seconds = closed.as_secs() + 1;
+    let words = refusal("busy", &format!("too many wrong tokens: try again in {seconds} s"));
+    (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], words).into_response()
+}
+
+async fn nothing_there() -> StatusCode {
+    StatusCode::NOT_FOUND
+}
+
+/// Before the protocol: names, the token, then the same limits that lines have.
+async fn guard(
+    State(gate): State<Arc<Gate>>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Err(why) = gate.names.check(request.uri(), request.headers()) {
+        return (StatusCode::FORBIDDEN, refusal("denied", why)).into_response();
+    }
+    if let Some(refused) = gate.refuse_token(&request, &peer) {
+        return refused;
     }
     if request.method() != Method::POST {
         return next.run(request).await;
     }
     let (head, body) = request.into_parts();
-    let Ok(bytes) = to_bytes(body, MAX_LINE).await else {
-        return (StatusCode::PAYLOAD_TOO_LARGE, "body: at most 4 MiB").into_response();
+    let bytes = match tokio::time::timeout(HANDSHAKE, to_bytes(body, MAX_LINE)).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => return (StatusCode::PAYLOAD_TOO_LARGE, "body: at most 4 MiB").into_response(),
+        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "body: it took too long").into_response(),
     };
     if let Err(fault) = framing::examine(&bytes) {
         let kind = [(header::CONTENT_TYPE, "application/json")];
         let status = if fault.is_unknown_method() { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
         return (status, kind, fault.answer().to_string()).into_response();
     }
-    next.run(Request::from_parts(head, Body::from(bytes))).await
+    let begins = begins_session(&bytes);
+    let request = Request::from_parts(head, Body::from(bytes));
+    if !begins {
+        return next.run(request).await;
+    }
+    // It is never closed.
+    let _alone = gate.beginning.acquire().await;
+    if gate.sessions.sessions.read().await.len() >= MOST_SESSIONS {
+        let words = refusal("busy", &format!("there are {MOST_SESSIONS} sessions, the most there may be"));
+        return (StatusCode::SERVICE_UNAVAILABLE, words).into_response();
+    }
+    next.run(request).await
+}
+
+/// Whether a message begins a session.
+fn begins_session(bytes: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Method<'a> {
+        #[serde(borrow)]
+        method: Option<std::borrow::Cow<'a, str>>,
+    }
+    let method = serde_json::from_slice::<Method<'_>>(bytes).ok().and_then(|message| message.method);
+    method.is_some_and(|method| method == "initialize")
 }
 
 #[cfg(test)]
@@ -180,6 +290,6 @@ mod tests {
         let setup = Setup { places, exe: "/nowhere/qd".into(), here: "/".into(), settled: || {} };
         let token = Token::new(&"a".repeat(32)).expect("long enough");
         let address = "0.0.0.0:0".parse().expect("an address");
-        assert!(matches!(serve_http(setup, address, token, |_| {}), Err(HttpError::NotLoopback(_))));
+        assert!(matches!(serve_http(setup, address, token, &[], |_| {}), Err(HttpError::NotLoopback(_))));
     }
 }

@@ -26,6 +26,10 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 
+    /// An origin of pages that may ask over --http, exactly as browsers send it; may be given several times
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+
     /// Print the reference of all tools and end
     #[arg(long)]
     reference: bool,
@@ -52,7 +56,7 @@ impl McpArgs {
         let usage = |error: mcp::HttpError| CliError::usage(error.to_string());
         let mut told = Ok(());
         let ready = |at: SocketAddr| told = context.out.line(&format!("listening at http://{at}/mcp"));
-        mcp::serve_http(setup, address, token.map_err(usage)?, ready).map_err(usage)?;
+        mcp::serve_http(setup, address, token.map_err(usage)?, &self.allow_origin, ready).map_err(usage)?;
         told?;
         Ok(ExitCode::SUCCESS)
     }

@@ -43,6 +43,7 @@ pub(crate) fn enlist_modern(crew: &Crew, name: &str, capabilities: Value) -> Pro
 }
 
 fn start(crew: &Crew, name: &str) -> Proxy {
+    crew.trust_agents();
     let directory = crew.root().join(format!("{name}-pipes"));
     std::fs::create_dir(&directory).unwrap();
     for pipe in ["in", "out"] {

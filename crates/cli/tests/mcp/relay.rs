@@ -1,5 +1,6 @@
-//! A way to the server for clients that cannot show a token: adds one header to every request and passes the rest on as
-//! it is. Refuses judging: what the server thinks of host, origin or body is what the test wants to hear.
+//! A way to the server for clients that cannot show a token: adds one header to every request, writes the server's port
+//! where a Host or Origin has the relay's, and passes the rest on as it is. Refuses judging: what the server thinks of
+//! host, origin or body is what the test wants to hear.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -29,7 +30,7 @@ impl Relay {
                 }
                 let (server, header) = (server.clone(), header.clone());
                 // A side that has gone ends its exchange and nothing else.
-                std::thread::spawn(move || drop(exchange(client, &server, &header)));
+                std::thread::spawn(move || drop(exchange(client, (address, &server), &header)));
             }
         });
         Self { address, is_over }
@@ -50,7 +51,7 @@ impl Drop for Relay {
 }
 
 /// One request and its answer. The connection is not kept: the next request needs the header too.
-fn exchange(mut client: TcpStream, server: &str, header: &str) -> io::Result<()> {
+fn exchange(mut client: TcpStream, (own, server): (SocketAddr, &str), header: &str) -> io::Result<()> {
     let mut received = Vec::new();
     let end = loop {
         let mut piece = [0; 4096];
@@ -64,10 +65,16 @@ fn exchange(mut client: TcpStream, server: &str, header: &str) -> io::Result<()>
         }
     };
     let (head, rest) = received.split_at(end);
+    let port = server.rsplit_once(':').map_or("", |(_, port)| port);
     let mut server = TcpStream::connect(server)?;
     for line in head.split(|byte| *byte == b'\n') {
-        if !line.to_ascii_lowercase().starts_with(b"connection:") {
-            server.write_all(&[line.trim_ascii_end(), b"\r\n"].concat())?;
+        let line = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
+        let begin = line.to_ascii_lowercase();
+        if begin.starts_with("host:") || begin.starts_with("origin:") {
+            let named = line.replace(&format!(":{}", own.port()), &format!(":{port}"));
+            server.write_all(format!("{named}\r\n").as_bytes())?;
+        } else if !begin.starts_with("connection:") {
+            server.write_all(format!("{line}\r\n").as_bytes())?;
         }
     }
     server.write_all(format!("{header}\r\nConnection: close").as_bytes())?;
