@@ -75,6 +75,8 @@ struct Entry {
     manifest: Arc<Manifest>,
     table: Arc<Table>,
     origin: Vec<String>,
+    /// The texts it was made of, one for each origin.
+    texts: Vec<Arc<str>>,
 }
 
 impl Catalogue {
@@ -113,13 +115,26 @@ impl Catalogue {
         self.entries.get(name).map_or(&[], |entry| entry.origin.as_slice())
     }
 
+    /// The texts that a manifest was made of, each with where it lies, the weakest first. Empty for one that is shipped
+    /// and that no file has changed, and for one that is not offered.
+    #[must_use]
+    pub fn foreign_layers(&self, name: &str) -> Vec<(&str, &str)> {
+        let entry = self.entries.get(name).filter(|entry| !entry.manifest.disabled);
+        let is_foreign = |entry: &&Entry| entry.origin.iter().any(|origin| origin != BUILT_IN);
+        let Some(entry) = entry.filter(is_foreign) else { return Vec::new() };
+        entry.origin.iter().zip(&entry.texts).map(|(origin, text)| (origin.as_str(), &**text)).collect()
+    }
+
     fn lay(&mut self, origin: &str, name: &str, text: &str) -> Vec<Problem> {
         let below = self.entries.get(name);
         match check::read(name, text, below.map(|entry| &*entry.table)) {
             Ok(Checked { manifest, table }) => {
                 let mut origins = below.map(|entry| entry.origin.clone()).unwrap_or_default();
                 origins.push(origin.to_owned());
-                let entry = Entry { manifest: Arc::new(manifest), table: Arc::new(table), origin: origins };
+                let mut texts = below.map(|entry| entry.texts.clone()).unwrap_or_default();
+                texts.push(text.into());
+                let (manifest, table) = (Arc::new(manifest), Arc::new(table));
+                let entry = Entry { manifest, table, origin: origins, texts };
                 self.entries.insert(name.to_owned(), entry);
                 Vec::new()
             }
@@ -175,6 +190,19 @@ mod tests {
         assert_eq!(values, ["user", "project"]);
         assert!(claude.mcp.is_some());
         assert_eq!(catalogue.origin("claude"), [BUILT_IN, "project", "user"]);
+    }
+
+    #[test]
+    fn m4d_a_manifest_that_files_have_changed_names_every_text_it_was_made_of() {
+        let user = layer("user", &[("claude", "[env]\nA = 'user'"), ("mine", "argv = ['mine']")]);
+        let (catalogue, _) = Catalogue::merged(&[user]);
+        let layers = catalogue.foreign_layers("claude");
+        assert_eq!(layers[0], (BUILT_IN, built_in_text("claude").unwrap()));
+        assert_eq!(layers[1], ("user", "[env]\nA = 'user'"));
+        assert_eq!(catalogue.foreign_layers("mine"), [("user", "argv = ['mine']")]);
+        for shipped in ["gemini", "no-such-agent"] {
+            assert_eq!(catalogue.foreign_layers(shipped), [], "{shipped}");
+        }
     }
 
     #[test]

@@ -4,15 +4,15 @@
 //! than what was allowed.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engine::{Fact, RunKey, StartRun};
 use holder::{LaunchError, Launcher, RunConfig};
 use proto::environment::from_hex;
 use proto::error::Cause;
-use proto::{ErrorCode, Failure, Places, Printable};
+use proto::{ErrorCode, Failure, Kind, Places, Printable};
 
-use crate::agents::Agents;
+use crate::agents::{Agents, ForeignManifest};
 use crate::failpoint::{self, Failpoint};
 use crate::screens::{NewRun, Screens};
 use crate::warrant;
@@ -33,7 +33,7 @@ pub(crate) fn start(
 ) -> Option<Fact> {
     let run = start.run;
     let token = start.record.run_token.clone();
-    match warrant::changed(&start) {
+    match warrant::changed(&start, foreign_manifest(agents, &start).as_ref()) {
         Ok(None) => {}
         Ok(Some(now)) => return Some(Fact::Untrusted(Box::new(now))),
         Err(failure) => return Some(Fact::StartFailed(failure)),
@@ -58,6 +58,13 @@ pub(crate) fn start(
             Some(Fact::StartFailed(failure))
         }
     }
+}
+
+/// The manifest of an agent that is about to be started, unless it is built in or nobody has to have trusted it.
+fn foreign_manifest(agents: &Agents, start: &StartRun) -> Option<ForeignManifest> {
+    let is_judged = start.record.kind == Kind::Agent && (start.content.is_some() || start.needs_built_in);
+    let name = start.argv.first().filter(|_| is_judged)?;
+    agents.foreign_manifest(name, Path::new(&start.cwd))
 }
 
 fn config(places: &Places, umask: u32, start: StartRun) -> Result<RunConfig, Failure> {

@@ -32,9 +32,7 @@ impl Site {
     /// The project of a directory that is there. Reads the disk: for a thread that may wait.
     pub(crate) fn of(dir: &Path) -> io::Result<Self> {
         let real = dir.canonicalize()?;
-        let has_mark =
-            |dir: &&Path| MARKS.iter().any(|mark| std::fs::symlink_metadata(dir.join(mark)).is_ok());
-        let top = real.ancestors().find(has_mark).unwrap_or(&real);
+        let top = real.ancestors().find(|dir| is_marked(dir)).unwrap_or(&real);
         Ok(Self::at(top))
     }
 
@@ -48,6 +46,11 @@ impl Site {
     pub(crate) fn recorded(project: Project) -> Self {
         Self { dir: PathBuf::from(&project.path), project }
     }
+}
+
+/// Whether something in a directory marks it as the top of a project.
+pub(crate) fn is_marked(dir: &Path) -> bool {
+    MARKS.iter().any(|mark| std::fs::symlink_metadata(dir.join(mark)).is_ok())
 }
 
 /// The key of a project at this real path.

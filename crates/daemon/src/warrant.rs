@@ -18,6 +18,7 @@ use proto::{ErrorCode, Failure, Kind, Printable};
 use rustix::fs::{Access, FileType, Mode, OFlags};
 use sha2::{Digest, Sha256};
 
+use crate::agents::ForeignManifest;
 use crate::policy::is_interpreter;
 use crate::presets::Preset;
 use crate::project::{self, Site, hex};
@@ -26,6 +27,8 @@ use crate::project::{self, Site, hex};
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// Longest text a person is shown.
 const MAX_SHOWN: usize = 16 * 1024;
+/// Longest manifest that is shown whole; of a longer one a person reads the file that is named.
+const MAX_MANIFEST_SHOWN: usize = 4 * 1024;
 /// Largest program whose content is part of a warrant.
 const MAX_PROGRAM: u64 = 1 << 30; // 1 GiB
 /// How a script begins.
@@ -47,6 +50,21 @@ pub(crate) struct Deed<'a> {
     pub(crate) auto_restart: bool,
     /// For agents: requests for leave are granted when nobody answers.
     pub(crate) grants_leave: bool,
+    /// For agents: the manifest, unless it is built in.
+    pub(crate) manifest: Option<&'a ForeignManifest>,
+    /// The project of the process that asks, if it is another one.
+    pub(crate) from: Option<&'a Site>,
+}
+
+impl Deed<'_> {
+    /// Whether nothing but an agent's manifest has to be trusted: no words, no variables, in the asker's own project.
+    fn is_manifest_alone(&self) -> bool {
+        self.manifest.is_some()
+            && self.argv.len() == 1
+            && self.env.is_empty()
+            && !self.grants_leave
+            && self.from.is_none()
+    }
 }
 
 /// A program as its search path finds it.
@@ -122,6 +140,7 @@ pub(crate) fn draw(deed: &Deed<'_>, own_path: Option<&str>) -> Result<(Warrant, 
         content,
         command,
         preset: deed.preset.map(|preset| preset.name.to_string()),
+        agent: deed.manifest.map(|manifest| manifest.name.clone()),
         project: deed.site.project.clone(),
         ..Warrant::default()
     };
@@ -129,9 +148,15 @@ pub(crate) fn draw(deed: &Deed<'_>, own_path: Option<&str>) -> Result<(Warrant, 
 }
 
 /// Whether a run that is about to be started is what was allowed; if it is not, what it is now. It is a moment's look:
-/// whatever changes after it runs as it is then.
-pub(crate) fn changed(start: &StartRun) -> Result<Option<Warrant>, Failure> {
-    let (Some(allowed), record) = (&start.content, &start.record) else { return Ok(None) };
+/// whatever changes after it runs as it is then. An agent that nobody's leave was needed for has a built-in manifest.
+pub(crate) fn changed(
+    start: &StartRun,
+    manifest: Option<&ForeignManifest>,
+) -> Result<Option<Warrant>, Failure> {
+    let record = &start.record;
+    if start.content.is_none() && !(start.needs_built_in && manifest.is_some()) {
+        return Ok(None);
+    }
     let site = Site::recorded(record.project.clone());
     let is_declared = |name: &String| record.declared.contains(name);
     let env: BTreeMap<String, String> =
@@ -146,23 +171,31 @@ pub(crate) fn changed(start: &StartRun) -> Result<Option<Warrant>, Failure> {
         preset: None,
         auto_restart: record.auto_restart,
         grants_leave: permissions.is_some_and(|desk| desk.on_timeout == OnTimeout::Allow),
+        manifest,
+        from: None,
     };
     let path = start.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
     let (content, program) = find(&deed, path)?;
-    if content == *allowed {
+    if start.content.as_ref() == Some(&content) {
         return Ok(None);
     }
     let known = record.leave.as_ref().map(|leave| leave.frame.clone()).filter(|frame| !frame.is_empty());
-    let frame = known.unwrap_or_else(|| frame(&Deed { env: &record.env, ..deed }));
+    let frame = known.unwrap_or_else(|| match start.needs_built_in {
+        true => frame(&deed),
+        false => frame(&Deed { env: &record.env, ..deed }),
+    });
     let mut lines = lines(&deed, program.as_ref());
     lines.extend(record.preset.as_ref().map(|preset| format!("preset: {}", visible(preset))));
-    lines.push("what it runs has changed since it was allowed".to_owned());
+    if start.content.is_some() {
+        lines.push("what it runs has changed since it was allowed".to_owned());
+    }
     Ok(Some(Warrant {
         digest: digest(&frame, &content),
         frame,
         content,
         command: lines.join("\n"),
         preset: record.preset.clone(),
+        agent: manifest.map(|manifest| manifest.name.clone()),
         project: record.project.clone(),
         ..Warrant::default()
     }))
@@ -178,6 +211,12 @@ fn digest(frame: &str, content: &str) -> String {
 
 /// The part of a warrant that the order says.
 fn frame(deed: &Deed<'_>) -> String {
+    if deed.is_manifest_alone() {
+        let mut fields = Fields::new("quarterdeck manifest 1");
+        fields.put("project", deed.site.project.key.as_bytes());
+        fields.list("argv", deed.argv.iter().map(String::as_bytes));
+        return fields.hex();
+    }
     let mut fields = Fields::new("quarterdeck frame 1");
     fields.put("project", deed.site.project.key.as_bytes());
     put_preset(&mut fields, deed.preset);
@@ -190,6 +229,9 @@ fn frame(deed: &Deed<'_>) -> String {
     }
     fields.put("auto_restart", &[u8::from(deed.auto_restart)]);
     fields.put("grants_leave", &[u8::from(deed.grants_leave)]);
+    if let Some(from) = deed.from {
+        fields.put("from", from.project.key.as_bytes());
+    }
     fields.hex()
 }
 
@@ -203,23 +245,50 @@ fn put_preset(fields: &mut Fields, preset: Option<&Preset>) {
 /// The part of a warrant that lies on the disk, and the program.
 fn find(deed: &Deed<'_>, path: Option<&str>) -> Result<(String, Option<Program>), Failure> {
     let mut fields = Fields::new("quarterdeck content 1");
-    fields.put("cwd", project::real("cwd", Path::new(deed.cwd))?.as_bytes());
+    let cwd = project::real("cwd", Path::new(deed.cwd))?;
+    if !deed.is_manifest_alone() {
+        fields.put("cwd", cwd.as_bytes());
+    }
     let word = deed.argv.first().map_or("", String::as_str);
     let program = match deed.kind {
-        Kind::Agent => None,
+        Kind::Agent => {
+            put_manifest(&mut fields, deed, path)?;
+            None
+        }
         Kind::Command | Kind::Terminal => {
             Some(Program::find(word, path, Path::new(deed.cwd)).ok_or_else(|| missing(word))?)
         }
     };
     if let Some(program) = &program {
-        put_program(&mut fields, deed, program)?;
+        put_program(&mut fields, deed, deed.argv, program)?;
     }
     Ok((fields.hex(), program))
 }
 
+/// A manifest that is not built in: every text it was made of, the built-in one below it included, and its program. One
+/// that is missing is told when it is started.
+fn put_manifest(fields: &mut Fields, deed: &Deed<'_>, path: Option<&str>) -> Result<(), Failure> {
+    let Some(manifest) = deed.manifest else { return Ok(()) };
+    for (origin, text) in &manifest.layers {
+        fields.put("origin", origin.as_bytes());
+        fields.put("manifest", text.as_bytes());
+    }
+    let word = manifest.argv.first().map_or("", String::as_str);
+    let Some(program) = Program::find(word, path, Path::new(deed.cwd)) else {
+        fields.put("program", b"");
+        return Ok(());
+    };
+    put_program(fields, deed, &manifest.argv, &program)
+}
+
 /// The program, its content where an agent may write it or where it is a script, and the content of files that are given
 /// to a program which runs them.
-fn put_program(fields: &mut Fields, deed: &Deed<'_>, program: &Program) -> Result<(), Failure> {
+fn put_program(
+    fields: &mut Fields,
+    deed: &Deed<'_>,
+    argv: &[String],
+    program: &Program,
+) -> Result<(), Failure> {
     let unread = |path: &Path, error: &io::Error| {
         let path = path.display().to_string();
         Failure::new(ErrorCode::SpawnFailed, format!("{} cannot be read: {error}", Printable(&path)))
@@ -233,7 +302,7 @@ fn put_program(fields: &mut Fields, deed: &Deed<'_>, program: &Program) -> Resul
     if !name(&program.found) && !name(&program.real) {
         return Ok(());
     }
-    for word in deed.argv.iter().skip(1) {
+    for word in argv.iter().skip(1) {
         let file = Path::new(deed.cwd).join(word);
         if !word.is_empty() && file.is_file() {
             let content = self::content(&file, true).map_err(|error| unread(&file, &error))?;
@@ -286,12 +355,17 @@ fn missing(word: &str) -> Failure {
 /// The whole command for a person, a line each for what else matters.
 fn lines(deed: &Deed<'_>, program: Option<&Program>) -> Vec<String> {
     let mut lines = vec![shown(deed.argv)];
+    lines.extend(deed.manifest.into_iter().flat_map(manifest_lines));
     if let Some(preset) = deed.preset {
         let file = preset.file.display().to_string();
         lines.push(format!("preset: {} of {}", preset.name, visible(&file)));
     }
     lines.push(format!("kind: {}", deed.kind));
-    lines.push(format!("in: {}", visible(deed.cwd)));
+    if !deed.is_manifest_alone() {
+        lines.push(format!("in: {}", visible(deed.cwd)));
+    }
+    lines
+        .extend(deed.from.map(|from| format!("asked for from the project: {}", visible(&from.project.path))));
     if let Some(program) = program {
         lines.push(format!("program: {}", visible(&program.real.display().to_string())));
     }
@@ -301,6 +375,19 @@ fn lines(deed: &Deed<'_>, program: Option<&Program>) -> Vec<String> {
     }
     if deed.grants_leave {
         lines.push("its requests for leave are granted when nobody answers".to_owned());
+    }
+    lines
+}
+
+/// What a person reads of a manifest: what it runs, and its files, whole where that is not too long.
+fn manifest_lines(manifest: &ForeignManifest) -> Vec<String> {
+    let mut lines = vec![format!("runs: {}", shown(&manifest.argv))];
+    for (origin, text) in manifest.files() {
+        let sum = hex(&Sha256::digest(text.as_bytes()));
+        lines.push(format!("manifest: {} (SHA-256 {sum})", visible(origin)));
+        if text.len() <= MAX_MANIFEST_SHOWN {
+            lines.extend(text.lines().map(|line| format!("  {}", Printable(line))));
+        }
     }
     lines
 }

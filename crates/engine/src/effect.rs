@@ -350,6 +350,8 @@ pub struct StartRun {
     /// What was allowed of it on the disk: it is not started when anything else is found there. None: whoever has it
     /// started needs nobody's leave.
     pub content: Option<String>,
+    /// For agents: no person has allowed more than a manifest that is built in.
+    pub needs_built_in: bool,
 }
 
 /// Shorthand used all over the engine.

@@ -209,7 +209,8 @@ pub struct SpawnOrder {
     pub spawn: Spawn,
     /// The project its directory belongs to.
     pub project: Project,
-    /// What a person would have to allow. Present whenever something is started that is not plainly an agent.
+    /// What a person would have to allow. Present whenever something is started that is not plainly an agent
+    /// with a built-in manifest, in the project of the process that asks.
     pub warrant: Option<Warrant>,
 }
 
@@ -233,6 +234,8 @@ pub struct Warrant {
     pub command: String,
     /// The preset, if it is one.
     pub preset: Option<String>,
+    /// The agent, if it is a manifest that is not built in.
+    pub agent: Option<String>,
     /// The project it is for.
     pub project: Project,
     /// What the project's rules say about it.

@@ -15,7 +15,7 @@ use crate::environment;
 use crate::input::{ChildExit, Fact, RunKey, Ticket};
 use crate::process::{Process, Then, Viewer};
 use crate::record::Record;
-use crate::trust::content_needed;
+use crate::trust::{content_needed, needs_built_in};
 
 impl Engine {
     /// Takes a fact about a current run; a fact about an older one is stale and ignored.
@@ -132,6 +132,7 @@ impl Engine {
             record: process.whole_record(),
             agent: process.agent.as_deref().map(Agent::order),
             content: content_needed(process),
+            needs_built_in: needs_built_in(process),
         };
         self.effects.push(Effect::Start(Box::new(start)));
     }

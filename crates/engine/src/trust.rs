@@ -114,7 +114,9 @@ impl Engine {
         };
         let (command, project, preset) =
             (shown(&process.argv), process.project.clone(), process.preset.clone());
-        let warrant = Warrant { digest, frame, content, command, preset, project, ..Warrant::default() };
+        let agent = (process.kind == Kind::Agent).then(|| process.argv.first().cloned()).flatten();
+        let warrant =
+            Warrant { digest, frame, content, command, preset, agent, project, ..Warrant::default() };
         let leave = self.ask_leave(asker, &warrant)?;
         if let Some(process) = self.processes.get_mut(&id) {
             process.leave = Some(leave);
@@ -273,8 +275,9 @@ impl Engine {
 
     /// Trusts something for good; every question about it is answered with that.
     pub(crate) fn put_trust(&mut self, warrant: Warrant) -> TrustView {
-        let Warrant { digest, command, preset, project, .. } = warrant;
-        let trust = TrustView { digest: digest.clone(), project, preset, command, at: self.now.wall_ms };
+        let Warrant { digest, command, preset, agent, project, .. } = warrant;
+        let at = self.now.wall_ms;
+        let trust = TrustView { digest: digest.clone(), project, preset, agent, command, at };
         self.effects.push(Effect::Record(Record::PutTrust(Box::new(trust.clone()))));
         self.trust.trusted.insert(digest.clone(), trust.clone());
         self.trust.refused.retain(|(_, refused)| *refused != digest);
@@ -359,6 +362,13 @@ fn title(warrant: &Warrant) -> String {
         line.push('…');
     }
     Printable(&line).to_string()
+}
+
+/// Whether an entry may be started only while its manifest is built in: a process has it started, and no person has
+/// allowed more.
+pub(crate) fn needs_built_in(process: &Process) -> bool {
+    let is_persons = process.starter.map_or(process.parent.is_none(), Caller::is_person);
+    process.kind == Kind::Agent && process.leave.is_none() && !is_persons
 }
 
 /// What must be found on the disk for an entry to be started: what was allowed, unless a person has it started or nobody's

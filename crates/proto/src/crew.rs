@@ -182,6 +182,9 @@ pub struct TrustView {
     /// The preset, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
+    /// The agent whose manifest it is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// What it runs, as it was shown to the person.
     pub command: String,
     /// Since when, in milliseconds since the epoch.

@@ -37,6 +37,13 @@ impl Crew {
         Self { stage: Stage::around(daemon) }
     }
 
+    /// Has a person trust the manifests of the fake agents, so that processes may start them.
+    pub fn trust_agents(&self) {
+        for name in ["fake", "hooked", "filed"] {
+            self.trust_agent(name, self.root());
+        }
+    }
+
     /// What the spawn of an agent says.
     #[must_use]
     pub fn agent_spec(&self, manifest: &str, name: &str, words: &[&str]) -> Spawn {

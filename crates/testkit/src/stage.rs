@@ -2,13 +2,13 @@
 //! hides; refuses ending a test that left something running.
 
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use client::{ClientError, Connection, Incoming};
 use proto::event::Event;
 use proto::reply::{Spawned, Wrote};
-use proto::request::{Input, Spawn, Target, Write};
+use proto::request::{Input, Spawn, Target, Trust, TrustWhat, Write};
 use proto::{Failure, Kind, Request};
 
 use crate::deadline::readable;
@@ -50,6 +50,14 @@ impl Stage {
         let env = [(MARK.to_owned(), self.mark.clone())].into();
         let cwd = Some(self.root().display().to_string());
         Spawn { name: Some(name.to_owned()), argv, env, cwd, ..Spawn::default() }
+    }
+
+    /// Has a person trust this agent's manifest in the project of a directory.
+    pub fn trust_agent(&self, name: &str, dir: &Path) {
+        let project = Some(dir.display().to_string());
+        let (what, path) = (TrustWhat::Agent(name.to_owned()), std::env::var("PATH").ok());
+        let trusted = self.client().call(Request::Trust(Trust { project, what, path }));
+        drop(trusted.unwrap_or_else(|error| self.fail(&format!("{name} is not trusted: {error}"))));
     }
 
     /// Starts a marked command in the test's own directory.

@@ -36,6 +36,11 @@ enum TrustVerb {
         /// Its name
         name: String,
     },
+    /// Trust an agent's manifest that is not built in, as it is now; any change asks again
+    Agent {
+        /// Its name
+        name: String,
+    },
     /// Trust the project's own list of commands that need no question, as it is now
     Policy,
     /// Trust something no longer
@@ -58,6 +63,9 @@ impl TrustArgs {
             }
             TrustVerb::Preset { name } => {
                 trust(context, connection, &self.project, TrustWhat::Preset(name))?;
+            }
+            TrustVerb::Agent { name } => {
+                trust(context, connection, &self.project, TrustWhat::Agent(name))?;
             }
             TrustVerb::Policy => trust(context, connection, &self.project, TrustWhat::Policy(Nothing {}))?,
             TrustVerb::Rm { digest } => {
@@ -90,13 +98,18 @@ fn trust(
 ) -> Result<(), CliError> {
     let project = project.directory(&mut connection)?;
     let trusted = connection.trust(Trust { project, what, path: own_path() });
-    let view = trusted.map_err(CliError::missing("`qd presets` lists the project's presets"))?;
+    let view = trusted
+        .map_err(CliError::missing("`qd presets` lists the project's presets, `qd agents` the agents"))?;
     context.print(&view, tell)
 }
 
 /// What was trusted, whole: a person who sees something else than they meant takes it back.
 fn tell(view: &TrustView, out: &mut Output) -> Result<(), CliError> {
-    let what = view.preset.as_ref().map_or_else(|| "the policy".to_owned(), |name| format!("preset {name}"));
+    let what = match (&view.preset, &view.agent) {
+        (Some(name), _) => format!("preset {name}"),
+        (None, Some(name)) => format!("agent {name}"),
+        (None, None) => "the policy".to_owned(),
+    };
     let path = Printable(&view.project.path).to_string();
     out.line(&format!("{} of {path} is trusted as {}:", Printable(&what), digest(view)))?;
     command_lines(&view.command).iter().try_for_each(|line| out.line(&format!("  {line}")))
@@ -112,13 +125,14 @@ fn digest(view: &TrustView) -> String {
 }
 
 fn table(trusted: &[TrustView], now: u64) -> Table {
-    let mut table = Table::new(&["DIGEST", "PROJECT", "PRESET", "AGE", "COMMAND"]);
+    let mut table = Table::new(&["DIGEST", "PROJECT", "PRESET", "AGENT", "AGE", "COMMAND"]);
     for view in trusted {
         let plain = |text: String| (text, Style::Plain);
         table.row(vec![
             (digest(view), Style::Bold),
             plain(view.project.path.clone()),
             plain(view.preset.clone().unwrap_or_else(|| "-".to_owned())),
+            plain(view.agent.clone().unwrap_or_else(|| "-".to_owned())),
             plain(span(now.saturating_sub(view.at) / 1000)),
             plain(view.command.lines().next().unwrap_or_default().to_owned()),
         ]);
@@ -151,8 +165,8 @@ mod tests {
     fn a_list_has_one_row_for_each_with_what_it_runs() {
         let memory = Memory::default();
         memory.output().table(&table(&[view()], 3000)).unwrap();
-        let expected = "DIGEST        PROJECT  PRESET  AGE  COMMAND\n\
-                        0123456789ab  /p       dev     2s   npm run dev\\u{1b}[2J\n";
+        let expected = "DIGEST        PROJECT  PRESET  AGENT  AGE  COMMAND\n\
+                        0123456789ab  /p       dev     -      2s   npm run dev\\u{1b}[2J\n";
         assert_eq!(memory.text(), expected);
     }
 }

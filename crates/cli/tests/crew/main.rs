@@ -8,6 +8,7 @@ mod hearing;
 mod inside;
 mod pads;
 mod presets;
+mod projects;
 mod script;
 mod trust;
 

@@ -34,10 +34,11 @@ fn wait_for_warning(stage: &Stage, wanted: &str) {
 
 /// Reads a link until its holder says that somebody else has it.
 fn until_displaced(link: &mut Link) {
-    eventually("the link to be taken back", || match link.receive() {
+    let kind = eventually("the link to be taken back", || match link.receive() {
         Ok(_) => None,
-        Err(error) => Some(assert_eq!(error.kind(), std::io::ErrorKind::ConnectionAborted)),
+        Err(error) => Some(error.kind()),
     });
+    assert_eq!(kind, std::io::ErrorKind::ConnectionAborted);
 }
 
 /// Has the holder's socket where only the attacker finds it, and links to it.

@@ -101,7 +101,8 @@ fn s1_a_kill_during_restart_leaves_one_run_at_most() {
         assert!(mark.living().len() <= 1, "{:?}", mark.living());
         assert_eq!(daemon.list().len(), 1, "the entry stays");
         // Whatever the kill left, the next restart works.
-        assert!(daemon.qd(&["restart", "again"]).status.success());
+        let restarted = daemon.qd(&["restart", "again"]);
+        assert!(restarted.status.success(), "{}", String::from_utf8_lossy(&restarted.stderr));
         mark.expect(1);
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use agents::catalogue::{Catalogue, Layer, Problem};
+use agents::catalogue::{BUILT_IN, Catalogue, Layer, Problem};
 use proto::Printable;
 
 /// Largest manifest.
@@ -34,6 +34,30 @@ pub(crate) struct Shelf {
     pub(crate) catalogue: Catalogue,
     /// What is wrong with which file, in words.
     pub(crate) problems: Vec<String>,
+}
+
+/// A manifest that is not built in, or that a file has changed: what it runs, and every text it was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ForeignManifest {
+    pub(crate) name: String,
+    pub(crate) argv: Vec<String>,
+    /// Where each text lies, and the text, the weakest first.
+    pub(crate) layers: Vec<(String, String)>,
+}
+
+impl ForeignManifest {
+    /// The manifest of this name, unless there is none or it is built in.
+    pub(crate) fn find(catalogue: &Catalogue, name: &str) -> Option<Self> {
+        let layers = catalogue.foreign_layers(name);
+        let manifest = catalogue.get(name).filter(|_| !layers.is_empty())?;
+        let layers = layers.into_iter().map(|(origin, text)| (origin.to_owned(), text.to_owned())).collect();
+        Some(Self { name: name.to_owned(), argv: manifest.argv.clone(), layers })
+    }
+
+    /// The texts that are not built in.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &(String, String)> {
+        self.layers.iter().filter(|(origin, _)| origin != BUILT_IN)
+    }
 }
 
 /// The manifests by project.

@@ -22,6 +22,8 @@ pub(crate) struct Charge {
     /// What it was started with.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) directory: Directory,
+    /// A process has it started: its manifest stays what it was allowed to be, whatever becomes of the files.
+    pub(crate) is_fixed: bool,
     /// Replaced when its file changes.
     manifest: Mutex<Arc<Manifest>>,
     note: Mutex<Note>,
@@ -41,7 +43,7 @@ impl Charge {
     ) -> Self {
         let (manifest, note) = (Mutex::new(manifest), Mutex::new(note));
         let (version, line) = (Mutex::default(), Mutex::default());
-        Self { run, cwd, env, directory, manifest, note, version, line }
+        Self { run, cwd, env, directory, is_fixed: false, manifest, note, version, line }
     }
 
     pub(crate) fn manifest(&self) -> Arc<Manifest> {

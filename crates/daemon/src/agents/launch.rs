@@ -69,7 +69,9 @@ impl Yard {
         self.tokens.admit(start.run, &token);
         start.argv = plan.argv;
         start.env = env.clone().into_iter().collect();
-        Ok(Charge::new(start.run, cwd, env, directory, Arc::clone(manifest), note))
+        let mut charge = Charge::new(start.run, cwd, env, directory, Arc::clone(manifest), note);
+        charge.is_fixed = start.content.is_some() || start.needs_built_in;
+        Ok(charge)
     }
 
     fn plan(

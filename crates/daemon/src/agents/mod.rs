@@ -45,7 +45,8 @@ use crate::settings::{self, Settings};
 use crate::tokens::Tokens;
 use attendant::{Attendant, Heard};
 pub(crate) use attendant::{Sought, WantedText};
-use catalogue::{Library, Shelf};
+use catalogue::Shelf;
+pub(crate) use catalogue::{ForeignManifest, Library};
 pub(crate) use charge::Charge;
 use directory::Directory;
 use launch::Yard;
@@ -111,6 +112,12 @@ impl Agents {
             crate::records::warn(&self.shared.warnings, problem.clone());
         }
         shelf
+    }
+
+    /// What a person has to trust before a process may start this agent there: nothing if its manifest is built in, or if
+    /// there is none.
+    pub(crate) fn foreign_manifest(&self, name: &str, cwd: &Path) -> Option<ForeignManifest> {
+        ForeignManifest::find(&self.shelf(Some(cwd)).catalogue, name)
     }
 
     /// What agents' runs prove themselves with.
@@ -183,7 +190,9 @@ impl Agents {
         let manifest = shelf.catalogue.get(name).map(Arc::clone).unwrap_or_default();
         let env = record.env.iter().filter(|(name, _)| !manifest.unset.contains(name));
         let env = env.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let charge = Arc::new(Charge::new(run, PathBuf::from(&record.cwd), env, directory, manifest, note));
+        let mut charge = Charge::new(run, PathBuf::from(&record.cwd), env, directory, manifest, note);
+        charge.is_fixed = record.parent.is_some();
+        let charge = Arc::new(charge);
         self.charges().insert(run, Arc::clone(&charge));
         Some(self.begin(&charge, pid, false))
     }
@@ -233,7 +242,8 @@ impl Agents {
 
     /// An agent's manifest may have changed: its screen is looked at by the new rules from now on.
     fn reload(&self, run: RunKey) {
-        let Some(charge) = self.find(run) else { return };
+        // What a process has started stays as it was allowed.
+        let Some(charge) = self.find(run).filter(|charge| !charge.is_fixed) else { return };
         let name = charge.manifest().name.clone();
         let shelf = self.shelf(Some(&charge.cwd));
         let Some(manifest) = shelf.catalogue.get(&name).filter(|manifest| charge.take_manifest(manifest))

@@ -14,6 +14,7 @@ use proto::{Failure, Kind, Reply};
 use super::connection::Client;
 use super::dispatch::unexpected;
 use super::trust::{blocking, own_home, own_path, own_standing, site_of};
+use crate::agents::ForeignManifest;
 use crate::policy::Free;
 use crate::presets::{Preset, Shelf};
 use crate::project::{self, Site};
@@ -100,25 +101,45 @@ async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result
         if spawn.task.is_some() {
             return Err(Failure::invalid("cwd", "a process says where a task's command runs"));
         }
-        spawn.cwd = Some(own.site.project.path);
+        spawn.cwd = Some(own.site.project.path.clone());
     }
     if spawn.kind == Kind::Terminal && spawn.argv.is_empty() {
         spawn.argv = vec![own.shell.filter(|shell| shell.starts_with('/')).unwrap_or_else(own_shell)];
     }
     let path = own.path.or_else(own_path);
-    blocking(move || judged(spawn, &config, path.as_deref())).await
+    let agents = client.door.agents.clone();
+    blocking(move || {
+        let manifest = |name: &str, cwd: &Path| agents.foreign_manifest(name, cwd);
+        judged(spawn, &Asker { own: &own.site, config: &config, path: path.as_deref(), manifest: &manifest })
+    })
+    .await
 }
 
-/// Judges what a process wants; `path` is the search path of what is started.
-fn judged(mut spawn: Spawn, config: &Path, path: Option<&str>) -> Result<SpawnOrder, Failure> {
+/// What a process's spawn is judged by.
+struct Asker<'a> {
+    /// The project of the process.
+    own: &'a Site,
+    config: &'a Path,
+    /// The search path of what is started.
+    path: Option<&'a str>,
+    /// Finds a manifest that is not built in, by its name and the agent's directory.
+    manifest: &'a dyn Fn(&str, &Path) -> Option<ForeignManifest>,
+}
+
+/// Judges what a process wants. In another project than its own it needs a person's word for exactly that: neither the
+/// trust of its own project nor that of the other one counts, and the rules of both do.
+fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     spawn.base_env = None;
     if spawn.as_me == Some(false) {
         spawn.as_me = None;
     }
     spawn.base_env_hex.clear();
     let dir = spawn.cwd.clone().unwrap_or_default();
+    site_of("cwd", &dir)?;
+    // What is judged is what runs: a link that is turned elsewhere meanwhile leads nowhere new, to no other project either.
+    let dir = project::real("cwd", Path::new(&dir))?;
     let site = site_of("cwd", &dir)?;
-    let shelf = Shelf::read(&site, config);
+    let shelf = Shelf::read(&site, asker.config);
     let preset = match spawn.preset.clone() {
         Some(name) => {
             refuse_words_beside(&spawn)?;
@@ -127,29 +148,46 @@ fn judged(mut spawn: Spawn, config: &Path, path: Option<&str>) -> Result<SpawnOr
             Some(preset)
         }
         None => {
-            // What is judged is what runs: a link that is turned elsewhere meanwhile leads nowhere new.
-            spawn.cwd = Some(project::real("cwd", Path::new(&dir))?);
+            spawn.cwd = Some(dir);
             None
         }
     };
     if spawn.kind == Kind::Terminal && spawn.argv.is_empty() {
         spawn.argv = vec![own_shell()];
     }
-    let is_bare = spawn.argv.first().is_none_or(String::is_empty);
-    if is_bare || is_plain_agent(&spawn) {
+    let name = spawn.argv.first().map_or("", String::as_str);
+    let is_agent = spawn.kind == Kind::Agent;
+    let cwd = Path::new(spawn.cwd.as_deref().unwrap_or("/"));
+    let manifest = if is_agent { (asker.manifest)(name, cwd) } else { None };
+    let is_elsewhere = is_elsewhere(asker.own, &site);
+    if name.is_empty() || (is_plain_agent(&spawn) && manifest.is_none() && !is_elsewhere) {
         // An order without a program is refused by the engine.
         return Ok(SpawnOrder { spawn, project: site.project, warrant: None });
     }
-    let warrant = draw(&spawn, preset, (&site, &shelf), path)?;
+    let found = Found { site: &site, shelf: &shelf, preset, manifest: manifest.as_ref(), is_elsewhere };
+    let warrant = draw(&spawn, &found, asker)?;
     Ok(SpawnOrder { spawn, project: site.project, warrant: Some(warrant) })
 }
 
-fn draw(
-    spawn: &Spawn,
-    preset: Option<&Preset>,
-    (site, shelf): (&Site, &Shelf),
-    path: Option<&str>,
-) -> Result<Warrant, Failure> {
+/// Whether a directory belongs to another project than a process's own. Below the process's own project a directory
+/// without a mark of its own is part of it.
+fn is_elsewhere(own: &Site, site: &Site) -> bool {
+    let is_part = site.dir.starts_with(&own.dir) && !project::is_marked(&site.dir);
+    site.project.key != own.project.key && !is_part
+}
+
+/// What was found on the disk about a spawn.
+struct Found<'a> {
+    site: &'a Site,
+    shelf: &'a Shelf,
+    preset: Option<&'a Preset>,
+    manifest: Option<&'a ForeignManifest>,
+    /// It is not in the asker's own project.
+    is_elsewhere: bool,
+}
+
+fn draw(spawn: &Spawn, found: &Found<'_>, asker: &Asker<'_>) -> Result<Warrant, Failure> {
+    let Found { site, shelf, preset, manifest, is_elsewhere } = *found;
     let deed = Deed {
         site,
         kind: spawn.kind,
@@ -159,14 +197,18 @@ fn draw(
         preset,
         auto_restart: spawn.auto_restart,
         grants_leave: grants_leave(spawn),
+        manifest,
+        from: is_elsewhere.then_some(asker.own),
     };
-    let (mut warrant, program) = warrant::draw(&deed, path)?;
-    if preset.is_none() && shelf.policy.free == Free::Deny {
+    let (mut warrant, program) = warrant::draw(&deed, asker.path)?;
+    let denies = |shelf: &Shelf| shelf.policy.free == Free::Deny;
+    let is_free = preset.is_none() && !is_plain_agent(spawn);
+    if is_free && (denies(shelf) || (is_elsewhere && denies(&Shelf::read(asker.own, asker.config)))) {
         warrant.rule = Rule::Deny;
     }
-    let is_listed = program.is_some_and(|program| shelf.policy.covers(&deed, &program));
+    let is_listed = !is_elsewhere && program.is_some_and(|program| shelf.policy.covers(&deed, &program));
     // Whether a person trusts the list as it stands, the engine knows.
-    warrant.listed = is_listed.then(|| shelf.policy.digest(site, path));
+    warrant.listed = is_listed.then(|| shelf.policy.digest(site, asker.path));
     Ok(warrant)
 }
 
@@ -192,7 +234,7 @@ fn refuse_words_beside(spawn: &Spawn) -> Result<(), Failure> {
     }
 }
 
-/// An agent as its manifest has it, which needs nobody's leave.
+/// An agent as its manifest has it, which needs nobody's leave if that manifest is built in.
 fn is_plain_agent(spawn: &Spawn) -> bool {
     spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && !grants_leave(spawn)
 }

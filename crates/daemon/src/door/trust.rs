@@ -3,16 +3,18 @@
 //! Owns finding the project a caller means. Refuses trusting by name: what is trusted is what the files say at that
 //! moment, by its digest; and refuses a process another project than its own.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::{Answer, Caller, CallerStanding, Command, Warrant};
 use proto::crew::{PresetList, TrustView};
 use proto::request::{Presets, Trust, TrustWhat};
-use proto::{ErrorCode, Failure, Kind, Reply};
+use proto::{ErrorCode, Failure, Kind, Printable, Reply};
 
 use super::audit;
 use super::connection::Client;
 use super::dispatch::unexpected;
+use crate::agents::Agents;
 use crate::presets::{Preset, Shelf};
 use crate::project::{self, Site};
 use crate::warrant::{self, Deed};
@@ -160,17 +162,19 @@ pub(super) fn draw(preset: &Preset, site: &Site, path: Option<&str>) -> Result<(
         preset: Some(preset),
         auto_restart: preset.auto_restart,
         grants_leave: false,
+        manifest: None,
+        from: None,
     };
     let (warrant, _) = warrant::draw(&deed, path)?;
     Ok((cwd, warrant))
 }
 
-/// Trusts a preset, or the project's list of commands, as it is now. Only people do.
+/// Trusts a preset, an agent's manifest or the project's list of commands, as it is now. Only people do.
 pub(super) async fn trust(client: &Client, wish: Trust) -> Result<Reply, Failure> {
     let warrant = match client.caller {
         Caller::Human | Caller::Via(_) => {
-            let config = client.door.places.config.clone();
-            blocking(move || meant(wish, config)).await?
+            let (config, agents) = (client.door.places.config.clone(), client.door.agents.clone());
+            blocking(move || meant(wish, config, &agents)).await?
         }
         // The engine refuses it and writes that down; there is nothing in it to be trusted.
         Caller::Process(_) | Caller::Nobody => Warrant::default(),
@@ -183,12 +187,44 @@ pub(super) async fn trust(client: &Client, wish: Trust) -> Result<Reply, Failure
     }
 }
 
-fn meant(wish: Trust, config: PathBuf) -> Result<Warrant, Failure> {
+/// The manifest of an agent as a person trusts it for a project.
+fn manifest_warrant(
+    name: String,
+    site: &Site,
+    agents: &Agents,
+    path: Option<&str>,
+) -> Result<Warrant, Failure> {
+    let Some(manifest) = agents.foreign_manifest(&name, &site.dir) else {
+        let is_known = agents.shelf(Some(&site.dir)).catalogue.get(&name).is_some();
+        return Err(if is_known {
+            Failure::invalid("agent", "its manifest is built in: processes start it without being trusted")
+        } else {
+            Failure::new(ErrorCode::NotFound, format!("there is no agent {}", Printable(&name)))
+                .hint("qd agents lists them")
+        });
+    };
+    let deed = Deed {
+        site,
+        kind: Kind::Agent,
+        argv: &[name],
+        cwd: &site.project.path,
+        env: &BTreeMap::new(),
+        preset: None,
+        auto_restart: false,
+        grants_leave: false,
+        manifest: Some(&manifest),
+        from: None,
+    };
+    Ok(warrant::draw(&deed, path)?.0)
+}
+
+fn meant(wish: Trust, config: PathBuf, agents: &Agents) -> Result<Warrant, Failure> {
     let site = site_of("project", &wish.project.unwrap_or_else(own_home))?;
     let shelf = Shelf::read(&site, &config);
     let path = wish.path.or_else(own_path);
     match wish.what {
         TrustWhat::Preset(name) => Ok(draw(shelf.find(&name)?, &site, path.as_deref())?.1),
+        TrustWhat::Agent(name) => manifest_warrant(name, &site, agents, path.as_deref()),
         TrustWhat::Policy(_) => {
             if shelf.policy.is_empty() {
                 let failure =

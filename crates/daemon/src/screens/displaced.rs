@@ -13,7 +13,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use engine::RunKey;
-use holder::{Hello, Link, LinkError};
+use holder::{Hello, Link, LinkError, ToHolder};
 use rustix::event::epoll;
 
 use super::hosting::kill_holder;
@@ -106,6 +106,35 @@ impl Run {
         let stat = holder::tree::stat(self.handle.holder_pid);
         stat.is_some_and(|stat| Some(stat.start_time) == self.holder_start_time && stat.state != b'Z')
     }
+
+    /// Lets the holder go.
+    pub(super) fn release(&mut self, end_tree: bool) {
+        (self.is_released, self.release_ends_tree) = (true, end_tree);
+        let _gone = self.link.send(&ToHolder::Release { end_tree });
+        self.lane.clear();
+    }
+
+    /// What a holder must be told that may not have heard it: to go, or to end its tree.
+    fn unheard_orders(&mut self, now: Instant) -> Vec<ToHolder> {
+        if self.is_released {
+            return vec![ToHolder::Release { end_tree: self.release_ends_tree }];
+        }
+        self.asking.ask_again(now)
+    }
+
+    /// Whether the holder may be killed without a loss: it was told to go and to end its tree.
+    fn is_to_end(&self) -> bool {
+        self.is_released && self.release_ends_tree
+    }
+
+    /// Goes on over a new link to the same holder. What another program told the holder meanwhile is overwritten: the
+    /// size and the checkpoint. The exit may have been announced to that program.
+    fn go_on_linked(&mut self, exited: Option<holder::Exit>, last_input_id: u64) {
+        self.exited = self.exited.or(exited);
+        self.lane.inherit(last_input_id);
+        let _gone = self.link.send(&ToHolder::Resize { cols: self.size.cols, rows: self.size.rows });
+        self.full_checkpoint();
+    }
 }
 
 impl Worker {
@@ -191,7 +220,8 @@ impl Worker {
         // A holder that is killed may still be there when its link and its socket are not.
         if slot.run.displacement.is_certain() {
             let id = key.process;
-            let rest = format!("this daemon tries again; its output is still read, and `qd close {id}` ends it");
+            let rest =
+                format!("this daemon tries again; its output is still read, and `qd close {id}` ends it");
             warn(&self.warnings, key, &format!("cannot be reached: {error}; {rest}"));
         }
         if slot.run.is_to_end() {
@@ -208,7 +238,11 @@ impl Worker {
             Ok(Some(hello)) => self.go_on_linked(number, hello, now),
             Err(error) => {
                 tracing::warn!(%error, run = ?slot.run.key(), "a holder did not take a new link");
-                if slot.run.is_holder_alive() { self.unlink(number, now) } else { self.holder_gone(number, now) }
+                if slot.run.is_holder_alive() {
+                    self.unlink(number, now)
+                } else {
+                    self.holder_gone(number, now)
+                }
             }
         }
     }
@@ -227,7 +261,11 @@ impl Worker {
         let key = slot.run.key();
         let times = slot.run.displacement.times;
         if times > 0 {
-            warn(&self.warnings, key, &format!("was taken over{}; this daemon has it again", self::times(times)));
+            warn(
+                &self.warnings,
+                key,
+                &format!("was taken over{}; this daemon has it again", self::times(times)),
+            );
         }
         self.ready.insert(number);
         self.on_link(number, now);

@@ -70,7 +70,7 @@ pub(crate) struct Run {
     /// The holder was told to go: its end is no loss.
     pub(crate) is_released: bool,
     /// Whether the holder ends its tree before it goes.
-    release_ends_tree: bool,
+    pub(super) release_ends_tree: bool,
     /// Where the holder listens.
     pub(super) socket: PathBuf,
     /// Whether another program has the link, and when it is taken back.
@@ -84,7 +84,7 @@ pub(crate) struct Run {
     pub(super) budget: Budget,
     flood: Flood,
     pub(super) checkpoints: Checkpoints,
-    exited: Option<holder::Exit>,
+    pub(super) exited: Option<holder::Exit>,
     is_exit_said: bool,
     resized_at: Option<Instant>,
     hosted_at: Instant,
@@ -96,7 +96,7 @@ pub(crate) struct Run {
     pub(super) last_colors: LastColors,
     pub(super) unread_answers: UnreadAnswers,
     /// An end that the holder cannot time itself.
-    asking: Asking,
+    pub(super) asking: Asking,
 }
 
 /// What one look at the ring found.
@@ -498,13 +498,6 @@ impl Run {
         }
     }
 
-    /// Lets the holder go.
-    pub(crate) fn release(&mut self, end_tree: bool) {
-        (self.is_released, self.release_ends_tree) = (true, end_tree);
-        let _gone = self.link.send(&ToHolder::Release { end_tree });
-        self.lane.clear();
-    }
-
     /// The engine has said how the run ended.
     pub(crate) fn know_exit(&mut self, ended: Ended) {
         self.ended = Some(ended);
@@ -574,28 +567,6 @@ impl Run {
         }
         self.go_on_typing(now, facts);
         Passed { is_resized: self.wanted_size.is_some() && self.apply_size(now), is_shown: is_sync_late }
-    }
-
-    /// What a holder must be told that may not have heard it: to go, or to end its tree.
-    pub(super) fn unheard_orders(&mut self, now: Instant) -> Vec<ToHolder> {
-        if self.is_released {
-            return vec![ToHolder::Release { end_tree: self.release_ends_tree }];
-        }
-        self.asking.ask_again(now)
-    }
-
-    /// Whether the holder may be killed without a loss: it was told to go and to end its tree.
-    pub(super) fn is_to_end(&self) -> bool {
-        self.is_released && self.release_ends_tree
-    }
-
-    /// Goes on over a new link to the same holder. What another program told the holder meanwhile is overwritten: the
-    /// size and the checkpoint. The exit may have been announced to that program.
-    pub(super) fn go_on_linked(&mut self, exited: Option<holder::Exit>, last_input_id: u64) {
-        self.exited = self.exited.or(exited);
-        self.lane.inherit(last_input_id);
-        let _gone = self.link.send(&ToHolder::Resize { cols: self.size.cols, rows: self.size.rows });
-        self.full_checkpoint();
     }
 
     /// The link had room again.

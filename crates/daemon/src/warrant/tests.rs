@@ -54,6 +54,8 @@ impl Bench {
             preset: None,
             auto_restart: false,
             grants_leave: false,
+            manifest: None,
+            from: None,
         };
         draw(&deed, Some(&self.bin.display().to_string())).unwrap().0
     }
@@ -81,6 +83,7 @@ impl Bench {
             record: ProcessRecord { leave: Some(leave), ..record },
             agent: None,
             content: Some(content),
+            needs_built_in: false,
         }
     }
 }
@@ -120,9 +123,9 @@ fn b7_whatever_changes_on_the_disk_is_found_before_the_next_start() {
         bench.put("../bin/outer", "#!/bin/sh\n");
         let argv = words(argv);
         let start = bench.start(Kind::Command, &argv);
-        assert_eq!(changed(&start), Ok(None), "{name}: nothing has changed at first");
+        assert_eq!(changed(&start, None), Ok(None), "{name}: nothing has changed at first");
         change(&bench);
-        let now = changed(&start).unwrap().unwrap_or_else(|| panic!("{name}: it was not found"));
+        let now = changed(&start, None).unwrap().unwrap_or_else(|| panic!("{name}: it was not found"));
         assert_ne!(
             (&now.digest, &now.content),
             (&start.record.leave.as_ref().unwrap().digest, start.content.as_ref().unwrap())
@@ -147,7 +150,7 @@ fn what_a_restart_finds_is_what_a_person_trusts_when_they_look_at_the_same() {
     let argv = words(&["./job.sh"]);
     let start = bench.start(Kind::Command, &argv);
     bench.put("web/job.sh", "#!/bin/sh\necho new\n");
-    assert_eq!(changed(&start).unwrap().unwrap().digest, bench.warrant(Kind::Command, &argv).digest);
+    assert_eq!(changed(&start, None).unwrap().unwrap().digest, bench.warrant(Kind::Command, &argv).digest);
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn a_leave_without_a_frame_is_known_by_the_whole_record() {
         start.content = Some(String::new());
         start.record.leave = None;
         start.record.env.insert("A".to_owned(), env.to_owned());
-        changed(&start).unwrap().expect("nothing on a disk is nothing").digest
+        changed(&start, None).unwrap().expect("nothing on a disk is nothing").digest
     };
     assert_eq!(digest(&["./job.sh"], "1"), digest(&["./job.sh"], "1"));
     assert_ne!(digest(&["./job.sh"], "1"), digest(&["./job.sh", "x"], "1"));
@@ -171,11 +174,11 @@ fn what_needs_nobodys_leave_is_not_looked_at_and_an_agents_program_is_its_manife
     let mut start = bench.start(Kind::Command, &words(&["./job.sh"]));
     start.content = None;
     std::fs::remove_dir_all(bench.site.dir.join("web")).unwrap();
-    assert_eq!(changed(&start), Ok(None));
+    assert_eq!(changed(&start, None), Ok(None));
     let bench = Bench::new();
     let start = bench.start(Kind::Agent, &words(&["any", "--flag"]));
     assert!(start.content.as_ref().is_some_and(|content| !content.is_empty()));
-    assert_eq!(changed(&start), Ok(None));
+    assert_eq!(changed(&start, None), Ok(None));
 }
 
 #[test]
@@ -183,9 +186,9 @@ fn what_is_gone_is_told_as_gone() {
     let bench = Bench::new();
     let start = bench.start(Kind::Command, &words(&["./job.sh"]));
     std::fs::remove_file(bench.site.dir.join("web/job.sh")).unwrap();
-    assert_eq!(changed(&start).unwrap_err().code, ErrorCode::SpawnFailed);
+    assert_eq!(changed(&start, None).unwrap_err().code, ErrorCode::SpawnFailed);
     std::fs::remove_dir_all(bench.site.dir.join("web")).unwrap();
-    assert_eq!(changed(&start).unwrap_err().code, ErrorCode::WorkdirGone);
+    assert_eq!(changed(&start, None).unwrap_err().code, ErrorCode::WorkdirGone);
 }
 
 #[test]

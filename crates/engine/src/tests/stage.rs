@@ -180,7 +180,7 @@ pub(super) const LIST: &str = "1157";
 /// Lets people trust the project's list.
 pub(super) fn trust_list(engine: &mut Engine) {
     let (digest, command) = (LIST.to_owned(), "allow \"run\"".to_owned());
-    let list = TrustView { digest, project: Project::default(), preset: None, command, at: 0 };
+    let list = TrustView { digest, project: Project::default(), preset: None, agent: None, command, at: 0 };
     engine.trust.trusted.insert(LIST.to_owned(), list);
 }
 

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::{Extension, Router};
@@ -83,7 +83,7 @@ impl Guests {
 /// Serves everybody who connects.
 pub(super) async fn serve(listener: TcpListener, router: Router) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(MOST));
-    let guests = Mutex::new(Guests::default());
+    let mut guests = Guests::default();
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -97,10 +97,8 @@ pub(super) async fn serve(listener: TcpListener, router: Router) -> io::Result<(
         let place = match Arc::clone(&places).try_acquire_owned() {
             Ok(place) => place,
             Err(_) => {
-                let mut guests = guests.lock().unwrap_or_else(PoisonError::into_inner);
                 guests.forget_others();
                 guests.end_oldest();
-                drop(guests);
                 // A guest's place is free in a moment; if known ones have all of them, the newcomer is turned away.
                 let Ok(Ok(place)) = tokio::time::timeout(LEAVING, free.acquire_owned()).await else {
                     continue;
@@ -114,7 +112,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router) -> io::Result<(
             connection(stream, router).await;
             drop(place);
         });
-        guests.lock().unwrap_or_else(PoisonError::into_inner).add(peer, task.abort_handle());
+        guests.add(peer, task.abort_handle());
     }
 }
 

@@ -236,6 +236,8 @@ pub struct Trust {
 pub enum TrustWhat {
     /// A preset.
     Preset(String),
+    /// An agent's manifest that is not built in.
+    Agent(String),
     /// The project's own list of commands that need no question.
     Policy(super::Nothing),
 }

@@ -7,7 +7,8 @@ use engine::{Rule, SpawnOrder};
 use proto::request::Spawn;
 use proto::{Failure, Kind};
 
-use super::super::judged;
+use super::super::{Asker, judged};
+use crate::agents::{ForeignManifest, Library};
 use crate::presets::Shelf;
 use crate::project::Site;
 
@@ -93,7 +94,14 @@ impl Yard {
 
     /// Writes a file of the project.
     pub(super) fn write(&self, file: &str, text: &str) {
-        std::fs::write(self.app.join(file), text).unwrap();
+        let path = self.app.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Writes a manifest into the user's configuration.
+    pub(super) fn manifest(&self, name: &str, text: &str) {
+        self.write(&format!("../config/agents/{name}.toml"), text);
     }
 
     /// Changes the project's file in one place, which must be there.
@@ -135,7 +143,17 @@ impl Yard {
     }
 
     pub(super) fn judged(&self, spawn: Spawn) -> Result<SpawnOrder, Failure> {
-        judged(spawn, &self.config, Some(&self.path()))
+        self.judged_from(&self.app, spawn)
+    }
+
+    /// Judges what a process of the project at this directory wants.
+    pub(super) fn judged_from(&self, dir: &Path, spawn: Spawn) -> Result<SpawnOrder, Failure> {
+        // A project that was moved away is still that of the process.
+        let (own, path) = (Site::of(dir).unwrap_or_else(|_| Site::at(dir)), self.path());
+        let mut library = Library::new(&self.config);
+        let shelf = library.shelf(Some(&self.app));
+        let manifest = |name: &str, _: &Path| ForeignManifest::find(&shelf.catalogue, name);
+        judged(spawn, &Asker { own: &own, config: &self.config, path: Some(&path), manifest: &manifest })
     }
 
     /// A person trusts exactly this; and nothing else.
@@ -153,7 +171,12 @@ impl Yard {
 
     /// What becomes of a wish when these digests are trusted.
     pub(super) fn verdict(&self, spawn: Spawn, trusted: &[String]) -> Verdict {
-        let Ok(order) = self.judged(spawn) else { return Verdict::Refused };
+        self.verdict_from(&self.app, spawn, trusted)
+    }
+
+    /// What becomes of the wish of a process in the project at this directory.
+    pub(super) fn verdict_from(&self, dir: &Path, spawn: Spawn, trusted: &[String]) -> Verdict {
+        let Ok(order) = self.judged_from(dir, spawn) else { return Verdict::Refused };
         let Some(warrant) = order.warrant else { return Verdict::Free };
         let is_known = |digest: &String| trusted.contains(digest);
         match warrant.rule {
