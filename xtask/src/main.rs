@@ -11,6 +11,7 @@ mod setup;
 mod step;
 mod test;
 mod tidy;
+mod vendors;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,9 @@ usage: cargo xtask <command>
   sanitize                      the tests of the crate with `unsafe`, under the address sanitizer
   fuzz [--seconds N | --runs N] [TARGET]
                                 run every fuzz target, or one, for a while or for a number of inputs
+  vendors [--vendor NAME [--version X.Y.Z]] [--bless]
+                                try older and the newest versions of the vendors' programs and print what works;
+                                --bless writes it into docs/agents.md
   bench [--quick] [--json] [--only ROW] [--contenders A,B] [--report-only]
                                 compare qd with a bare PTY and its peers, count instructions, then judge
                                 each goal; a goal that is not reached is a failure unless --report-only
@@ -51,6 +55,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<(), String> {
         "test" => test::command(rest),
         "fuzz" => fuzz::command(rest),
         "sanitize" => sanitize::command(rest),
+        "vendors" => vendors::command(rest),
         "bench" => bench::command(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

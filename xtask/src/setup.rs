@@ -2,7 +2,7 @@
 //! and the pinned cargo tools; the vendors' programs have a file of their own. Installs only what is missing, so a
 //! second run costs nothing, and refuses to guess at privileges: without root it prints the command to run.
 
-mod vendors;
+pub(crate) mod vendors;
 
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -10,6 +10,7 @@ use toml::Table;
 
 use crate::Manifest;
 use crate::check::{self, Checked};
+use crate::{Version, variation};
 
 /// Where the shipped manifests come from.
 pub const BUILT_IN: &str = "built in";
@@ -102,6 +103,15 @@ impl Catalogue {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Manifest>> {
         self.entries.get(name).map(|entry| &entry.manifest).filter(|manifest| !manifest.disabled)
+    }
+
+    /// The manifest of this name as a version of the program needs it; without a version, as the newest does.
+    #[must_use]
+    pub fn for_version(&self, name: &str, version: Option<Version>) -> Option<Arc<Manifest>> {
+        let manifest = self.get(name)?;
+        let table = self.entries.get(name).map(|entry| &entry.table)?;
+        let patched = version.and_then(|version| variation::of_version(manifest, table, version));
+        Some(patched.map_or_else(|| Arc::clone(manifest), Arc::new))
     }
 
     /// The names of all that are offered, in order.

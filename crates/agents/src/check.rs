@@ -14,6 +14,7 @@ use toml::{Spanned, Table};
 use crate::Manifest;
 use crate::manifest::Place;
 use crate::merge;
+use crate::variation;
 
 /// A file with more faults than this has said enough.
 const MOST_FAULTS: usize = 50;
@@ -127,8 +128,10 @@ fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(Spo
     }
     name.clone_into(&mut manifest.name);
     let found = manifest.contradictions().into_iter();
-    let reasons: Vec<_> =
+    let mut reasons: Vec<_> =
         found.map(|contradiction| (Spot::Said(contradiction.place), contradiction.reason)).collect();
+    let patches = variation::faults(&manifest, &table).into_iter();
+    reasons.extend(patches.map(|(id, reason)| (Spot::Said(Place::Entry(id)), reason)));
     if reasons.is_empty() { Ok(Checked { manifest, table }) } else { Err(reasons) }
 }
 
@@ -149,6 +152,11 @@ struct Lack {
 /// Reads the file again and again, each time without the last fault, until nothing is wrong with the rest.
 fn faults_of_values(text: &str, mut parsed: Spanned<DeTable<'_>>) -> Findings {
     let mut found = Findings::default();
+    for patch in patches(parsed.get_ref()) {
+        let within = faults_of_values(text, patch);
+        found.faults.extend(within.faults);
+        found.lacking.extend(within.lacking);
+    }
     strip_disabled(parsed.get_mut());
     for _ in 0..MOST_FAULTS {
         let read: Result<Manifest, _> =
@@ -165,6 +173,21 @@ fn faults_of_values(text: &str, mut parsed: Spanned<DeTable<'_>>) -> Findings {
         }
     }
     found
+}
+
+/// The patches of the entries `[[version]]`: each is read as a manifest of its own, so that its faults have their lines.
+fn patches<'a>(file: &DeTable<'a>) -> Vec<Spanned<DeTable<'a>>> {
+    let Some(DeValue::Array(entries)) = file.get("version").map(|value| value.get_ref()) else {
+        return Vec::new();
+    };
+    let patch = |entry: &Spanned<DeValue<'a>>| match entry.get_ref() {
+        DeValue::Table(entry) => match entry.get("patch")?.get_ref() {
+            DeValue::Table(patch) => Some(Spanned::new(entry.get("patch")?.span(), patch.clone())),
+            _ => None,
+        },
+        _ => None,
+    };
+    entries.iter().filter_map(patch).collect()
 }
 
 /// Takes out the smallest entry that a fault lies in. The span of a table is its header, so all of them are searched.
@@ -340,6 +363,27 @@ mod tests {
         says("mine", &format!("{twice}{again}"), &[(9, "twice")]);
         says("mine", "argv = ['x']\n[deliver]\nchannel = 'server'\n", &[(2, "server")]);
         says("mine", &twice.replace("'x'\nverdict", "'('\nverdict"), &[(6, "no pattern")]);
+    }
+
+    #[test]
+    fn c22_a_fault_in_a_patch_for_some_versions_has_its_line() {
+        let entry = "[[version]]\nid = 'old'\nbefore = '1.0'\n";
+        let file = |patch: &str| format!("argv = ['x']\n\n{entry}{patch}");
+        says("mine", &file("[version.patch]\nargv = ['y']\n"), &[]);
+        says("mine", &file("[version.patch]\nfoo = 1\n"), &[(7, "foo")]);
+        says("mine", &file("[version.patch.deliver]\nsettle_ms = 20\n"), &[(7, "at least 150")]);
+        says("mine", &file("[version.patch]\nname = 'z'\n"), &[(3, "cannot change `name`")]);
+        says(
+            "mine",
+            &file("[version.patch.deliver]\nchannel = 'server'\n"),
+            &[(3, "needs the table `server`")],
+        );
+        says(
+            "mine",
+            "argv = ['x']\n[[version]]\nid = 'a'\nbefore = 'new'\npatch = {}\n",
+            &[(4, "no version")],
+        );
+        says("mine", "argv = ['x']\n[[version]]\nid = 'a'\npatch = {}\n", &[(2, "`from` or `before`")]);
     }
 
     #[test]

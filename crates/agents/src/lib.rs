@@ -4,7 +4,7 @@
 //! and bytes, and says what they mean; the engine weighs it.
 //!
 //! Reading order: `manifest` (one file's shape), `catalogue` (files merged by name), `launch` (what to start and what to
-//! write beside it), `detect` (what a screen says), `hook`, `transcript`, `server`, `state_file`.
+//! write beside it), `version` and `variation` (what other versions do differently), `detect` (what a screen says), `hook`, `transcript`, `server`, `state_file`.
 
 pub mod catalogue;
 pub mod check;
@@ -24,6 +24,8 @@ pub mod state_file;
 pub mod template;
 pub mod transcript;
 pub mod trial;
+mod variation;
+pub mod version;
 
 pub use catalogue::{Catalogue, Layer, Problem};
 pub use check::{check, schema};
@@ -31,3 +33,4 @@ pub use detect::{DetectError, Detector, Heard, Look, trim};
 pub use manifest::Manifest;
 pub use server::{ServerNews, ServerReader};
 pub use transcript::{TranscriptNews, TranscriptReader};
+pub use version::Version;

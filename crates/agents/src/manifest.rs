@@ -21,6 +21,7 @@ use crate::session::Session;
 use crate::state_file::StateFileSpec;
 use crate::template::Template;
 use crate::transcript::TranscriptSpec;
+use crate::version::{Tried, Version, VersionSpec};
 
 /// A vendor's program, as data.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -35,6 +36,12 @@ pub struct Manifest {
     /// What prints its version.
     #[serde(default)]
     pub version_argv: Vec<String>,
+    /// Which versions it was tried with.
+    #[serde(default)]
+    pub tried: Tried,
+    /// What ranges of versions do differently. Every entry that is about the installed version is laid upon the rest.
+    #[serde(default)]
+    pub version: Vec<VersionSpec>,
     /// Variables it is started with.
     #[serde(default)]
     pub env: BTreeMap<String, Template>,
@@ -123,6 +130,37 @@ impl Manifest {
         self.hooks.as_ref().is_some_and(|hooks| hooks.answer.allow.is_some() && hooks.answer.deny.is_some())
     }
 
+    /// Whether its launch differs between versions, or a version may be too old for it.
+    #[must_use]
+    pub fn depends_on_version(&self) -> bool {
+        !self.version.is_empty() || self.tried.oldest.is_some()
+    }
+
+    /// The manifest for a launch whose directory others than root may write to: without what the program would not
+    /// believe there. Nothing when the program believes all of it.
+    #[must_use]
+    pub fn without_root_only(&self) -> Option<Self> {
+        let (mcp, hooks) = (
+            self.mcp.as_ref().filter(|mcp| !mcp.only_as_root),
+            self.hooks.as_ref().filter(|hooks| !hooks.only_as_root),
+        );
+        if mcp.is_some() == self.mcp.is_some() && hooks.is_some() == self.hooks.is_some() {
+            return None;
+        }
+        Some(Self { mcp: mcp.cloned(), hooks: hooks.cloned(), ..self.clone() })
+    }
+
+    /// A sentence for a person whose program is older than any that was tried.
+    #[must_use]
+    pub fn version_warning(&self, version: Version) -> Option<String> {
+        let oldest = self.tried.oldest.filter(|oldest| version < *oldest)?;
+        let name = &self.name;
+        Some(format!(
+            "{name} {version} is not supported: {oldest} is the oldest version that was tried. It may end at once, \
+             and its state may be wrong. Update it"
+        ))
+    }
+
     /// What works with it, one word each, as offers name it.
     #[must_use]
     pub fn abilities(&self) -> Vec<&'static str> {
@@ -151,6 +189,7 @@ impl Manifest {
             );
             found.extend(repeated(hooks.event.iter().map(|event| event.id.as_str())));
         }
+        found.extend(repeated(self.version.iter().map(|version| version.id.as_str())));
         found.extend(repeated(self.rule.iter().map(|rule| rule.id.as_str())));
         found.extend(repeated(self.dialog.iter().map(|dialog| dialog.id.as_str())));
         found.extend(

@@ -17,10 +17,12 @@ pub(crate) fn lay(base: &mut Table, over: Table) {
     }
 }
 
-/// Takes out every entry of a list by `id` that says `disabled = true`, and the word itself.
+/// Takes out every entry of a list by `id` that says `disabled = true`, and the word itself. A patch for some versions
+/// keeps such entries: they are meant for what the patch is laid upon.
 pub(crate) fn without_disabled(table: &mut Table) {
-    for (_, value) in table.iter_mut() {
+    for (key, value) in table.iter_mut() {
         match value {
+            Value::Table(_) if key == "patch" => {}
             Value::Table(inner) => without_disabled(inner),
             Value::Array(list) => {
                 list.retain(|entry| !is_disabled(entry));

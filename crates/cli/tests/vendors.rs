@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+#[path = "vendors/another_user.rs"]
+mod another_user;
 #[path = "vendors/clients.rs"]
 mod clients;
 #[path = "vendors/crew.rs"]
@@ -26,6 +28,8 @@ mod limits;
 mod results;
 #[path = "vendors/traces.rs"]
 mod traces;
+#[path = "vendors/versions.rs"]
+mod versions;
 #[path = "vendors/views.rs"]
 mod views;
 

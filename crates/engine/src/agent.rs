@@ -48,6 +48,9 @@ pub struct AgentRecord {
     /// The failure that waits for a person.
     #[serde(default)]
     pub failure: Option<InboxItem>,
+    /// What launches lacked when a person dismissed the item about it.
+    #[serde(default)]
+    pub dismissed: Vec<String>,
 }
 
 /// The agent's part of an entry.
@@ -210,7 +213,13 @@ impl Agent {
             context: self.live.context,
             turn: self.record.turn,
             mail: self.mail,
+            shortfalls: self.shortfalls().to_vec(),
         }
+    }
+
+    /// What the launch of the current run lacks.
+    pub(crate) fn shortfalls(&self) -> &[String] {
+        self.live.launched.as_ref().map_or(&[], |launched| launched.shortfalls.as_slice())
     }
 
     /// What somebody who watches would notice if it changed.

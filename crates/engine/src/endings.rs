@@ -5,6 +5,7 @@
 use proto::{AgentState, ErrorCode, Exit, Failure, ProcessId};
 
 use crate::Engine;
+use crate::agent::Agent;
 use crate::effect::Effect;
 use crate::inbox::option;
 use crate::input::{JobId, RunKey, Typing};
@@ -33,12 +34,18 @@ impl Engine {
             (None, Some(signal)) => format!("signal {signal} ended it"),
             (None, None) => "it was lost".to_owned(),
         };
-        let is_quick = now.saturating_sub(agent.live.began) <= REFUSED_MS && !agent.live.has_rested;
+        let is_early = !agent.live.has_rested;
+        let is_quick = now.saturating_sub(agent.live.began) <= REFUSED_MS && is_early;
+        let lacking = lacking(agent);
         match agent.record.resumed.clone().filter(|_| is_quick) {
             Some(session) => {
-                let body =
-                    format!("{how}; session {session} could not be continued: qd restart begins a new one");
+                let body = format!(
+                    "{how}; session {session} could not be continued: qd restart begins a new one{lacking}"
+                );
                 self.fail_agent(id, "resume refused", &body);
+            }
+            None if is_early => {
+                self.fail_agent(id, "it ended before it took a prompt", &format!("{how}{lacking}"));
             }
             None => self.fail_agent(id, "it ended badly", &how),
         }
@@ -124,4 +131,9 @@ impl Engine {
         }
         self.refuse_mail_to(id, "the agent was closed");
     }
+}
+
+/// What the launch lacked, as more lines: a program that never took a prompt may have ended by it.
+fn lacking(agent: &Agent) -> String {
+    agent.shortfalls().iter().map(|shortfall| format!("\n{shortfall}")).collect()
 }

@@ -5,6 +5,7 @@
 
 mod answering;
 mod asked;
+mod shortfalls;
 
 pub(crate) use answering::{Answering, TYPED_MS};
 pub(crate) use asked::Asked;
@@ -31,6 +32,8 @@ pub(crate) enum About {
     Permission { ticket: Ticket, until: u64, on_timeout: OnTimeout },
     /// Something failed; there is nothing to be done but to know it.
     Failure,
+    /// The launch lacks something.
+    Shortfalls,
     /// This run asks the person something, or wants them to look.
     Question(RunKey),
     /// This run wants to start something that nobody allowed yet.
@@ -49,7 +52,7 @@ impl Item {
     pub(crate) fn asker(&self) -> Option<RunKey> {
         match &self.about {
             About::Question(asker) | About::Trust { asker, .. } => Some(*asker),
-            About::Dialog(_) | About::Permission { .. } | About::Failure => None,
+            About::Dialog(_) | About::Permission { .. } | About::Failure | About::Shortfalls => None,
         }
     }
 }
@@ -199,6 +202,7 @@ impl Engine {
             About::Permission { .. }
             | About::Dialog(_)
             | About::Failure
+            | About::Shortfalls
             | About::Question(_)
             | About::Trust { .. } => None,
         };
@@ -217,7 +221,11 @@ impl Engine {
     pub(crate) fn inbox_deadline(&self) -> Option<u64> {
         let until = |item: &Item| match item.about {
             About::Permission { until, .. } => Some(until),
-            About::Dialog(_) | About::Failure | About::Question(_) | About::Trust { .. } => None,
+            About::Dialog(_)
+            | About::Failure
+            | About::Shortfalls
+            | About::Question(_)
+            | About::Trust { .. } => None,
         };
         self.items.values().filter_map(until).min()
     }

@@ -494,6 +494,8 @@ pub struct Launched {
     pub interrupt: Vec<String>,
     /// How long it may take until it takes prompts; 0: nobody says.
     pub patience_ms: u64,
+    /// What the launch lacks, one sentence each.
+    pub shortfalls: Vec<String>,
 }
 
 /// Whether an agent's composer can be seen, which decides whether messages may be typed.

@@ -40,6 +40,7 @@ impl Engine {
             agent.live.late_at = Some(now.saturating_add(patience_ms));
         }
         self.touch(run.process);
+        self.sync_shortfalls(run.process);
         self.consider(run.process);
     }
 

@@ -410,6 +410,7 @@ impl Process {
             pid: self.pid,
             run: self.run,
             warning: self.has_daemons_env.then(|| DAEMONS_ENV.to_owned()),
+            shortfalls: self.agent.as_deref().map(|agent| agent.shortfalls().to_vec()).unwrap_or_default(),
         }
     }
 

@@ -46,6 +46,8 @@ pub(crate) enum Ruling {
     Strongest,
     /// A request for leave waits in the inbox.
     Parked,
+    /// A report says that the agent rests, and the last hook that its turn failed.
+    TurnFailed,
     /// A dialog stands on the screen although a stronger source says something else.
     DialogStands,
     /// A hook is not fresh and newer evidence stands against it.
@@ -90,6 +92,11 @@ fn class(state: AgentState) -> u8 {
         AgentState::Error => 4,
         AgentState::Exited => 5,
     }
+}
+
+/// Whether no turn is under way and the next one can begin.
+fn is_rest(state: AgentState) -> bool {
+    matches!(state, AgentState::Idle | AgentState::Waiting)
 }
 
 /// Blocked beats working beats idle.
@@ -173,11 +180,24 @@ fn choose<'a>(counting: &[&'a Slot], now: u64) -> Choice<'a> {
         return Choice { winner: Some(first), ruling: Ruling::Held, recheck: None };
     };
     match first.evidence.source {
-        source if is_report(source) => dialog_over_report(counting, first, state, now),
+        source if is_report(source) => {
+            let choice = dialog_over_report(counting, first, state, now);
+            failure_under_rest(counting, choice).unwrap_or(choice)
+        }
         Source::Hook => newer_over_hook(counting, first, state, now),
         source if is_weak(source) => same_instant(counting, first, state),
         _ => Choice { winner: Some(first), ruling: Ruling::Strongest, recheck: None },
     }
+}
+
+/// A report that says *at rest* does not know how the turn ended, where the vendor has no word for it. The last hook does:
+/// the next prompt would have brought another one.
+fn failure_under_rest<'a>(counting: &[&'a Slot], choice: Choice<'a>) -> Option<Choice<'a>> {
+    let rests = choice.winner.and_then(Slot::state).is_some_and(is_rest);
+    let is_failure =
+        |slot: &&&Slot| slot.evidence.source == Source::Hook && slot.state() == Some(AgentState::Error);
+    let hook = counting.iter().find(is_failure).filter(|_| rests).copied()?;
+    Some(Choice { winner: Some(hook), ruling: Ruling::TurnFailed, ..choice })
 }
 
 /// A program that reports its state may not report every dialog (onboarding comes before its first report), so a dialog
@@ -208,12 +228,14 @@ fn dialog_over_report<'a>(
 /// say something else after it, and has stood, wins.
 fn newer_over_hook<'a>(counting: &[&'a Slot], hook: &'a Slot, state: AgentState, now: u64) -> Choice<'a> {
     let strongest = Choice { winner: Some(hook), ruling: Ruling::Strongest, recheck: None };
-    let is_newer = |slot: &&&Slot| {
-        is_weak(slot.evidence.source)
-            && slot.since > hook.at.uptime_ms
-            && slot.state().is_some_and(|other| contradict(other, state))
+    // Only the strongest of the weak sources may: a composer on the screen means nothing while the title shows work.
+    let says_something = |slot: &&&Slot| is_weak(slot.evidence.source) && slot.state().is_some();
+    let is_newer = |slot: &&Slot| {
+        slot.since > hook.at.uptime_ms && slot.state().is_some_and(|other| contradict(other, state))
     };
-    let Some(newer) = counting.iter().find(is_newer).copied() else { return strongest };
+    let Some(newer) = counting.iter().find(says_something).copied().filter(is_newer) else {
+        return strongest;
+    };
     let worn = (hook.at.uptime_ms + HOOK_FRESH_MS).max(newer.since + HOOK_YIELDS_MS);
     if now >= worn {
         Choice { winner: Some(newer), ruling: Ruling::HookWorn, recheck: None }
@@ -248,7 +270,7 @@ fn debounce(
 ) -> (Standing, Option<Ruling>, Option<u64>) {
     let settled = |state| (Standing { state, pending: None }, None, None);
     let Some(next) = candidate else { return settled(before.state) };
-    let is_rest = matches!(next, AgentState::Idle | AgentState::Waiting);
+    let is_rest = is_rest(next);
     if is_rest && before.state == AgentState::Error {
         return (Standing { state: AgentState::Error, pending: None }, Some(Ruling::ErrorStays), None);
     }

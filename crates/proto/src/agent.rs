@@ -257,6 +257,9 @@ pub struct AgentView {
     pub turn: u64,
     /// Messages that wait to be delivered.
     pub mail: u32,
+    /// What its launch lacks, one sentence each: tools, hooks, a version that was tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortfalls: Vec<String>,
 }
 
 /// A source's opinion with its age.

@@ -182,6 +182,9 @@ pub struct Spawned {
     /// What is not as the caller may expect it, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
+    /// For agents: what the launch lacks, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortfalls: Vec<String>,
 }
 
 /// A cursor, counted from zero.

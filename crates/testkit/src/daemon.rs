@@ -34,11 +34,24 @@ impl TestDaemon {
         daemon
     }
 
+    /// Starts one whose places lie below this directory instead of the temporary one.
+    #[must_use]
+    pub fn start_below(exe: impl Into<PathBuf>, directory: &Path) -> Self {
+        let daemon = Self::placed_below(exe, directory);
+        drop(daemon.client());
+        daemon
+    }
+
     /// The same places with nobody in them yet.
     #[must_use]
     pub fn without_start(exe: impl Into<PathBuf>) -> Self {
+        Self::placed_below(exe, &std::env::temp_dir())
+    }
+
+    fn placed_below(exe: impl Into<PathBuf>, directory: &Path) -> Self {
         let exe = exe.into();
-        let root = tempfile::Builder::new().prefix("qdt").tempdir().expect("a directory can be made");
+        let root =
+            tempfile::Builder::new().prefix("qdt").tempdir_in(directory).expect("a directory can be made");
         let door = Mutex::new(Door::new(Places::below(root.path()), exe.clone()));
         Self { root, exe, door }
     }

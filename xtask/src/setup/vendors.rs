@@ -13,18 +13,18 @@ use crate::step;
 const LISTS: [&str; 2] = ["crates/testkit/src/vendor/pins.json", "crates/testkit/src/vendor/tools.json"];
 
 /// One program to install.
-#[derive(Debug, PartialEq)]
-struct Pin {
-    name: String,
-    package: String,
-    version: String,
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Pin {
+    pub(crate) name: String,
+    pub(crate) package: String,
+    pub(crate) version: String,
     /// A script of the package that puts its native program in place. Called by us because npm is told to run none:
     /// dependencies of dependencies would compile things nobody uses.
-    finish: Option<String>,
+    pub(crate) finish: Option<String>,
     /// Where the program lies in its package, when npm has not linked it: what a script puts in place comes too late.
-    program: Option<String>,
+    pub(crate) program: Option<String>,
     /// The name of the program, installed before, that runs this one. What the system has is too old for some.
-    runtime: Option<String>,
+    pub(crate) runtime: Option<String>,
 }
 
 impl Pin {
@@ -45,19 +45,31 @@ impl Pin {
 
 /// Installs what is missing.
 pub(super) fn install() -> Result<(), String> {
+    all_pins()?.iter().try_for_each(install_pin)
+}
+
+/// Installs one program in one version, unless it is there.
+pub(crate) fn install_pin(pin: &Pin) -> Result<(), String> {
     let vendors = vendors_dir()?;
-    let all = all_pins()?;
-    for pin in &all {
-        let place = pin.place(&vendors);
-        if place.is_dir() {
-            println!("setup: {} {} present", pin.package, pin.version);
-        } else {
-            println!("setup: installing {} {}", pin.package, pin.version);
-            let runtime = runtime(pin, &all, &vendors)?;
-            put_in_place(pin, runtime.as_deref(), &vendors, &place)?;
-        }
+    let place = pin.place(&vendors);
+    if place.is_dir() {
+        println!("setup: {} {} present", pin.package, pin.version);
+        return Ok(());
     }
-    Ok(())
+    println!("setup: installing {} {}", pin.package, pin.version);
+    let runtime = runtime(pin, &all_pins()?, &vendors)?;
+    put_in_place(pin, runtime.as_deref(), &vendors, &place)
+}
+
+/// The directory of one program in one version.
+pub(crate) fn place_of(pin: &Pin) -> Result<PathBuf, String> {
+    Ok(pin.place(&vendors_dir()?))
+}
+
+/// The pinned program of this name.
+pub(crate) fn pin_of(name: &str) -> Result<Pin, String> {
+    let pin = all_pins()?.into_iter().find(|pin| pin.name == name);
+    pin.ok_or_else(|| format!("no program called {name} is pinned"))
 }
 
 fn all_pins() -> Result<Vec<Pin>, String> {

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use proto::request::PermissionMode;
 use serde_json::{Value, json};
 
-use crate::Manifest;
 use crate::session::ResumeAt;
 use crate::template::{Place, Template, Unfilled};
+use crate::{Manifest, Version};
 use bag::Bag;
 use hooks::hook_document;
 
@@ -55,8 +55,6 @@ pub struct Wish<'a> {
     pub model: Option<&'a str>,
     /// What it may do without asking.
     pub mode: Option<PermissionMode>,
-    /// Root owns the launch's directory and everything above it, and nobody else may write there.
-    pub is_roots_own: bool,
 }
 
 /// What to start.
@@ -120,6 +118,28 @@ pub enum LaunchError {
     Path(PathBuf),
 }
 
+/// What a launch on this machine lacks, one sentence each: the version is too old, or the program does not believe the
+/// files that a launch writes.
+#[must_use]
+pub fn shortfalls(manifest: &Manifest, version: Option<Version>, is_roots_own: bool) -> Vec<String> {
+    let mut found: Vec<String> =
+        version.and_then(|version| manifest.version_warning(version)).into_iter().collect();
+    let lacks_mcp = manifest.mcp.as_ref().is_some_and(|mcp| mcp.only_as_root && !is_roots_own);
+    let lacks_hooks = manifest.hooks.as_ref().is_some_and(|hooks| hooks.only_as_root && !is_roots_own);
+    let lacking = match (lacks_mcp, lacks_hooks) {
+        (true, true) => "Quarterdeck's tools (MCP) and without hooks",
+        (true, false) => "Quarterdeck's tools (MCP)",
+        (false, true) => "hooks",
+        (false, false) => return found,
+    };
+    let name = &manifest.name;
+    found.push(format!(
+        "{name} runs without {lacking}: it reads such settings only from directories that nobody but root may write \
+         to, and the data directory is not one. The screen and the title alone show its state"
+    ));
+    found
+}
+
 /// Puts a launch together.
 ///
 /// # Errors
@@ -131,25 +151,10 @@ pub fn plan(wish: &Wish<'_>) -> Result<Plan, LaunchError> {
     for (name, value) in &wish.manifest.env {
         bag.set(name, value.fill(&lookup)?);
     }
-    let mut notes = Vec::new();
-    let mut is_believed = |only_as_root: bool, what: &str| {
-        let is_believed = !only_as_root || wish.is_roots_own;
-        if !is_believed {
-            let name = &wish.manifest.name;
-            notes.push(format!(
-                "{name} takes {what} only from files below directories that only root may write"
-            ));
-        }
-        is_believed
-    };
-    if let Some(mcp) = &wish.manifest.mcp
-        && is_believed(mcp.only_as_root, "our server")
-    {
+    if let Some(mcp) = &wish.manifest.mcp {
         bag.put(&mcp.injection, mcp.document.fill(&lookup)?, &mcp.extra)?;
     }
-    if let Some(hooks) = &wish.manifest.hooks
-        && is_believed(hooks.only_as_root, "hooks")
-    {
+    if let Some(hooks) = &wish.manifest.hooks {
         bag.put(&hooks.injection, hook_document(hooks, &places, wish.parks_permissions)?, &hooks.extra)?;
     }
     let server = bag.serve(wish)?;
@@ -157,7 +162,6 @@ pub fn plan(wish: &Wish<'_>) -> Result<Plan, LaunchError> {
     let injected = [bag.take_words(), chosen_words(wish)?].concat();
     let argv = argv(wish, &session, injected)?;
     let contents = bag.contents(wish.inherited);
-    notes.extend(contents.notes);
     Ok(Plan {
         argv,
         env: contents.env,
@@ -165,7 +169,7 @@ pub fn plan(wish: &Wish<'_>) -> Result<Plan, LaunchError> {
         files: contents.files,
         session: session.id,
         server,
-        notes,
+        notes: contents.notes,
     })
 }
 

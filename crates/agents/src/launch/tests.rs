@@ -40,7 +40,6 @@ fn planned_from(
         parks_permissions: false,
         model: None,
         mode: None,
-        is_roots_own: true,
     };
     change(&mut wish);
     plan(&wish)
@@ -205,10 +204,50 @@ fn a_variable_of_the_users_that_cannot_be_read_is_left_alone_and_told() {
 }
 
 #[test]
-fn what_only_root_may_say_is_not_said_by_others() {
-    let plan = planned("gemini", &[], |wish| wish.is_roots_own = false).unwrap();
+fn c19_a_launch_that_its_vendor_does_not_believe_goes_without_settings_and_says_what_it_lacks() {
+    let catalogue = Catalogue::built_in();
+    let gemini = catalogue.get("gemini").unwrap();
+    let lesser = gemini.without_root_only().unwrap();
+    let plan = plan(&Wish { manifest: &lesser, ..plain(&catalogue, &[]) }).unwrap();
     assert!(plan.env.is_empty() && plan.files.is_empty());
-    assert_eq!(plan.notes.len(), 2);
+    assert!(!lesser.abilities().contains(&"mcp") && !lesser.hands_over_at_turn_end());
+    let [sentence] = &shortfalls(gemini, None, false)[..] else { panic!("one sentence") };
+    assert!(
+        sentence.starts_with("gemini runs without Quarterdeck's tools (MCP) and without hooks"),
+        "{sentence}"
+    );
+    assert_eq!(shortfalls(gemini, None, true), Vec::<String>::new());
+    assert_eq!(catalogue.get("claude").unwrap().without_root_only(), None);
+}
+
+#[test]
+fn c22_a_version_older_than_any_that_was_tried_is_told() {
+    let catalogue = Catalogue::built_in();
+    for name in ["claude", "codex", "gemini", "opencode"] {
+        let manifest = catalogue.get(name).unwrap();
+        let (oldest, newest) = (manifest.tried.oldest.unwrap(), manifest.tried.newest.unwrap());
+        let sentences = shortfalls(manifest, "0.0.1".parse().ok(), true);
+        assert!(
+            sentences.iter().any(|one| one.starts_with(&format!("{name} 0.0.1 is not supported: {oldest}")))
+        );
+        assert_eq!(shortfalls(manifest, Some(oldest), true), Vec::<String>::new());
+        assert_eq!(shortfalls(manifest, Some(newest), true), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn c22_flags_are_used_only_where_the_version_has_them() {
+    let catalogue = Catalogue::built_in();
+    let argv = |name: &str, version: &str| {
+        let manifest = catalogue.for_version(name, version.parse().ok()).unwrap();
+        plan(&Wish { manifest: &manifest, ..plain(&catalogue, &[]) }).unwrap().argv.join(" ")
+    };
+    for (name, flag, without, with) in
+        [("codex", "--no-daemon", "0.155.1", "0.156.0"), ("gemini", "--session-id", "0.40.1", "0.41.0")]
+    {
+        assert!(!argv(name, without).contains(flag), "{}", argv(name, without));
+        assert!(argv(name, with).contains(flag), "{}", argv(name, with));
+    }
 }
 
 #[test]
@@ -271,7 +310,6 @@ fn plain<'a>(catalogue: &'a Catalogue, words: &'a [String]) -> Wish<'a> {
         parks_permissions: false,
         model: None,
         mode: None,
-        is_roots_own: false,
     }
 }
 

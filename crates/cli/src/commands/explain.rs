@@ -39,6 +39,9 @@ fn tell(explanation: &Explanation, now: u64, out: &mut Output) -> Result<(), Cli
     if agent.background > 0 {
         out.line(&format!("background: {} still run", agent.background))?;
     }
+    for shortfall in &agent.shortfalls {
+        out.text(shortfall)?;
+    }
     if explanation.drifts > 0 {
         out.line(&format!("sources disagreed {} times in this run", explanation.drifts))?;
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::{AgentState, ProcessView, Status};
+use proto::{AgentState, Printable, ProcessView, Status};
 
 use crate::context::Context;
 use crate::errors::CliError;
@@ -20,7 +20,15 @@ impl PsArgs {
         // The newest is next to the prompt.
         processes.sort_by_key(|process| (process.started_at, process.id));
         let now = now_ms();
-        context.print(&processes, |processes, out| out.clipped_table(&table(processes, now)))?;
+        context.print(&processes, |processes, out| {
+            out.clipped_table(&table(processes, now))?;
+            for process in processes {
+                for shortfall in process.agent.iter().flat_map(|agent| &agent.shortfalls) {
+                    out.line(&format!("{}: {}", process.name, Printable(shortfall)))?;
+                }
+            }
+            Ok(())
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }

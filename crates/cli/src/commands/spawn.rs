@@ -220,7 +220,11 @@ pub(crate) fn warn(spawned: &Spawned) {
 pub(crate) fn tell(spawned: &Spawned, out: &mut Output) -> Result<(), CliError> {
     warn(spawned);
     let pid = spawned.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
-    out.line(&format!("{} ({}) is {}{pid}", spawned.name, spawned.id, spawned.status))
+    out.line(&format!("{} ({}) is {}{pid}", spawned.name, spawned.id, spawned.status))?;
+    for shortfall in &spawned.shortfalls {
+        out.line(&format!("warning: {}", Printable(shortfall)))?;
+    }
+    Ok(())
 }
 
 fn on_timeout(word: &str) -> Result<OnTimeout, String> {

@@ -24,6 +24,7 @@ fn spawned() -> Reply {
         pid: Some(7),
         run: RunNumber(1),
         warning: None,
+        shortfalls: Vec::new(),
     })
 }
 

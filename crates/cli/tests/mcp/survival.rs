@@ -151,6 +151,7 @@ fn one_connection_serves_one_call_after_another() {
         pid: Some(7),
         run: RunNumber(2),
         warning: None,
+        shortfalls: Vec::new(),
     };
     peer.reply(call.id, Reply::Spawned(spawned));
     assert_eq!(proxy.answer(first)["result"]["structuredContent"]["run"], json!(2));

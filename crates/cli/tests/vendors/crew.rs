@@ -164,7 +164,9 @@ impl Crew {
         let until = Instant::now() + PATIENCE;
         loop {
             let items = self.daemon.client().inbox().unwrap();
-            match items.into_iter().find(|item| !item.options.is_empty()) {
+            let is_open =
+                |item: &InboxItem| item.kind != proto::agent::ItemKind::Failure && !item.options.is_empty();
+            match items.into_iter().find(is_open) {
                 Some(item) => return item,
                 None if Instant::now() < until => testkit::census::pause(Duration::from_millis(20)),
                 None => self.fail("nothing in the inbox"),

@@ -133,7 +133,7 @@ impl Charge {
         let marks = [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];
         engine::Launched {
             session: note.session,
-            version: self.version(),
+            version: self.version().or(note.version),
             has_channel,
             channel_reaches_busy: has_channel && deliver.reaches_busy,
             hands_over_at_turn_end: manifest.hands_over_at_turn_end(),
@@ -142,6 +142,7 @@ impl Charge {
             shell_prefix,
             interrupt: deliver.interrupt.clone(),
             patience_ms: manifest.ready.patience_ms,
+            shortfalls: note.shortfalls,
         }
     }
 }

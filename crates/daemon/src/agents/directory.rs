@@ -34,6 +34,12 @@ pub(crate) struct Note {
     /// Where the transcript lies, as a hook said.
     #[serde(default)]
     pub(crate) transcript: Option<PathBuf>,
+    /// What the program said of its version before it was started.
+    #[serde(default)]
+    pub(crate) version: Option<String>,
+    /// What the launch lacks.
+    #[serde(default)]
+    pub(crate) shortfalls: Vec<String>,
 }
 
 /// Why a launch's directory could not be made.

@@ -3,7 +3,6 @@
 //! Owns the steps and their failures in words a person understands. Refuses starting: the holder's launcher does.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use super::chance;
 use super::charge::Charge;
 use super::directory::{Directory, Note};
 use super::errand::find;
+use super::fitting::Fitted;
 use crate::tokens::{self, Tokens};
 
 /// What launches need that does not change.
@@ -45,8 +45,13 @@ impl Yard {
     }
 
     /// Turns an agent's start into its program's: argv, environment and files. What it wrote is removed with the charge.
-    pub(crate) fn prepare(&self, start: &mut StartRun, manifest: &Arc<Manifest>) -> Result<Charge, Failure> {
-        let directory = Directory::of(&self.places, start.run);
+    pub(crate) fn prepare(
+        &self,
+        start: &mut StartRun,
+        directory: Directory,
+        mut fitted: Fitted,
+    ) -> Result<Charge, Failure> {
+        let manifest = &fitted.manifest;
         let mut env: BTreeMap<String, String> = start.env.iter().cloned().collect();
         inherit(&mut env, manifest, &start.person_env);
         // The next daemon finds them in what the holder keeps.
@@ -54,22 +59,24 @@ impl Yard {
             .record
             .env
             .extend(manifest.inherit.iter().filter_map(|name| Some((name.clone(), env.get(name)?.clone()))));
-        let (plan, note) = self.plan(start, manifest, &directory, &env)?;
+        let (plan, mut note) = self.plan(start, manifest, &directory, &env)?;
         let env = environment(env, &plan, self.own_env(&directory));
         let cwd = PathBuf::from(&start.cwd);
         let program = plan.argv.first().map_or("", String::as_str);
         if find(program, &env, &cwd).is_none() {
             return Err(not_installed(&manifest.name, program));
         }
-        for note in &plan.notes {
-            tracing::warn!(run = ?start.run, "{}: {}", manifest.name, Printable(note));
+        fitted.shortfalls.extend(plan.notes.iter().cloned());
+        for shortfall in &fitted.shortfalls {
+            tracing::warn!(run = ?start.run, "{}", Printable(shortfall));
         }
+        (note.version, note.shortfalls) = (fitted.version, fitted.shortfalls);
         let token = chance::secret().map_err(no_chance)?;
         write(&directory, &plan, &note, &token).inspect_err(|_| drop(directory.remove()))?;
         self.tokens.admit(start.run, &token);
         start.argv = plan.argv;
         start.env = env.clone().into_iter().collect();
-        let mut charge = Charge::new(start.run, cwd, env, directory, Arc::clone(manifest), note);
+        let mut charge = Charge::new(start.run, cwd, env, directory, fitted.manifest, note);
         charge.is_fixed = start.content.is_some() || start.needs_built_in;
         Ok(charge)
     }
@@ -104,7 +111,6 @@ impl Yard {
             parks_permissions: agent.parks_permissions,
             model: agent.model.as_deref(),
             mode: agent.mode,
-            is_roots_own: is_roots_own(directory.path()),
         };
         let plan = plan(&wish).map_err(|error| no_plan(&error))?;
         let server = plan.server.as_ref();
@@ -113,16 +119,10 @@ impl Yard {
             session: plan.session.clone(),
             port: server.map(|server| server.port),
             secret: server.map(|server| server.secret.clone()).unwrap_or_default(),
-            transcript: None,
+            ..Note::default()
         };
         Ok((plan, note))
     }
-}
-
-/// Whether only root may write into any directory on the way to this one, which need not exist yet.
-fn is_roots_own(directory: &Path) -> bool {
-    let existing = directory.ancestors().filter_map(|path| std::fs::metadata(path).ok());
-    existing.into_iter().all(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
 }
 
 /// Takes over what the manifest names from the environment of the person behind the agent that asks. What was declared

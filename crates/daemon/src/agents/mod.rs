@@ -3,7 +3,7 @@
 //! Owns what is done about an agent outside of its terminal. Refuses knowing vendors (the crate `agents` does, as data)
 //! and refuses deciding (the engine does).
 //!
-//! Reading order: `catalogue` (manifests on disk), `launch` (from a name to a program) with `directory` and `chance`,
+//! Reading order: `catalogue` (manifests on disk), `launch` (from a name to a program) with `fitting`, `directory` and `chance`,
 //! `charge` (one agent's run), `attendant` and `ward` (its files) with `watch` and `tail`, `link` (its vendor's server)
 //! with `server` and `stream`, `reach` (messages by the vendor's own ways), `offers`, `drift`, `errand` (short programs).
 
@@ -14,6 +14,7 @@ mod charge;
 mod directory;
 mod drift;
 pub(crate) mod errand;
+mod fitting;
 mod launch;
 mod link;
 mod offers;
@@ -49,6 +50,7 @@ use catalogue::Shelf;
 pub(crate) use catalogue::{ForeignManifest, Library};
 pub(crate) use charge::Charge;
 use directory::Directory;
+use fitting::Fitted;
 use launch::Yard;
 use link::ServerLine;
 use versions::Versions;
@@ -138,7 +140,12 @@ impl Agents {
         let name = start.argv.first().map_or("", String::as_str);
         let shelf = self.shelf(Some(Path::new(&start.cwd)));
         let manifest = shelf.catalogue.get(name).ok_or_else(|| unknown(name))?;
-        let charge = Arc::new(self.shared.yard.prepare(start, manifest)?);
+        let search_path = start.env.iter().cloned().collect();
+        let version = self.shared.versions.before_launch(manifest, &search_path);
+        let directory = Directory::of(&self.shared.yard.places, start.run);
+        let fitted = Fitted::find(&shelf.catalogue, name, version, directory.path());
+        let fitted = fitted.ok_or_else(|| unknown(name))?;
+        let charge = Arc::new(self.shared.yard.prepare(start, directory, fitted)?);
         // Known before the program runs: its first hook may come at once.
         self.charges().insert(charge.run, Arc::clone(&charge));
         Ok(Some(charge))
@@ -187,7 +194,8 @@ impl Agents {
         let name = record.argv.first().map_or("", String::as_str);
         let shelf = self.shelf(Some(Path::new(&record.cwd)));
         // A manifest that is gone leaves an agent whose screen nobody can read; it lives on.
-        let manifest = shelf.catalogue.get(name).map(Arc::clone).unwrap_or_default();
+        let fitted = Fitted::find(&shelf.catalogue, name, note.version.clone(), directory.path());
+        let manifest = fitted.map(|fitted| fitted.manifest).unwrap_or_default();
         let env = record.env.iter().filter(|(name, _)| !manifest.unset.contains(name));
         let env = env.map(|(name, value)| (name.clone(), value.clone())).collect();
         let mut charge = Charge::new(run, PathBuf::from(&record.cwd), env, directory, manifest, note);
@@ -246,11 +254,12 @@ impl Agents {
         let Some(charge) = self.find(run).filter(|charge| !charge.is_fixed) else { return };
         let name = charge.manifest().name.clone();
         let shelf = self.shelf(Some(&charge.cwd));
-        let Some(manifest) = shelf.catalogue.get(&name).filter(|manifest| charge.take_manifest(manifest))
+        let fitted = Fitted::find(&shelf.catalogue, &name, charge.note().version, charge.directory.path());
+        let Some(Fitted { manifest, .. }) = fitted.filter(|fitted| charge.take_manifest(&fitted.manifest))
         else {
             return;
         };
-        if let Some(detector) = detector(manifest) {
+        if let Some(detector) = detector(&manifest) {
             self.shared.screens.order(run, Order::Observe(run, Box::new(detector)));
         }
         self.say(run, Fact::Launched(charge.launched()));

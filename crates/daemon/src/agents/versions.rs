@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use agents::{Manifest, Version};
 use proto::Printable;
 
 use super::errand::{Errand, find};
@@ -15,6 +16,11 @@ use super::errand::{Errand, find};
 const LIMIT: Duration = Duration::from_secs(10);
 /// Longest version that is shown.
 const LONGEST: usize = 80;
+
+/// How far above a program its package's description may lie.
+const PACKAGE_DEPTH: usize = 4;
+/// Largest description of a package that is read.
+const LARGEST_DESCRIPTION: u64 = 1 << 20; // 1 MiB
 
 /// What a file was when it was asked.
 type Stamp = (Option<SystemTime>, u64);
@@ -29,6 +35,21 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
+    /// The version that a launch by this manifest meets, where it matters. What an installed package says of itself is
+    /// enough; without a package the program is asked.
+    pub(crate) fn before_launch(
+        &self,
+        manifest: &Manifest,
+        env: &BTreeMap<String, String>,
+    ) -> Option<String> {
+        if !manifest.depends_on_version() {
+            return None;
+        }
+        let program = find(manifest.version_argv.first()?, env, Path::new("/"))?;
+        let known = self.known(&program, stamp(&program)).flatten();
+        known.or_else(|| packaged(&program)).or_else(|| self.ask(&manifest.version_argv, env))
+    }
+
     /// What the program says, asking it if its file has changed. Blocks for as long as that takes.
     pub(crate) fn ask(&self, argv: &[String], env: &BTreeMap<String, String>) -> Option<String> {
         let program = find(argv.first()?, env, Path::new("/"))?;
@@ -55,6 +76,22 @@ impl Versions {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(program).filter(|(then, _)| *then == stamp).map(|(_, version)| version.clone())
     }
+}
+
+/// The version of the package that a program lies in, as its description says.
+fn packaged(program: &Path) -> Option<String> {
+    let real = program.canonicalize().ok()?;
+    let description = real.ancestors().skip(1).take(PACKAGE_DEPTH).map(|dir| dir.join("package.json"));
+    let description = description.into_iter().find(|file| file.is_file())?;
+    let meta = std::fs::metadata(&description).ok()?;
+    if meta.len() > LARGEST_DESCRIPTION {
+        return None;
+    }
+    let text = std::fs::read_to_string(&description).ok()?;
+    let package: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let version = package.get("version")?.as_str()?;
+    // Only a package with programs is the program's own: others describe a directory that it happens to lie in.
+    package.get("bin").and(Version::in_output(version)).map(|version| version.to_string())
 }
 
 fn stamp(program: &Path) -> Stamp {
@@ -91,6 +128,29 @@ mod tests {
         write("exit 3");
         assert_eq!(versions.ask(&argv, &env), None);
         assert_eq!((versions.ask(&argv, &env), asked()), (None, 2));
+    }
+
+    #[test]
+    fn c22_a_package_says_the_version_of_its_program_without_running_it() {
+        let root = tempfile::tempdir().unwrap();
+        let package = root.path().join("node_modules/vendor");
+        std::fs::create_dir_all(package.join("bin")).unwrap();
+        let program = package.join("bin/vendor");
+        std::fs::write(&program, format!("#!/bin/sh\ntouch {}/asked\necho 9.9.9\n", root.path().display()))
+            .unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink(&program, root.path().join("vendor")).unwrap();
+        let env = [("PATH".to_owned(), format!("{}:/usr/bin:/bin", root.path().display()))].into();
+        let argv = vec!["vendor".to_owned(), "--version".to_owned()];
+        let tried = agents::version::Tried { oldest: "1.0".parse().ok(), newest: None };
+        let manifest = Manifest { version_argv: argv, tried, ..Manifest::default() };
+        let describe = |text: &str| std::fs::write(package.join("package.json"), text).unwrap();
+        describe(r#"{"version": "1.2.3", "bin": {"vendor": "bin/vendor"}}"#);
+        assert_eq!(Versions::default().before_launch(&manifest, &env).as_deref(), Some("1.2.3"));
+        assert!(!root.path().join("asked").exists());
+        describe(r#"{"version": "1.2.3"}"#);
+        assert_eq!(Versions::default().before_launch(&manifest, &env).as_deref(), Some("9.9.9"));
+        assert_eq!(Versions::default().before_launch(&Manifest::default(), &env), None);
     }
 
     #[test]

@@ -66,11 +66,12 @@ impl Worker {
         if let Some(adopted) = new.adopted.take() {
             self.facts.tell(*adopted);
         }
-        if new.is_new {
-            self.facts.say(new.handle.run, Fact::Started { pid: new.handle.child_pid });
-        }
+        // First, so that the answer to the spawn has what the launch lacks.
         if let Some(agent) = &new.agent {
             self.facts.say(new.handle.run, Fact::Launched(agent.launched.clone()));
+        }
+        if new.is_new {
+            self.facts.say(new.handle.run, Fact::Started { pid: new.handle.child_pid });
         }
         let (run, wake) = Run::new(new, &self.matcher, &self.last_colors, now);
         let key = run.key();

@@ -51,6 +51,7 @@ fn why(agent: &Agent) -> String {
         Ruling::Strongest => "the strongest source that counts wins",
         Ruling::Parked => "a request for leave waits in the inbox, which blocks it",
         Ruling::DialogStands => "a dialog that stands on the screen beats a report that does not know it",
+        Ruling::TurnFailed => "a report says that it rests, and the last hook that its turn failed",
         Ruling::HookWorn => "a hook that is not fresh gives way to newer evidence that stands",
         Ruling::SameInstant => "at the same instant blocked beats working beats idle",
         Ruling::Held => "the strongest source cannot judge, so the state before it is held",

@@ -77,6 +77,10 @@ impl Engine {
                 self.clear_failure(id);
                 done()
             }
+            About::Shortfalls => {
+                self.dismiss_shortfalls(id);
+                done()
+            }
             About::Permission { .. } => {
                 let allows = option.names.iter().any(|name| name == "allow");
                 let denial = || HookDecision::Deny("denied by a person".to_owned());

@@ -62,6 +62,35 @@ fn a_dialog_on_the_screen_beats_a_report_that_does_not_know_it() {
 }
 
 #[test]
+fn c19_a_hook_does_not_yield_to_the_screen_while_the_title_agrees_with_it() {
+    let opinions = [(Hook, Some(Working), 1_000), (Title, Some(Working), 1_100), (Screen, Some(Idle), 1_200)];
+    for now in [2_999, 3_000, 60_000] {
+        let judgement = judge(Working, now, &opinions);
+        assert_eq!((judgement.standing.state, judgement.winner), (Working, Some(Hook)), "at {now}");
+    }
+    let interrupted = [(Hook, Some(Working), 1_000), (Title, Some(Idle), 1_500), (Screen, Some(Idle), 1_500)];
+    assert_eq!(state(Working, 3_000, &interrupted), Idle, "an interruption is still seen");
+}
+
+#[test]
+fn c22_a_hook_that_says_failed_is_not_denied_by_a_report_that_says_at_rest() {
+    for report in [ProgramStatus, Server, StateFile] {
+        for (rest, before) in [(Idle, Working), (Waiting, Working), (Idle, Error)] {
+            for (said, failed) in [(1_000, 1_100), (1_100, 1_000)] {
+                let opinions = [(report, Some(rest), said), (Hook, Some(Error), failed)];
+                let judgement = judge(before, 60_000, &opinions);
+                assert_eq!((judgement.standing.state, judgement.ruling), (Error, Ruling::TurnFailed));
+            }
+        }
+        let opinions = [(report, Some(Working), 1_200), (Hook, Some(Error), 1_000)];
+        assert_eq!(state(Error, 2_000, &opinions), Working, "it tries again");
+        let opinions =
+            [(report, Some(Idle), 1_000), (Hook, Some(Error), 1_000), (Dialog, Some(Blocked), 2_000)];
+        assert_eq!(state(Error, 2_000, &opinions), Blocked, "a dialog comes first");
+    }
+}
+
+#[test]
 fn a_report_that_just_changed_beats_the_dialog_it_answers_until_that_is_painted_over() {
     let opinions = [(ProgramStatus, Some(Working), 4_000), (Dialog, Some(Blocked), 1_000)];
     let judgement = judge(Blocked, 4_010, &opinions);

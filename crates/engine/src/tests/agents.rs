@@ -8,5 +8,6 @@ mod model;
 mod restore;
 mod resume;
 pub(super) mod scene;
+mod shortfalls;
 mod states;
 mod turns;

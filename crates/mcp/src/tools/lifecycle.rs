@@ -361,6 +361,9 @@ fn told(spawned: &Spawned) -> Map<String, Value> {
     put(&mut all, "status", json!(spawned.status));
     put(&mut all, "run", json!(spawned.run));
     put(&mut all, "pid", json!(spawned.pid));
+    if !spawned.shortfalls.is_empty() {
+        put(&mut all, "shortfalls", json!(spawned.shortfalls));
+    }
     all
 }
 

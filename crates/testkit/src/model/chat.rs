@@ -89,6 +89,9 @@ pub(super) fn refuse(refusal: Refusal) -> Whole {
             headers: vec![("retry-after", reset_in.to_string())],
             ..error(429, "insufficient_quota", "You exceeded your current quota.")
         },
+        Refusal::Fail { status: status @ ..500 } => {
+            error(status, "invalid_request_error", "scripted failure")
+        }
         Refusal::Fail { status } => error(status, "server_error", "scripted failure"),
     }
 }

@@ -6,6 +6,7 @@
 //! | line | answer |
 //! |---|---|
 //! | `@say TEXT` | the text; the turn ends |
+//! | `@drip SECONDS TEXT` | the text word by word over this time; the turn ends |
 //! | `@tool NAME {json}` | a call of this tool; its result brings the next line |
 //! | `@quota SECONDS` | the vendor's own error for a used-up account, with its reset so far ahead |
 //! | `@fail STATUS` | an error with this status |

@@ -23,6 +23,8 @@ pub(super) enum Said {
 pub(super) enum Step {
     /// `@say TEXT`: ends the turn.
     Say(String),
+    /// `@drip SECONDS TEXT`: ends the turn, word by word over this time.
+    Drip { over: Duration, text: String },
     /// `@tool NAME {json}`: asks for a tool.
     Tool { name: String, input: Value },
     /// `@quota SECONDS`: the account is used up, until then.
@@ -149,6 +151,7 @@ fn directive(line: &str) -> Option<Directive> {
     let rest = rest.trim();
     let read = match word {
         "say" => Some(Directive::Step(Step::Say(rest.to_owned()))),
+        "drip" => drip(rest),
         "tool" => tool(rest),
         "quota" => rest.parse().ok().map(|reset_in| Directive::Step(Step::Quota { reset_in })),
         "fail" => rest.parse().ok().map(|status| Directive::Step(Step::Fail { status })),
@@ -165,6 +168,12 @@ fn tool(rest: &str) -> Option<Directive> {
     let (name, input) = rest.split_once(' ').unwrap_or((rest, "{}"));
     let input = serde_json::from_str(input).ok()?;
     (!name.is_empty()).then(|| Directive::Step(Step::Tool { name: name.to_owned(), input }))
+}
+
+fn drip(rest: &str) -> Option<Directive> {
+    let (seconds, text) = rest.split_once(' ')?;
+    let over = Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?;
+    Some(Directive::Step(Step::Drip { over, text: text.to_owned() }))
 }
 
 fn slow(rest: &str) -> Option<Directive> {
@@ -246,11 +255,13 @@ mod tests {
         assert_eq!(cue(&[text("@quota 3600")]).step, Step::Quota { reset_in: 3600 });
         assert_eq!(cue(&[text("@fail 529")]).step, Step::Fail { status: 529 });
         assert_eq!(cue(&[text("@hang")]).step, Step::Hang);
+        let drip = Step::Drip { over: Duration::from_millis(1_500), text: "a b".to_owned() };
+        assert_eq!(cue(&[text("@drip 1.5 a b")]).step, drip);
     }
 
     #[test]
     fn a_directive_that_cannot_be_read_is_told() {
-        for line in ["@tool look {", "@quota soon", "@slow -1", "@when"] {
+        for line in ["@tool look {", "@drip a b", "@quota soon", "@slow -1", "@when"] {
             assert_eq!(cue(&[text(line)]).step, say(&format!("cannot read the directive `{line}`")));
         }
         assert_eq!(cue(&[text("@someone hello")]).step, say("end of script; last result: "));

@@ -5,14 +5,14 @@ use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::board::{Board, Ticket, Waited};
 use super::exchange::{Content, Exchange, Refusal, Stamp, Turn};
 use super::http::{self, Request, Whole};
-use super::script::{self, Said, Step};
+use super::script::{self, Pause, Said, Step};
 use super::{Api, ModelRequest, Outcome, Usage, chat, generate, messages, responses};
 
 /// The listener and its connections.
@@ -239,6 +239,7 @@ impl Scene<'_> {
             Step::Tool { name, input } => self.say(&Content::Call { name, input }),
             Step::Quota { reset_in } => self.refuse(Refusal::Quota { reset_in }),
             Step::Fail { status } => self.refuse(Refusal::Fail { status }),
+            Step::Drip { over, text } => self.drip(over, &text),
             Step::Hang => self.hang(),
         }
     }
@@ -250,6 +251,29 @@ impl Scene<'_> {
         }
         http::begin_events(self.stream)?;
         self.finish(&turn.events)
+    }
+
+    /// Says a text word by word, with equal pauses that take this time together.
+    fn drip(&self, over: Duration, text: &str) -> io::Result<Outcome> {
+        let turn = self.turn(&Content::Text(text.to_owned()));
+        let (begun, rest) = turn.events.split_at(turn.begun.min(turn.events.len()));
+        let pause = [Pause::Slow(over / u32::try_from(rest.len().max(1)).unwrap_or(u32::MAX))];
+        self.watch_client()?;
+        if !self.exchange.is_streamed {
+            let waited = self.board.pass(self.ticket, &[Pause::Slow(over)]);
+            return if waited == Waited::Over { Ok(Outcome::ClientLeft) } else { self.send(&turn.whole) };
+        }
+        http::begin_events(self.stream)?;
+        http::send_events(self.stream, begun)?;
+        let (last, before) =
+            rest.split_last().map_or((&[][..], rest), |(last, before)| (std::slice::from_ref(last), before));
+        for event in before {
+            if self.board.pass(self.ticket, &pause) == Waited::Over {
+                return Ok(Outcome::ClientLeft);
+            }
+            http::send_events(self.stream, std::slice::from_ref(event))?;
+        }
+        self.finish(last)
     }
 
     fn hang(&self) -> io::Result<Outcome> {

@@ -69,6 +69,12 @@ impl Home {
         self.root.path().join("work")
     }
 
+    /// A directory outside of the temporary one, which every user may write to and some programs distrust.
+    #[must_use]
+    pub fn outside_tmp(&self) -> &Path {
+        self.root.path()
+    }
+
     /// Lets the program work in this directory too without asking. To be called before it starts.
     pub fn trust(&self, directory: &Path) {
         seed::trust(self.vendor, &self.home(), directory);

@@ -46,16 +46,18 @@ impl Vendor {
         }
     }
 
-    /// The version installed.
+    /// The version that is tested: the pinned one, unless `QD_TEST_VERSION` names others as `codex@1.2.3`, with commas.
     #[must_use]
     pub fn version(self) -> String {
-        self.pin("version")
+        let named = std::env::var("QD_TEST_VERSION").unwrap_or_default();
+        let own = |entry: &str| Some(entry.strip_prefix(self.name())?.strip_prefix('@')?.to_owned());
+        named.split(',').find_map(own).unwrap_or_else(|| self.pin("version"))
     }
 
     /// The directory with the program, to be put on a search path.
     #[must_use]
     pub fn bin(self) -> PathBuf {
-        let installed = format!("{}@{}", self.pin("package"), self.pin("version"));
+        let installed = format!("{}@{}", self.pin("package"), self.version());
         vendors_dir().join(installed).join("node_modules/.bin")
     }
 

@@ -181,6 +181,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         pid: Some(1),
         run: RunNumber(1),
         warning: Some("w".into()),
+        shortfalls: vec!["x".into()],
     };
     let satisfied = Satisfied {
         id: id(),

@@ -1,0 +1,47 @@
+//! The item that shows a person what an agent's launch lacks.
+//!
+//! Opened with the launch, closed with the run or by the person; what the person has dismissed once is not shown again
+//! for that agent.
+
+use proto::ProcessId;
+use proto::agent::ItemKind;
+use proto::event::Event;
+
+use super::{About, Item, option};
+use crate::Engine;
+
+impl Engine {
+    /// Opens, renews or closes the item, after a launch has said what it lacks.
+    pub(crate) fn sync_shortfalls(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent(id) else { return };
+        let wanted = Some(agent.shortfalls().join("\n"))
+            .filter(|_| !agent.shortfalls().is_empty() && agent.record.dismissed != agent.shortfalls());
+        let is_its = |item: &&Item| item.view.id == id && item.about == About::Shortfalls;
+        let open = self.items.values().find(is_its).map(|item| item.view.item);
+        match (wanted, open) {
+            (None, None) => {}
+            (None, Some(item)) => self.close_item(item),
+            (Some(body), None) => {
+                let words = ("its launch lacks something".to_owned(), body);
+                let options = vec![option(1, "dismiss", "Dismiss")];
+                self.open_item(id, ItemKind::Failure, words, options, About::Shortfalls);
+            }
+            (Some(body), Some(item)) => {
+                let Some(item) = self.items.get_mut(&item).filter(|item| item.view.body != body) else {
+                    return;
+                };
+                item.view.body = body;
+                let view = item.view.clone();
+                self.announce(Event::ItemOpened(Box::new(view)));
+            }
+        }
+    }
+
+    /// A person has read it.
+    pub(crate) fn dismiss_shortfalls(&mut self, id: ProcessId) {
+        let Some(agent) = self.agent_mut(id) else { return };
+        agent.record.dismissed = agent.shortfalls().to_vec();
+        self.touch(id);
+        self.sync_shortfalls(id);
+    }
+}
