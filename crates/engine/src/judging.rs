@@ -218,6 +218,7 @@ impl Engine {
             }
             AgentState::Error => {
                 self.end_turn(id, TurnEnd::Failed);
+                self.fail_rested_turn(id);
                 let words = self.winner_words(id);
                 self.fail_agent(id, "its turn failed", &words);
             }

@@ -24,6 +24,8 @@ const COLLECT_MS: u64 = 5_000;
 const UNSEEN_MS: u64 = 2_000;
 /// The same for a prompt that the vendor's own channel took: it tells when the work begins, however long that takes.
 const UNSEEN_BY_CHANNEL_MS: u64 = 60_000;
+/// A hook takes this much longer than a report to say how a turn ended.
+const FAILED_LATE_MS: u64 = 1_000;
 
 impl Engine {
     /// A turn begins; its number. One that still ran is over: the vendor began another.
@@ -113,6 +115,20 @@ impl Engine {
         agent.collecting.insert(number, now.uptime_ms + COLLECT_MS);
         self.effects.push(Effect::Record(Record::PutTurn(Box::new(record))));
         self.effects.push(Effect::CollectResult { run, turn: number, since, until });
+        self.show(id);
+    }
+
+    /// The newest turn failed, although a report said a moment before that the agent rests.
+    pub(crate) fn fail_rested_turn(&mut self, id: ProcessId) {
+        let now = self.now.wall_ms;
+        let Some(agent) = self.agent_mut(id) else { return };
+        let is_fresh = |at: u64| now.saturating_sub(at) <= FAILED_LATE_MS;
+        let newest = agent.record.turn;
+        let turn = agent.turns.get_mut(&newest).filter(|turn| turn.end == TurnEnd::Done);
+        let Some(turn) = turn.filter(|turn| turn.ended_at.is_some_and(is_fresh)) else { return };
+        turn.end = TurnEnd::Failed;
+        let record = turn.clone();
+        self.effects.push(Effect::Record(Record::PutTurn(Box::new(record))));
         self.show(id);
     }
 

@@ -47,27 +47,34 @@ fn is_roots_own(directory: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agents::Layer;
+
+    const FILE: &str = "argv = ['mine', '--new']\ntried = { oldest = '1.0', newest = '3.0' }\n\
+        [mcp]\ninject = 'config_env'\nvariable = 'V'\nfile = 'f.json'\nonly_as_root = true\ndocument = { a = 'b' }\n\
+        [[version]]\nid = 'without-new'\nbefore = '2.0'\npatch = { argv = ['mine'] }\n";
+
+    fn fitted(version: Option<&str>, directory: &Path) -> Fitted {
+        let files = vec![("mine".to_owned(), FILE.to_owned())];
+        let (catalogue, problems) = Catalogue::merged(&[Layer { origin: "user".to_owned(), files }]);
+        assert_eq!(problems, []);
+        Fitted::find(&catalogue, "mine", version.map(str::to_owned), directory).unwrap()
+    }
 
     #[test]
     fn c19_below_a_directory_that_others_may_write_to_a_launch_lacks_what_needs_root() {
         let below_tmp = tempfile::tempdir().unwrap();
-        let fitted =
-            |directory: &Path| Fitted::find(&Catalogue::built_in(), "gemini", None, directory).unwrap();
-        let lesser = fitted(below_tmp.path());
-        assert!(lesser.manifest.hooks.is_none() && lesser.manifest.mcp.is_none());
+        let lesser = fitted(None, below_tmp.path());
+        assert!(lesser.manifest.mcp.is_none());
         assert_eq!(lesser.shortfalls.len(), 1);
-        let whole = fitted(Path::new("/"));
-        assert!(whole.manifest.hooks.is_some() && whole.shortfalls.is_empty());
+        let whole = fitted(None, Path::new("/"));
+        assert!(whole.manifest.mcp.is_some() && whole.shortfalls.is_empty());
     }
 
     #[test]
     fn c22_a_manifest_fits_what_the_program_says_of_its_version() {
-        let fitted = |version: &str| {
-            let version = Some(version.to_owned());
-            Fitted::find(&Catalogue::built_in(), "codex", version, Path::new("/")).unwrap()
-        };
-        assert_eq!(fitted("codex-cli 0.150.1").manifest.argv, ["codex"]);
-        assert_eq!(fitted("codex-cli 0.166.0").manifest.argv, ["codex", "--no-daemon"]);
-        assert_eq!(fitted("codex-cli 0.1.0").shortfalls.len(), 1);
+        let of = |version: &str| fitted(Some(version), Path::new("/"));
+        assert_eq!(of("mine-cli 1.5.1").manifest.argv, ["mine"]);
+        assert_eq!(of("2.0.0 (Mine)").manifest.argv, ["mine", "--new"]);
+        assert_eq!((of("mine 0.9").shortfalls.len(), of("mine 9.0").shortfalls.len()), (1, 0));
     }
 }

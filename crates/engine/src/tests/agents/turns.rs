@@ -112,6 +112,17 @@ fn a_failed_turn_an_interrupted_turn_and_one_that_ended_with_the_program() {
 }
 
 #[test]
+fn c22_a_turn_whose_failure_is_known_after_the_agent_rests_is_a_failed_one() {
+    let mut scene = Scene::idle();
+    scene.report(AgentState::Working);
+    scene.report(AgentState::Idle);
+    scene.pass(10);
+    scene.say(Source::Hook, AgentState::Error);
+    found(&mut scene, 1, "x");
+    assert_eq!((scene.state(), turn(&mut scene, 1).end), (AgentState::Error, TurnEnd::Failed));
+}
+
+#[test]
 fn a_wait_for_a_turn_is_answered_when_its_text_is_there_or_nobody_finds_it() {
     let mut scene = Scene::idle();
     let first = scene.stage.wait_on(&[scene.run], Until::Turn(1), Quantifier::All, None);
