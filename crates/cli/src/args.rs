@@ -11,7 +11,8 @@ use crate::commands::{
     agents, answer, ask, attach, attention, audit, cancel, close, complete, completions, daemon, detach,
     doctor, events, exec, explain, grant, grants, hook, inbox, interrupt, key, kill, logs, man, mcp, pads,
     paste, ports, presets, prune, ps, read, record, rename, resize, restart, result, resume, revoke, schema,
-    search, see, select, send, shutdown, skills, spawn, status, tell, timers, trust, up, viewers, wait, whoami,
+    search, see, select, send, shutdown, skills, spawn, status, tell, timers, trust, up, viewers, wait,
+    whoami,
 };
 use crate::errors::{self, CliError};
 

@@ -88,7 +88,8 @@ impl Engine {
 }
 
 fn wanted_size(process: &Process) -> Option<Size> {
-    let sizes = || process.viewers.values().filter(|viewer| viewer.counts_for_size()).map(|viewer| viewer.size);
+    let sizes =
+        || process.viewers.values().filter(|viewer| viewer.counts_for_size()).map(|viewer| viewer.size);
     match process.policy {
         SizePolicy::Fixed => None,
         SizePolicy::Owner => {

@@ -5,9 +5,9 @@ use proto::crew::Right;
 use proto::request::{
     Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, CheckManifest, Close,
     Detach, Distrust, Explain, Follow, GiveAnswer, Grant, Hook, Input, Interrupt, Kill, Nothing, Pad, PadAct,
-    Ports, Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select, SetTimer,
-    Shutdown, SizeWish, Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, Until, View, Wait,
-    Write,
+    Ports, Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select,
+    SetTimer, Shutdown, SizeWish, Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, Until, View,
+    Wait, Write,
 };
 use serde_json::json;
 use testkit::child;

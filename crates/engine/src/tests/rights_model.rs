@@ -10,9 +10,9 @@ use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, Close, Detach, Distrust, Explain, GiveAnswer, Grant,
-    Interrupt, Kill, Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, See, Select,
-    SetTimer, Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen, Until,
-    Wait,
+    Interrupt, Kill, Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, See,
+    Select, SetTimer, Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch,
+    TimerWhen, Until, Wait,
 };
 use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
 

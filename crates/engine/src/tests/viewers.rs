@@ -1,6 +1,6 @@
 //! Whose size the terminal has.
 
-use proto::request::{Attach, Detach, SizePolicy, SizeWish, Spawn};
+use proto::request::{Attach, Detach, SizePolicy, Spawn};
 use proto::{ErrorCode, Owner, Reply, Size};
 
 use super::stage::{Stage, command, kill, next, restart, target};
