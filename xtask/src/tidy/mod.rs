@@ -2,11 +2,13 @@
 //! list of rules and how findings are told; each rule lives in its own file and refuses to print or to stop.
 
 mod edges;
+mod guarantees;
 mod names;
 mod patterns;
 mod protocol;
 mod reach;
 mod scan;
+mod shape;
 mod size;
 #[cfg(test)]
 mod tests;
@@ -103,6 +105,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(edges::unexplained(tree));
     findings.extend(reach::check(tree));
     findings.extend(protocol::check(tree));
+    findings.extend(shape::check(tree));
+    findings.extend(guarantees::check(tree));
     findings.sort();
     findings
 }

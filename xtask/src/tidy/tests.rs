@@ -257,3 +257,80 @@ fn the_repository_is_tidy() {
         check(&tree).iter().filter(|finding| !finding.is_warning).map(Finding::tell).collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
+
+/// The findings of one rule that concerns the whole tree.
+fn findings_of(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let found = check(&tree(files));
+    found.into_iter().filter(|finding| finding.rule == rule).map(|finding| finding.advice).collect()
+}
+
+#[test]
+fn a_type_has_a_limited_number_of_methods_over_all_its_files() {
+    let methods = |count: usize| -> String {
+        let bodies: Vec<String> =
+            (0..count).map(|number| format!("    pub fn m{number}(&self) {{}}\n")).collect();
+        format!("//! A.\nimpl<T: Fn(u8)> Big<T> {{\n{}}}\n", bodies.concat())
+    };
+    let half = shape::MAX_METHODS / 2;
+    let files = |second: usize| {
+        findings_of(
+            "methods",
+            &[("crates/engine/src/a.rs", &methods(half)), ("crates/engine/src/b.rs", &methods(second))],
+        )
+    };
+    assert!(files(half).iter().all(|advice| !advice.contains("Big")), "{:?}", files(half));
+    assert!(files(half + 1).iter().any(|advice| advice.starts_with("engine::Big has 61 methods")));
+}
+
+#[test]
+fn a_struct_has_a_limited_number_of_fields() {
+    let fields = |count: usize| -> String {
+        let lines: Vec<String> =
+            (0..count).map(|number| format!("    pub(crate) f{number}: u8,\n")).collect();
+        format!("//! A.\n/// Big.\npub struct Big {{\n    /// A comment: no field.\n{}}}\n", lines.concat())
+    };
+    let found = |count: usize| findings_of("fields", &[("crates/engine/src/a.rs", &fields(count))]);
+    assert!(found(shape::MAX_FIELDS).iter().all(|advice| !advice.contains("Big")));
+    assert!(
+        found(shape::MAX_FIELDS + 1).iter().any(|advice| advice.starts_with("engine::Big has 21 fields"))
+    );
+}
+
+#[test]
+fn a_public_name_belongs_to_one_crate() {
+    let found = |second: &str| {
+        findings_of(
+            "shared-name",
+            &[("crates/engine/src/a.rs", "//! A.\npub struct Twin;\n"), ("crates/term/src/a.rs", second)],
+        )
+    };
+    let about = |second: &str| found(second).into_iter().filter(|advice| advice.contains("Twin")).count();
+    assert_eq!(about("//! A.\npub enum Twin {}\n"), 1);
+    assert_eq!(about("//! A.\npub(crate) enum Twin {}\n"), 0, "only what other crates can see counts");
+    assert_eq!(about("//! A.\n#[cfg(test)]\nmod tests {\n    pub struct Twin;\n}\n"), 0);
+}
+
+#[test]
+fn a_function_takes_no_tuple_apart() {
+    let found = |body: &str| {
+        findings_of("tuple-parameter", &[("crates/engine/src/a.rs", &format!("//! A.\n{body}\n"))]).len()
+    };
+    assert_eq!(found("fn a(b: u8, (c, d): (u8, u8)) {}"), 1);
+    assert_eq!(found("fn a(\n    b: u8,\n    (c, d): (u8, u8),\n) {}"), 1);
+    assert_eq!(found("fn a() { let (c, d): (u8, u8) = e(); }"), 0);
+    assert_eq!(found("fn a() { each(|(c, d): (u8, u8)| c + d); }"), 0);
+}
+
+#[test]
+fn every_code_of_a_test_has_a_row_and_every_row_a_test() {
+    let found = |table: &str, test: &str| {
+        let source = format!("//! A.\n#[test]\nfn {test}() {{}}\n");
+        findings_of("guarantee", &[("docs/guarantees.md", table), ("crates/engine/tests/a.rs", &source)])
+    };
+    let table = "| code | guarantee | tests |\n|---|---|---|\n| T1 | A. | `t1_*` |\n| M3a | B. | `m3a_*` |\n";
+    assert_eq!(found(table, "t1_m3a_both_hold"), [""; 0]);
+    assert_eq!(found(table, "t1_m3_the_number_stands_for_all_its_rows"), [""; 0]);
+    assert_eq!(found(table, "t1_holds"), ["no test carries the code M3a"]);
+    assert_eq!(found(table, "t1_m3a_f9_hold"), ["the code F9 has no row in docs/guarantees.md"]);
+    assert_eq!(found(table, "t1_m3a_f32_values"), ["the code F32 has no row in docs/guarantees.md"]);
+}

@@ -1,0 +1,84 @@
+//! The table of guarantees: every code that a test's name begins with stands in `docs/guarantees.md`, and every row there
+//! has a test.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::scan::{Source, is_word};
+use super::{Finding, Tree};
+
+/// The document that holds the table.
+pub(crate) const TABLE: &str = "docs/guarantees.md";
+
+/// Codes without a row, and rows without a test.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(table) = tree.find(TABLE) else { return Vec::new() };
+    let rows = rows(&table.text);
+    let tests = codes_of_tests(tree);
+    let has_row = |code: &str| rows.keys().any(|row| stands_for(code, row));
+    let without_row = tests.iter().filter(|(code, _)| !has_row(code)).map(|(code, (path, line))| {
+        let advice = format!("the code {code} has no row in {TABLE}");
+        Finding::error(path, *line, "guarantee", advice)
+    });
+    let codes: BTreeSet<&str> = tests.keys().map(String::as_str).collect();
+    let without_test =
+        rows.iter().filter(|(row, _)| !codes.iter().any(|code| stands_for(code, row))).map(|(row, line)| {
+            Finding::error(TABLE, *line, "guarantee", format!("no test carries the code {row}"))
+        });
+    without_row.chain(without_test).collect()
+}
+
+/// A test may carry a row's code or, where a number has several rows (`M3a`, `M3b`), the number alone.
+fn stands_for(code: &str, row: &str) -> bool {
+    code == row || row.trim_end_matches(|character: char| character.is_ascii_lowercase()) == code
+}
+
+/// The codes of the table with their line numbers.
+fn rows(text: &str) -> BTreeMap<String, usize> {
+    let cell = |line: &str| line.strip_prefix("| ")?.split_once(" |").map(|(code, _)| code.to_owned());
+    let is_code = |code: &String| {
+        let mut characters = code.chars();
+        characters.next().is_some_and(|first| first.is_ascii_uppercase()) && is_number(characters.as_str())
+    };
+    let numbered = text.lines().enumerate();
+    numbered.filter_map(|(index, line)| Some((cell(line).filter(is_code)?, index + 1))).collect()
+}
+
+/// Digits, then at most one letter.
+fn is_number(text: &str) -> bool {
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_lowercase());
+    text.len() - digits.len() <= 1
+        && !digits.is_empty()
+        && digits.chars().all(|character| character.is_ascii_digit())
+}
+
+/// Every code that the name of a test carries, with the first place where it does.
+fn codes_of_tests(tree: &Tree) -> BTreeMap<String, (String, usize)> {
+    let mut codes = BTreeMap::new();
+    for source in tree.sources().filter(|source| source.path.starts_with("crates/")) {
+        for (number, line) in source.numbered() {
+            for code in codes_of(source, number, line) {
+                codes.entry(code).or_insert_with(|| (source.path.clone(), number));
+            }
+        }
+    }
+    codes
+}
+
+/// The codes at the beginning of a test's name: `t9_t15_nobody_survives` carries T9 and T15.
+fn codes_of(source: &Source, number: usize, line: &str) -> Vec<String> {
+    let Some((_, rest)) = line.split_once("fn ") else { return Vec::new() };
+    let is_test = source.code[..number - 1]
+        .iter()
+        .rev()
+        .take_while(|above| above.trim().is_empty() || above.trim().starts_with("#["))
+        .any(|above| above.contains("test]"));
+    if !is_test {
+        return Vec::new();
+    }
+    let name: String = rest.chars().take_while(|character| is_word(*character)).collect();
+    let is_code = |part: &&str| {
+        part.starts_with(|first: char| first.is_ascii_lowercase()) && part.get(1..).is_some_and(is_number)
+    };
+    let upper = |part: &str| part[..1].to_ascii_uppercase() + &part[1..];
+    name.split('_').take_while(is_code).map(upper).collect()
+}

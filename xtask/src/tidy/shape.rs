@@ -1,0 +1,227 @@
+//! The shape of types: how many methods and fields one may have, that a public name is declared in one crate only, and
+//! that no function takes a tuple apart in its parameters. Lists the types that are over a limit; a list may only shrink.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::scan::{Source, end_of_item, is_word};
+use super::{Finding, Tree};
+
+/// Most methods of one type, over all its `impl` blocks in a crate.
+pub(crate) const MAX_METHODS: usize = 60;
+/// Most fields of one struct.
+pub(crate) const MAX_FIELDS: usize = 20;
+
+/// Types with more methods, as `crate::Type` with their recorded number. Entries leave this list; none joins it.
+pub(crate) const METHODS: &[(&str, usize)] = &[];
+/// Structs with more fields, as `crate::Type` with their recorded number. Entries leave this list; none joins it.
+pub(crate) const FIELDS: &[(&str, usize)] = &[];
+/// Public type names that two crates still share. Names leave this list; none joins it.
+pub(crate) const SHARED: &[&str] = &[];
+/// Files in which functions still take tuples apart. Files leave this list; none joins it.
+pub(crate) const TUPLES: &[&str] = &[];
+
+/// The four rules over the whole tree.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = limited("methods", &count_methods(tree), MAX_METHODS, METHODS);
+    findings.extend(limited("fields", &count_fields(tree), MAX_FIELDS, FIELDS));
+    findings.extend(shared_names(&public_names(tree), SHARED));
+    findings.extend(tree.sources().flat_map(|source| tuple_parameters(source, TUPLES)));
+    findings
+}
+
+/// Where a type was first seen and how many of something it has.
+#[derive(Debug)]
+pub(crate) struct Count {
+    path: String,
+    line: usize,
+    number: usize,
+}
+
+/// Finds types over the limit that are not recorded, and records that no longer fit.
+pub(crate) fn limited(
+    what: &'static str,
+    counts: &BTreeMap<String, Count>,
+    limit: usize,
+    recorded: &[(&str, usize)],
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, count) in counts {
+        let allowed = recorded.iter().find(|(known, _)| known == name).map_or(limit, |(_, number)| *number);
+        if count.number > allowed {
+            let advice = format!("{name} has {} {what}, the limit is {allowed}: split it", count.number);
+            findings.push(Finding::error(&count.path, count.line, what, advice));
+        }
+    }
+    for (name, number) in recorded {
+        let now = counts.get(*name).map_or(0, |count| count.number);
+        if now < *number {
+            let advice = format!("{name} shrank to {now}: lower or remove its record of {number}");
+            findings.push(Finding::error("xtask/src/tidy/shape.rs", 1, what, advice));
+        }
+    }
+    findings
+}
+
+/// Finds public type names that two crates declare.
+pub(crate) fn shared_names(
+    names: &BTreeMap<String, BTreeSet<(String, String)>>,
+    recorded: &[&str],
+) -> Vec<Finding> {
+    let is_shared = |places: &BTreeSet<(String, String)>| {
+        places.iter().map(|(crate_name, _)| crate_name).collect::<BTreeSet<_>>().len() > 1
+    };
+    let new = names.iter().filter(|(name, places)| is_shared(places) && !recorded.contains(&name.as_str()));
+    let told = |(name, places): (&String, &BTreeSet<(String, String)>)| {
+        let crates: Vec<&str> = places.iter().map(|(crate_name, _)| crate_name.as_str()).collect();
+        let path = places.first().map_or("", |(_, path)| path.as_str());
+        let advice = format!("`{name}` is public in {}: one name, one thing", crates.join(" and "));
+        Finding::error(path, 1, "shared-name", advice)
+    };
+    let gone = |name: &&&str| !names.get(**name).is_some_and(is_shared);
+    let stale = recorded.iter().filter(gone).map(|name| {
+        let advice = format!("`{name}` is no longer shared: remove it from the list");
+        Finding::error("xtask/src/tidy/shape.rs", 1, "shared-name", advice)
+    });
+    new.map(told).chain(stale).collect()
+}
+
+fn count_methods(tree: &Tree) -> BTreeMap<String, Count> {
+    let mut counts = BTreeMap::new();
+    for source in tree.sources() {
+        let Some(crate_name) = shipped_crate(&source.path) else { continue };
+        for (index, line) in source.code.iter().enumerate() {
+            let Some(name) = implemented_type(line).filter(|_| !source.is_test[index]) else { continue };
+            let end = end_of_item(&source.code, index);
+            let methods = source.code[index..=end].iter().filter(|line| is_method(line)).count();
+            let count = counts.entry(format!("{crate_name}::{name}")).or_insert_with(|| Count {
+                path: source.path.clone(),
+                line: index + 1,
+                number: 0,
+            });
+            count.number += methods;
+        }
+    }
+    counts
+}
+
+fn count_fields(tree: &Tree) -> BTreeMap<String, Count> {
+    let mut counts = BTreeMap::new();
+    for source in tree.sources() {
+        let Some(crate_name) = shipped_crate(&source.path) else { continue };
+        for (index, line) in source.code.iter().enumerate() {
+            let declared = declared_type(line, &["struct"]).filter(|_| !source.is_test[index]);
+            let Some((name, _)) = declared else { continue };
+            let end = end_of_item(&source.code, index);
+            let number = source.code[index + 1..=end.max(index + 1).min(source.code.len() - 1)]
+                .iter()
+                .filter(|line| is_field(line))
+                .count();
+            let count = Count { path: source.path.clone(), line: index + 1, number };
+            counts.insert(format!("{crate_name}::{name}"), count);
+        }
+    }
+    counts
+}
+
+fn public_names(tree: &Tree) -> BTreeMap<String, BTreeSet<(String, String)>> {
+    let mut names: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
+    for source in tree.sources() {
+        let Some(crate_name) = shipped_crate(&source.path) else { continue };
+        for (index, line) in source.code.iter().enumerate() {
+            let declared = declared_type(line, &["struct", "enum", "trait", "type"]);
+            let Some((name, true)) = declared.filter(|_| !source.is_test[index]) else { continue };
+            names.entry(name).or_default().insert((crate_name.to_owned(), source.path.clone()));
+        }
+    }
+    names
+}
+
+/// The crate of a file below `crates/NAME/src`.
+fn shipped_crate(path: &str) -> Option<&str> {
+    let (crate_name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
+    rest.starts_with("src/").then_some(crate_name)
+}
+
+/// The type of an `impl` block that begins on this line, whether it implements a trait or not.
+fn implemented_type(line: &str) -> Option<String> {
+    let rest = line.strip_prefix("impl")?;
+    let rest = rest.strip_prefix('<').map_or(rest, |generics| after_generics(generics));
+    let subject = rest.split_once(" for ").map_or(rest, |(_, subject)| subject);
+    let name: String = subject.trim_start().chars().take_while(|character| is_word(*character)).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+/// What follows the closing bracket of a list of generic parameters.
+fn after_generics(text: &str) -> &str {
+    let mut depth = 1usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' if depth == 1 => return &text[at + 1..],
+            '>' => depth -= 1,
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// The name of a type that this line declares with one of `kinds`, and whether the whole crate graph may see it.
+fn declared_type(line: &str, kinds: &[&str]) -> Option<(String, bool)> {
+    let line = line.trim_start();
+    let is_public = line.starts_with("pub ");
+    let rest = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')')?.1.trim_start(),
+        Some(rest) if rest.starts_with(' ') => rest.trim_start(),
+        _ => line,
+    };
+    let (kind, rest) = rest.split_once(' ')?;
+    let name: String = rest.chars().take_while(|character| is_word(*character)).collect();
+    (kinds.contains(&kind) && !name.is_empty()).then_some((name, is_public))
+}
+
+/// Whether a line inside an `impl` block begins a method: one level of indentation, then `fn`.
+fn is_method(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("    ").filter(|rest| !rest.starts_with(' ')) else { return false };
+    let mut words = rest.split([' ', '(']).filter(|word| !word.is_empty());
+    words.by_ref().take(6).any(|word| word == "fn")
+}
+
+/// Whether a line of a struct's body declares a field.
+fn is_field(line: &str) -> bool {
+    let line = line.trim_start();
+    let rest = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')').map_or("", |(_, rest)| rest).trim_start(),
+        Some(rest) if rest.starts_with(' ') => rest.trim_start(),
+        _ => line,
+    };
+    rest.split_once(':').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_word))
+}
+
+/// Parameters such as `(a, b): (A, B)`: two parameters that are counted as one.
+pub(crate) fn tuple_parameters(source: &Source, recorded: &[&str]) -> Vec<Finding> {
+    let Some(_) = shipped_crate(&source.path) else { return Vec::new() };
+    let found: Vec<usize> = source
+        .numbered()
+        .filter(|(number, line)| !source.is_test[number - 1] && takes_a_tuple_apart(line))
+        .map(|(number, _)| number)
+        .collect();
+    let is_recorded = recorded.contains(&source.path.as_str());
+    if is_recorded && found.is_empty() {
+        let advice = format!("{} takes no tuple apart any more: remove it from the list", source.path);
+        return vec![Finding::error("xtask/src/tidy/shape.rs", 1, "tuple-parameter", advice)];
+    }
+    let advice = "a tuple hides a parameter: name a struct, or pass both";
+    let told = |number: usize| Finding::error(&source.path, number, "tuple-parameter", advice);
+    if is_recorded { Vec::new() } else { found.into_iter().map(told).collect() }
+}
+
+/// Whether `(a, b): (` stands in a list of parameters. Closures and `let` have no type there and are not meant.
+fn takes_a_tuple_apart(line: &str) -> bool {
+    let Some(at) = line.find("): (") else { return false };
+    let Some(open) = line[..at].rfind('(') else { return false };
+    let names = &line[open + 1..at];
+    let is_list = names.contains(',')
+        && names.split(',').all(|name| name.trim().trim_start_matches("mut ").chars().all(is_word));
+    let before = line[..open].trim_end();
+    is_list && (before.is_empty() || before.ends_with(['(', ',']) && before.contains("fn "))
+}
