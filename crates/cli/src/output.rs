@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_a_line_is_clipped_to_the_terminals_width() {
+    fn m15_a_line_is_clipped_to_the_terminals_width() {
         let expected = "NAME   STATUS   CO…\nbuild  running  ca…\nx      exited   ev…\n";
         assert_eq!(sample().draw(false, 19), expected);
         for width in 0..40 {

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_every_setting_is_read_and_what_is_missing_is_the_default() {
+    fn m15_every_setting_is_read_and_what_is_missing_is_the_default() {
         let text = "terminals = 'own'\nhistory = 500\n[spawn]\nenv_drop = ['AWS_*', 'X']\n\
                     [attach]\ndetach_keys = 'ctrl-q'\nclipboard = true\n[notify]\ndesktop = false\n";
         let (all, problem) = read(text);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_a_key_that_nobody_knows_is_told_with_its_line_and_the_file_means_the_defaults() {
+    fn m15_a_key_that_nobody_knows_is_told_with_its_line_and_the_file_means_the_defaults() {
         for (text, line, word) in [
             ("[notify]\ncomand = []\n", "line 2", "comand"),
             ("\n\nterminal = 'own'\n", "line 3", "terminal"),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_a_pipe_in_the_place_of_the_file_holds_nobody_up() {
+    fn m15_a_pipe_in_the_place_of_the_file_holds_nobody_up() {
         let root = tempfile::tempdir().unwrap();
         let places = Places::below(root.path());
         std::fs::create_dir_all(&places.config).unwrap();

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn b11_a_person_hands_over_everything_and_others_the_allow_list() {
+    fn m11_a_person_hands_over_everything_and_others_the_allow_list() {
         let canaries: BTreeMap<_, _> =
             (0..50).map(|n| (format!("CANARY_{n}"), "secret".to_owned())).collect();
         let mut offered = canaries.clone();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn b11_an_environment_that_is_too_large_says_what_to_do() {
+    fn m11_an_environment_that_is_too_large_says_what_to_do() {
         let spawn = |name: &str, length: usize| Spawn {
             base_env: Some([(name.to_owned(), "x".repeat(length))].into()),
             ..Spawn::default()

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn b11_what_is_not_text_travels_unchanged() {
+    fn m11_what_is_not_text_travels_unchanged() {
         let odd = OsString::from_vec(vec![b'/', 0xff, 0x01]);
         let all = [("PATH".into(), "/bin".into()), ("ODD".into(), odd.clone()), ("QD_X".into(), "1".into())];
         let taken = Variables::of(all.into_iter(), is_inheritable);

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn b13_only_the_newest_runs_are_kept_and_strangers_are_removed() {
+    fn m13_only_the_newest_runs_are_kept_and_strangers_are_removed() {
         let place = tempfile::tempdir().unwrap();
         let files = RunFiles::new(place.path().join("runs"), 3);
         for run in 1..=11 {

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_detach_keys_of_the_settings_count_unless_the_environment_names_others() {
+    fn m15_detach_keys_of_the_settings_count_unless_the_environment_names_others() {
         let keys = |variable: &str| keys_named(Some(variable.into()), Some("ctrl-a d")).unwrap().to_string();
         assert_eq!(keys(""), "Ctrl-A d");
         assert_eq!(keys("ctrl-q"), "Ctrl-Q");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_a_picker_takes_a_number_or_a_name() {
+    fn m15_a_picker_takes_a_number_or_a_name() {
         let process = |id: &str, name: &str| -> ProcessView {
             serde_json::from_value(serde_json::json!({
                 "id": id, "name": name, "kind": "command", "status": "running", "pid": 7, "run": 1,

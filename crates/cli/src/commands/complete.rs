@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_completions_know_verbs_flags_and_names() {
+    fn m15_completions_know_verbs_flags_and_names() {
         assert_eq!(found("att"), ["attach", "attention"]);
         assert_eq!(found("attach b"), ["bash", "build"]);
         assert_eq!(found("attach build "), [""; 0], "it takes one name");

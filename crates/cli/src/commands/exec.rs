@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn b14_only_what_comes_after_the_terminal_is_plain_is_output() {
+    fn m14_only_what_comes_after_the_terminal_is_plain_is_output() {
         let mut is_plain = false;
         assert_eq!(behind_ready(b"noise", &mut is_plain), b"");
         assert!(!is_plain);

@@ -130,7 +130,7 @@ mod tests {
     use crate::output::memory::Memory;
 
     #[test]
-    fn b15_a_row_says_who_runs_since_when_how_often_it_was_restarted_and_how_it_ended() {
+    fn m15_a_row_says_who_runs_since_when_how_often_it_was_restarted_and_how_it_ended() {
         let process: ProcessView = serde_json::from_value(serde_json::json!({
             "id": "p_00000000", "name": "build", "kind": "command", "status": "exited", "pid": null, "run": 2,
             "state": null, "parent": null, "task": null, "workspace": "local", "owner": "user",

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_counts_from_the_start_and_v3_from_the_event_before() {
+    fn version_2_counts_from_the_start_and_v3_from_the_event_before() {
         let exit = proto::Exit { code: Some(3), signal: None, reason: proto::ExitReason::Exited };
         let chunks =
             [(500, bytes(b"a")), (750, Chunk::Resized(Size { cols: 9, rows: 8 })), (1000, Chunk::Exit(exit))];

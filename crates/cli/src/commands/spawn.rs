@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn b11_every_kind_takes_over_this_shells_environment_and_a_clean_one_only_the_list() {
+    fn m11_every_kind_takes_over_this_shells_environment_and_a_clean_one_only_the_list() {
         let names = |kind, clean_env| -> Vec<String> {
             let args = SpawnArgs { clean_env, ..args(kind) };
             args.request(own()).unwrap().base_env.unwrap().into_keys().collect()
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_times_are_seconds_with_fractions() {
+    fn m15_times_are_seconds_with_fractions() {
         use crate::args::{Cli, Verb};
         use clap::Parser;
         let cli = Cli::try_parse_from(["qd", "spawn", "--idle-timeout", "1.5", "--", "true"]);

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_presets_start_behind_what_they_come_after_and_end_in_the_opposite_order() {
+    fn m15_presets_start_behind_what_they_come_after_and_end_in_the_opposite_order() {
         let all = list(&[("api", &["db"]), ("db", &[]), ("other", &[]), ("web", &["api"])]);
         let wanted = with_those_before(&all, &["web".to_owned()]).unwrap();
         assert_eq!(names(in_order(&all, &wanted).unwrap()), ["db", "api", "web"]);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn b15_presets_that_wait_for_each_other_or_for_nobody_are_told() {
+    fn m15_presets_that_wait_for_each_other_or_for_nobody_are_told() {
         let circle = list(&[("a", &["b"]), ("b", &["a"])]);
         let error = in_order(&circle, &["a".to_owned(), "b".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("a, b"), "{error}");

@@ -37,7 +37,7 @@ fn sources(names: &[&str]) -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn b15_an_error_names_flags_and_no_internal_fields() {
+fn m15_an_error_names_flags_and_no_internal_fields() {
     for (message, expected) in [
         ("grace_ms: at most 600000", "--grace: at most 600000"),
         ("from: not together with since_ms or tail", "--from: not together with --since or tail"),
@@ -52,7 +52,7 @@ fn b15_an_error_names_flags_and_no_internal_fields() {
 
 /// Every field with an underscore that a request has or that an error names has a name of its own here.
 #[test]
-fn b15_every_field_that_an_error_may_name_has_a_command_line_name() {
+fn m15_every_field_that_an_error_may_name_has_a_command_line_name() {
     let mut fields = Vec::new();
     for (path, text) in sources(&["proto", "engine", "daemon"]) {
         let is_request =
@@ -91,7 +91,7 @@ fn commands_in(text: &str) -> Vec<Vec<String>> {
 
 /// What a hint calls is there: `qd VERB`, with the flags that stand directly behind it.
 #[test]
-fn b15_hints_name_verbs_and_flags_that_exist() {
+fn m15_hints_name_verbs_and_flags_that_exist() {
     let grammar = Cli::command();
     let mut seen = 0;
     for (path, text) in sources(&["proto", "engine", "daemon", "client", "cli", "agents", "store"]) {

@@ -7,7 +7,7 @@ use super::window::Window;
 use super::{sh, stage};
 
 #[test]
-fn b13_attaching_to_an_ended_process_shows_its_last_screen_and_how_it_ended() {
+fn m13_attaching_to_an_ended_process_shows_its_last_screen_and_how_it_ended() {
     let stage = stage();
     stage.run("x", sh("echo first words; echo last words; exit 3"));
     stage.wait_exit("x");
@@ -17,7 +17,7 @@ fn b13_attaching_to_an_ended_process_shows_its_last_screen_and_how_it_ended() {
 }
 
 #[test]
-fn b13_short_output_stays_above_the_message_about_the_end() {
+fn m13_short_output_stays_above_the_message_about_the_end() {
     let stage = stage();
     let mark = stage.mark();
     let words = ["spawn", "--name", "x", "--env", &mark, "--attach", "--", "sh", "-c", "echo one; echo two"];
@@ -27,7 +27,7 @@ fn b13_short_output_stays_above_the_message_about_the_end() {
 }
 
 #[test]
-fn b13_a_detached_viewers_screen_is_not_pushed_away_either() {
+fn m13_a_detached_viewers_screen_is_not_pushed_away_either() {
     let stage = stage();
     stage.run("x", sh("echo one; echo two; exec sleep 1000"));
     stage.wait_pattern("x", "two");
@@ -37,7 +37,7 @@ fn b13_a_detached_viewers_screen_is_not_pushed_away_either() {
 }
 
 #[test]
-fn b13_what_a_killed_program_showed_on_the_alternate_screen_is_seen() {
+fn m13_what_a_killed_program_showed_on_the_alternate_screen_is_seen() {
     let stage = stage();
     stage.run("x", sh("printf '\\033[?1049h\\033[2;3Hin full screen'; kill -9 $$"));
     stage.wait_exit("x");
@@ -47,7 +47,7 @@ fn b13_what_a_killed_program_showed_on_the_alternate_screen_is_seen() {
 }
 
 #[test]
-fn b13_a_viewer_stays_attached_across_automatic_restarts() {
+fn m13_a_viewer_stays_attached_across_automatic_restarts() {
     let stage = stage();
     let count = stage.root().join("count");
     let script = format!(
@@ -72,7 +72,7 @@ fn b13_a_viewer_stays_attached_across_automatic_restarts() {
 }
 
 #[test]
-fn b15_viewers_are_listed_and_let_go_by_command() {
+fn m15_viewers_are_listed_and_let_go_by_command() {
     let stage = stage();
     stage.run("x", sh("echo ready; exec sleep 1000"));
     stage.wait_pattern("x", "ready");

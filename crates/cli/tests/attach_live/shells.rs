@@ -6,7 +6,7 @@ use super::window::Window;
 use super::{sh, stage};
 
 #[test]
-fn b11_zsh_completes_names_verbs_and_flags() {
+fn m11_zsh_completes_names_verbs_and_flags() {
     let stage = stage();
     stage.run("builder", sh("read line"));
     let (mut window, _) = Window::running(&stage, Size::DEFAULT, "zsh", &["-f"]);

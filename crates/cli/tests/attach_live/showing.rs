@@ -132,7 +132,7 @@ fn the_size_owner_is_whoever_types_and_the_other_is_shown_the_part_with_the_curs
 }
 
 #[test]
-fn b15_a_sole_viewer_gets_its_size_and_those_who_join_it_change_nothing() {
+fn m15_a_sole_viewer_gets_its_size_and_those_who_join_it_change_nothing() {
     let stage = stage();
     stage.run(
         "x",

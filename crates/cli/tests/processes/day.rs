@@ -21,7 +21,7 @@ fn with_input(stage: &Stage, words: &[&str], input: &str) -> (Option<i32>, Strin
 }
 
 #[test]
-fn b14_exec_returns_the_exit_code_and_leaves_nothing_behind() {
+fn m14_exec_returns_the_exit_code_and_leaves_nothing_behind() {
     let stage = stage();
     let mark = stage.mark();
     let exec = |script: &str| {
@@ -35,7 +35,7 @@ fn b14_exec_returns_the_exit_code_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn b14_exec_passes_its_input_without_an_echo_and_its_end() {
+fn m14_exec_passes_its_input_without_an_echo_and_its_end() {
     let stage = stage();
     let mark = stage.mark();
     let cat = ["exec", "--env", &mark, "--", "cat"];
@@ -50,7 +50,7 @@ fn b14_exec_passes_its_input_without_an_echo_and_its_end() {
 }
 
 #[test]
-fn b14_wait_can_return_the_exit_code() {
+fn m14_wait_can_return_the_exit_code() {
     let stage = stage();
     stage.run("fails", sh("exit 7"));
     assert_eq!(stage.qd(&["wait", "fails", "--exit"]).status.code(), Some(0));
@@ -58,7 +58,7 @@ fn b14_wait_can_return_the_exit_code() {
 }
 
 #[test]
-fn b15_presets_come_up_in_order_of_readiness_and_go_down() {
+fn m15_presets_come_up_in_order_of_readiness_and_go_down() {
     let stage = stage();
     let app = stage.root().join("app");
     std::fs::create_dir(&app).unwrap();
@@ -91,7 +91,7 @@ fn b15_presets_come_up_in_order_of_readiness_and_go_down() {
 }
 
 #[test]
-fn b15_prune_removes_what_is_over_and_says_which() {
+fn m15_prune_removes_what_is_over_and_says_which() {
     let stage = stage();
     stage.run("over", sh("true"));
     stage.run("alive", sh("read line"));
@@ -104,7 +104,7 @@ fn b15_prune_removes_what_is_over_and_says_which() {
 }
 
 #[test]
-fn b15_a_search_without_a_match_exits_1_and_attach_lists_the_names() {
+fn m15_a_search_without_a_match_exits_1_and_attach_lists_the_names() {
     let stage = stage();
     stage.run("one", sh("echo needle; read line"));
     stage.run("two", sh("read line"));
@@ -118,7 +118,7 @@ fn b15_a_search_without_a_match_exits_1_and_attach_lists_the_names() {
 }
 
 #[test]
-fn b15_a_list_is_ordered_by_age_and_events_have_times() {
+fn m15_a_list_is_ordered_by_age_and_events_have_times() {
     let stage = stage();
     for name in ["c", "a", "b"] {
         stage.run(name, sh("read line"));
@@ -140,7 +140,7 @@ fn b15_a_list_is_ordered_by_age_and_events_have_times() {
 }
 
 #[test]
-fn b15_bash_completes_names_of_processes() {
+fn m15_bash_completes_names_of_processes() {
     let stage = stage();
     stage.run("builder", sh("read line"));
     let qd = env!("CARGO_BIN_EXE_qd");
@@ -153,7 +153,7 @@ fn b15_bash_completes_names_of_processes() {
 }
 
 #[test]
-fn b11_fish_completes_names_verbs_and_flags_and_files_only_where_nothing_else_may_stand() {
+fn m11_fish_completes_names_verbs_and_flags_and_files_only_where_nothing_else_may_stand() {
     let stage = stage();
     stage.run("builder", sh("read line"));
     let here = stage.root().join("here");

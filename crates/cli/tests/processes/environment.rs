@@ -85,7 +85,7 @@ fn canaries(printed: &str) -> Vec<&str> {
 }
 
 #[test]
-fn h9_b11_a_clean_command_sees_the_allow_list_and_none_of_the_daemons_secrets() {
+fn h9_m11_a_clean_command_sees_the_allow_list_and_none_of_the_daemons_secrets() {
     let daemon = TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
     let mut starter = daemon.command(&["ps"]);
     for number in 0..50 {
@@ -119,7 +119,7 @@ fn printed(stage: &Stage, name: &str) -> String {
 }
 
 #[test]
-fn b11_what_a_person_spawns_gets_that_persons_environment_and_nothing_of_the_daemons() {
+fn m11_what_a_person_spawns_gets_that_persons_environment_and_nothing_of_the_daemons() {
     let daemon = TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
     assert!(daemon.command(&["ps"]).env("DAEMONS_OWN", "secret").output().unwrap().status.success());
     let stage = Stage::around(daemon);
@@ -152,7 +152,7 @@ fn b11_what_a_person_spawns_gets_that_persons_environment_and_nothing_of_the_dae
 }
 
 #[test]
-fn b11_a_restart_after_the_daemons_death_has_the_environment_of_the_first_start() {
+fn m11_a_restart_after_the_daemons_death_has_the_environment_of_the_first_start() {
     let stage = stage();
     let mark = stage.mark();
     let mut spawn = stage.command(&["spawn", "--name", "keeps", "--env", &mark, "--"]);
@@ -168,7 +168,7 @@ fn b11_a_restart_after_the_daemons_death_has_the_environment_of_the_first_start(
 }
 
 #[test]
-fn b11_a_restart_for_which_nobody_has_the_environment_says_so() {
+fn m11_a_restart_for_which_nobody_has_the_environment_says_so() {
     let stage = stage();
     let mark = stage.mark();
     let mut spawn = stage.command(&["spawn", "--name", "lost", "--env", &mark, "--"]);
@@ -193,7 +193,7 @@ fn b11_a_restart_for_which_nobody_has_the_environment_says_so() {
 }
 
 #[test]
-fn b11_what_a_process_spawns_gets_the_allow_list_of_its_own_environment() {
+fn m11_what_a_process_spawns_gets_the_allow_list_of_its_own_environment() {
     let stage = stage();
     let qd = env!("CARGO_BIN_EXE_qd");
     let shell = stage.root().join("shell-of-the-person");

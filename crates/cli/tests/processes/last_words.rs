@@ -30,7 +30,7 @@ fn kept(stage: &Stage, name: &str) -> PathBuf {
 }
 
 #[test]
-fn b13_the_output_of_a_crashed_run_is_readable_after_an_automatic_restart_and_the_daemons_death() {
+fn m13_the_output_of_a_crashed_run_is_readable_after_an_automatic_restart_and_the_daemons_death() {
     let stage = stage();
     stage.spawn_as(Spawn { auto_restart: true, ..stage.spec("x", counting(&stage, 2)) });
     stage.until_view("x", |view| view.run.0 == 2);
@@ -53,7 +53,7 @@ fn b13_the_output_of_a_crashed_run_is_readable_after_an_automatic_restart_and_th
 }
 
 #[test]
-fn b13_the_last_three_runs_before_the_present_one_are_kept_and_go_with_the_entry() {
+fn m13_the_last_three_runs_before_the_present_one_are_kept_and_go_with_the_entry() {
     let stage = stage();
     stage.run("x", counting(&stage, 0));
     for _ in 0..5 {
@@ -81,7 +81,7 @@ fn b13_the_last_three_runs_before_the_present_one_are_kept_and_go_with_the_entry
 }
 
 #[test]
-fn b13_a_log_that_is_too_long_is_kept_from_its_end() {
+fn m13_a_log_that_is_too_long_is_kept_from_its_end() {
     let stage = stage();
     stage.run("x", sh("seq 1 200000; echo the end"));
     stage.wait_exit("x");
@@ -94,7 +94,7 @@ fn b13_a_log_that_is_too_long_is_kept_from_its_end() {
 }
 
 #[test]
-fn b13_a_recording_begins_with_the_screen_and_overwrites_nothing() {
+fn m13_a_recording_begins_with_the_screen_and_overwrites_nothing() {
     let stage = stage();
     stage.run("x", sh("echo seen before; read -r l; echo seen \"$l\""));
     stage.wait_pattern("x", "seen before");

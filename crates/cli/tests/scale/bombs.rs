@@ -34,7 +34,7 @@ fn neighbours_answer(daemon: &TestDaemon, round: &str) {
 }
 
 #[test]
-fn a5e_neighbours_of_a_bomb_are_served_and_its_end_does_not_wait_for_its_screen() {
+fn m5e_neighbours_of_a_bomb_are_served_and_its_end_does_not_wait_for_its_screen() {
     let (mark, daemon) = (Mark::default(), TestDaemon::start(QD));
     crowd(&daemon, &mark);
     for round in 0..5 {
@@ -49,7 +49,7 @@ fn a5e_neighbours_of_a_bomb_are_served_and_its_end_does_not_wait_for_its_screen(
 }
 
 #[test]
-fn a5e_a_bomb_delays_no_adoption_and_can_be_ended_after_it() {
+fn m5e_a_bomb_delays_no_adoption_and_can_be_ended_after_it() {
     let (mark, daemon) = (Mark::default(), TestDaemon::start(QD));
     crowd(&daemon, &mark);
     daemon.kill_9();

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a5e_turns_are_worth_the_same_however_much_one_operation_cost() {
+    fn m5e_turns_are_worth_the_same_however_much_one_operation_cost() {
         let mut budget = Budget::default();
         assert_eq!(budget.next_turn(), Some(TURN));
         budget.spent(TURN, TURN * 3 + 7);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a5e_an_end_waits_for_a_bounded_amount_of_work_and_keeps_the_newest_output() {
+    fn m5e_an_end_waits_for_a_bounded_amount_of_work_and_keeps_the_newest_output() {
         let mut budget = Budget::default();
         assert_eq!(budget.pass_over_to(1 << 22), None);
         budget.end();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a5e_a_replay_is_bounded_and_what_comes_after_it_is_not_passed_over() {
+    fn m5e_a_replay_is_bounded_and_what_comes_after_it_is_not_passed_over() {
         let mut budget = Budget::for_replay(1);
         budget.spent(TURN, REPLAY);
         assert_eq!(budget.pass_over_to(5000), Some(5000 - NEWEST_BYTES));

@@ -479,7 +479,7 @@ fn a_record_survives_serialisation() {
 }
 
 #[test]
-fn b11_a_persons_environment_goes_to_the_holder_and_to_the_disk_only_for_what_is_restored() {
+fn m11_a_persons_environment_goes_to_the_holder_and_to_the_disk_only_for_what_is_restored() {
     let secret = || Some([("SECRET".to_owned(), "s3cr3t".to_owned())].into());
     for (spawn, is_written) in [
         (Spawn { base_env: secret(), ..terminal("t") }, false),

@@ -32,7 +32,7 @@ fn policy(stage: &mut Stage, run: RunKey, policy: SizePolicy) {
 }
 
 #[test]
-fn b15_a_sole_viewer_gets_its_size_others_only_by_typing() {
+fn m15_a_sole_viewer_gets_its_size_others_only_by_typing() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     join(&mut stage, run, 1, LARGE, false);
@@ -47,7 +47,7 @@ fn b15_a_sole_viewer_gets_its_size_others_only_by_typing() {
 }
 
 #[test]
-fn b15_a_viewer_beside_one_that_only_watches_is_not_sole() {
+fn m15_a_viewer_beside_one_that_only_watches_is_not_sole() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     join(&mut stage, run, 1, LARGE, true);
@@ -56,7 +56,7 @@ fn b15_a_viewer_beside_one_that_only_watches_is_not_sole() {
 }
 
 #[test]
-fn b15_viewers_are_listed_and_let_go_by_process_or_by_their_own_name() {
+fn m15_viewers_are_listed_and_let_go_by_process_or_by_their_own_name() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     join(&mut stage, run, 7, LARGE, false);
@@ -171,7 +171,7 @@ fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_re
 }
 
 #[test]
-fn b13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_up() {
+fn m13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_up() {
     let told = |stage: &Stage| {
         let exits = stage.effects.iter().filter_map(|effect| match effect {
             Effect::TellExit { restarts, restarts_in_ms, .. } => Some((*restarts, *restarts_in_ms)),
@@ -207,7 +207,7 @@ fn b13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_u
 }
 
 #[test]
-fn b13_a_run_is_kept_before_its_holder_goes() {
+fn m13_a_run_is_kept_before_its_holder_goes() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     stage.exit(run, 3);

@@ -214,7 +214,7 @@ fn e7_a_person_has_as_many_waits_as_there_may_be() {
 }
 
 #[test]
-fn b14_a_pattern_of_a_run_that_is_only_starting_is_looked_for_once_it_has_started() {
+fn m14_a_pattern_of_a_run_that_is_only_starting_is_looked_for_once_it_has_started() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     stage.exit(run, 0);
