@@ -229,7 +229,7 @@ fn f6_a_landing_that_is_killed_while_it_finishes_has_landed_or_not() {
 }
 
 #[test]
-fn f6_a_second_operation_on_the_same_worktree_is_busy_while_an_orphaned_git_still_works() {
+fn f6_a_second_operation_on_the_same_worktree_is_busy_while_the_first_one_works() {
     let stage = Stage::new();
     let app = stage.app();
     let fifo = stage.path("gate");
