@@ -2,6 +2,7 @@
 //!
 //! An interrupt is answered when the agent's state shows that the turn is over, never when the keys were typed.
 
+use proto::agent::TurnEnd;
 use proto::reply::Done;
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
@@ -27,6 +28,13 @@ pub(crate) struct Interrupting {
     /// The keys are typed: the turn is to end.
     is_typed: bool,
     pub(crate) until: u64,
+}
+
+impl Interrupting {
+    /// Returns true once the keys have reached the terminal.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.is_typed
+    }
 }
 
 impl Engine {
@@ -70,6 +78,10 @@ impl Engine {
         let failure = match outcome {
             Typing::Done => {
                 (interrupting.is_typed, interrupting.until) = (true, until);
+                // A fast program rests before its terminal reports the keys.
+                if !agent.state().is_busy() {
+                    self.correct_rested_turn(id, TurnEnd::Interrupted);
+                }
                 return true;
             }
             Typing::Dialog => dialog_open(),

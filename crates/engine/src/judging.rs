@@ -11,6 +11,7 @@ use crate::agent::Agent;
 use crate::drift;
 use crate::effect::Effect;
 use crate::input::{Launched, Look, RunKey};
+use crate::interrupt::Interrupting;
 use crate::state::{self, Standing};
 
 /// How long a wait for `blocked` waits for the options of the dialog: reports come before the screen is drawn.
@@ -218,7 +219,7 @@ impl Engine {
             }
             AgentState::Error => {
                 self.end_turn(id, TurnEnd::Failed);
-                self.fail_rested_turn(id);
+                self.correct_rested_turn(id, TurnEnd::Failed);
                 let words = self.winner_words(id);
                 self.fail_agent(id, "its turn failed", &words);
             }
@@ -232,15 +233,17 @@ impl Engine {
         }
     }
 
-    /// How a turn ended that came to rest: interrupted, if any source that spoke since it began says so. Hooks and
-    /// servers name the rule `interrupted`, transcripts `transcript.interrupted`.
+    /// How a turn ended that came to rest: interrupted, if any source that spoke since it began says so, or if the keys
+    /// of an interrupt reached the terminal. Hooks and servers name the rule `interrupted`, transcripts
+    /// `transcript.interrupted`; a program that is interrupted before its first word may write nothing at all.
     fn rest_end(&self, id: ProcessId) -> TurnEnd {
         let is_interrupted = self.agent(id).is_some_and(|agent| {
-            agent.live.table.slots().any(|slot| {
-                let rule = slot.evidence.rule.as_str();
-                let names_it = rule == "interrupted" || rule.ends_with(".interrupted");
-                names_it && slot.at.uptime_ms >= agent.live.turn_began
-            })
+            agent.live.interrupting.as_ref().is_some_and(Interrupting::is_typed)
+                || agent.live.table.slots().any(|slot| {
+                    let rule = slot.evidence.rule.as_str();
+                    let names_it = rule == "interrupted" || rule.ends_with(".interrupted");
+                    names_it && slot.at.uptime_ms >= agent.live.turn_began
+                })
         });
         if is_interrupted { TurnEnd::Interrupted } else { TurnEnd::Done }
     }

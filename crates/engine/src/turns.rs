@@ -25,7 +25,7 @@ const UNSEEN_MS: u64 = 2_000;
 /// The same for a prompt that the vendor's own channel took: it tells when the work begins, however long that takes.
 const UNSEEN_BY_CHANNEL_MS: u64 = 60_000;
 /// A hook takes this much longer than a report to say how a turn ended.
-const FAILED_LATE_MS: u64 = 1_000;
+const CORRECTED_LATE_MS: u64 = 1_000;
 
 impl Engine {
     /// A turn begins; its number. One that still ran is over: the vendor began another.
@@ -118,15 +118,15 @@ impl Engine {
         self.show(id);
     }
 
-    /// The newest turn failed, although a report said a moment before that the agent rests.
-    pub(crate) fn fail_rested_turn(&mut self, id: ProcessId) {
+    /// The newest turn failed or was interrupted, although a report said a moment before that the agent rests.
+    pub(crate) fn correct_rested_turn(&mut self, id: ProcessId, end: TurnEnd) {
         let now = self.now.wall_ms;
         let Some(agent) = self.agent_mut(id) else { return };
-        let is_fresh = |at: u64| now.saturating_sub(at) <= FAILED_LATE_MS;
+        let is_fresh = |at: u64| now.saturating_sub(at) <= CORRECTED_LATE_MS;
         let newest = agent.record.turn;
         let turn = agent.turns.get_mut(&newest).filter(|turn| turn.end == TurnEnd::Done);
         let Some(turn) = turn.filter(|turn| turn.ended_at.is_some_and(is_fresh)) else { return };
-        turn.end = TurnEnd::Failed;
+        turn.end = end;
         let record = turn.clone();
         self.effects.push(Effect::Record(Record::PutTurn(Box::new(record))));
         self.show(id);

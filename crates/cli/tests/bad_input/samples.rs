@@ -32,6 +32,7 @@ fn processes() -> Vec<Value> {
         spawn(json!({"pattern": "x"})),
         spawn(json!({"port": 1})),
         json!({"read": {"target": "witness", "mode": "screen", "since": 0, "until": 9, "limit": 100, "join": true}}),
+        json!({"read": {"target": "witness", "mode": "screen", "styles": true, "run": "previous"}}),
         json!({"search": {"target": "witness", "pattern": "x", "limit": 3, "bytes": 100}}),
         json!({"wait": {"targets": ["nobody"], "until": {"pattern": "x"}, "quantifier": "any", "since": 0,
             "timeout_ms": 1}}),
@@ -53,6 +54,7 @@ fn processes() -> Vec<Value> {
         json!({"restart": {"target": "nobody", "stop": {"signal": 15, "grace_ms": 5}}}),
         json!({"rename": {"target": "nobody", "name": "x"}}),
         json!({"select": {"target": "nobody"}}),
+        json!({"see": {"target": "nobody", "turn": 1, "version": 1}}),
         json!({"ports": {"target": "nobody"}}),
         json!({"shutdown": {"kill": false, "stop": {"signal": 15, "grace_ms": 5}}}),
     ]
@@ -62,12 +64,19 @@ fn views() -> Vec<Value> {
     let size = json!({"cols": 80, "rows": 24});
     vec![
         json!({"attach": {"target": "nobody", "size": size, "read_only": true, "policy": "owner", "take_over": false}}),
+        json!({"attach": {"target": "nobody", "from": 0, "run": 1, "exact": true, "mirror": true, "pace_ms": 100}}),
+        json!({"detach": {"target": "nobody"}}),
+        json!({"viewers": {}}),
+        json!({"view": {"pace_ms": 100}}),
         json!({"view": {"size": size}}),
         json!({"view": {"repaint": {}}}),
         json!({"view": {"own_size": {}}}),
-        json!({"view": {"terminal": {"detach_keys": {"keys": "ctrl-\\ d", "tilde": true}, "clipboard": true}}}),
+        json!({"view": {"terminal": {"detach_keys": {"keys": "ctrl-\\ d", "tilde": true}, "clipboard": true,
+            "questions": "asked"}}}),
+        json!({"view": {"report": {"colors": {"0": [0, 0, 0]}, "scheme": "dark", "cursor": 1}}}),
         json!({"follow": {"target": "nobody", "from": 0, "live": false}}),
         json!({"follow": {"target": "nobody", "since_ms": 0, "tail": 1, "times": true}}),
+        json!({"follow": {"target": "nobody", "run": {"number": 1}, "screen": true}}),
         json!({"subscribe": {}}),
     ]
 }
@@ -119,6 +128,7 @@ fn crew() -> Vec<Value> {
         json!({"grants": {}}),
         json!({"presets": {"project": "/", "path": "/bin"}}),
         json!({"trust": {"project": "/", "what": {"preset": "p"}, "path": "/bin"}}),
+        json!({"trust": {"project": "/", "what": {"agent": "a"}}}),
         json!({"trust": {"project": "/", "what": {"policy": {}}}}),
         json!({"distrust": {"digest": "0000"}}),
         json!({"trusted": {}}),

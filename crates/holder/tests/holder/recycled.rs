@@ -225,6 +225,12 @@ fn take_all_pids() -> Vec<Child> {
     }
 }
 
+/// The children of the nursery, dead ones that it has not reaped included.
+fn holders_of(nursery: i32) -> Vec<i32> {
+    let parent = |pid: i32| holder::tree::stat(pid).map(|stat| stat.parent);
+    testkit::census::everybody().into_iter().filter(|pid| parent(*pid) == Some(nursery)).collect()
+}
+
 fn give_back(taken: &mut Vec<Child>) {
     let mut child = taken.pop().unwrap();
     child.kill().unwrap();
@@ -245,6 +251,10 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on() {
             assert!(matches!(error, LaunchError::Limit { .. }), "{free} free: {error:?}");
             assert!(error.to_string().contains("processes (ulimit -u or pids.max)"), "{error}");
             assert!(!config.socket.exists(), "{free} free: a door stays behind");
+            // A holder that failed keeps its pid until the nursery has reaped it.
+            testkit::census::eventually("the failed holder is reaped", || {
+                (holders_of(nursery) == [first.holder_pid]).then_some(())
+            });
             give_back(&mut taken);
         }
         let mut next = launch_from(&launcher, &config(&["cat"])).expect("two pids are enough");

@@ -1,7 +1,9 @@
-//! What issue 13 mended about agents that lead and about the inbox.
+//! Interrupts, messages to several agents, quota and the options of dialogs, as agents that lead others see them.
 
-use proto::agent::{Composer, Delivery, ItemKind, Quota, Source};
-use proto::request::{AgentWish, Interrupt, OnTimeout, PermissionDesk, PermissionMode, Spawn, Until, Wait};
+use proto::agent::{Composer, Delivery, ItemKind, Quota, Source, TurnEnd};
+use proto::request::{
+    AgentWish, AskResult, Interrupt, OnTimeout, PermissionDesk, PermissionMode, Spawn, Until, Wait,
+};
 use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 
 use super::scene::{Scene, agent, dialog};
@@ -34,6 +36,27 @@ fn m24b_an_interrupt_presses_the_manifests_keys_and_is_answered_when_the_turn_is
     scene.report(AgentState::Idle);
     scene.pass(1_000);
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
+}
+
+#[test]
+fn c18_a_turn_whose_interrupt_was_typed_is_interrupted_although_no_source_says_so() {
+    for rests_first in [false, true] {
+        let mut scene = working();
+        let ticket = interrupt(&mut scene);
+        if rests_first {
+            scene.report(AgentState::Idle);
+            scene.done(Typing::Done);
+        } else {
+            scene.done(Typing::Done);
+            scene.report(AgentState::Idle);
+        }
+        scene.fact(Fact::Result { turn: 1, text: String::new(), from: "screen", end: None });
+        scene.pass(1_000);
+        assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
+        let asked = scene.stage.ask(Command::Result(AskResult { target: target(scene.run), turn: Some(1) }));
+        let Reply::Turn(turn) = scene.stage.reply(asked) else { panic!("no turn") };
+        assert_eq!(turn.end, TurnEnd::Interrupted, "rests first: {rests_first}");
+    }
 }
 
 #[test]
