@@ -54,7 +54,8 @@ fn processes() -> Vec<Value> {
         json!({"restart": {"target": "nobody", "stop": {"signal": 15, "grace_ms": 5}}}),
         json!({"rename": {"target": "nobody", "name": "x"}}),
         json!({"select": {"target": "nobody"}}),
-        json!({"see": {"target": "nobody", "turn": 1, "version": 1}}),
+        json!({"see": {"target": "nobody", "turn": 1}}),
+        json!({"see": {"target": "nobody", "version": 1}}),
         json!({"ports": {"target": "nobody"}}),
         json!({"shutdown": {"kill": false, "stop": {"signal": 15, "grace_ms": 5}}}),
     ]
@@ -64,7 +65,8 @@ fn views() -> Vec<Value> {
     let size = json!({"cols": 80, "rows": 24});
     vec![
         json!({"attach": {"target": "nobody", "size": size, "read_only": true, "policy": "owner", "take_over": false}}),
-        json!({"attach": {"target": "nobody", "from": 0, "run": 1, "exact": true, "mirror": true, "pace_ms": 100}}),
+        json!({"attach": {"target": "nobody", "from": 0, "run": 1, "exact": true}}),
+        json!({"attach": {"target": "nobody", "mirror": true, "pace_ms": 100}}),
         json!({"detach": {"target": "nobody"}}),
         json!({"viewers": {}}),
         json!({"view": {"pace_ms": 100}}),
