@@ -1,7 +1,7 @@
 //! Where the linker finds the C++ library that the emulator's text decoder needs. Owns preferring the archive over the
 //! shared object; refuses insisting on it: where there is no archive, the program is linked as usual.
 //!
-//! Loading and relocating the shared object costs every `qd` a part of its start and every daemon and nursery some
+//! Loading and relocating the shared object costs every `qd` a part of its start and every daemon and forkserver some
 //! hundred kilobytes, for a handful of functions.
 
 use std::path::{Path, PathBuf};

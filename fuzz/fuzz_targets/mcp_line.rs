@@ -8,7 +8,7 @@
 #[path = "../../crates/mcp/src/framing.rs"]
 mod framing;
 
-use framing::{Fault, Lines, MAX_LINE, Sound, examine};
+use framing::{Fault, Lines, MAX_LINE, Message, examine};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -30,11 +30,11 @@ fn one(data: &[u8]) {
         is_readable(fault);
     }
     let last = whole.last().and_then(|judged| judged.as_ref().ok());
-    let is_heard = matches!(last, Some(Some(Sound::Request { id, .. })) if id == "last");
+    let is_heard = matches!(last, Some(Some(Message::Request { id, .. })) if id == "last");
     assert!(is_heard, "the line after garbage was not heard");
 }
 
-fn lines(sent: &[u8], cut: usize) -> Vec<Result<Option<Sound>, Fault>> {
+fn lines(sent: &[u8], cut: usize) -> Vec<Result<Option<Message>, Fault>> {
     let mut lines = Lines::default();
     let mut judged = Vec::new();
     for piece in sent.chunks(cut) {

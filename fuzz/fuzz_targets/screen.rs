@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use term::{Depth, Limits, Screen, Size, View, Wraps};
+use term::{Depth, Limits, Screen, GridSize, PaintView, Wraps};
 
 /// Past the longest string that a screen collects (64 KiB), with room for what ends it.
 const LONGEST: usize = 80 << 10;
@@ -18,7 +18,7 @@ fn drive(screen: &mut Screen, limits: Limits, mut input: &[u8]) {
         let (piece, after) = rest.split_at(rest.len().min(usize::from(*length)));
         input = after;
         match operation % 8 {
-            0 => screen.resize(Size::clamped(u32::from(*length), piece.first().copied().unwrap_or(1).into())),
+            0 => screen.resize(GridSize::clamped(u32::from(*length), piece.first().copied().unwrap_or(1).into())),
             1 => {
                 let blob = screen.checkpoint(Depth::Full);
                 *screen = Screen::restore(&blob, limits).expect("a checkpoint just taken restores");
@@ -30,9 +30,9 @@ fn drive(screen: &mut Screen, limits: Limits, mut input: &[u8]) {
             }
             3 => {
                 let mut viewer = Screen::new(screen.size(), limits);
-                viewer.feed(&screen.repaint(View::Whole));
+                viewer.feed(&screen.repaint(PaintView::Whole));
                 assert!(viewer.take_replies().is_empty(), "a repaint asked something");
-                drop(screen.repaint(View::Window(Size::clamped(u32::from(*length), 5))));
+                drop(screen.repaint(PaintView::Window(GridSize::clamped(u32::from(*length), 5))));
             }
             4 => {
                 let long = fuzz::stretched(piece, reach);
@@ -52,6 +52,6 @@ fuzz_target!(|input: &[u8]| fuzz::swiftly(|| one(input)));
 
 fn one(input: &[u8]) {
     let limits = Limits { history_lines: 50 };
-    let mut screen = Screen::new(Size::clamped(20, 6), limits);
+    let mut screen = Screen::new(GridSize::clamped(20, 6), limits);
     drive(&mut screen, limits, input);
 }

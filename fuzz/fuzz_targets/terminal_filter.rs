@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use proto::terminal::{CANCEL, Clipboard, Filter};
-use term::{Limits, Screen, Size};
+use term::{Limits, Screen, GridSize};
 
 /// Past the most that is held, and past the longest string that a terminal collects (64 KiB).
 const LONGEST: usize = 80 << 10;
@@ -42,7 +42,7 @@ fn pass(printed: &[u8], cut: usize, clipboard: Clipboard) -> (Vec<u8>, bool) {
 
 /// A person's terminal gets what was passed, then is told that whatever is unfinished is over.
 fn is_not_answered(passed: &[u8]) {
-    let mut screen = Screen::new(Size::clamped(20, 6), Limits { history_lines: 10 });
+    let mut screen = Screen::new(GridSize::clamped(20, 6), Limits { history_lines: 10 });
     screen.feed(passed);
     screen.feed(&[CANCEL]);
     let replies = screen.take_replies();

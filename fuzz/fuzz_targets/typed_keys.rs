@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proto::terminal::{DetachKeys, KeyWatch, Wish};
+use proto::terminal::{DetachKeys, KeyWatch, DetachIntent};
 
 /// Far past the longest key; a paste is as long as this.
 const LONGEST: usize = 256 << 10;
@@ -25,7 +25,7 @@ fn one(data: &[u8]) {
     };
     // Half of them come from a terminal that was asked about itself: its answers are taken out.
     let is_asked = kind & 0x80 != 0;
-    let (out, wish) = watch(keys, is_asked, &typed, cut);
+    let (out, intent) = watch(keys, is_asked, &typed, cut);
     assert!(is_taken_from(&out, &typed), "what the child gets was typed");
     // The pointer may overtake a prefix that waits for its second key.
     let has_pointer = typed.windows(3).any(|head| head.starts_with(b"\x1b[") && b"M<IO".contains(&head[2]));
@@ -33,7 +33,7 @@ fn one(data: &[u8]) {
     // The character's number is how every encoding but the plain one names it.
     let names_backslash = typed.contains(&CONTROL_BACKSLASH) || typed.windows(2).any(|pair| pair == b"92");
     if kind % 4 == 0 && !is_asked && !names_backslash {
-        assert!(out == typed && wish == Wish::Stay, "nothing but detach keys is taken");
+        assert!(out == typed && intent == DetachIntent::Stay, "nothing but detach keys is taken");
     }
     // Keys as a person writes them: understood or refused, and the same after being shown.
     if let Ok(text) = std::str::from_utf8(rest) {
@@ -43,20 +43,20 @@ fn one(data: &[u8]) {
     }
 }
 
-fn watch(keys: DetachKeys, is_asked: bool, typed: &[u8], cut: usize) -> (Vec<u8>, Wish) {
+fn watch(keys: DetachKeys, is_asked: bool, typed: &[u8], cut: usize) -> (Vec<u8>, DetachIntent) {
     let mut watch = KeyWatch::new(keys);
     if is_asked {
         watch.expect_answers();
     }
     let mut out = Vec::new();
     for piece in typed.chunks(cut) {
-        if watch.watch(piece, &mut out) == Wish::Detach {
-            return (out, Wish::Detach);
+        if watch.watch(piece, &mut out) == DetachIntent::Detach {
+            return (out, DetachIntent::Detach);
         }
     }
     watch.release(&mut out);
     assert!(watch.pause().is_none());
-    (out, Wish::Stay)
+    (out, DetachIntent::Stay)
 }
 
 /// No byte comes out more often than it went in.

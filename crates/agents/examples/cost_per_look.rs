@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use agents::{Catalogue, Detector};
-use term::{Limits, Screen, Size};
+use term::{GridSize, Limits, Screen};
 
 const LOOKS: u32 = 2000;
 
@@ -27,7 +27,7 @@ fn main() {
 
 /// The median and the 90th percentile of looks at a screen of such rows, each after a change.
 fn cost_per_look(detector: &mut Detector, text: fn(u16) -> String) -> (Duration, Duration) {
-    let mut screen = Screen::new(Size { cols: 200, rows: 50 }, Limits::default());
+    let mut screen = Screen::new(GridSize { cols: 200, rows: 50 }, Limits::default());
     for row in 0..50 {
         screen.feed(format!("\x1b[{};1H{}", row + 1, text(row)).as_bytes());
     }

@@ -12,7 +12,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use toml::{Spanned, Table};
 
 use crate::Manifest;
-use crate::manifest::Place;
+use crate::manifest::KeyPlace;
 use crate::merge;
 use crate::variation;
 
@@ -78,7 +78,7 @@ pub(crate) fn read(name: &str, text: &str, base: Option<&Table>) -> Result<Check
 #[derive(Clone, Debug)]
 enum Spot {
     /// Where the file says this; its first line, if what it lies upon does.
-    Said(Place),
+    Said(KeyPlace),
     /// Here.
     Span(Option<Range<usize>>),
 }
@@ -86,8 +86,8 @@ enum Spot {
 impl Spot {
     fn span(&self, file: &DeTable<'_>) -> Option<Range<usize>> {
         match self {
-            Self::Said(Place::Table(key)) => file.get(*key).map(Spanned::span),
-            Self::Said(Place::Entry(id)) => entry_span(file, id),
+            Self::Said(KeyPlace::Table(key)) => file.get(*key).map(Spanned::span),
+            Self::Said(KeyPlace::Entry(id)) => entry_span(file, id),
             Self::Span(span) => span.clone(),
         }
     }
@@ -124,14 +124,14 @@ fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(Spo
     })?;
     if !manifest.name.is_empty() && manifest.name != name {
         let reason = format!("name is {:?}, but the file is called {name:?}", manifest.name);
-        return Err(vec![(Spot::Said(Place::Table("name")), reason)]);
+        return Err(vec![(Spot::Said(KeyPlace::Table("name")), reason)]);
     }
     name.clone_into(&mut manifest.name);
     let found = manifest.contradictions().into_iter();
     let mut reasons: Vec<_> =
         found.map(|contradiction| (Spot::Said(contradiction.place), contradiction.reason)).collect();
     let patches = variation::faults(&manifest, &table).into_iter();
-    reasons.extend(patches.map(|(id, reason)| (Spot::Said(Place::Entry(id)), reason)));
+    reasons.extend(patches.map(|(id, reason)| (Spot::Said(KeyPlace::Entry(id)), reason)));
     if reasons.is_empty() { Ok(Checked { manifest, table }) } else { Err(reasons) }
 }
 

@@ -16,7 +16,7 @@ const LEAST_SETTLE_MS: u64 = 150;
 /// What says that the program takes prompts.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Ready {
+pub struct ReadySpec {
     /// The sources whose first `idle` is believed.
     #[serde(default)]
     #[schemars(with = "Vec<SourceWord>")]
@@ -26,7 +26,7 @@ pub struct Ready {
     pub patience_ms: u64,
 }
 
-impl Default for Ready {
+impl Default for ReadySpec {
     fn default() -> Self {
         Self { sources: Vec::new(), patience_ms: default_patience_ms() }
     }

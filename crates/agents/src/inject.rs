@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
-use crate::template::{Piece, Place, Template};
+use crate::template::{Piece, Placeholder, Template};
 
 /// How configuration reaches a vendor's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -195,7 +195,7 @@ fn flag_injection(argument: Vec<Template>, file: Option<String>) -> Result<Injec
     if argument.is_empty() {
         return Err("flag needs `argument`, the words it adds".into());
     }
-    let names_file = argument.iter().any(|word| word.names(Place::File));
+    let names_file = argument.iter().any(|word| word.names(Placeholder::File));
     match (names_file, file.is_some()) {
         (true, false) => Err("`argument` names {file}, but `file` is missing".into()),
         (false, true) => Err("`file` is written but no word of `argument` names {file}".into()),

@@ -23,13 +23,13 @@ pub mod session;
 pub mod state_file;
 pub mod template;
 pub mod transcript;
-pub mod trial;
+pub mod try_recordings;
 mod variation;
 pub mod version;
 
 pub use catalogue::{Catalogue, Layer, Problem};
 pub use check::{check, schema};
-pub use detect::{DetectError, Detector, Heard, Look, trim};
+pub use detect::{DetectError, Detection, Detector, StreamEvidence, trim};
 pub use manifest::Manifest;
 pub use server::{ServerNews, ServerReader};
 pub use transcript::{TranscriptNews, TranscriptReader};

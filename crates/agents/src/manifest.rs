@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::ContextSpec;
-use crate::deliver::{Channel, Deliver, Ready};
+use crate::deliver::{Channel, Deliver, ReadySpec};
 use crate::detect::{BackgroundSpec, ComposerSpec, DetectError, DialogSpec, RuleSpec, Trim, spec_faults};
 use crate::hook::Hooks;
 use crate::inject::Mcp;
@@ -65,7 +65,7 @@ pub struct Manifest {
     pub session: Session,
     /// What says that it takes prompts.
     #[serde(default)]
-    pub ready: Ready,
+    pub ready: ReadySpec,
     /// How a prompt reaches it.
     #[serde(default)]
     pub deliver: Deliver,
@@ -124,7 +124,7 @@ impl Manifest {
         self.hooks.as_ref().is_some_and(|hooks| hooks.answer.go_on.is_some())
     }
 
-    /// Whether its hooks can answer a request for leave to use a tool.
+    /// Whether its hooks can answer a request for permission to use a tool.
     #[must_use]
     pub fn answers_permissions(&self) -> bool {
         self.hooks.as_ref().is_some_and(|hooks| hooks.answer.allow.is_some() && hooks.answer.deny.is_some())
@@ -217,14 +217,14 @@ impl Manifest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contradiction {
     /// Where it shows: the key of a table, or the `id` of an entry.
-    pub(crate) place: Place,
+    pub(crate) place: KeyPlace,
     /// What does not go together.
     pub(crate) reason: String,
 }
 
 /// Where a contradiction shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum KeyPlace {
     /// At a table of this key.
     Table(&'static str),
     /// At the entry of this `id`.
@@ -233,11 +233,11 @@ pub(crate) enum Place {
 
 impl Contradiction {
     fn of_table(table: &'static str, reason: &str) -> Self {
-        Self { place: Place::Table(table), reason: reason.to_owned() }
+        Self { place: KeyPlace::Table(table), reason: reason.to_owned() }
     }
 
     fn of_entry(id: &str, reason: &str) -> Self {
-        Self { place: Place::Entry(id.to_owned()), reason: format!("{id}: {reason}") }
+        Self { place: KeyPlace::Entry(id.to_owned()), reason: format!("{id}: {reason}") }
     }
 }
 

@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 
 use proto::agent::{AgentState, BlockedKind, Composer, Evidence};
 use serde::Deserialize;
-use term::{Attributes, Cell, Color, Limits, Screen, Size};
+use term::{Attributes, Cell, Color, GridSize, Limits, Screen};
 
-use crate::detect::{DetectError, Detector, Heard, Look};
+use crate::detect::{DetectError, Detection, Detector, StreamEvidence};
 use crate::manifest::Manifest;
 
 pub use mask::mask;
@@ -22,7 +22,7 @@ const FENCE: &str = "+++";
 
 /// A recorded screen and what is expected of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub struct RecordedScreen {
     /// What is known of it.
     pub header: Header,
     /// The rows, with escapes written out.
@@ -106,7 +106,7 @@ pub enum SampleError {
     Header(String),
 }
 
-impl Sample {
+impl RecordedScreen {
     /// Records a screen, masked, with what the manifest's rules make of it; a state given by a person replaces theirs.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Sample {
     #[must_use]
     pub fn screen(&self) -> Screen {
         let (cols, rows) = self.header.size;
-        let mut screen = Screen::new(Size { cols, rows }, Limits { history_lines: 0 });
+        let mut screen = Screen::new(GridSize { cols, rows }, Limits { history_lines: 0 });
         if !self.header.deaf {
             screen.feed(b"\x1b[?2004h");
         }
@@ -199,13 +199,13 @@ impl Sample {
 impl Expectation {
     /// What a look and the last thing heard say.
     #[must_use]
-    pub fn of(look: &Look, heard: Option<&Heard>) -> Self {
+    pub fn of(look: &Detection, heard: Option<&StreamEvidence>) -> Self {
         let strongest = look.dialog.as_ref().or(look.title.as_ref()).or(look.screen.as_ref());
         let rule = |evidence: &Option<Evidence>| evidence.as_ref().map(|evidence| evidence.rule.clone());
         let dialog = look.dialog.as_ref().and_then(|evidence| evidence.dialog.as_ref());
         let heard = heard.and_then(|heard| match heard {
-            Heard::Evidence(evidence) => Some(evidence),
-            Heard::Withdrawn(_) => None,
+            StreamEvidence::Evidence(evidence) => Some(evidence),
+            StreamEvidence::Withdrawn(_) => None,
         });
         let told = look.screen.iter().chain(heard.map(AsRef::as_ref)).map(|evidence| &evidence.message);
         Self {
@@ -234,7 +234,7 @@ fn option_words(option: &proto::agent::DialogOption) -> String {
     format!("{} | {} | {}", option.names.join(" "), option.label, option.keys.join(" "))
 }
 
-impl std::fmt::Display for Sample {
+impl std::fmt::Display for RecordedScreen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Header { manifest, version, size, origin, title, osc, deaf, expect } = &self.header;
         writeln!(f, "{FENCE}\nmanifest = {}", quoted(manifest))?;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::deliver::{KindWord, StateWord};
 use crate::template::Phrase;
 use crate::transcript::fields::{Condition, Field};
-use crate::transcript::location::{Root, Spot, Surroundings, Way};
+use crate::transcript::location::{AgentContext, FileLocation, Root, Way};
 use crate::transcript::one_line;
 
 /// Where the file lies and what it says.
@@ -59,7 +59,7 @@ pub struct StateSpec {
 
 /// A living process, as the system names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Living {
+pub struct PidIdentity {
     /// Its number.
     pub pid: i32,
     /// When it started, in clock ticks since boot: field 22 of its `stat`.
@@ -77,13 +77,13 @@ pub struct StateReading {
 
 /// Where the file of this agent lies.
 #[must_use]
-pub fn spot(spec: &StateFileSpec, around: &Surroundings<'_>) -> Option<Spot> {
+pub fn spot(spec: &StateFileSpec, around: &AgentContext<'_>) -> Option<FileLocation> {
     spec.path.spot(&spec.root, around)
 }
 
 /// Reads the file; none when it is half written, or about another process than this one.
 #[must_use]
-pub fn read(spec: &StateFileSpec, text: &str, living: Living) -> Option<StateReading> {
+pub fn read(spec: &StateFileSpec, text: &str, living: PidIdentity) -> Option<StateReading> {
     let value: Value = serde_json::from_str(text).ok()?;
     if whole(spec.pid.of(&value)?)? != u64::try_from(living.pid).ok()? {
         return None;
@@ -112,7 +112,7 @@ mod tests {
     use crate::Manifest;
 
     const RECORDED: &str = include_str!("../tests/fixtures/state/claude-2.1.325.jsonl");
-    const ITSELF: Living = Living { pid: 16315, started: 1_272_755 };
+    const ITSELF: PidIdentity = PidIdentity { pid: 16315, started: 1_272_755 };
 
     fn spec() -> StateFileSpec {
         let manifest: Manifest = toml::from_str(include_str!("../manifests/claude.toml")).unwrap();
@@ -135,11 +135,11 @@ mod tests {
         let unsure = (None, None, None);
         let (permission, question) = (blocked(BlockedKind::Permission), blocked(BlockedKind::Question));
         let expected = [
-            idle, working, permission, working, idle, // a tool that needs leave
+            idle, working, permission, working, idle, // a tool that needs permission
             working, question, working, idle, // a question
             working, idle, working, idle, // an interruption, then a slow answer
             working, shell, idle, working, idle, // a shell in the background
-            working, permission, // a subagent's tool that needs leave
+            working, permission, // a subagent's tool that needs permission
         ];
         let said = said();
         assert_eq!(said.get(..expected.len()), Some(expected.as_slice()));
@@ -150,8 +150,8 @@ mod tests {
     fn a_file_of_an_earlier_process_with_the_same_number_is_not_believed() {
         let line = RECORDED.lines().next().unwrap();
         assert!(read(&spec(), line, ITSELF).is_some());
-        assert_eq!(read(&spec(), line, Living { started: 1, ..ITSELF }), None);
-        assert_eq!(read(&spec(), line, Living { pid: 2, ..ITSELF }), None);
+        assert_eq!(read(&spec(), line, PidIdentity { started: 1, ..ITSELF }), None);
+        assert_eq!(read(&spec(), line, PidIdentity { pid: 2, ..ITSELF }), None);
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn the_file_lies_where_the_vendor_keeps_its_configuration() {
         let env = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| "/srv/cfg".to_owned());
-        let around = Surroundings { env: &env, cwd: std::path::Path::new("/w"), session: None, pid: Some(7) };
+        let around = AgentContext { env: &env, cwd: std::path::Path::new("/w"), session: None, pid: Some(7) };
         assert_eq!(spot(&spec(), &around).unwrap().only(), Some("/srv/cfg/sessions/7.json".into()));
     }
 }

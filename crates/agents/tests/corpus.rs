@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agents::detect::Pattern;
-use agents::sample::{Expectation, Origin, Sample};
+use agents::sample::{Expectation, Origin, RecordedScreen};
 use agents::{Catalogue, Manifest};
 use proto::agent::Composer;
 
@@ -22,7 +22,7 @@ const PROVEN: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 
 struct Recording {
     path: PathBuf,
-    sample: Sample,
+    sample: RecordedScreen,
 }
 
 fn corpus() -> Vec<Recording> {
@@ -33,7 +33,8 @@ fn corpus() -> Vec<Recording> {
         .into_iter()
         .map(|path| {
             let text = std::fs::read_to_string(&path).unwrap();
-            let sample = Sample::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let sample =
+                RecordedScreen::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             Recording { path, sample }
         })
         .collect()

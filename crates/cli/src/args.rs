@@ -102,10 +102,10 @@ pub(crate) enum Verb {
 
 /// Parses the command line, or tells what is wrong with it and gives the exit code for that.
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
-    Cli::try_parse().map_err(|error| told(&error))
+    Cli::try_parse().map_err(|error| print_usage_error(&error))
 }
 
-fn told(error: &clap::Error) -> ExitCode {
+fn print_usage_error(error: &clap::Error) -> ExitCode {
     let bare = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     let is_help =
         matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) || error.kind() == bare;

@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use client::{Connection, Door};
+use client::{Connection, DaemonAddress};
 use daemon::Settings;
-use proto::Places;
+use proto::Dirs;
 
 use crate::errors::CliError;
 use crate::output::Output;
@@ -18,12 +18,12 @@ pub(crate) struct Context {
     pub(crate) quiet: bool,
     pub(crate) out: Output,
     ephemeral: bool,
-    door: Option<Door>,
+    address: Option<DaemonAddress>,
 }
 
 impl Context {
     pub(crate) fn new(json: bool, quiet: bool, ephemeral: bool) -> Self {
-        Self { json, quiet, out: Output::standard(), ephemeral, door: None }
+        Self { json, quiet, out: Output::standard(), ephemeral, address: None }
     }
 
     /// Whether everything ends with this command.
@@ -32,18 +32,18 @@ impl Context {
     }
 
     /// The door, made at its first use: verbs that need no daemon need no home either.
-    pub(crate) fn door(&mut self) -> Result<&mut Door, CliError> {
-        let door = match self.door.take() {
-            Some(door) => door,
-            None if self.ephemeral => Door::private(&own_executable()?, &std::env::temp_dir())?,
-            None => Door::new(places()?, own_executable()?),
+    pub(crate) fn address(&mut self) -> Result<&mut DaemonAddress, CliError> {
+        let address = match self.address.take() {
+            Some(address) => address,
+            None if self.ephemeral => DaemonAddress::private(&own_executable()?, &std::env::temp_dir())?,
+            None => DaemonAddress::new(places()?, own_executable()?),
         };
-        Ok(self.door.insert(door))
+        Ok(self.address.insert(address))
     }
 
     /// A connection, starting a daemon when nobody listens.
     pub(crate) fn connect(&mut self) -> Result<Connection, CliError> {
-        Ok(self.door()?.connect()?)
+        Ok(self.address()?.connect()?)
     }
 
     /// Prints what was done, unless the user wants to hear only of errors.
@@ -56,7 +56,7 @@ impl Context {
     }
 
     /// One line about what is going on, unless the user wants to hear only of errors.
-    pub(crate) fn say(&mut self, words: &str) -> Result<(), CliError> {
+    pub(crate) fn print_status(&mut self, words: &str) -> Result<(), CliError> {
         if self.quiet { Ok(()) } else { self.out.line(words) }
     }
 
@@ -71,8 +71,8 @@ impl Context {
 }
 
 /// Where Quarterdeck keeps its things, by this process's environment.
-pub(crate) fn places() -> Result<Places, CliError> {
-    Places::find(|name| std::env::var(name).ok()).map_err(|error| CliError::usage(error.to_string()))
+pub(crate) fn places() -> Result<Dirs, CliError> {
+    Dirs::find(|name| std::env::var(name).ok()).map_err(|error| CliError::usage(error.to_string()))
 }
 
 /// The user's settings. A file that does not read is an error: a person who set other detach keys must not find out

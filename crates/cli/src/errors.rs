@@ -203,14 +203,14 @@ fn word(code: ErrorCode) -> String {
 pub(crate) fn report(error: &CliError, is_json: bool) -> ExitCode {
     if !matches!(error, CliError::BrokenPipe) {
         // Nobody is left to hear that nobody can be told.
-        drop(io::stderr().write_all(told(error, is_json).as_bytes()));
+        drop(io::stderr().write_all(error_text(error, is_json).as_bytes()));
     }
     ExitCode::from(error.exit())
 }
 
-fn told(error: &CliError, is_json: bool) -> String {
-    let message = Printable(&field_names::shown(&error.to_string())).to_string();
-    let hint = error.hint().map(|hint| field_names::shown(&hint));
+fn error_text(error: &CliError, is_json: bool) -> String {
+    let message = Printable(&field_names::with_flag_names(&error.to_string())).to_string();
+    let hint = error.hint().map(|hint| field_names::with_flag_names(&hint));
     if is_json {
         let mut body = json!({"code": error.code(), "message": message});
         if let Some(hint) = hint {
@@ -280,15 +280,21 @@ mod tests {
 
     #[test]
     fn an_error_is_one_line_and_a_hint() {
-        assert_eq!(told(&failed(ErrorCode::NotFound), false), "qd: m\nhint: `qd ps` lists what there is\n");
-        assert_eq!(told(&CliError::usage("bad\u{1b}[2J\nsecond"), false), "qd: bad\\u{1b}[2J\\u{a}second\n");
+        assert_eq!(
+            error_text(&failed(ErrorCode::NotFound), false),
+            "qd: m\nhint: `qd ps` lists what there is\n"
+        );
+        assert_eq!(
+            error_text(&CliError::usage("bad\u{1b}[2J\nsecond"), false),
+            "qd: bad\\u{1b}[2J\\u{a}second\n"
+        );
     }
 
     #[test]
     fn an_error_in_json_has_a_code_a_message_and_perhaps_a_hint() {
-        let told = told(&failed(ErrorCode::Conflict), true);
+        let told = error_text(&failed(ErrorCode::Conflict), true);
         assert_eq!(told, "{\"error\":{\"code\":\"conflict\",\"message\":\"m\"}}\n");
-        let unreachable = super::told(&ClientError::Unreachable("x".into()).into(), true);
+        let unreachable = super::error_text(&ClientError::Unreachable("x".into()).into(), true);
         assert!(
             unreachable.contains("\"code\":\"unreachable\"") && unreachable.contains("\"hint\""),
             "{unreachable}"
@@ -297,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_may_not_be_opened_is_named_with_its_cause_and_the_next_step() {
-        let told = told(&unopened(io::ErrorKind::PermissionDenied), true);
+        let told = error_text(&unopened(io::ErrorKind::PermissionDenied), true);
         for part in ["\"code\":\"denied\"", "socket /s cannot be opened: permission denied", "QD_RUNTIME_DIR"]
         {
             assert!(told.contains(part), "{told}");
@@ -307,12 +313,12 @@ mod tests {
     #[test]
     fn a_program_is_told_the_revision_and_the_item_that_it_needs() {
         let conflict = ClientError::Failed(Failure::new(ErrorCode::Conflict, "m").revision(7));
-        let conflict = super::told(&CliError::from(conflict).hinted("h"), true);
+        let conflict = super::error_text(&CliError::from(conflict).hinted("h"), true);
         assert_eq!(
             conflict,
             "{\"error\":{\"code\":\"conflict\",\"hint\":\"h\",\"message\":\"m\",\"revision\":7}}\n"
         );
-        let trust = super::told(&CliError::Own(Failure::new(ErrorCode::NeedsTrust, "m").item(3)), true);
+        let trust = super::error_text(&CliError::Own(Failure::new(ErrorCode::NeedsTrust, "m").item(3)), true);
         assert!(trust.contains("\"item\":3") && trust.contains("qd inbox"), "{trust}");
     }
 
@@ -325,7 +331,7 @@ mod tests {
         ] {
             let failure = Failure::new(ErrorCode::SpawnFailed, "m").cause(cause);
             let told: serde_json::Value =
-                serde_json::from_str(&told(&CliError::Own(failure).hinted("h"), true)).unwrap();
+                serde_json::from_str(&error_text(&CliError::Own(failure).hinted("h"), true)).unwrap();
             assert_eq!(
                 told["error"],
                 json!({"code": "spawn_failed", "message": "m", "hint": "h", "cause": word})

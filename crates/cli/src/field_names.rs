@@ -34,7 +34,7 @@ const FLAGS: &[&str] = &[
 ];
 
 /// A message with every field by the name that it has on the command line.
-pub(crate) fn shown(message: &str) -> String {
+pub(crate) fn with_flag_names(message: &str) -> String {
     let begun = match message.split_once(": ") {
         Some((field, rest)) if FLAGS.contains(&field) => format!("--{field}: {rest}"),
         _ => message.to_owned(),

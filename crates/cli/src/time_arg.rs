@@ -84,7 +84,7 @@ fn days_in(year: u64, month: u64) -> u64 {
 
 /// A moment with tenths of a second, in UTC.
 pub(crate) fn shown_with_tenths(at: u64) -> String {
-    let whole = shown(at);
+    let whole = format_utc(at);
     match whole.strip_suffix('Z') {
         Some(seconds) => format!("{seconds}.{}Z", at % SECOND / 100),
         None => whole,
@@ -92,7 +92,7 @@ pub(crate) fn shown_with_tenths(at: u64) -> String {
 }
 
 /// A moment as a person reads it, in UTC.
-pub(crate) fn shown(at: u64) -> String {
+pub(crate) fn format_utc(at: u64) -> String {
     let seconds = at / SECOND;
     if seconds > LAST_SECOND {
         return format!("{at} ms");
@@ -136,13 +136,13 @@ mod tests {
             ("2100-03-01", 4_107_542_400_000),
         ] {
             assert_eq!(parse(text, 0), Ok(at), "{text}");
-            assert_eq!(parse(&shown(at), 0), Ok(at), "{}", shown(at));
+            assert_eq!(parse(&format_utc(at), 0), Ok(at), "{}", format_utc(at));
         }
         for day in (0..2_932_896_u64).step_by(97) {
             let at = day * 86_400_000 + 45_296_000;
-            assert_eq!(parse(&shown(at), 0), Ok(at), "{}", shown(at));
+            assert_eq!(parse(&format_utc(at), 0), Ok(at), "{}", format_utc(at));
         }
-        assert_eq!(shown(u64::MAX), format!("{} ms", u64::MAX));
+        assert_eq!(format_utc(u64::MAX), format!("{} ms", u64::MAX));
     }
 
     #[test]

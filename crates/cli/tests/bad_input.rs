@@ -5,7 +5,7 @@
 
 use proto::frame::{DataKind, data_header};
 use serde_json::{Value, json};
-use testkit::{RawClient, Stage, child, scaled};
+use testkit::{MarkedDaemon, RawClient, child, scaled};
 
 #[path = "bad_input/command_line.rs"]
 mod command_line;
@@ -16,13 +16,13 @@ use samples::requests;
 
 /// A daemon with a running process that must outlive all that follows.
 struct Scene {
-    stage: Stage,
+    stage: MarkedDaemon,
     client: RawClient,
 }
 
 impl Scene {
     fn new() -> Self {
-        let stage = Stage::start(env!("CARGO_BIN_EXE_qd"));
+        let stage = MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"));
         stage.run("witness", child::repeat_lines());
         stage.wait_pattern("witness", "ready");
         let client = RawClient::welcomed(&stage.places());

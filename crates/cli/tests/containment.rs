@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use proto::Request;
-use proto::request::{Input, Write};
+use proto::request::{TypedInput, Write};
 use testkit::census::{eventually, pause, processor_time};
-use testkit::{Mark, Tail, Teller, TestDaemon, child};
+use testkit::{Mark, ScriptedChild, Tail, TestDaemon, child};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
@@ -25,15 +25,15 @@ fn fragile() -> TestDaemon {
 }
 
 /// A run that prints what it is told to, and its log.
-fn start_failing(daemon: &TestDaemon, mark: &Mark) -> (Teller, Tail) {
-    let failing = Teller::new(daemon.root(), "failing");
+fn start_failing(daemon: &TestDaemon, mark: &Mark) -> (ScriptedChild, Tail) {
+    let failing = ScriptedChild::new(daemon.root(), "failing");
     daemon.client().spawn(mark.spawn("failing", failing.argv())).unwrap();
     (failing, Tail::live(daemon, "failing"))
 }
 
 /// Runs with known bytes, next to one that fails.
 struct Neighbours {
-    tellers: Vec<Teller>,
+    tellers: Vec<ScriptedChild>,
     tails: Vec<Tail>,
     told: Vec<u8>,
 }
@@ -41,9 +41,10 @@ struct Neighbours {
 impl Neighbours {
     fn start(daemon: &TestDaemon, mark: &Mark) -> Self {
         let names: Vec<String> = (0..NEIGHBOURS).map(|number| format!("neighbour{number}")).collect();
-        let tellers: Vec<Teller> = names.iter().map(|name| Teller::new(daemon.root(), name)).collect();
-        for (name, teller) in names.iter().zip(&tellers) {
-            daemon.client().spawn(mark.spawn(name, teller.argv())).unwrap();
+        let tellers: Vec<ScriptedChild> =
+            names.iter().map(|name| ScriptedChild::new(daemon.root(), name)).collect();
+        for (name, scripted_child) in names.iter().zip(&tellers) {
+            daemon.client().spawn(mark.spawn(name, scripted_child.argv())).unwrap();
         }
         let tails = names.iter().map(|name| Tail::live(daemon, name)).collect();
         Self { tellers, tails, told: Vec::new() }
@@ -54,13 +55,13 @@ impl Neighbours {
         let bytes: Vec<u8> = (0..20)
             .flat_map(|line| format!("\x1b[3{}m{number}.{line} 日本\x1b[0m\r\n", line % 8).into_bytes())
             .collect();
-        self.tellers.iter_mut().for_each(|teller| teller.tell(&bytes));
+        self.tellers.iter_mut().for_each(|scripted_child| scripted_child.tell(&bytes));
         self.told.extend(bytes);
     }
 
     /// Every byte came, and every screen shows what a terminal alone would show.
     fn expect_untouched(&mut self, daemon: &TestDaemon) {
-        let size = term::Size::DEFAULT;
+        let size = term::GridSize::DEFAULT;
         let mut alone = term::Screen::new(size, term::Limits::default());
         alone.feed(&self.told);
         for (number, tail) in self.tails.iter_mut().enumerate() {
@@ -126,7 +127,7 @@ fn c9_faults_outside_the_emulator_stay_in_their_run_which_goes_on_without_a_pict
     let mut neighbours = Neighbours::start(&daemon, &mark);
     let mut connection = daemon.client();
     for number in 0..100 {
-        let input = Input::Text(format!("@fail-output@ {number}.\n"));
+        let input = TypedInput::Text(format!("@fail-output@ {number}.\n"));
         let write = Write { target: "failing".into(), input, submit: false, timeout_ms: None };
         connection.call(Request::Write(write)).unwrap();
         log.until(format!("got:@fail-output@ {number}.\r\n").as_bytes());

@@ -18,10 +18,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use proto::request::Spawn;
-use proto::{Places, Size, Status};
+use proto::{Dirs, Size, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use testkit::{DEADLINE, Pty, Stage, TestDaemon, child};
+use testkit::{DEADLINE, MarkedDaemon, Pty, TestDaemon, child};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
@@ -65,7 +65,7 @@ fn s1_killing_the_daemon_changes_no_pid_and_an_attached_viewer_goes_on() {
 
 #[test]
 fn f10_a_crash_loop_has_five_starts_however_often_the_daemon_is_killed() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let script = "echo started >> starts; exit 1";
     stage.spawn_as(Spawn { auto_restart: true, ..stage.spec("loop", child::shell(script)) });
     for run in [2, 3, 5] {
@@ -303,7 +303,7 @@ fn e8_a_bad_request_leaves_the_next_one_working() {
     }
     daemon.spawn("ok", child::print_and_exit("fine", 0));
     daemon.wait_exit("ok");
-    assert!(Places::below(daemon.root()).socket().exists());
+    assert!(Dirs::below(daemon.root()).socket().exists());
 }
 
 /// Kilobytes of program text that a process has mapped right now.

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use client::{Connection, Incoming};
 use proto::Size;
-use proto::request::{Attach, SizeWish};
+use proto::request::{Attach, SizeRequest};
 use testkit::{DEADLINE, TestDaemon};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
@@ -24,7 +24,7 @@ const QD: &str = env!("CARGO_BIN_EXE_qd");
 /// A viewer of a process, by the protocol alone.
 fn attach(daemon: &TestDaemon, name: &str) -> Connection {
     let mut connection = daemon.client();
-    let size = SizeWish::from(Size::DEFAULT);
+    let size = SizeRequest::from(Size::DEFAULT);
     connection.attach(Attach { target: name.into(), size, read_only: true, ..Attach::default() }).unwrap();
     connection
 }

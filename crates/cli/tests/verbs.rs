@@ -16,14 +16,12 @@ use std::process::{Child, Command, Output, Stdio};
 use proto::frame::{Data, DataKind};
 use proto::process::LogSpan;
 use proto::reply::{Ended, Following, Waited, Wrote};
-use proto::request::{Input, Quantifier, Until};
-use proto::{
-    ErrorCode, Exit, ExitReason, Failure, Notice, Places, ProcessId, Reply, Request, RunNumber, Size,
-};
+use proto::request::{Quantifier, TypedInput, Until};
+use proto::{Dirs, ErrorCode, Exit, ExitReason, Failure, Notice, ProcessId, Reply, Request, RunNumber, Size};
 use testkit::{FakeDaemon, FromClient, Peer};
 
 fn qd(root: &Path, arguments: &[&str]) -> Command {
-    let places = Places::below(root);
+    let places = Dirs::below(root);
     let mut command = Command::new(env!("CARGO_BIN_EXE_qd"));
     command.args(arguments).env("QD_RUNTIME_DIR", &places.runtime).env("QD_DATA_DIR", &places.data);
     command.env("QD_CONFIG_DIR", &places.config).stdin(Stdio::null());
@@ -78,7 +76,7 @@ fn status_never_starts_a_daemon_and_says_that_none_runs() {
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(6), "{\"running\":false}\n"));
     let (output, _root) = run(&["shutdown"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "not running\n"));
-    assert!(!Places::below(root.path()).runtime.exists());
+    assert!(!Dirs::below(root.path()).runtime.exists());
 }
 
 #[test]
@@ -151,7 +149,7 @@ fn send_reads_stdin_without_its_last_line_feed_and_submits() {
     let output = served_with_input(&["send", "x", "-"], b"two\nlines\n", |peer| {
         let call = peer.call();
         let Request::Write(write) = call.request else { panic!("{call:?}") };
-        assert_eq!((write.input, write.submit), (Input::Text("two\nlines".to_owned()), true));
+        assert_eq!((write.input, write.submit), (TypedInput::Text("two\nlines".to_owned()), true));
         peer.reply(call.id, Reply::Wrote(Wrote { written: 10, of: 10, submitted: Some(true) }));
     });
     assert_eq!(text(&output.stdout), "wrote 10 of 10 bytes, submitted\n");
@@ -164,7 +162,7 @@ fn a_long_paste_is_streamed_whole_and_in_order() {
     let output = served_with_input(&["paste", "x", "-", "--submit"], &input, move |peer| {
         let call = peer.call();
         let Request::Write(write) = call.request else { panic!("{call:?}") };
-        assert!(write.submit && matches!(write.input, Input::PasteStream(_)));
+        assert!(write.submit && matches!(write.input, TypedInput::PasteStream(_)));
         let mut seen = Vec::new();
         loop {
             let FromClient::Data(Data { kind, stream, offset, bytes }) = peer.receive() else {
@@ -314,7 +312,7 @@ fn texts_for_shells_and_programs_are_printed_without_a_daemon() {
         let (output, root) = run(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert!(text(&output.stdout).contains(part), "{arguments:?}");
-        assert!(!Places::below(root.path()).runtime.exists(), "{arguments:?}");
+        assert!(!Dirs::below(root.path()).runtime.exists(), "{arguments:?}");
     }
 }
 

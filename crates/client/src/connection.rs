@@ -16,7 +16,7 @@ use proto::frame::{Data, DataKind, Decoder, Frame, data_header};
 use proto::reply::{Answer, ServerLine, Welcome};
 use proto::request::Hello;
 use proto::version::{PROTOCOL, VERSION};
-use proto::{Call, ErrorCode, Notice, Outcome, Places, Reply, Request};
+use proto::{Call, Dirs, ErrorCode, Notice, Outcome, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -25,8 +25,8 @@ use rustix::net::{
     SocketType, sendmsg,
 };
 
-use crate::patience::{GREETING, Patience, TAKING};
-use crate::stop::{Stop, Stops};
+use crate::stream_end::{Stops, StreamEnd};
+use crate::wait_limit::{GREETING, TAKING, WaitLimit};
 use crate::{ClientError, ready};
 
 /// Bytes asked of the socket at once: one large data frame and its header fit.
@@ -84,7 +84,7 @@ impl Connection {
     }
 
     /// The daemon at the other end is that of these places: a token that lies there was made by it.
-    pub(crate) fn trusting(mut self, places: &Places) -> Self {
+    pub(crate) fn trusting(mut self, places: &Dirs) -> Self {
         self.own.extend([places.runtime.clone(), places.data.clone()]);
         self
     }
@@ -94,16 +94,16 @@ impl Connection {
         self.hello_before(Instant::now() + GREETING, None)
     }
 
-    /// Says hello and gives up at `deadline` or when `bell` rings.
+    /// Says hello and gives up at `deadline` or when `cancel_fd` rings.
     pub(crate) fn hello_before(
         &mut self,
         deadline: Instant,
-        bell: Option<BorrowedFd<'_>>,
+        cancel_fd: Option<BorrowedFd<'_>>,
     ) -> Result<Welcome, ClientError> {
         let token = own_token(&self.own);
         let hello = Request::Hello(Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token });
-        let patience = Patience { bell, ..Patience::with(&hello).until(deadline) };
-        match self.call_with(hello, patience) {
+        let wait_limit = WaitLimit { cancel_fd, ..WaitLimit::with(&hello).until(deadline) };
+        match self.call_with(hello, wait_limit) {
             Ok(Reply::Welcome(welcome)) if welcome.protocol == PROTOCOL => Ok(welcome),
             Ok(Reply::Welcome(welcome)) => {
                 Err(ClientError::Version { ours: PROTOCOL, theirs: welcome.protocol })
@@ -125,18 +125,18 @@ impl Connection {
     /// Asks and waits for the answer, for as long as what is asked for may take. What else arrives meanwhile is kept for
     /// [`Connection::receive`].
     pub fn call(&mut self, request: Request) -> Result<Reply, ClientError> {
-        let patience = Patience::with(&request);
-        self.call_with(request, patience)
+        let wait_limit = WaitLimit::with(&request);
+        self.call_with(request, wait_limit)
     }
 
     /// Asks and waits for the answer with this much patience. A bell ends it as an interruption.
     pub(crate) fn call_with(
         &mut self,
         request: Request,
-        patience: Patience<'_>,
+        wait_limit: WaitLimit<'_>,
     ) -> Result<Reply, ClientError> {
         let id = self.send(request)?;
-        match self.answer_with(id, patience)? {
+        match self.answer_with(id, wait_limit)? {
             Some(reply) => Ok(reply),
             None => Err(ClientError::Broken(io::ErrorKind::Interrupted.into())),
         }
@@ -186,14 +186,14 @@ impl Connection {
 
     /// Waits for the answer to the call with this id, however long it takes.
     pub fn answer(&mut self, id: u64) -> Result<Reply, ClientError> {
-        self.answer_with(id, Patience::default())?.ok_or_else(ClientError::gone)
+        self.answer_with(id, WaitLimit::default())?.ok_or_else(ClientError::gone)
     }
 
     /// Waits for the answer to the call with this id. Nothing when the bell rang first.
     pub(crate) fn answer_with(
         &mut self,
         id: u64,
-        patience: Patience<'_>,
+        wait_limit: WaitLimit<'_>,
     ) -> Result<Option<Reply>, ClientError> {
         // Answers come in any order: this one may have come while another was waited for.
         let is_it = |queued: &Incoming| matches!(queued, Incoming::Answer(answer) if answer.id == id);
@@ -211,7 +211,7 @@ impl Connection {
                 Some(_) => {
                     return Err(ClientError::nonsense("too much arrived before the answer to a call"));
                 }
-                None if !self.has_more(patience)? => return Ok(None),
+                None if !self.has_more(wait_limit)? => return Ok(None),
                 None if self.fill().map_err(ClientError::Broken)? == 0 => return Err(ClientError::gone()),
                 None => {}
             }
@@ -219,18 +219,19 @@ impl Connection {
     }
 
     /// Waits until the socket has something to read; false when the bell rang first.
-    fn has_more(&self, patience: Patience<'_>) -> Result<bool, ClientError> {
+    fn has_more(&self, wait_limit: WaitLimit<'_>) -> Result<bool, ClientError> {
         let mut fds = vec![PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN)];
-        fds.extend(patience.bell.map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
-        if patience.deadline.is_none() && patience.bell.is_none() {
+        fds.extend(wait_limit.cancel_fd.map(|cancel_fd| PollFd::from_borrowed_fd(cancel_fd, PollFlags::IN)));
+        if wait_limit.deadline.is_none() && wait_limit.cancel_fd.is_none() {
             // The read itself waits.
             return Ok(true);
         }
-        let left = patience.deadline.map(|(deadline, _)| deadline.saturating_duration_since(Instant::now()));
+        let left =
+            wait_limit.deadline.map(|(deadline, _)| deadline.saturating_duration_since(Instant::now()));
         if ready::wait(&mut fds, left).map_err(broken)? == 0 {
-            return Err(ClientError::Silent(patience.deadline.map_or(Duration::ZERO, |(_, given)| given)));
+            return Err(ClientError::Silent(wait_limit.deadline.map_or(Duration::ZERO, |(_, given)| given)));
         }
-        Ok(fds.get(1).is_none_or(|bell| bell.revents().is_empty()))
+        Ok(fds.get(1).is_none_or(|cancel_fd| cancel_fd.revents().is_empty()))
     }
 
     /// The next thing the daemon sends; nothing once it has closed the connection.
@@ -245,7 +246,7 @@ impl Connection {
     pub(crate) fn receive_unless(
         &mut self,
         stops: &mut Stops,
-    ) -> Result<Result<Incoming, Stop>, ClientError> {
+    ) -> Result<Result<Incoming, StreamEnd>, ClientError> {
         loop {
             if let Some(incoming) = self.take()? {
                 return Ok(Ok(incoming));

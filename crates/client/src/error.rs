@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proto::{ErrorCode, Failure};
 
-use crate::door;
+use crate::address;
 
 /// Talking to the daemon failed.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ impl ClientError {
     pub fn is_leaving(&self) -> bool {
         match self {
             Self::Failed(failure) => failure.code == ErrorCode::ShuttingDown,
-            Self::Broken(error) => door::has_closed(error),
+            Self::Broken(error) => address::has_closed(error),
             _ => false,
         }
     }

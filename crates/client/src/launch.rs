@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use proto::{Places, Printable};
+use proto::{Dirs, Printable};
 
 use crate::connection::TOKEN_FILE;
 use crate::{ClientError, ready};
@@ -28,7 +28,7 @@ pub(crate) fn is_inside_a_run() -> bool {
 
 /// Whose life a daemon shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bond {
+pub(crate) enum Lifetime {
     /// It outlives whoever started it.
     Free,
     /// It ends, and everything in it, when the pipe from its starter closes.
@@ -39,12 +39,12 @@ pub(crate) enum Bond {
 /// by itself: the first thing `qd daemon` does is `setsid`.
 pub(crate) fn start(
     exe: &Path,
-    places: &Places,
-    bond: Bond,
+    places: &Dirs,
+    bond: Lifetime,
     deadline: Instant,
 ) -> Result<Child, ClientError> {
     let mut command = Command::new(exe);
-    command.arg("daemon").args((bond == Bond::Starter).then_some("--ephemeral"));
+    command.arg("daemon").args((bond == Lifetime::Starter).then_some("--ephemeral"));
     command.env("QD_RUNTIME_DIR", &places.runtime);
     command.env("QD_DATA_DIR", &places.data).env("QD_CONFIG_DIR", &places.config);
     // A private daemon started from inside a run must not carry that run's marks: whoever sweeps the run would end it
@@ -53,7 +53,7 @@ pub(crate) fn start(
         command.env_remove(mark);
     }
     command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());
-    command.stdin(if bond == Bond::Starter { Stdio::piped() } else { Stdio::null() });
+    command.stdin(if bond == Lifetime::Starter { Stdio::piped() } else { Stdio::null() });
     let mut child = command
         .spawn()
         .map_err(|error| unreachable(format!("{} cannot be started: {error}", exe.display())))?;

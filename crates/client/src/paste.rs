@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 
-use proto::request::{Input, Nothing, Target, Write};
+use proto::request::{Empty, Target, TypedInput, Write};
 use proto::{ErrorCode, Failure, Outcome, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 
@@ -47,7 +47,7 @@ impl Connection {
         progress: &mut dyn FnMut(u64),
     ) -> Result<proto::reply::Wrote, PasteError> {
         let Paste { target, submit, timeout_ms } = paste;
-        let input = Input::PasteStream(Nothing {});
+        let input = TypedInput::PasteStream(Empty {});
         let id = self.send(Request::Write(Write { target, input, submit, timeout_ms }))?;
         let stream =
             u32::try_from(id).map_err(|_| ClientError::nonsense("too many calls on one connection"))?;

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use proto::{Address, Places};
+use proto::{Address, Dirs};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -20,13 +20,13 @@ use crate::ready;
 const MAX_TEXT: u64 = 16 << 10;
 
 /// Returns the sockets of the daemon that holds the data directory's lock; none when no daemon holds it.
-pub(crate) fn sockets(places: &Places) -> Vec<PathBuf> {
+pub(crate) fn sockets(places: &Dirs) -> Vec<PathBuf> {
     address(places).map(|address| address.sockets).unwrap_or_default()
 }
 
 /// Waits until the daemon that holds the data directory's lock has ended, at most until `deadline`. Returns whether there
 /// was one.
-pub(crate) fn wait_for_end(places: &Places, deadline: Instant) -> io::Result<bool> {
+pub(crate) fn wait_for_end(places: &Dirs, deadline: Instant) -> io::Result<bool> {
     let Some(address) = address(places) else { return Ok(false) };
     let own_host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let pid = address.pid.parse().ok().and_then(Pid::from_raw).filter(|_| address.host == own_host);
@@ -39,7 +39,7 @@ pub(crate) fn wait_for_end(places: &Places, deadline: Instant) -> io::Result<boo
     Ok(true)
 }
 
-fn address(places: &Places) -> Option<Address> {
+fn address(places: &Dirs) -> Option<Address> {
     // Never waits, whatever lies there.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let lock = File::from(rustix::fs::open(places.data_lock(), flags, Mode::empty()).ok()?);
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn m1_only_the_address_of_a_daemon_that_holds_the_lock_is_believed() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places::below(root.path());
+        let places = Dirs::below(root.path());
         assert_eq!(sockets(&places), Vec::<PathBuf>::new());
         std::fs::create_dir(&places.data).unwrap();
         std::fs::write(places.data_lock(), "pid 7\nsocket /somewhere/qd.sock\n").unwrap();

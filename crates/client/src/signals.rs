@@ -24,7 +24,7 @@ pub(crate) enum Again {
 /// The registered signals; unregistered when dropped.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    bell: UnixStream,
+    cancel_fd: UnixStream,
     flags: Vec<(i32, Arc<AtomicBool>)>,
     ids: Vec<SigId>,
 }
@@ -32,10 +32,10 @@ pub(crate) struct Signals {
 impl Signals {
     /// Listens for these, most urgent first.
     pub(crate) fn register(signals: &[i32], again: Again) -> io::Result<Self> {
-        let (bell, writer) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
+        let (cancel_fd, writer) = UnixStream::pair()?;
+        cancel_fd.set_nonblocking(true)?;
         writer.set_nonblocking(true)?;
-        let mut registered = Self { bell, flags: Vec::new(), ids: Vec::new() };
+        let mut registered = Self { cancel_fd, flags: Vec::new(), ids: Vec::new() };
         for &signal in signals {
             let flag = Arc::new(AtomicBool::new(false));
             if again == Again::Ends {
@@ -53,7 +53,7 @@ impl Signals {
     /// Those that came since the last look, most urgent first.
     pub(crate) fn take(&mut self) -> Vec<i32> {
         let mut bytes = [0; 64];
-        while matches!(self.bell.read(&mut bytes), Ok(count) if count > 0) {}
+        while matches!(self.cancel_fd.read(&mut bytes), Ok(count) if count > 0) {}
         let came = self.flags.iter().filter(|(_, flag)| flag.swap(false, Ordering::SeqCst));
         came.map(|(signal, _)| *signal).collect()
     }
@@ -61,7 +61,7 @@ impl Signals {
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.cancel_fd.as_fd()
     }
 }
 

@@ -8,8 +8,8 @@ use proto::reply::{
     Subscribed, Text, ViewerView, Waited, Wrote,
 };
 use proto::request::{
-    AskAgents, AskReceipt, AskResult, Attach, CancelMessage, CheckManifest, Close, Detach, Explain, Follow,
-    GiveAnswer, Hook, Interrupt, Kill, Nothing, Read, Rename, Resize, Restart, Resume, Sample, Search, Spawn,
+    AskAgents, AskReceipt, AskResult, Attach, CancelMessage, CheckManifest, Close, Detach, Empty, Explain,
+    Follow, GiveAnswer, Hook, Interrupt, Kill, Read, Rename, Resize, Restart, Resume, Sample, Search, Spawn,
     Tell, Wait, Write,
 };
 use proto::{ProcessView, Reply, Request};
@@ -30,7 +30,7 @@ macro_rules! verb {
     ($doc:literal, $name:ident() => $request:ident, $reply:ident($inside:ty)) => {
         #[doc = $doc]
         pub fn $name(&mut self) -> Result<$inside, ClientError> {
-            match self.call(Request::$request(Nothing {}))? {
+            match self.call(Request::$request(Empty {}))? {
                 proto::Reply::$reply(inside) => Ok(inside),
                 other => Err($crate::verbs::unexpected(stringify!($name), &other)),
             }
@@ -102,7 +102,7 @@ impl Connection {
 
     /// How the daemon is; answered whatever version it speaks.
     pub fn status(&mut self) -> Result<DaemonStatus, ClientError> {
-        match self.call(Request::Status(Nothing {}))? {
+        match self.call(Request::Status(Empty {}))? {
             Reply::Status(status) => Ok(status),
             other => Err(unexpected("status", &other)),
         }
@@ -110,7 +110,7 @@ impl Connection {
 
     /// Asks for events; they arrive through [`Connection::receive`].
     pub fn subscribe(&mut self) -> Result<Subscribed, ClientError> {
-        match self.call(Request::Subscribe(Nothing {}))? {
+        match self.call(Request::Subscribe(Empty {}))? {
             Reply::Subscribed(subscribed) => Ok(subscribed),
             other => Err(unexpected("subscribe", &other)),
         }

@@ -3,14 +3,12 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 
-use client::attach::{Left, Options, Outcome, Terminal, attach_terminal};
-use client::{ClientError, Door};
+use client::attach::{AttachOptions, AttachOutcome, Left, Terminal, attach_terminal};
+use client::{ClientError, DaemonAddress};
 use proto::frame::DataKind;
 use proto::reply::{Attached, Done};
-use proto::request::{SizeWish, View};
-use proto::{
-    ErrorCode, Exit, ExitReason, Failure, Notice, Places, ProcessId, Reply, Request, RunNumber, Size,
-};
+use proto::request::{SizeRequest, View};
+use proto::{Dirs, ErrorCode, Exit, ExitReason, Failure, Notice, ProcessId, Reply, Request, RunNumber, Size};
 use rustix::termios::{OutputModes, Termios};
 use testkit::{FakeDaemon, FromClient, Peer, Pty};
 
@@ -18,13 +16,13 @@ const SIZE: Size = Size { cols: 100, rows: 30 };
 /// The last part of what undoes every mode.
 const CURSOR_SHOWN: &[u8] = b"\x1b[?25h";
 
-type Attachment = JoinHandle<Result<Outcome, ClientError>>;
+type Attachment = JoinHandle<Result<AttachOutcome, ClientError>>;
 
-fn attach(places: &Places, pty: &Pty, change: impl FnOnce(&mut Options)) -> Attachment {
+fn attach(places: &Dirs, pty: &Pty, change: impl FnOnce(&mut AttachOptions)) -> Attachment {
     let terminal: OwnedFd = pty.slave();
-    let mut options = Options::new("build".into());
+    let mut options = AttachOptions::new("build".into());
     change(&mut options);
-    let mut door = Door::without_start(places.clone());
+    let mut door = DaemonAddress::without_start(places.clone());
     std::thread::spawn(move || attach_terminal(&mut door, &options, terminal.as_fd(), terminal.as_fd()))
 }
 
@@ -46,7 +44,7 @@ fn the_first_press_of_the_detach_keys_restores_the_terminal() {
         let before = modes(&pty.settings());
         let attachment = attach(daemon.places(), &pty, |_| {});
         let (mut peer, request) = daemon.accept_attach();
-        assert_eq!(request.size, SizeWish::from(SIZE));
+        assert_eq!(request.size, SizeRequest::from(SIZE));
         peer.data(DataKind::Repaint, 0, b"\x1b[?1049h\x1b[?1003h\x1b[?25lhello");
         pty.expect(b"hello");
         assert!(pty.is_raw());

@@ -5,17 +5,17 @@
 //! it, when whoever was silent may still answer. Refuses killing on doubt: a run is given up only when nobody listens at
 //! its socket, and a holder nobody expected becomes an entry again.
 
-mod seek;
-mod unheard;
+mod pending;
+mod probe;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Fact, Input, ProcessRecord, RunKey};
-use proto::place::holders_in;
-use proto::{Places, ProcessId, RunNumber};
+use engine::{Input, ProcessRecord, RunFact, RunKey};
+use proto::dirs::holders_in;
+use proto::{Dirs, ProcessId, RunNumber};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
@@ -23,8 +23,8 @@ use crate::agents::Agents;
 use crate::failpoint::{self, Failpoint};
 use crate::records::{self, Warnings};
 use crate::screens::{NewRun, Screens};
-use seek::{Seeker, Word};
-pub(crate) use unheard::Unheard;
+pub(crate) use pending::PendingHolders;
+use probe::{HolderProbe, ProbeResult};
 
 /// How long the door stays closed for holders that do not answer. They do so in microseconds unless they are stopped or
 /// the machine is drowning, and people wait for the door.
@@ -37,12 +37,12 @@ const WORDS: usize = 64;
 /// What a search is made with.
 #[derive(Clone)]
 pub(crate) struct Search {
-    pub(crate) places: Arc<Places>,
+    pub(crate) places: Arc<Dirs>,
     pub(crate) screens: Screens,
     pub(crate) agents: Agents,
     pub(crate) warnings: Warnings,
     pub(crate) facts: mpsc::Sender<Input>,
-    pub(crate) unheard: Unheard,
+    pub(crate) pending: PendingHolders,
     /// Every entry of the database.
     pub(crate) known: Arc<HashSet<ProcessId>>,
     /// The runtime directory of the daemon before this one, where holders may listen that an earlier version started.
@@ -52,7 +52,7 @@ pub(crate) struct Search {
 /// A search that goes on until about every run something is certain.
 pub(crate) struct Adoption {
     search: Search,
-    words: mpsc::Receiver<Word>,
+    words: mpsc::Receiver<ProbeResult>,
     /// Seekers that have said nothing yet.
     unsaid: usize,
 }
@@ -66,9 +66,9 @@ impl Adoption {
         let wanted = wanted(&search.places, search.former.as_deref(), expected);
         let unsaid = wanted.len();
         for (path, (run, record)) in wanted {
-            let end = run.map(|run| search.unheard.add(run));
-            let seeker = Seeker::new(search.clone(), path, (run, record), say.clone(), end);
-            drop(tokio::spawn(seeker.seek(patience, Arc::clone(&turns))));
+            let end = run.map(|run| search.pending.add(run));
+            let seeker = HolderProbe::new(search.clone(), path, (run, record), say.clone(), end);
+            drop(tokio::spawn(seeker.probe(patience, Arc::clone(&turns))));
         }
         Self { search, words, unsaid }
     }
@@ -80,18 +80,18 @@ impl Adoption {
             let Some(word) = self.words.recv().await else { break };
             self.unsaid -= 1;
             match word {
-                Word::Found(new, input) => {
+                ProbeResult::Found(new, input) => {
                     self.take_in(*new, &input);
                     inputs.push(*input);
                     failpoint::pass(Failpoint::Adopting);
                 }
-                Word::Lost(run) => inputs.push(self.give_up(run)),
-                Word::Silent | Word::Nobody => {}
+                ProbeResult::Lost(run) => inputs.push(self.give_up(run)),
+                ProbeResult::Silent | ProbeResult::Nobody => {}
             }
         }
-        let (agents, unheard) = (self.search.agents.clone(), self.search.unheard.runs());
+        let (agents, pending) = (self.search.agents.clone(), self.search.pending.runs());
         // Nobody is served yet who could be kept waiting; a panic in there has nothing to tell us.
-        drop(crate::threads::run(move || agents.sweep(&unheard)).await);
+        drop(crate::threads::run(move || agents.sweep(&pending)).await);
         inputs
     }
 
@@ -99,19 +99,19 @@ impl Adoption {
     pub(crate) async fn go_on(mut self) {
         while let Some(word) = self.words.recv().await {
             match word {
-                Word::Found(mut new, input) => {
+                ProbeResult::Found(mut new, input) => {
                     // Said by the worker that hosts it, so that nothing about the run can be said before it.
                     new.adopted = Some(input.clone());
                     self.take_in(*new, &input);
                 }
-                Word::Lost(run) => {
+                ProbeResult::Lost(run) => {
                     let lost = self.give_up(run);
                     // What its launch left was spared for it.
                     self.search.agents.release(run);
                     // The daemon is ending when nobody listens.
                     drop(self.search.facts.send(lost).await);
                 }
-                Word::Silent | Word::Nobody => {}
+                ProbeResult::Silent | ProbeResult::Nobody => {}
             }
         }
     }
@@ -120,12 +120,12 @@ impl Adoption {
         let run = new.handle.run;
         self.warn_if_recovered(input);
         self.search.screens.host(new);
-        self.search.unheard.remove(run);
+        self.search.pending.remove(run);
     }
 
     fn give_up(&self, run: RunKey) -> Input {
-        self.search.unheard.remove(run);
-        Input::Fact { run, fact: Fact::Lost { final_offset: 0 } }
+        self.search.pending.remove(run);
+        Input::Fact { run, fact: RunFact::Lost { final_offset: 0 } }
     }
 
     /// A running process that the database does not have: it was damaged, deleted or could not be written.
@@ -147,7 +147,7 @@ type Wanted = (Option<RunKey>, Option<ProcessRecord>);
 
 /// Every holder that should be there, and every one that is there all the same. Earlier versions had their sockets in
 /// the runtime directory.
-fn wanted(places: &Places, former: Option<&Path>, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
+fn wanted(places: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
     let runtimes = [Some(places.runtime.as_path()), former].into_iter().flatten();
     let mut directories = vec![places.holders()];
     directories.extend(runtimes.map(holders_in));
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_socket_is_named_after_its_run() {
         let run = RunKey::new(ProcessId::from_entropy(7), RunNumber(12));
-        let places = Places::below(Path::new("/somewhere"));
+        let places = Dirs::below(Path::new("/somewhere"));
         assert_eq!(run_at(&crate::launch::socket_path(&places, run)), Some(run));
         for other in ["/somewhere/holders/notes", "/somewhere/holders/p_.x", "/somewhere/holders/a.1", "/"] {
             assert_eq!(run_at(Path::new(other)), None, "{other}");

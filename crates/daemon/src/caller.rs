@@ -11,7 +11,7 @@ use holder::origin::{Above, Link, Pinned, is_holder_in};
 use tokio::net::UnixStream;
 
 use crate::screens::Screens;
-use crate::tokens::{Bearer, Tokens, Verdict};
+use crate::tokens::{PidIdentity, TokenCheck, Tokens};
 
 /// Whether the peer is the same user.
 pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
@@ -19,9 +19,9 @@ pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
 }
 
 /// Whoever is at the other end of one connection.
-pub(crate) struct Visitor {
+pub(crate) struct Peer {
     /// Who it was when it came, as the kernel's list of processes has it.
-    bearer: Bearer,
+    bearer: PidIdentity,
     lineage: Caller,
     /// It comes from a run that is not hosted yet: kept to be looked at again, by the pidfd.
     early: Option<Pinned>,
@@ -29,7 +29,7 @@ pub(crate) struct Visitor {
     is_refused: bool,
 }
 
-impl Visitor {
+impl Peer {
     /// Looks at who has come, once. `holders` is where our holders listen.
     pub(crate) fn meet(stream: &UnixStream, screens: &Screens, holders: &Path) -> Self {
         use std::os::fd::AsFd;
@@ -51,10 +51,10 @@ impl Visitor {
     pub(crate) fn look_again(&mut self, screens: &Screens, holders: &Path) {
         let Some(peer) = self.early.take() else { return };
         match lineage(&peer, screens, holders) {
-            Place::Unhosted => self.early = Some(peer),
-            Place::Run(run) => self.lineage = Caller::Process(run),
-            Place::Outside => self.lineage = Caller::Human,
-            Place::Nowhere => {}
+            PeerOrigin::Unhosted => self.early = Some(peer),
+            PeerOrigin::Run(run) => self.lineage = Caller::Process(run),
+            PeerOrigin::Outside => self.lineage = Caller::Human,
+            PeerOrigin::Nowhere => {}
         }
     }
 
@@ -62,7 +62,7 @@ impl Visitor {
     pub(crate) fn bring(&mut self, token: &str, tokens: &Tokens) -> Option<AuditNote> {
         let bearer = self.bearer;
         let verdict = tokens.judge(bearer, self.lineage, token, Instant::now());
-        if verdict == Verdict::Own {
+        if verdict == TokenCheck::Own {
             return None;
         }
         self.is_refused = true;
@@ -71,9 +71,9 @@ impl Visitor {
             tracing::warn!(pid = bearer.0, "too many wrong tokens: no more of them are looked at");
         }
         let (target, what) = match verdict {
-            Verdict::Own | Verdict::Unheard => return None,
-            Verdict::Stolen(run) => (Some(run.process.to_string()), "the token of another run"),
-            Verdict::Unknown => (None, "a token of no living run"),
+            TokenCheck::Own | TokenCheck::PendingHolders => return None,
+            TokenCheck::Stolen(run) => (Some(run.process.to_string()), "the token of another run"),
+            TokenCheck::Unknown => (None, "a token of no living run"),
         };
         let more = if is_last { ", and no more are looked at" } else { "" };
         Some(AuditNote {
@@ -89,7 +89,7 @@ impl Visitor {
 
 /// Where somebody comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PeerOrigin {
     /// From a run that we host.
     Run(RunKey),
     /// From a run of ours that we do not host, or not yet.
@@ -103,17 +103,17 @@ enum Place {
 /// Where the kernel says a process comes from. A descendant of a holder is that run, however it got its socket. What the
 /// daemon runs itself (a question for a version, a notification) is nobody: what decides about it may be a file that an agent
 /// has written. It carries the mark of a run besides, so it stays nobody when the daemon is gone.
-fn lineage(peer: &Pinned, screens: &Screens, holders: &Path) -> Place {
+fn lineage(peer: &Pinned, screens: &Screens, holders: &Path) -> PeerOrigin {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let visit = |link: Link| match screens.run_of_holder(link.pid, link.start_time) {
-        Some(run) => Some(Place::Run(run)),
-        None if link.pid == own => Some(Place::Nowhere),
-        None => is_holder_in(link.pid, holders).then_some(Place::Unhosted),
+        Some(run) => Some(PeerOrigin::Run(run)),
+        None if link.pid == own => Some(PeerOrigin::Nowhere),
+        None => is_holder_in(link.pid, holders).then_some(PeerOrigin::Unhosted),
     };
     match peer.above(visit) {
         Above::Found(place) => place,
-        Above::Nothing => Place::Outside,
-        Above::Lost | Above::Unknown => Place::Nowhere,
+        Above::Nothing => PeerOrigin::Outside,
+        Above::Lost | Above::Unknown => PeerOrigin::Nowhere,
     }
 }
 

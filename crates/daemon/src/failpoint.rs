@@ -61,7 +61,7 @@ failpoints! {
     InputQueued = "input-queued",
     /// The holder has typed an input, and nobody has been told.
     InputTyped = "input-typed",
-    /// The desk has decided its last, and holders may still be on their way to their end.
+    /// The engine task has decided its last, and holders may still be on their way to their end.
     DeskClosed = "desk-closed",
     /// Nobody is served any more, and the database is open.
     DoorLeft = "door-left",
@@ -79,27 +79,27 @@ mod armed {
     use super::Failpoint;
 
     /// What this daemon was told at its start.
-    fn told() -> Option<&'static PathBuf> {
+    fn directory() -> Option<&'static PathBuf> {
         static TOLD: OnceLock<Option<PathBuf>> = OnceLock::new();
         TOLD.get_or_init(|| std::env::var_os("QD_TEST_FAILPOINTS").map(PathBuf::from)).as_ref()
     }
 
     /// Whether a test is meant at all.
     pub(crate) fn is_on() -> bool {
-        told().is_some()
+        directory().is_some()
     }
 
     /// Ends the daemon if it was told to die here.
     pub(crate) fn pass(place: Failpoint) {
         // Two threads may pass at once; one order is one death.
-        if is_wanted(place.name()) && told().is_some_and(|order| std::fs::remove_file(order).is_ok()) {
+        if is_wanted(place.name()) && directory().is_some_and(|order| std::fs::remove_file(order).is_ok()) {
             while kill_process(getpid(), Signal::KILL).is_ok() {}
         }
     }
 
     /// Whether the file says so now.
     pub(crate) fn is_wanted(what: &str) -> bool {
-        let order = told().filter(|path| path.is_absolute()).map(std::fs::read_to_string);
+        let order = directory().filter(|path| path.is_absolute()).map(std::fs::read_to_string);
         matches!(order, Some(Ok(wanted)) if wanted == what)
     }
 }

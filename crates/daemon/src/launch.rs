@@ -6,19 +6,19 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use engine::{Fact, RunKey, StartRun};
+use engine::{RunFact, RunKey, StartRun};
 use holder::{LaunchError, Launcher, RunConfig};
 use proto::environment::from_hex;
 use proto::error::Cause;
-use proto::{ErrorCode, Failure, Kind, Places, Printable};
+use proto::{Dirs, ErrorCode, Failure, Kind, Printable};
 
 use crate::agents::{Agents, ForeignManifest};
 use crate::failpoint::{self, Failpoint};
 use crate::screens::{NewRun, Screens};
-use crate::warrant;
+use crate::trust_subject;
 
 /// Where a run's holder listens for later daemons.
-pub(crate) fn socket_path(places: &Places, run: RunKey) -> PathBuf {
+pub(crate) fn socket_path(places: &Dirs, run: RunKey) -> PathBuf {
     places.holders().join(format!("{}.{}", run.process, run.run))
 }
 
@@ -26,22 +26,22 @@ pub(crate) fn socket_path(places: &Places, run: RunKey) -> PathBuf {
 /// nothing about the run can be said before it.
 pub(crate) fn start(
     launcher: &Launcher,
-    places: &Places,
+    places: &Dirs,
     umask: u32,
     (screens, agents): (&Screens, &Agents),
     mut start: StartRun,
-) -> Option<Fact> {
+) -> Option<RunFact> {
     let run = start.run;
     let token = start.record.run_token.clone();
-    match warrant::changed(&start, foreign_manifest(agents, &start).as_ref()) {
+    match trust_subject::changed(&start, foreign_manifest(agents, &start).as_ref()) {
         Ok(None) => {}
-        Ok(Some(now)) => return Some(Fact::Untrusted(Box::new(now))),
-        Err(failure) => return Some(Fact::StartFailed(failure)),
+        Ok(Some(now)) => return Some(RunFact::Untrusted(Box::new(now))),
+        Err(failure) => return Some(RunFact::StartFailed(failure)),
     }
     let is_resumed = start.agent.as_ref().is_some_and(|agent| agent.resume.is_some());
-    let charge = match agents.prepare(&mut start) {
-        Ok(charge) => charge,
-        Err(failure) => return Some(Fact::StartFailed(failure)),
+    let agent_run = match agents.prepare(&mut start) {
+        Ok(agent_run) => agent_run,
+        Err(failure) => return Some(RunFact::StartFailed(failure)),
     };
     match config(places, umask, start).and_then(|config| launcher.start(&config).map_err(failure)) {
         Ok(started) => {
@@ -49,13 +49,13 @@ pub(crate) fn start(
             let pid = started.hello.child_pid;
             let link = (started.link, socket_path(places, run));
             let mut new = NewRun::new(run, token, link, started.hello, screens.limits(), true);
-            new.agent = charge.map(|charge| agents.begin(&charge, pid, !is_resumed));
+            new.agent = agent_run.map(|agent_run| agents.begin(&agent_run, pid, !is_resumed));
             screens.host(new);
             None
         }
         Err(failure) => {
             agents.release(run);
-            Some(Fact::StartFailed(failure))
+            Some(RunFact::StartFailed(failure))
         }
     }
 }
@@ -67,7 +67,7 @@ fn foreign_manifest(agents: &Agents, start: &StartRun) -> Option<ForeignManifest
     agents.foreign_manifest(name, Path::new(&start.cwd))
 }
 
-fn config(places: &Places, umask: u32, start: StartRun) -> Result<RunConfig, Failure> {
+fn config(places: &Dirs, umask: u32, start: StartRun) -> Result<RunConfig, Failure> {
     let meta = serde_json::to_vec(&start.record).map_err(|error| {
         Failure::new(ErrorCode::Internal, format!("the record does not serialise: {error}"))
     })?;

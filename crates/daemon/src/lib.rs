@@ -9,39 +9,39 @@
 //!
 //! | task | owns | hears | says | when others are slow | ends when |
 //! |---|---|---|---|---|---|
-//! | desk (1, async) | `Engine`, tickets | bounded asks and facts, the alarm | effects, events with a revision | asks wait in their queue; facts are kept by the workers | `Effect::Stop` |
+//! | engine task (1, async) | `Engine`, tickets | bounded asks and facts, the alarm | effects, events with a revision | asks wait in their queue; facts are kept by the workers | `Effect::Stop` |
 //! | `screens-N` (2-4 threads) | rings, emulators, viewers, input | orders, rings, links, viewers | facts, frames | never waits | the process ends |
 //! | `patterns`, `patterns-slow` (2 threads) | searches for patterns | text that is new, bounded | what was found | who falls too far behind ends, and is told | the process ends |
-//! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the desk; orders it cannot take are refused and logged, and the engine gives up waiting | the process ends |
-//! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the desk; the vendor's server waits for it | its run is over or let go |
+//! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the engine task; orders it cannot take are refused and logged, and the engine gives up waiting | the process ends |
+//! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the engine task; the vendor's server waits for it | its run is over or let go |
 //! | `agent-version` (1 thread per launch, short) | nothing | one program's output | a fact | is waited for by nobody | the program has answered, or its time is over |
-//! | seeker (1 async task per holder that an earlier daemon left and that has not answered) | its greeting | the holder's answer, a wish to end the run | one word to the adoption, which has the run hosted | waits for it | the holder has answered or is gone |
-//! | `port` (1 async task per awaited port) | nothing | a timer: the kernel announces no listening socket | a fact | waits for the desk | the port is open, or its run is over |
-//! | `pads-watch` (1 thread) | which project each watch is | inotify on the scratchpads | announcements, through the store's pads | waits for the desk | the process ends |
-//! | `store` (1 thread) | the database | bounded batches, requests for a look at the audit log | acks, looks | the desk waits: losing a record is worse | its queue closes; a panic of it ends the daemon |
+//! | probe (1 async task per holder that an earlier daemon left and that has not answered) | its greeting | the holder's answer, a wish to end the run | one word to the adoption, which has the run hosted | waits for it | the holder has answered or is gone |
+//! | `port` (1 async task per awaited port) | nothing | a timer: the kernel announces no listening socket | a fact | waits for the engine task | the port is open, or its run is over |
+//! | `pads-watch` (1 thread) | which project each watch is | inotify on the scratchpads | announcements, through the store's pads | waits for the engine task | the process ends |
+//! | `store` (1 thread) | the database | bounded batches, requests for a look at the audit log | acks, looks | the engine task waits: losing a record is worse | its queue closes; a panic of it ends the daemon |
 //! | sweeper (on a `worker`, 1 per lost holder, short) | nothing | the list of processes | signals to what the run left | is waited for by nobody | nothing of the run is found |
 //! | `worker` (1 thread that stays, up to 31 `extra-worker`s while there is work) | nothing | pieces of work that may wait | what comes of them | work waits for a free one; when the system gives no thread, for the one that stays | the process ends; an `extra-worker` after two idle seconds |
 //! | `stdin` (1 thread in an ephemeral daemon) | standard input | its end | that it has ended | is waited for by one task | it has ended |
-//! | signals (1, async; 2 in an ephemeral daemon) | nothing | TERM, INT, HUP; the end of standard input | one ask | waits for the desk | it has asked |
-//! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the desk ends |
+//! | signals (1, async; 2 in an ephemeral daemon) | nothing | TERM, INT, HUP; the end of standard input | one ask | waits for the engine task | it has asked |
+//! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the engine task ends |
 //! | connection (1 per client, async) | its stream | frames | frames | lagging events become `resync`, log overruns become gaps | the peer closes |
 //!
-//! Reading order: `start` (becoming the only daemon), `adopt` (what an earlier one left), `desk` (the engine's shell),
-//! `effects`, `screens` (the data plane), `agents` (vendors' programs outside of their terminals), `project`, `presets`,
-//! `policy` and `warrant` (what agents may start), `pads`, `door` (the way in).
+//! Reading order: `start` (becoming the only daemon), `adopt` (what an earlier one left), `engine` (the engine's shell),
+//! `effect_runner`, `screens` (the data plane), `agents` (vendors' programs outside of their terminals), `project`, `presets`,
+//! `policy` and `trust_subject` (what agents may start), `pads`, `door` (the way in).
 
 mod adopt;
 mod agents;
 mod alarm;
 mod caller;
 mod clock;
-mod desk;
+mod daemon_lock;
 mod door;
-mod effects;
-mod entrances;
+mod effect_runner;
+mod engine_task;
 mod failpoint;
+mod idle_trim;
 mod launch;
-mod locks;
 mod log;
 mod notify;
 mod pads;
@@ -50,19 +50,19 @@ mod policy;
 mod ports;
 mod presets;
 mod project;
-mod quiet;
 mod records;
 mod screens;
 mod settings;
+mod sockets;
 mod start;
 mod threads;
 mod tokens;
+mod trust_subject;
 mod urls;
-mod warrant;
 
 use std::path::PathBuf;
 
-use proto::Places;
+use proto::Dirs;
 
 pub use ::agents::catalogue::built_in_text as built_in_manifest;
 pub use failpoint::Failpoint;
@@ -71,9 +71,9 @@ pub use start::{refuse_setuid, run};
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DaemonOptions {
     /// Where its things are.
-    pub places: Places,
+    pub places: Dirs,
     /// It lives as long as its standard input, keeps nothing on disk, and ends every process when it ends.
     pub ephemeral: bool,
     /// The executable its holders are started from.

@@ -77,13 +77,13 @@ fn append(path: &Path) -> io::Result<File> {
 
 /// A warning that others can cause as often as they like: written once in a while, with how often it was not.
 #[derive(Debug)]
-pub(crate) struct Seldom {
+pub(crate) struct RateLimited {
     /// On the clock since boot, plus one: zero is never.
     written_ms: AtomicU64,
     unwritten: AtomicU64,
 }
 
-impl Seldom {
+impl RateLimited {
     pub(crate) const fn new() -> Self {
         Self { written_ms: AtomicU64::new(0), unwritten: AtomicU64::new(0) }
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_warning_that_others_cause_is_written_once_a_minute_with_its_count() {
-        let seldom = Seldom::new();
+        let seldom = RateLimited::new();
         assert_eq!(seldom.is_due_at(0), Some(0));
         assert!((0..SELDOM_MS).all(|now| seldom.is_due_at(now).is_none()));
         assert_eq!(seldom.is_due_at(SELDOM_MS), Some(SELDOM_MS));

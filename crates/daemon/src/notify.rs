@@ -11,7 +11,7 @@ use engine::RunKey;
 use proto::Printable;
 use serde::Deserialize;
 
-use crate::agents::errand::{Errand, find};
+use crate::agents::subprocess::{Subprocess, find};
 
 /// How long a way out may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const SEARCHED: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The table `[notify]` of `config.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Ways {
+pub(crate) struct NotifyConfig {
     /// A program and its words; the title and the body follow as two more.
     command: Vec<String>,
     /// The desktop's own notifications, where there is a desktop.
@@ -33,25 +33,31 @@ pub(crate) struct Ways {
     pub(crate) terminal: bool,
 }
 
-impl Default for Ways {
+impl Default for NotifyConfig {
     fn default() -> Self {
         Self { command: Vec::new(), desktop: true, terminal: true }
     }
 }
 
-impl Ways {
+impl NotifyConfig {
     /// The programs to be run for one notification.
-    fn errands(&self, env: &BTreeMap<String, String>, run: RunKey, title: &str, body: &str) -> Vec<Errand> {
+    fn errands(
+        &self,
+        env: &BTreeMap<String, String>,
+        run: RunKey,
+        title: &str,
+        body: &str,
+    ) -> Vec<Subprocess> {
         let mut env = env.clone();
         env.insert("PATH".to_owned(), SEARCHED.to_owned());
         env.insert("QD_PROCESS_ID".to_owned(), run.process.to_string());
-        let errand =
-            |argv| Errand { argv, env: env.clone(), cwd: "/".into(), input: String::new(), limit: LIMIT };
+        let subprocess =
+            |argv| Subprocess { argv, env: env.clone(), cwd: "/".into(), input: String::new(), limit: LIMIT };
         let own = (!self.command.is_empty()).then(|| {
             self.command.iter().cloned().chain([title.to_owned(), body.to_owned()]).collect::<Vec<String>>()
         });
         let desktop = self.desktop.then(|| desktop(&env, title, body)).flatten();
-        own.into_iter().chain(desktop).map(errand).collect()
+        own.into_iter().chain(desktop).map(subprocess).collect()
     }
 }
 
@@ -81,8 +87,8 @@ fn quoted(text: &str) -> String {
 }
 
 /// Tells; blocks for as long as the slowest way takes. What did not work, for the log.
-pub(crate) fn tell(
-    ways: &Ways,
+pub(crate) fn send_notification(
+    ways: &NotifyConfig,
     env: &BTreeMap<String, String>,
     run: RunKey,
     title: &str,
@@ -90,9 +96,9 @@ pub(crate) fn tell(
 ) -> Vec<String> {
     let title = Printable(title).to_string();
     let body: String = Printable(body).to_string().chars().take(MAX_BODY).collect();
-    let failed = |errand: Errand| match errand.run() {
+    let failed = |subprocess: Subprocess| match subprocess.run() {
         Ok(done) if done.code == Some(0) => None,
-        Ok(done) => Some(format!("{} ended with {:?}", errand.argv.join(" "), done.code)),
+        Ok(done) => Some(format!("{} ended with {:?}", subprocess.argv.join(" "), done.code)),
         Err(error) => Some(error.to_string()),
     };
     ways.errands(env, run, &title, &body).into_iter().filter_map(failed).collect()
@@ -112,13 +118,13 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let out = root.path().join("told");
         let script = format!("printf '%s|%s|%s' \"$1\" \"$2\" \"$QD_PROCESS_ID\" > {}", out.display());
-        let ways = Ways {
+        let ways = NotifyConfig {
             command: ["sh", "-c", &script, "notify"].map(str::to_owned).to_vec(),
             desktop: false,
             terminal: false,
         };
         let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
-        assert_eq!(tell(&ways, &env, run(), "a\x1b]0;x\x07b", "body"), Vec::<String>::new());
+        assert_eq!(send_notification(&ways, &env, run(), "a\x1b]0;x\x07b", "body"), Vec::<String>::new());
         let told = std::fs::read_to_string(out).unwrap();
         assert!(told.ends_with(&format!("|body|{}", run().process)), "{told}");
         assert!(!told.contains('\x1b'), "{told:?}");

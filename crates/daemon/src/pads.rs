@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::Input;
-use proto::{Event, Places};
+use proto::{Dirs, Event};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
@@ -18,12 +18,12 @@ use store::{PadChange, PadName, Pads, ensure_private_dir};
 use tokio::sync::mpsc;
 
 /// Where the pads are.
-fn root(places: &Places) -> PathBuf {
+fn root(places: &Dirs) -> PathBuf {
     places.data.join("pads")
 }
 
 /// The pads of this daemon's user; each change is announced. Every call blocks: for the blocking pool.
-pub(crate) fn open(places: &Places, facts: &mpsc::Sender<Input>) -> Arc<Pads> {
+pub(crate) fn open(places: &Dirs, facts: &mpsc::Sender<Input>) -> Arc<Pads> {
     let facts = facts.clone();
     let pads = Pads::new(&root(places)).telling(move |change| {
         // The daemon is ending when nobody listens.
@@ -45,7 +45,7 @@ fn announcement(change: PadChange) -> Event {
 fn watch(root: &Path, pads: Arc<Pads>) -> io::Result<()> {
     ensure_private_dir(root).map_err(io::Error::other)?;
     let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    let mut eye = Eye { inotify, root: root.to_owned(), top: -1, projects: BTreeMap::new(), pads };
+    let mut eye = PadWatcher { inotify, root: root.to_owned(), top: -1, projects: BTreeMap::new(), pads };
     std::thread::Builder::new().name("pads-watch".to_owned()).spawn(move || {
         if let Err(error) = eye.work() {
             tracing::warn!(%error, "changes of scratchpads by editors are no longer heard");
@@ -55,7 +55,7 @@ fn watch(root: &Path, pads: Arc<Pads>) -> io::Result<()> {
 }
 
 /// What is watched: the directory of all projects, and each project's.
-struct Eye {
+struct PadWatcher {
     inotify: OwnedFd,
     root: PathBuf,
     top: i32,
@@ -64,13 +64,13 @@ struct Eye {
     pads: Arc<Pads>,
 }
 
-struct Sight {
+struct WatchedDir {
     watch: i32,
     name: Option<String>,
     flags: ReadFlags,
 }
 
-impl Eye {
+impl PadWatcher {
     fn work(&mut self) -> io::Result<()> {
         self.begin()?;
         loop {
@@ -114,7 +114,7 @@ impl Eye {
         }
     }
 
-    fn see(&mut self, sight: &Sight) -> io::Result<()> {
+    fn see(&mut self, sight: &WatchedDir) -> io::Result<()> {
         if sight.flags.contains(ReadFlags::QUEUE_OVERFLOW) {
             // Nobody knows what was missed.
             return self.begin();
@@ -127,20 +127,20 @@ impl Eye {
         if sight.watch == self.top {
             self.take(name.clone());
         } else if let (Some(project), Ok(name)) = (self.projects.get(&sight.watch), name.parse::<PadName>())
-            && let Err(error) = self.pads.look(project, &name)
+            && let Err(error) = self.pads.check_file(project, &name)
         {
             tracing::debug!(%error, project, "a file among the scratchpads is none");
         }
         Ok(())
     }
 
-    fn sights(&self) -> io::Result<Vec<Sight>> {
+    fn sights(&self) -> io::Result<Vec<WatchedDir>> {
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.inotify, &mut space);
         let mut sights = Vec::new();
         loop {
             match reader.next() {
-                Ok(event) => sights.push(Sight {
+                Ok(event) => sights.push(WatchedDir {
                     watch: event.wd(),
                     name: event.file_name().and_then(|name| name.to_str().ok()).map(str::to_owned),
                     flags: event.events(),
@@ -162,7 +162,7 @@ mod tests {
     /// Pads with their eye open, and what is announced of them.
     fn pads(root: &Path) -> (Arc<Pads>, mpsc::Receiver<Input>, PathBuf) {
         let (facts, heard) = mpsc::channel(64);
-        let places = Places::below(root);
+        let places = Dirs::below(root);
         std::fs::create_dir_all(&places.data).unwrap();
         std::fs::set_permissions(&places.data, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
         (open(&places, &facts), heard, places.data.join("pads").join(PROJECT))
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn what_an_editor_did_while_no_daemon_was_there_is_announced_by_the_next() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places::below(root.path());
+        let places = Dirs::below(root.path());
         std::fs::create_dir_all(&places.data).unwrap();
         let before = Pads::new(&self::root(&places));
         before.write(PROJECT, &"plan".parse().unwrap(), "ours", "fix", None).unwrap();

@@ -9,8 +9,8 @@ use std::path::Path;
 use proto::Kind;
 use serde::Deserialize;
 
-use crate::project::Site;
-use crate::warrant::{Deed, Fields, Program, shown};
+use crate::project::ProjectDir;
+use crate::trust_subject::{Fields, LaunchSpec, Program, quote_words};
 
 /// The word that stands for any further words, at the end of a rule.
 const REST: &str = "*";
@@ -130,7 +130,7 @@ const INTERPRETERS: &[&str] = &[
 /// What happens to commands that agents bring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Free {
+pub(crate) enum CommandRule {
     /// A person is asked.
     #[default]
     Ask,
@@ -143,9 +143,9 @@ pub(crate) enum Free {
 /// The table as it is written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wording {
+pub(crate) struct PolicyToml {
     #[serde(default)]
-    free: Free,
+    free: CommandRule,
     #[serde(default)]
     allow: Vec<Vec<String>>,
 }
@@ -153,7 +153,7 @@ pub(crate) struct Wording {
 /// A project's rules.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policy {
-    pub(crate) free: Free,
+    pub(crate) free: CommandRule,
     rules: Vec<Vec<String>>,
     /// The part of the file they stand in.
     text: Vec<u8>,
@@ -161,12 +161,12 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// The rules, and what is wrong with those that are left out.
-    pub(crate) fn new(wording: Wording, text: Vec<u8>) -> (Self, Vec<String>) {
+    pub(crate) fn new(wording: PolicyToml, text: Vec<u8>) -> (Self, Vec<String>) {
         let mut faults = Vec::new();
         let mut rules = wording.allow;
         rules.retain(|rule| match fault(rule) {
             Some(why) => {
-                faults.push(format!("policy.allow {}: {why}", shown(rule)));
+                faults.push(format!("policy.allow {}: {why}", quote_words(rule)));
                 false
             }
             None => true,
@@ -176,33 +176,34 @@ impl Policy {
 
     /// Whether the list covers a command. Only plain commands of the project itself are: with variables, in a terminal or
     /// as an agent the same words mean something else, and a program in the project is whatever an agent made it.
-    pub(crate) fn covers(&self, deed: &Deed<'_>, program: &Program) -> bool {
-        let is_plain = deed.kind == Kind::Command && deed.env.is_empty() && deed.preset.is_none();
-        let is_here = Path::new(deed.cwd).starts_with(&deed.site.dir);
-        let is_safe = is_plain && is_here && !program.is_inside(deed.site);
+    pub(crate) fn covers(&self, launch_spec: &LaunchSpec<'_>, program: &Program) -> bool {
+        let is_plain =
+            launch_spec.kind == Kind::Command && launch_spec.env.is_empty() && launch_spec.preset.is_none();
+        let is_here = Path::new(launch_spec.cwd).starts_with(&launch_spec.project_dir.dir);
+        let is_safe = is_plain && is_here && !program.is_inside(launch_spec.project_dir);
         let name = |path: &Path| path.file_name().is_some_and(|name| is_interpreter(&name.to_string_lossy()));
         let runs_anything = name(&program.found) || name(&program.real);
         let matches = |rule: &Vec<String>| match rule.split_last() {
-            Some((last, head)) if last == REST => !runs_anything && deed.argv.starts_with(head),
-            _ => rule.as_slice() == deed.argv,
+            Some((last, head)) if last == REST => !runs_anything && launch_spec.argv.starts_with(head),
+            _ => rule.as_slice() == launch_spec.argv,
         };
-        self.free == Free::Allow && is_safe && self.rules.iter().any(matches)
+        self.free == CommandRule::Allow && is_safe && self.rules.iter().any(matches)
     }
 
     /// Whether it lists nothing that a person could trust.
     pub(crate) fn is_empty(&self) -> bool {
-        self.free != Free::Allow || self.rules.is_empty()
+        self.free != CommandRule::Allow || self.rules.is_empty()
     }
 
     /// What a person trusts when they trust the list: its text, and which programs its words lead to.
-    pub(crate) fn digest(&self, site: &Site, path: Option<&str>) -> String {
+    pub(crate) fn digest(&self, project_dir: &ProjectDir, path: Option<&str>) -> String {
         let mut fields = Fields::new("quarterdeck policy 1");
-        fields.put("project", site.project.key.as_bytes());
+        fields.put("project", project_dir.project.key.as_bytes());
         fields.put("text", &self.text);
         fields.put("free", format!("{:?}", self.free).as_bytes());
         for rule in &self.rules {
             fields.list("rule", rule.iter().map(String::as_bytes));
-            let program = rule.first().and_then(|word| Program::find(word, path, &site.dir));
+            let program = rule.first().and_then(|word| Program::find(word, path, &project_dir.dir));
             let real = program.map(|program| program.real.into_os_string().into_encoded_bytes());
             fields.put("program", &real.unwrap_or_default());
         }
@@ -211,7 +212,7 @@ impl Policy {
 
     /// The list as a person reads it.
     pub(crate) fn command(&self) -> String {
-        let lines = self.rules.iter().map(|rule| format!("allow {}", shown(rule)));
+        let lines = self.rules.iter().map(|rule| format!("allow {}", quote_words(rule)));
         std::iter::once(format!("policy of the project: {:?}", self.free).to_lowercase())
             .chain(lines)
             .collect::<Vec<_>>()
@@ -260,7 +261,8 @@ mod tests {
             &["cargo", "*", "test"],
         ] {
             let rule: Vec<String> = rule.iter().map(|word| (*word).to_owned()).collect();
-            let (policy, faults) = Policy::new(Wording { free: Free::Allow, allow: vec![rule] }, Vec::new());
+            let (policy, faults) =
+                Policy::new(PolicyToml { free: CommandRule::Allow, allow: vec![rule] }, Vec::new());
             assert_eq!((policy.rules.len(), faults.len()), (0, 1), "{faults:?}");
         }
     }

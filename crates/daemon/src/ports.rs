@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Fact, Input};
+use engine::{Input, RunFact};
 use proto::Printable;
 use proto::crew::PortView;
 use tokio::sync::mpsc;
@@ -51,7 +51,7 @@ pub(crate) async fn watch(handle: Arc<ScreenHandle>, port: u16, facts: mpsc::Sen
         let look = move || !of_tree_where(holder, |listener| listener.port == port).is_empty();
         if crate::threads::run(look).await.unwrap_or(false) {
             // The daemon is ending when nobody listens.
-            drop(facts.send(Input::Fact { run, fact: Fact::PortOpen }).await);
+            drop(facts.send(Input::Fact { run, fact: RunFact::PortOpen }).await);
             return;
         }
     }

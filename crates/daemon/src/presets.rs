@@ -28,7 +28,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::pattern;
 use crate::policy::{self, Policy};
-use crate::project::{self, Site};
+use crate::project::{self, ProjectDir};
 use section::Sections;
 
 /// Largest file.
@@ -73,10 +73,10 @@ pub(crate) struct Preset {
 
 impl Preset {
     /// The real directory it runs in.
-    pub(crate) fn directory(&self, site: &Site) -> Result<String, Failure> {
-        let dir = site.dir.join(self.working_dir.as_deref().unwrap_or("."));
+    pub(crate) fn directory(&self, project_dir: &ProjectDir) -> Result<String, Failure> {
+        let dir = project_dir.dir.join(self.working_dir.as_deref().unwrap_or("."));
         let real = project::real("working_dir", &dir)?;
-        if self.origin == Origin::Project && !Path::new(&real).starts_with(&site.dir) {
+        if self.origin == Origin::Project && !Path::new(&real).starts_with(&project_dir.dir) {
             let message =
                 format!("preset {} runs outside of its project, in {}", self.name, Printable(&real));
             return Err(Failure::invalid("working_dir", message)
@@ -105,7 +105,7 @@ impl Preset {
 /// A preset as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wording {
+struct PresetToml {
     argv: Option<Vec<String>>,
     shell: Option<String>,
     #[serde(default)]
@@ -116,7 +116,7 @@ struct Wording {
     #[serde(default)]
     restore: bool,
     ready: Option<Ready>,
-    stop: Option<StopWording>,
+    stop: Option<StopToml>,
     #[serde(default)]
     after: Vec<String>,
 }
@@ -124,23 +124,23 @@ struct Wording {
 /// `stop = { signal = "INT", grace = 10 }`: how it is asked to end, and for how many seconds it may take.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StopWording {
-    signal: Option<SignalWording>,
+struct StopToml {
+    signal: Option<SignalToml>,
     grace: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum SignalWording {
+enum SignalToml {
     Number(i64),
     Name(String),
 }
 
-impl StopWording {
+impl StopToml {
     fn read(self) -> Result<Stop, String> {
         let signal = self.signal.map(|signal| match signal {
-            SignalWording::Number(number) => number.to_string(),
-            SignalWording::Name(name) => name,
+            SignalToml::Number(number) => number.to_string(),
+            SignalToml::Name(name) => name,
         });
         let signal = signal.map(|text| {
             let unknown =
@@ -166,23 +166,23 @@ impl StopWording {
 
 /// Everything that is stored for one project.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct PresetSet {
     pub(crate) presets: BTreeMap<String, Preset>,
     pub(crate) policy: Policy,
     /// What does not read, one sentence each.
     pub(crate) faults: Vec<String>,
 }
 
-impl Shelf {
+impl PresetSet {
     /// Reads the user's presets and the project's over them. For a thread that may wait.
-    pub(crate) fn read(site: &Site, config: &Path) -> Self {
-        let mut shelf = Self::default();
+    pub(crate) fn read(project_dir: &ProjectDir, config: &Path) -> Self {
+        let mut preset_set = Self::default();
         for file in own_files(&config.join("presets")) {
-            shelf.read_file(&file, Origin::User, Shape::One);
+            preset_set.read_file(&file, Origin::User, Shape::One);
         }
-        shelf.read_file(&config.join("presets.toml"), Origin::User, Shape::Many);
-        shelf.read_file(&site.dir.join(project::FILE), Origin::Project, Shape::Many);
-        shelf
+        preset_set.read_file(&config.join("presets.toml"), Origin::User, Shape::Many);
+        preset_set.read_file(&project_dir.dir.join(project::FILE), Origin::Project, Shape::Many);
+        preset_set
     }
 
     /// The preset of this name.
@@ -197,35 +197,35 @@ impl Shelf {
     }
 
     fn read_file(&mut self, path: &Path, origin: Origin, shape: Shape) {
-        let mut page = Page { path, origin, text: String::new(), faults: Vec::new() };
+        let mut page = PresetFile { path, origin, text: String::new(), faults: Vec::new() };
         match read_text(path) {
             Ok(Some(text)) => page.text = text,
             Ok(None) => return,
             Err(why) => {
                 page.faults.push((0, why));
-                return self.faults.extend(page.told());
+                return self.faults.extend(page.sentences());
             }
         }
         let text = page.text.clone();
         let (parsed, errors) = DeTable::parse_recoverable(&text);
         if !errors.is_empty() {
             errors.iter().for_each(|error| page.fault(error.span(), error.message()));
-            return self.faults.extend(page.told());
+            return self.faults.extend(page.sentences());
         }
         match shape {
             Shape::One => self.take_one(&mut page, parsed),
             Shape::Many => self.take_many(&mut page, parsed.get_ref()),
         }
-        self.faults.extend(page.told());
+        self.faults.extend(page.sentences());
     }
 
-    fn take_one(&mut self, page: &mut Page<'_>, parsed: Spanned<DeTable<'_>>) {
+    fn take_one(&mut self, page: &mut PresetFile<'_>, parsed: Spanned<DeTable<'_>>) {
         let name = page.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let bytes = page.text.clone().into_bytes();
         self.presets.extend(page.preset(&name, None, parsed, bytes));
     }
 
-    fn take_many(&mut self, page: &mut Page<'_>, parsed: &DeTable<'_>) {
+    fn take_many(&mut self, page: &mut PresetFile<'_>, parsed: &DeTable<'_>) {
         let text = page.text.clone();
         let sections = Sections::new(&text, parsed);
         for (key, value) in parsed {
@@ -245,7 +245,7 @@ impl Shelf {
                 }
                 ("policy", DeValue::Table(table)) if page.origin == Origin::Project => {
                     let bytes = sections.text_of(span.clone(), value);
-                    match read_table::<policy::Wording>(Spanned::new(value.span(), table.clone())) {
+                    match read_table::<policy::PolicyToml>(Spanned::new(value.span(), table.clone())) {
                         Ok(wording) => {
                             let (policy, faults) = Policy::new(wording, bytes);
                             self.policy = policy;
@@ -271,7 +271,7 @@ enum Shape {
 }
 
 /// A file that is being read.
-struct Page<'a> {
+struct PresetFile<'a> {
     path: &'a Path,
     origin: Origin,
     text: String,
@@ -279,7 +279,7 @@ struct Page<'a> {
     faults: Vec<(usize, String)>,
 }
 
-impl Page<'_> {
+impl PresetFile<'_> {
     fn fault(&mut self, span: Option<Range<usize>>, why: &str) {
         let before = span.and_then(|span| self.text.get(..span.start)).unwrap_or_default();
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -287,7 +287,7 @@ impl Page<'_> {
     }
 
     /// Every fault as a sentence that names file and line.
-    fn told(mut self) -> Vec<String> {
+    fn sentences(mut self) -> Vec<String> {
         self.faults.sort();
         let path = self.path.display().to_string();
         let sentence = |(line, why): &(usize, String)| match line {
@@ -307,7 +307,7 @@ impl Page<'_> {
     ) -> Option<(String, Preset)> {
         let spans: BTreeMap<String, Range<usize>> =
             table.get_ref().iter().map(|(key, _)| (key.get_ref().to_string(), key.span())).collect();
-        let wording: Wording = match read_table(table) {
+        let wording: PresetToml = match read_table(table) {
             Ok(wording) => wording,
             Err(error) => {
                 self.fault(error.span().or(at), error.message());
@@ -331,7 +331,7 @@ fn read_table<T: for<'de> Deserialize<'de>>(table: Spanned<DeTable<'_>>) -> Resu
 /// A preset, or which field of it is wrong and why.
 fn make(
     name: &str,
-    wording: Wording,
+    wording: PresetToml,
     (origin, file, text): (Origin, PathBuf, Vec<u8>),
 ) -> Result<Preset, (&'static str, String)> {
     let name: Name = name.parse().map_err(|why: proto::name::BadName| ("name", why.to_string()))?;

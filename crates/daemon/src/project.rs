@@ -21,14 +21,14 @@ const KEY: usize = 16;
 
 /// A project that was found on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Site {
+pub(crate) struct ProjectDir {
     /// Its real path.
     pub(crate) dir: PathBuf,
     /// The same as clients see it.
     pub(crate) project: Project,
 }
 
-impl Site {
+impl ProjectDir {
     /// The project of a directory that is there. Reads the disk: for a thread that may wait.
     pub(crate) fn of(dir: &Path) -> io::Result<Self> {
         let real = dir.canonicalize()?;
@@ -93,23 +93,31 @@ mod tests {
         let root = root.path().canonicalize().unwrap();
         let inner = root.join("outer/inner/deep");
         std::fs::create_dir_all(&inner).unwrap();
-        assert_eq!(Site::of(&inner).unwrap().dir, inner, "without a mark it is the directory itself");
+        assert_eq!(ProjectDir::of(&inner).unwrap().dir, inner, "without a mark it is the directory itself");
         std::fs::write(root.join("outer/.git"), "gitdir: elsewhere").unwrap();
-        assert_eq!(Site::of(&inner).unwrap().dir, root.join("outer"), "a worktree's file marks as well");
+        assert_eq!(
+            ProjectDir::of(&inner).unwrap().dir,
+            root.join("outer"),
+            "a worktree's file marks as well"
+        );
         std::fs::write(root.join("outer/inner").join(FILE), "").unwrap();
-        let site = Site::of(&inner).unwrap();
-        assert_eq!(site.dir, root.join("outer/inner"), "the nearest wins");
+        let project_dir = ProjectDir::of(&inner).unwrap();
+        assert_eq!(project_dir.dir, root.join("outer/inner"), "the nearest wins");
         symlink(root.join("outer/inner"), root.join("link")).unwrap();
-        assert_eq!(Site::of(&root.join("link/deep")).unwrap(), site, "a link leads to the same project");
-        assert!(Site::of(&root.join("nowhere")).is_err());
+        assert_eq!(
+            ProjectDir::of(&root.join("link/deep")).unwrap(),
+            project_dir,
+            "a link leads to the same project"
+        );
+        assert!(ProjectDir::of(&root.join("nowhere")).is_err());
     }
 
     #[test]
     fn a_key_is_the_beginning_of_the_paths_sha_256() {
         // printf /srv/app | sha256sum
-        let site = Site::at(Path::new("/srv/app"));
+        let project_dir = ProjectDir::at(Path::new("/srv/app"));
         let all = hex(&Sha256::digest(b"/srv/app"));
-        assert_eq!((site.project.key.as_str(), site.project.key.len()), (&all[..16], 16));
-        assert_ne!(Site::at(Path::new("/srv/app2")).project.key, site.project.key);
+        assert_eq!((project_dir.project.key.as_str(), project_dir.project.key.len()), (&all[..16], 16));
+        assert_ne!(ProjectDir::at(Path::new("/srv/app2")).project.key, project_dir.project.key);
     }
 }

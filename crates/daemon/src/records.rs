@@ -5,14 +5,14 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `keeper` | the thread: the database, what the disk refused so far |
-//! | `flood` | refusals that repeat themselves |
+//! | `store_thread` | the thread: the database, what the disk refused so far |
+//! | `refusal_limiter` | refusals that repeat themselves |
 //! | `pages` | what somebody who reads the audit log gets, off the thread |
 //! | `unsaved` | why something was not kept, and what its caller is told |
 
-mod flood;
-mod keeper;
 mod pages;
+mod refusal_limiter;
+mod store_thread;
 mod unsaved;
 
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -27,7 +27,7 @@ use serde::de::DeserializeOwned;
 use store::{AuditRow, Change, Store, StoreError};
 use tokio::sync::{Semaphore, oneshot};
 
-use self::keeper::{Job, Keeper};
+use self::store_thread::{Job, StoreThread};
 pub(crate) use self::unsaved::Unsaved;
 
 /// Batches and questions that may wait. Full-queue policy: whoever brings one waits.
@@ -59,7 +59,7 @@ impl Records {
         let (jobs, queue) = sync_channel(JOBS);
         std::thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || Keeper::new(store, warnings).work(&queue))?;
+            .spawn(move || StoreThread::new(store, warnings).work(&queue))?;
         Ok(Self { jobs, reading: Arc::new(Semaphore::new(1)) })
     }
 
@@ -87,15 +87,15 @@ impl Records {
     }
 
     /// What the audit log says.
-    pub(crate) async fn audit_page(&self, wish: Audit) -> Result<AuditPage, Failure> {
+    pub(crate) async fn audit_page(&self, request: Audit) -> Result<AuditPage, Failure> {
         let ending = || Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
         let unreadable = |error: StoreError| Failure::new(ErrorCode::Internal, error.to_string());
         let permit = Arc::clone(&self.reading).acquire_owned().await.map_err(|_| ending())?;
         let (reply, look) = oneshot::channel();
-        self.post(Job::Audit(wish, reply)).await;
+        self.post(Job::Audit(request, reply)).await;
         let look = look.await.map_err(|_| ending())?.map_err(unreadable)?;
         let page = crate::threads::run(move || {
-            let page = pages::page(look, &wish);
+            let page = pages::page(look, &request);
             // Whoever asked may be gone; the next one waits for the work, not for them.
             drop(permit);
             page

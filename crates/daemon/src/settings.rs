@@ -5,10 +5,10 @@
 
 use std::path::PathBuf;
 
-use proto::{Places, Printable};
+use proto::{Dirs, Printable};
 use serde::Deserialize;
 
-use crate::notify::Ways;
+use crate::notify::NotifyConfig;
 use crate::presets::read_text;
 
 /// Most lines of history that a screen may be asked to keep.
@@ -21,7 +21,7 @@ const DEFAULT_HISTORY: usize = 10_000;
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// How the user is notified.
-    pub(crate) notify: Ways,
+    pub(crate) notify: NotifyConfig,
     /// What new processes take over.
     pub spawn: SpawnSettings,
     /// Whose rights a terminal has that a person opened.
@@ -94,7 +94,7 @@ pub struct AttachSettings {
 
 impl Settings {
     /// Reads the user's file. Returns the defaults and a sentence about the problem where it cannot be used.
-    pub fn read(places: &Places) -> (Self, Option<String>) {
+    pub fn read(places: &Dirs) -> (Self, Option<String>) {
         let path = file(places);
         let told = |why: String| (Self::default(), Some(format!("{} {why}", path.display())));
         match read_text(&path) {
@@ -114,7 +114,7 @@ impl Settings {
 }
 
 /// Returns whether a terminal that a person opens acts for that person. A file that does not read gives nobody more rights.
-pub(crate) fn terminals_act_for_people(places: &Places) -> bool {
+pub(crate) fn terminals_act_for_people(places: &Dirs) -> bool {
     let (settings, problem) = Settings::read(places);
     problem.is_none() && settings.terminals == Terminals::Person
 }
@@ -129,7 +129,7 @@ fn in_words(text: &str, error: &toml::de::Error) -> String {
 }
 
 /// Where the user's settings are.
-pub(crate) fn file(places: &Places) -> PathBuf {
+pub(crate) fn file(places: &Dirs) -> PathBuf {
     places.config.join("config.toml")
 }
 
@@ -139,7 +139,7 @@ mod tests {
 
     fn read(text: &str) -> (Settings, Option<String>) {
         let root = tempfile::tempdir().unwrap();
-        let places = Places::below(root.path());
+        let places = Dirs::below(root.path());
         std::fs::create_dir_all(&places.config).unwrap();
         std::fs::write(file(&places), text).unwrap();
         Settings::read(&places)
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn m15_a_pipe_in_the_place_of_the_file_holds_nobody_up() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places::below(root.path());
+        let places = Dirs::below(root.path());
         std::fs::create_dir_all(&places.config).unwrap();
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, file(&places), rustix::fs::FileType::Fifo, mode, 0).unwrap();

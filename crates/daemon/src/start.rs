@@ -1,6 +1,6 @@
 //! Becoming the daemon: the only one, in private places, in front of whatever an earlier one left.
 //!
-//! Owns the order of the start, the signals and the ready line; `locks` makes it the only one, `entrances` opens the
+//! Owns the order of the start, the signals and the ready line; `daemon_lock` makes it the only one, `sockets` opens the
 //! sockets. Refuses other people's directories and changed user ids.
 
 use std::collections::{BTreeMap, HashSet};
@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex};
 use engine::{Caller, Command, Config, Engine, NoTasks};
 use holder::Launcher;
 use proto::request::Shutdown;
-use proto::{Places, ProcessId, environment};
+use proto::{Dirs, ProcessId, environment};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store::{PrivateDirError, Store, ensure_own_dir, ensure_private_dir};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::adopt::{Adoption, Search, Unheard};
+use crate::adopt::{Adoption, PendingHolders, Search};
 use crate::agents::Agents;
-use crate::desk::{Channels, Desk, DeskHandle};
-use crate::door::Doorway;
-use crate::effects::Hands;
-use crate::entrances::Kept;
+use crate::daemon_lock::{Locks, Race};
+use crate::door::Server;
+use crate::effect_runner::EffectRunner;
+use crate::engine_task::{Channels, EngineHandle, EngineTask};
 use crate::failpoint::{self, Failpoint};
-use crate::locks::{Locks, Race};
 use crate::records::{self, Records, Warnings};
 use crate::screens::{KeptRuns, Screens};
 use crate::settings::Settings;
-use crate::{DaemonError, Options, log, threads};
+use crate::sockets::Kept;
+use crate::{DaemonError, DaemonOptions, log, threads};
 
 /// The file that marks a data directory whose database was made by a daemon inside a run.
 const INSIDE: &str = "inside-a-run";
@@ -38,21 +38,21 @@ const FILE_SIZE: u64 = 64 << 20; // 64 MiB
 const DESCRIPTORS: u64 = 16_384;
 
 /// Runs the daemon until it is told to stop. Writes `ready PID` or `error TEXT` to standard output first.
-pub fn run(options: Options) -> Result<(), DaemonError> {
+pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
     let result = prepare(&options);
     match &result {
         Ok((Race::Won(_), _)) => {}
         Ok((Race::Lost(pid), _)) => say_ready(&format!("ready {pid}")),
         Err(error) => say_ready(&format!("error {error}")),
     }
-    let (Race::Won(locks), umask) = result? else { return Ok(()) };
+    let (Race::Won(daemon_lock), umask) = result? else { return Ok(()) };
     failpoint::pass(Failpoint::Locked);
-    serve(options, *locks, umask)
+    serve(options, *daemon_lock, umask)
 }
 
 /// Makes the directories private, then this process the only daemon; also returns the umask that the user's shell had,
 /// because children get it back.
-fn prepare(options: &Options) -> Result<(Race, u32), DaemonError> {
+fn prepare(options: &DaemonOptions) -> Result<(Race, u32), DaemonError> {
     refuse_setuid()?;
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).as_raw_mode();
     let places = &options.places;
@@ -63,14 +63,14 @@ fn prepare(options: &Options) -> Result<(Race, u32), DaemonError> {
     }
     ensure_own_dir(&places.config)?;
     if !options.ephemeral {
-        check_origin(places, holder::mark::is_inside_a_run())?;
+        check_origin(places, holder::run_mark::is_inside_a_run())?;
     }
     Ok((Locks::take(places, has_runtime)?, umask))
 }
 
 /// A daemon inside a run takes that run's program for a person, so what it trusts must never count for a daemon outside:
 /// each has databases of its own.
-fn check_origin(places: &Places, is_inside: bool) -> Result<(), DaemonError> {
+fn check_origin(places: &Dirs, is_inside: bool) -> Result<(), DaemonError> {
     let mark = places.data.join(INSIDE);
     match (is_inside, mark.exists()) {
         (true, false) if places.database().exists() => Err(DaemonError::Inside),
@@ -83,7 +83,7 @@ fn check_origin(places: &Places, is_inside: bool) -> Result<(), DaemonError> {
 
 /// Whether the runtime directory can be used. One that cannot be made (its login is over, or it is another user's) is no
 /// reason not to serve: clients find the socket in the data directory. One that others could have prepared is refused.
-fn has_runtime(places: &Places) -> Result<bool, DaemonError> {
+fn has_runtime(places: &Dirs) -> Result<bool, DaemonError> {
     match ensure_private_dir(&places.runtime) {
         Ok(()) => Ok(true),
         Err(PrivateDirError::Io { .. }) if places.data_socket().is_some() => Ok(false),
@@ -99,7 +99,7 @@ pub fn refuse_setuid() -> Result<(), DaemonError> {
     if same_user && same_group { Ok(()) } else { Err(DaemonError::Setuid) }
 }
 
-fn serve(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonError> {
+fn serve(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), DaemonError> {
     log::start(&options.places.daemon_log());
     raise_descriptors();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -117,7 +117,7 @@ fn serve(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonError> 
             return Err(error);
         }
     };
-    let result = runtime.block_on(live(options, locks, umask));
+    let result = runtime.block_on(live(options, daemon_lock, umask));
     if let Err(error) = &result {
         say_ready(&format!("error {error}"));
     }
@@ -126,7 +126,7 @@ fn serve(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonError> 
 }
 
 /// Everything between the lock and the end.
-async fn live(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonError> {
+async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), DaemonError> {
     let places = Arc::new(options.places.clone());
     let warnings: Warnings = Arc::new(Mutex::new(Vec::new()));
     let store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
@@ -144,8 +144,8 @@ async fn live(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonEr
     let agents = Agents::start(own.0, own.1, own.2, facts, Arc::clone(&warnings))
         .map_err(system("cannot watch agents' files"))?;
     let records = Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?;
-    let unheard = Unheard::default();
-    let hands = Hands {
+    let pending = PendingHolders::default();
+    let hands = EffectRunner {
         screens: screens.clone(),
         agents: agents.clone(),
         records: records.clone(),
@@ -155,47 +155,47 @@ async fn live(options: Options, locks: Locks, umask: u32) -> Result<(), DaemonEr
         places: Arc::clone(&places),
         umask,
         facts: channels.handle.facts.clone(),
-        unheard: unheard.clone(),
+        pending: pending.clone(),
         events: channels.events(),
     };
     let known: HashSet<ProcessId> = saved.processes.iter().map(|entry| entry.id).collect();
     let engine = Engine::restore(config(&places), Box::new(NoTasks), saved);
     let expected = engine.expected_runs();
     let handle = channels.handle.clone();
-    let mut desk = Desk::new(engine, hands, channels).map_err(system("cannot set an alarm"))?;
+    let mut engine = EngineTask::new(engine, hands, channels).map_err(system("cannot set an alarm"))?;
     let search = Search {
         places: Arc::clone(&places),
         screens: screens.clone(),
         agents: agents.clone(),
         warnings: Arc::clone(&warnings),
         facts: handle.facts.clone(),
-        unheard,
+        pending,
         known: Arc::new(known),
-        former: locks.former.as_ref().map(|former| former.runtime.clone()),
+        former: daemon_lock.former.as_ref().map(|former| former.runtime.clone()),
     };
     let mut adoption = Adoption::begin(search, expected);
     let adopted = adoption.first_words().await;
     failpoint::pass(Failpoint::Adopted);
     for input in adopted {
-        desk.decide(input).await;
+        engine.decide(input).await;
     }
     failpoint::pass(Failpoint::DoorClosed);
     drop(tokio::spawn(adoption.go_on()));
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
     let shared = (Arc::clone(&warnings), Arc::clone(&places));
-    let doorway = Doorway::new(handle, screens.clone(), agents, records.clone(), shared.0, shared.1);
-    let entrances = Kept::open(&places, locks, &warnings, &doorway)
+    let doorway = Server::new(handle, screens.clone(), agents, records.clone(), shared.0, shared.1);
+    let sockets = Kept::open(&places, daemon_lock, &warnings, &doorway)
         .map_err(|source| DaemonError::NoSocket { places: places.data.clone(), source })?;
     failpoint::pass(Failpoint::DoorUnserved);
     say_ready(&format!("ready {}", std::process::id()));
-    desk.work().await;
+    engine.work().await;
     failpoint::pass(Failpoint::DeskClosed);
     screens.finish().await;
     doorway.close().await;
     failpoint::pass(Failpoint::DoorLeft);
     records.close().await;
     failpoint::pass(Failpoint::StoreClosed);
-    entrances.remove();
+    sockets.remove();
     Ok(())
 }
 
@@ -212,7 +212,7 @@ fn warn_of_damage(store: &Store, warnings: &Warnings) {
     }
 }
 
-fn config(places: &Places) -> Config {
+fn config(places: &Dirs) -> Config {
     let base_env: BTreeMap<String, String> =
         std::env::vars().filter(|(name, _)| environment::is_allowed(name)).collect();
     let home =
@@ -256,13 +256,13 @@ fn raise_descriptors() {
 
 /// Terminate means: end the daemon, leave every process running. An ephemeral daemon ends with its standard input and
 /// takes everything with it. A hang-up of the terminal it was started from means nothing.
-fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
+fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
     // A file that grows to the limit of file sizes is an error of that write, not the end of the daemon.
     let mut too_large = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
-    let asker = desk.clone();
+    let asker = engine.clone();
     drop(tokio::spawn(async move {
         loop {
             tokio::select! {
@@ -276,7 +276,7 @@ fn watch_signals(desk: &DeskHandle, is_ephemeral: bool) -> std::io::Result<()> {
         drop(asker.ask(Caller::Human, Command::Shutdown(shutdown)).await);
     }));
     if is_ephemeral {
-        let asker = desk.clone();
+        let asker = engine.clone();
         let (told, ended) = oneshot::channel();
         let reading = move || {
             drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn m4f_a_daemon_inside_a_run_and_one_outside_never_share_a_database() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places::below(root.path());
+        let places = Dirs::below(root.path());
         std::fs::create_dir(&places.data).unwrap();
         std::fs::write(places.database(), "").unwrap();
         check_origin(&places, false).unwrap();

@@ -38,11 +38,11 @@ impl Digest {
 }
 
 /// A process of the system: its pid and when it started, so that a recycled pid is somebody else.
-pub(crate) type Bearer = (i32, u64);
+pub(crate) type PidIdentity = (i32, u64);
 
 /// What a token is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum TokenCheck {
     /// It is the token of the very run its bearer lives in.
     Own,
     /// It is another living run's, brought from outside of it.
@@ -50,7 +50,7 @@ pub(crate) enum Verdict {
     /// It is no living run's.
     Unknown,
     /// Its bearer has brought too many wrong ones: it was not looked at.
-    Unheard,
+    PendingHolders,
 }
 
 /// All tokens that open something. Cheap to clone.
@@ -60,7 +60,7 @@ pub(crate) struct Tokens(Arc<Mutex<Known>>);
 #[derive(Default)]
 struct Known {
     runs: HashMap<RunKey, Digest>,
-    wrong: HashMap<Bearer, Wrong>,
+    wrong: HashMap<PidIdentity, Wrong>,
 }
 
 /// What a process has brought that was wrong.
@@ -81,25 +81,31 @@ impl Tokens {
     }
 
     /// Judges a token by where it was brought from.
-    pub(crate) fn judge(&self, bearer: Bearer, lineage: Caller, token: &str, now: Instant) -> Verdict {
+    pub(crate) fn judge(
+        &self,
+        bearer: PidIdentity,
+        lineage: Caller,
+        token: &str,
+        now: Instant,
+    ) -> TokenCheck {
         let digest = Digest::of(if token.len() <= LONGEST { token } else { "" });
         let mut known = self.lock();
         if known.is_tried(bearer, now) {
             known.remember(bearer, now);
-            return Verdict::Unheard;
+            return TokenCheck::PendingHolders;
         }
         let owner = known.runs.iter().find(|(_, kept)| kept.is(&digest)).map(|(run, _)| *run);
         match owner {
-            Some(run) if lineage == Caller::Process(run) => Verdict::Own,
+            Some(run) if lineage == Caller::Process(run) => TokenCheck::Own,
             owner => {
                 known.remember(bearer, now);
-                owner.map_or(Verdict::Unknown, Verdict::Stolen)
+                owner.map_or(TokenCheck::Unknown, TokenCheck::Stolen)
             }
         }
     }
 
     /// Whether this process has just used up our patience, so that it is told about once.
-    pub(crate) fn has_just_tired(&self, bearer: Bearer) -> bool {
+    pub(crate) fn has_just_tired(&self, bearer: PidIdentity) -> bool {
         self.lock().wrong.get(&bearer).is_some_and(|wrong| wrong.count == PATIENCE)
     }
 
@@ -110,12 +116,12 @@ impl Tokens {
 }
 
 impl Known {
-    fn is_tried(&self, bearer: Bearer, now: Instant) -> bool {
+    fn is_tried(&self, bearer: PidIdentity, now: Instant) -> bool {
         let is_recent = |wrong: &&Wrong| now.duration_since(wrong.last) < REST;
         self.wrong.get(&bearer).filter(is_recent).is_some_and(|wrong| wrong.count >= PATIENCE)
     }
 
-    fn remember(&mut self, bearer: Bearer, now: Instant) {
+    fn remember(&mut self, bearer: PidIdentity, now: Instant) {
         self.wrong.retain(|_, wrong| now.duration_since(wrong.last) < REST);
         if self.wrong.len() >= REMEMBERED && !self.wrong.contains_key(&bearer) {
             let quietest = self.wrong.iter().min_by_key(|(_, wrong)| wrong.last).map(|(bearer, _)| *bearer);
@@ -135,7 +141,7 @@ mod tests {
         RunKey::new(ProcessId::from_entropy(process), RunNumber(number))
     }
 
-    fn judge(tokens: &Tokens, pid: i32, lineage: Caller, token: &str) -> Verdict {
+    fn judge(tokens: &Tokens, pid: i32, lineage: Caller, token: &str) -> TokenCheck {
         tokens.judge((pid, 1), lineage, token, Instant::now())
     }
 
@@ -145,19 +151,19 @@ mod tests {
         tokens.admit(run(1, 1), "one");
         tokens.admit(run(2, 1), "two");
         let inside = Caller::Process(run(1, 1));
-        assert_eq!(judge(&tokens, 1, inside, "one"), Verdict::Own);
-        assert_eq!(judge(&tokens, 2, inside, "two"), Verdict::Stolen(run(2, 1)));
-        assert_eq!(judge(&tokens, 3, Caller::Human, "one"), Verdict::Stolen(run(1, 1)));
-        assert_eq!(judge(&tokens, 4, Caller::Nobody, "one"), Verdict::Stolen(run(1, 1)));
+        assert_eq!(judge(&tokens, 1, inside, "one"), TokenCheck::Own);
+        assert_eq!(judge(&tokens, 2, inside, "two"), TokenCheck::Stolen(run(2, 1)));
+        assert_eq!(judge(&tokens, 3, Caller::Human, "one"), TokenCheck::Stolen(run(1, 1)));
+        assert_eq!(judge(&tokens, 4, Caller::Nobody, "one"), TokenCheck::Stolen(run(1, 1)));
         for garbage in ["", "on", "one ", "ONE", &"x".repeat(LONGEST + 1)] {
-            assert_eq!(judge(&tokens, 5, inside, garbage), Verdict::Unknown, "{garbage}");
+            assert_eq!(judge(&tokens, 5, inside, garbage), TokenCheck::Unknown, "{garbage}");
             tokens.lock().wrong.clear();
         }
         tokens.revoke(run(1, 1));
         tokens.admit(run(1, 2), "again");
-        assert_eq!(judge(&tokens, 6, inside, "one"), Verdict::Unknown);
-        assert_eq!(judge(&tokens, 6, Caller::Process(run(1, 2)), "one"), Verdict::Unknown);
-        assert_eq!(judge(&tokens, 6, Caller::Process(run(1, 2)), "again"), Verdict::Own);
+        assert_eq!(judge(&tokens, 6, inside, "one"), TokenCheck::Unknown);
+        assert_eq!(judge(&tokens, 6, Caller::Process(run(1, 2)), "one"), TokenCheck::Unknown);
+        assert_eq!(judge(&tokens, 6, Caller::Process(run(1, 2)), "again"), TokenCheck::Own);
     }
 
     #[test]
@@ -167,15 +173,23 @@ mod tests {
         tokens.admit(run(1, 1), "right");
         let start = Instant::now();
         for n in 1..=PATIENCE {
-            assert_eq!(tokens.judge((7, 1), inside, "wrong", start), Verdict::Unknown);
+            assert_eq!(tokens.judge((7, 1), inside, "wrong", start), TokenCheck::Unknown);
             assert_eq!(tokens.has_just_tired((7, 1)), n == PATIENCE);
         }
-        assert_eq!(tokens.judge((7, 1), inside, "right", start), Verdict::Unheard);
+        assert_eq!(tokens.judge((7, 1), inside, "right", start), TokenCheck::PendingHolders);
         assert!(!tokens.has_just_tired((7, 1)), "told once");
-        assert_eq!(tokens.judge((7, 2), inside, "right", start), Verdict::Own, "a recycled pid is another");
+        assert_eq!(
+            tokens.judge((7, 2), inside, "right", start),
+            TokenCheck::Own,
+            "a recycled pid is another"
+        );
         let later = start + REST - Duration::from_secs(1);
-        assert_eq!(tokens.judge((7, 1), inside, "right", later), Verdict::Unheard, "asking prolongs it");
-        assert_eq!(tokens.judge((7, 1), inside, "right", later + REST), Verdict::Own);
+        assert_eq!(
+            tokens.judge((7, 1), inside, "right", later),
+            TokenCheck::PendingHolders,
+            "asking prolongs it"
+        );
+        assert_eq!(tokens.judge((7, 1), inside, "right", later + REST), TokenCheck::Own);
     }
 
     #[test]

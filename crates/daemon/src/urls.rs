@@ -19,7 +19,7 @@ static ADDRESS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?i-u)\bhttps?://[a-z0-9\[][!#-;=?-\[\]_a-z~]*"#).ok());
 
 /// The lines that may hold one, newest first: of the screen, then of its history.
-pub(crate) fn shown(screen: &Screen) -> Vec<String> {
+pub(crate) fn candidate_lines(screen: &Screen) -> Vec<String> {
     let visible = if screen.is_alternate() { screen.text(Wraps::Join) } else { String::new() };
     let history = screen.lines(screen.written(), Wraps::Join);
     let visible = visible.lines().rev().map(str::to_owned);
@@ -60,7 +60,7 @@ fn trimmed(address: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use term::{Limits, Size};
+    use term::{GridSize, Limits};
 
     fn found(text: &str) -> Vec<String> {
         addresses(&[text.to_owned()])
@@ -86,16 +86,16 @@ mod tests {
 
     #[test]
     fn addresses_are_told_once_newest_first_and_not_without_end() {
-        let mut screen = Screen::new(Size::clamped(20, 4), Limits { history_lines: 1000 });
+        let mut screen = Screen::new(GridSize::clamped(20, 4), Limits { history_lines: 1000 });
         for number in (0..80).chain([0]) {
             screen.feed(format!("at http://localhost:{}/a/long/path\r\n", 1000 + number).as_bytes());
         }
-        let told = addresses(&shown(&screen));
+        let told = addresses(&candidate_lines(&screen));
         assert_eq!(told.len(), MOST);
         assert_eq!(told[0], "http://localhost:1000/a/long/path", "wraps are joined");
         assert_eq!(told[1], "http://localhost:1079/a/long/path");
         screen.feed(b"\x1b[?1049h\x1b[Hhttp://full.screen/");
-        assert_eq!(addresses(&shown(&screen))[0], "http://full.screen/");
+        assert_eq!(addresses(&candidate_lines(&screen))[0], "http://full.screen/");
         assert!(found(&format!("http://a.b/{}", "x".repeat(LONGEST))).is_empty());
     }
 }

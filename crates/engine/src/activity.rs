@@ -24,7 +24,7 @@ impl Engine {
         process.active_at = now.wall_ms;
         if process.owner != by {
             process.owner = by;
-            self.touch(run.process);
+            self.mark_durable(run.process);
         }
         if by == Owner::User {
             self.typed_by_person(run.process);
@@ -49,7 +49,7 @@ impl Engine {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if process.title != title {
             process.title = title;
-            self.show(run.process);
+            self.mark_visible(run.process);
         }
     }
 }

@@ -65,8 +65,8 @@ impl Engine {
             self.go_on_ending(run);
         }
         self.answer_starters(run.process);
-        self.touch(run.process);
-        self.consider(run.process);
+        self.mark_durable(run.process);
+        self.reevaluate(run.process);
         if is_running {
             self.await_ready(run);
         }
@@ -129,7 +129,7 @@ impl Engine {
         if has_failed_before && !is_ending && process.ending.is_none() {
             // It was being started again by itself: whether it still may be is looked at as it was then.
             (process.status, process.restart_at) = (Status::Failed, Some(now));
-            return self.touch(run.process);
+            return self.mark_durable(run.process);
         }
         let message = "it was not started: the daemon that was to do it had ended before";
         let failure = Failure::new(ErrorCode::SpawnFailed, message).cause(Cause::Other);
@@ -152,7 +152,7 @@ impl Engine {
         } else if process.restart_at.is_some() {
             // It waited to be started again, on a clock that may have begun anew.
             process.restart_at = is_restored.then_some(now);
-            self.touch(run.process);
+            self.mark_durable(run.process);
         }
         is_restored
     }

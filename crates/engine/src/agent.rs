@@ -1,6 +1,6 @@
 //! The part of an entry that only agents have: its vendor session, its turns, what is known of its run.
 //!
-//! Owns the fields and what can be derived from them. Refuses deciding: `judging`, `turns`, `delivery` and `inbox` do.
+//! Owns the fields and what can be derived from them. Refuses deciding: `reevaluate`, `turns`, `delivery` and `inbox` do.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::evidence::{Slot, Table};
 use crate::inbox::{Answering, Asked};
 use crate::input::{Launched, Moment, Ticket};
 use crate::interrupt::Interrupting;
-use crate::state::{Judgement, Standing};
+use crate::state::{Belief, Judgement};
 
 /// What is made durable of an agent. New fields need a default, so that older documents still read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub struct AgentRecord {
     /// The vendor session the run was told to continue.
     #[serde(default)]
     pub resumed: Option<String>,
-    /// Who answers its requests for leave.
+    /// Who answers its requests for permission.
     #[serde(default)]
     pub permissions: Option<PermissionDesk>,
     /// Which model it was asked to use.
@@ -78,7 +78,7 @@ pub(crate) struct Agent {
 pub(crate) struct Live {
     pub(crate) launched: Option<Launched>,
     pub(crate) table: Table,
-    pub(crate) standing: Standing,
+    pub(crate) belief: Belief,
     /// Since when the state holds, wall time.
     pub(crate) since: u64,
     pub(crate) judgement: Option<Judgement>,
@@ -113,11 +113,11 @@ pub(crate) struct Live {
     pub(crate) options_until: Option<u64>,
     /// An answer worked a moment ago: until then a block without a dialog is the one that was answered.
     pub(crate) answered_until: Option<u64>,
-    /// Requests for leave that wait in the inbox.
+    /// Requests for permission that wait in the inbox.
     pub(crate) parked: u32,
     /// The vendor showed its own dialog for a request that waits in the inbox.
     pub(crate) is_parked_shown: bool,
-    /// What its hooks asked leave for since it was last not blocked.
+    /// What its hooks asked permission for since it was last not blocked.
     pub(crate) asked: Asked,
     /// When it should take prompts; none: it does, or a person was told that it does not.
     pub(crate) late_at: Option<u64>,
@@ -131,7 +131,7 @@ impl Agent {
     /// The entry's part an earlier daemon wrote down.
     pub(crate) fn from_record(record: AgentRecord, is_live: bool) -> Self {
         let state = if is_live { AgentState::Starting } else { AgentState::Exited };
-        let live = Live { standing: Standing { state, pending: None }, ..Live::default() };
+        let live = Live { belief: Belief { state, pending: None }, ..Live::default() };
         Self { record, live, ..Self::default() }
     }
 
@@ -156,7 +156,7 @@ impl Agent {
 
     /// What it is believed to do.
     pub(crate) fn state(&self) -> AgentState {
-        self.live.standing.state
+        self.live.belief.state
     }
 
     /// The turn that is under way.
@@ -223,11 +223,11 @@ impl Agent {
     }
 
     /// What somebody who watches would notice if it changed.
-    pub(crate) fn face(&self) -> Face {
+    pub(crate) fn face(&self) -> Visible {
         let judgement = self.live.judgement.as_ref();
         let winner = judgement.and_then(|judgement| judgement.winner);
         let words = winner.and_then(|source| self.live.table.get(source)).map(|slot| &slot.evidence);
-        Face {
+        Visible {
             state: self.state(),
             winner: words.map(|evidence| (evidence.source, evidence.rule.clone(), evidence.message.clone())),
             runner_up: judgement.and_then(|judgement| judgement.runner_up),
@@ -265,7 +265,7 @@ impl Agent {
 
 /// What somebody who watches would notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Face {
+pub(crate) struct Visible {
     state: AgentState,
     winner: Option<(Source, String, String)>,
     runner_up: Option<Source>,

@@ -22,12 +22,12 @@ pub(crate) struct Entry {
     verb: &'static str,
     target: Option<String>,
     detail: String,
-    deed: Deed,
+    deed: AuditPolicy,
 }
 
 /// Whether the success of a command is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deed {
+enum AuditPolicy {
     /// It changes nobody, or whoever carries it out writes it down.
     No,
     Yes,
@@ -62,9 +62,9 @@ impl Engine {
             }
             Ok(_) => {
                 let is_done = match deed {
-                    Deed::No => false,
-                    Deed::Yes => true,
-                    Deed::Message(before) => self.counters.next_mail > before,
+                    AuditPolicy::No => false,
+                    AuditPolicy::Yes => true,
+                    AuditPolicy::Message(before) => self.counters.next_mail > before,
                 };
                 if is_done {
                     self.audit(Some(caller), verb, target, ALLOWED, detail);
@@ -140,14 +140,14 @@ impl Engine {
                 format!("{:?} to {to}", grant.right).to_lowercase()
             }
             Command::Revoke(revoke) => format!("grant {}", revoke.grant),
-            Command::Trust(warrant) => digest_words(&warrant.digest),
-            Command::Distrust(wish) => digest_words(&wish.digest),
+            Command::Trust(trust_subject) => digest_words(&trust_subject.digest),
+            Command::Distrust(request) => digest_words(&request.digest),
             Command::Shutdown(shutdown) if shutdown.kill => "with every process".to_owned(),
             _ => String::new(),
         }
     }
 
-    fn deed(&self, command: &Command) -> Deed {
+    fn deed(&self, command: &Command) -> AuditPolicy {
         match command {
             Command::Kill(_)
             | Command::Close(_)
@@ -161,10 +161,10 @@ impl Engine {
             | Command::Revoke(_)
             | Command::Trust(_)
             | Command::Distrust(_)
-            | Command::Shutdown(_) => Deed::Yes,
-            Command::Tell(_) => Deed::Message(self.counters.next_mail),
+            | Command::Shutdown(_) => AuditPolicy::Yes,
+            Command::Tell(_) => AuditPolicy::Message(self.counters.next_mail),
             // A spawn writes itself down under the id it made; with a known key it makes none.
-            _ => Deed::No,
+            _ => AuditPolicy::No,
         }
     }
 }
@@ -189,8 +189,8 @@ pub(crate) fn spawn_words(order: &SpawnOrder) -> String {
     if let Some(preset) = &spawn.preset {
         text.push_str(&format!(", preset {}", words(preset)));
     }
-    if let Some(warrant) = &order.warrant {
-        text.push_str(&format!(", {}", digest_words(&warrant.digest)));
+    if let Some(trust_subject) = &order.trust_subject {
+        text.push_str(&format!(", {}", digest_words(&trust_subject.digest)));
     }
     text
 }
@@ -209,22 +209,22 @@ fn words(text: &str) -> String {
 fn target(command: &Command) -> Option<&Target> {
     match command {
         Command::Locate { target, .. } => Some(target),
-        Command::Attach(wish) => Some(&wish.target),
-        Command::Resize(wish) => Some(&wish.target),
-        Command::Kill(wish) => Some(&wish.target),
-        Command::Close(wish) => Some(&wish.target),
-        Command::Restart(wish) => Some(&wish.target),
-        Command::Rename(wish) => Some(&wish.target),
-        Command::Detach(wish) => Some(&wish.target),
-        Command::Tell(wish) => Some(&wish.target),
-        Command::Result(wish) => Some(&wish.target),
-        Command::Explain(wish) => Some(&wish.target),
-        Command::Resume(wish) => Some(&wish.target),
-        Command::Interrupt(wish) => Some(&wish.target),
-        Command::Select(wish) => Some(&wish.target),
+        Command::Attach(request) => Some(&request.target),
+        Command::Resize(request) => Some(&request.target),
+        Command::Kill(request) => Some(&request.target),
+        Command::Close(request) => Some(&request.target),
+        Command::Restart(request) => Some(&request.target),
+        Command::Rename(request) => Some(&request.target),
+        Command::Detach(request) => Some(&request.target),
+        Command::Tell(request) => Some(&request.target),
+        Command::Result(request) => Some(&request.target),
+        Command::Explain(request) => Some(&request.target),
+        Command::Resume(request) => Some(&request.target),
+        Command::Interrupt(request) => Some(&request.target),
+        Command::Select(request) => Some(&request.target),
         Command::See { see, .. } => Some(&see.target),
-        Command::SetTimer(wish) => wish.owner.as_ref(),
-        Command::Grant(wish) => Some(&wish.over),
+        Command::SetTimer(request) => request.owner.as_ref(),
+        Command::Grant(request) => Some(&request.over),
         _ => None,
     }
 }

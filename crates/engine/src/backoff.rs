@@ -14,7 +14,7 @@ const HEALTHY_MS: u64 = 60_000;
 
 /// What to do about a failed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RestartDecision {
     /// Start it at this moment.
     StartAt(u64),
     /// Leave it for a person.
@@ -50,23 +50,23 @@ impl Backoff {
     /// In how many milliseconds a run that fails now would be started again; none: it would be given up.
     pub(crate) fn delay_after_failure(&self, now: u64) -> Option<u64> {
         match self.clone().failed(now) {
-            Verdict::StartAt(at) => Some(at.saturating_sub(now)),
-            Verdict::Park => None,
+            RestartDecision::StartAt(at) => Some(at.saturating_sub(now)),
+            RestartDecision::Park => None,
         }
     }
 
     /// A run has failed.
-    pub(crate) fn failed(&mut self, now: u64) -> Verdict {
+    pub(crate) fn failed(&mut self, now: u64) -> RestartDecision {
         let lived = self.starts.last().map_or(0, |start| now.saturating_sub(*start));
         if lived >= HEALTHY_MS {
             *self = Self::default();
         }
         let recent = self.starts.iter().filter(|start| is_recent(**start, now)).count();
         if recent >= STARTS_PER_WINDOW {
-            return Verdict::Park;
+            return RestartDecision::Park;
         }
         self.delay_ms = self.delay_ms.saturating_mul(2).clamp(FIRST_MS, LAST_MS);
-        Verdict::StartAt(now + self.delay_ms)
+        RestartDecision::StartAt(now + self.delay_ms)
     }
 }
 
@@ -86,8 +86,8 @@ mod tests {
             backoff.started(now);
             starts += 1;
             match backoff.failed(now) {
-                Verdict::StartAt(at) => now = at,
-                Verdict::Park => break,
+                RestartDecision::StartAt(at) => now = at,
+                RestartDecision::Park => break,
             }
         }
         assert_eq!((starts, now), (5, 15_000));
@@ -97,17 +97,17 @@ mod tests {
     fn f10_starts_before_a_new_boot_do_not_count() {
         let mut backoff = Backoff::default();
         (0..5).for_each(|n| backoff.started(900_000 + n));
-        assert_eq!(backoff.failed(900_010), Verdict::Park);
+        assert_eq!(backoff.failed(900_010), RestartDecision::Park);
         backoff.started(20);
-        assert!(matches!(backoff.failed(30), Verdict::StartAt(_)));
+        assert!(matches!(backoff.failed(30), RestartDecision::StartAt(_)));
     }
 
     #[test]
     fn a_healthy_run_resets_the_delay() {
         let mut backoff = Backoff::default();
         backoff.started(0);
-        assert_eq!(backoff.failed(10), Verdict::StartAt(1_010));
+        assert_eq!(backoff.failed(10), RestartDecision::StartAt(1_010));
         backoff.started(1_010);
-        assert_eq!(backoff.failed(100_000), Verdict::StartAt(101_000));
+        assert_eq!(backoff.failed(100_000), RestartDecision::StartAt(101_000));
     }
 }

@@ -10,12 +10,12 @@ use crate::process::Process;
 
 /// A budget in force: whose it is, and what of it is used.
 #[derive(Clone, Debug)]
-pub(crate) struct Purse {
+pub(crate) struct ActiveBudget {
     pub(crate) name: Name,
     pub(crate) usage: BudgetUse,
 }
 
-impl Purse {
+impl ActiveBudget {
     /// How much is left of the scarcest of its limits, in thousandths.
     fn slack(&self) -> u64 {
         let BudgetUse { limits, spawns, live, depth, wall_ms } = self.usage;
@@ -55,12 +55,12 @@ impl Purse {
 impl Engine {
     /// Whether one more process may be spawned by this one.
     pub(crate) fn check_budget(&self, spawner: ProcessId) -> Result<(), Failure> {
-        self.purses(spawner).iter().try_for_each(Purse::check_spawn)
+        self.purses(spawner).iter().try_for_each(ActiveBudget::check_spawn)
     }
 
     /// Whether the time of everything this process spends from lasts.
     pub(crate) fn check_time(&self, id: ProcessId) -> Result<(), Failure> {
-        self.purses(id).iter().try_for_each(Purse::check_wall)
+        self.purses(id).iter().try_for_each(ActiveBudget::check_wall)
     }
 
     /// One more process was spawned by this one: everything above it pays.
@@ -69,16 +69,16 @@ impl Engine {
         for id in line {
             if let Some(process) = self.processes.get_mut(&id) {
                 process.spawns = process.spawns.saturating_add(1);
-                self.touch(id);
+                self.mark_durable(id);
             }
         }
     }
 
     /// Every budget that a process spends from: its own, and that of everything above it.
-    pub(crate) fn purses(&self, spender: ProcessId) -> Vec<Purse> {
+    pub(crate) fn purses(&self, spender: ProcessId) -> Vec<ActiveBudget> {
         let line = self.line(spender).zip(1u32..);
         line.filter_map(|(holder, depth)| Some((holder, depth, self.limits_of(holder)?)))
-            .map(|(holder, depth, limits)| Purse {
+            .map(|(holder, depth, limits)| ActiveBudget {
                 name: holder.name.clone(),
                 usage: BudgetUse {
                     limits,
@@ -94,7 +94,7 @@ impl Engine {
     /// The budget that gives out first.
     pub(crate) fn tightest(&self, spender: ProcessId) -> Option<BudgetUse> {
         let depth = u32::try_from(self.depth(spender)).unwrap_or(u32::MAX);
-        let purse = self.purses(spender).into_iter().min_by_key(Purse::slack)?;
+        let purse = self.purses(spender).into_iter().min_by_key(ActiveBudget::slack)?;
         Some(BudgetUse { depth, ..purse.usage })
     }
 

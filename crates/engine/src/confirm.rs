@@ -8,8 +8,8 @@ use proto::{AgentState, ProcessId};
 use crate::Engine;
 use crate::agent::Agent;
 use crate::delivery::{CONFIRM_LATE_MS, CONTINUE_MS, MAX_PRESSES, Phase, Typed};
-use crate::letter;
-use crate::mail::Stage;
+use crate::mail::MailStage;
+use crate::mail_format;
 
 impl Engine {
     /// Looks whether Enter has worked, and what to do when it has not.
@@ -103,13 +103,13 @@ impl Engine {
             return None;
         }
         let mail = self.mail.first_to(id)?.clone();
-        let text = letter::write(&mail, &agent.record.nonce);
+        let text = mail_format::write(&mail, &agent.record.nonce);
         let turn = self.begin_turn(id, Some(mail.id));
         self.set_phase(
             id,
             Phase::Continuing { mail: mail.id, turn, since: now + 1, until: now + CONTINUE_MS },
         );
-        self.set_delivery(mail.id, Delivery::Delivering, Stage::Handed);
+        self.set_delivery(mail.id, Delivery::Delivering, MailStage::Handed);
         Some(text)
     }
 

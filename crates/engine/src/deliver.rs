@@ -12,15 +12,15 @@ use crate::delivery::{
     CONFIRM_LATE_MS, CONFIRM_MS, LEASE_MS, LOST_MS, MAX_MISSES, MAX_PRESSES, Phase, Typed, UNCLEAR_MS,
 };
 use crate::effect::{ComposerIs, Effect, Guard, Keystrokes};
-use crate::input::{ComposerSight, HandOver, JobId, Launched, Typing};
-use crate::letter;
-use crate::mail::Stage;
+use crate::input::{ComposerSight, HandOver, JobId, Launched, TypingOutcome};
+use crate::mail::MailStage;
+use crate::mail_format;
 
 /// How a message gets in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Channel,
-    Typing,
+    TypingOutcome,
 }
 
 impl Engine {
@@ -62,7 +62,7 @@ impl Engine {
             return;
         }
         let (mail, run) = (mail.clone(), process.key());
-        let text = letter::write(&mail, &agent.record.nonce);
+        let text = mail_format::write(&mail, &agent.record.nonce);
         if let Some(prefix) = begins_command(agent, &text, mail.id) {
             let reason = format!(
                 "it begins with {prefix}, which makes it a shell command in this agent: nothing was typed"
@@ -75,10 +75,10 @@ impl Engine {
                 let is_at_work = agent.state().is_busy() || agent.running_turn().is_some();
                 let since = if is_at_work { u64::MAX } else { now };
                 self.set_phase(id, Phase::HandingOver { mail: mail.id, since, until: now + LOST_MS });
-                self.set_delivery(mail.id, Delivery::Delivering, Stage::Handed);
+                self.set_delivery(mail.id, Delivery::Delivering, MailStage::Handed);
                 self.effects.push(Effect::HandOver { run, mail: mail.id, text });
             }
-            Ok(Way::Typing) => {
+            Ok(Way::TypingOutcome) => {
                 let typed = Typed {
                     mail: mail.id,
                     pasted_at: now,
@@ -92,13 +92,13 @@ impl Engine {
                 let composer = if is_blind(agent) { ComposerIs::Any } else { ComposerIs::Empty };
                 let job = self.next_job();
                 self.set_phase(id, Phase::Pasting { typed, job, until: now + LOST_MS });
-                self.set_delivery(mail.id, Delivery::Delivering, Stage::Pasted);
+                self.set_delivery(mail.id, Delivery::Delivering, MailStage::Pasted);
                 let guard = Guard { dialog: None, composer, human_quiet_ms: LEASE_MS };
                 self.effects.push(Effect::Type { run, job, what: Keystrokes::Paste(text), guard });
             }
             Err(obstacle) => {
                 self.note_lease(id, now);
-                self.set_delivery(mail.id, Delivery::Queued { reason: obstacle }, Stage::Queued);
+                self.set_delivery(mail.id, Delivery::Queued { reason: obstacle }, MailStage::Queued);
             }
         }
     }
@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// What became of guarded typing that belongs to a delivery; whether it did.
-    pub(crate) fn delivery_typed(&mut self, id: ProcessId, job: JobId, outcome: Typing) -> bool {
+    pub(crate) fn delivery_typed(&mut self, id: ProcessId, job: JobId, outcome: TypingOutcome) -> bool {
         let Some(agent) = self.agent(id) else { return false };
         match agent.live.progress.phase.clone() {
             Phase::Pasting { typed, job: own, .. } if own == job => self.pasted(id, typed, outcome),
@@ -124,26 +124,26 @@ impl Engine {
         true
     }
 
-    fn pasted(&mut self, id: ProcessId, typed: Typed, outcome: Typing) {
+    fn pasted(&mut self, id: ProcessId, typed: Typed, outcome: TypingOutcome) {
         match outcome {
-            Typing::Done if typed.is_touched => self.take_over(id),
-            Typing::Done => {
+            TypingOutcome::Done if typed.is_touched => self.take_over(id),
+            TypingOutcome::Done => {
                 // Where the composer can be seen at all, the text stands in it until a look says otherwise.
                 let is_seen = self.agent(id).is_some_and(|agent| agent.live.composer != Composer::Unknown);
                 self.set_phase(id, Phase::Standing { typed: Typed { stands: is_seen, ..typed } });
                 self.deliver(id);
             }
-            Typing::Partial => {
+            TypingOutcome::Partial => {
                 self.refuse(id, "only part of it reached the terminal; the rest was not taken in time");
             }
-            Typing::Dialog => self.requeue(id, typed.mail, "a dialog is open"),
-            Typing::Stale => self.requeue(id, typed.mail, "the screen changed"),
-            Typing::NoEcho => self.requeue(id, typed.mail, "the terminal reads a secret"),
-            Typing::Draft => self.requeue(id, typed.mail, "unsent text is in the composer"),
-            Typing::Shell => self.requeue(id, typed.mail, SHELL_MODE),
-            Typing::NoComposer | Typing::OtherText => self.requeue(id, typed.mail, NO_COMPOSER),
-            Typing::HumanTyping => self.requeue(id, typed.mail, "a person is typing"),
-            Typing::Gone => self.requeue(id, typed.mail, "the agent is not running"),
+            TypingOutcome::Dialog => self.requeue(id, typed.mail, "a dialog is open"),
+            TypingOutcome::Stale => self.requeue(id, typed.mail, "the screen changed"),
+            TypingOutcome::NoEcho => self.requeue(id, typed.mail, "the terminal reads a secret"),
+            TypingOutcome::Draft => self.requeue(id, typed.mail, "unsent text is in the composer"),
+            TypingOutcome::Shell => self.requeue(id, typed.mail, SHELL_MODE),
+            TypingOutcome::NoComposer | TypingOutcome::OtherText => self.requeue(id, typed.mail, NO_COMPOSER),
+            TypingOutcome::HumanTyping => self.requeue(id, typed.mail, "a person is typing"),
+            TypingOutcome::Gone => self.requeue(id, typed.mail, "the agent is not running"),
         }
     }
 
@@ -168,7 +168,7 @@ impl Engine {
         }
         let composer = match self.mail.get(typed.mail) {
             _ if is_blind(agent) => ComposerIs::Any,
-            Some(mail) => ComposerIs::Holds(letter::write(mail, &agent.record.nonce)),
+            Some(mail) => ComposerIs::Holds(mail_format::write(mail, &agent.record.nonce)),
             None => return,
         };
         let human_quiet_ms = match agent.live.progress.quiet_for(typed.pasted_at, now) {
@@ -184,36 +184,36 @@ impl Engine {
         let typed = Typed { presses: typed.presses + 1, first_press, ..typed };
         let job = self.next_job();
         self.set_phase(id, Phase::Pressing { typed, job, since: now, until: now + LOST_MS });
-        self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pressed);
+        self.set_delivery(typed.mail, Delivery::Delivering, MailStage::Pressed);
         let guard = Guard { dialog: None, composer, human_quiet_ms };
         let what = Keystrokes::Keys(vec!["enter".to_owned()]);
         self.effects.push(Effect::Type { run, job, what, guard });
     }
 
-    fn pressed(&mut self, id: ProcessId, typed: Typed, since: u64, outcome: Typing) {
+    fn pressed(&mut self, id: ProcessId, typed: Typed, since: u64, outcome: TypingOutcome) {
         let now = self.now.uptime_ms;
         let presses = typed.presses.saturating_sub(1);
         let first_press = typed.first_press.filter(|_| presses > 0);
         let unpressed = Typed { presses, first_press, ..typed };
         match outcome {
-            Typing::Done => {
+            TypingOutcome::Done => {
                 self.set_phase(
                     id,
                     Phase::Confirming { typed, since, until: now + CONFIRM_MS, is_last: false },
                 );
             }
-            Typing::OtherText => self.missed(id, Typed { misses: typed.misses + 1, ..unpressed }),
-            Typing::Dialog
-            | Typing::Stale
-            | Typing::NoEcho
-            | Typing::Draft
-            | Typing::NoComposer
-            | Typing::Shell => self.stand(id, unpressed),
-            Typing::HumanTyping => self.take_over(id),
-            Typing::Partial => {
+            TypingOutcome::OtherText => self.missed(id, Typed { misses: typed.misses + 1, ..unpressed }),
+            TypingOutcome::Dialog
+            | TypingOutcome::Stale
+            | TypingOutcome::NoEcho
+            | TypingOutcome::Draft
+            | TypingOutcome::NoComposer
+            | TypingOutcome::Shell => self.stand(id, unpressed),
+            TypingOutcome::HumanTyping => self.take_over(id),
+            TypingOutcome::Partial => {
                 self.refuse(id, "Enter did not reach the terminal; its text is in the composer")
             }
-            Typing::Gone => self.requeue(id, typed.mail, "the agent is not running"),
+            TypingOutcome::Gone => self.requeue(id, typed.mail, "the agent is not running"),
         }
     }
 
@@ -224,7 +224,7 @@ impl Engine {
             agent.live.progress.refused(now);
         }
         self.set_phase(id, Phase::Standing { typed });
-        self.set_delivery(typed.mail, Delivery::Delivering, Stage::Pasted);
+        self.set_delivery(typed.mail, Delivery::Delivering, MailStage::Pasted);
     }
 
     /// The composer does not hold the text that Enter is meant for. After an earlier Enter that may be its doing;
@@ -265,7 +265,7 @@ impl Engine {
             HandOver::Unavailable(_) => {
                 agent.live.progress.without_channel = Some(mail);
                 agent.live.progress.phase = Phase::Resting;
-                self.set_delivery(mail, Delivery::Queued { reason: String::new() }, Stage::Queued);
+                self.set_delivery(mail, Delivery::Queued { reason: String::new() }, MailStage::Queued);
             }
             HandOver::Unknown(why) => {
                 self.set_phase(id, Phase::Unclear { mail, since, until: now + UNCLEAR_MS, why });
@@ -280,7 +280,7 @@ impl Engine {
     }
 
     /// A delivery that an earlier daemon left in the middle: never pasted again.
-    fn check_restored(&mut self, id: ProcessId, mail: MailId, stage: Stage, until: Option<u64>) {
+    fn check_restored(&mut self, id: ProcessId, mail: MailId, stage: MailStage, until: Option<u64>) {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent(id) else { return };
         let is_blocked = agent.state() == AgentState::Blocked;
@@ -300,7 +300,7 @@ impl Engine {
                 self.seek_prompt(id, mail);
             }
             _ if is_blocked => {}
-            (Composer::Draft, Some(_)) if stage != Stage::Handed && agent.live.human_at.is_none() => {
+            (Composer::Draft, Some(_)) if stage != MailStage::Handed && agent.live.human_at.is_none() => {
                 self.set_phase(id, Phase::Standing { typed });
                 self.try_to_press(id, typed);
             }
@@ -315,7 +315,7 @@ impl Engine {
         let Some((agent, prompt)) = self.agent(id).zip(prompt) else { return false };
         let Phase::Restored { mail: sought, .. } = agent.live.progress.phase else { return false };
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let is_it = |mail| words(&letter::write(mail, &agent.record.nonce)) == words(prompt);
+        let is_it = |mail| words(&mail_format::write(mail, &agent.record.nonce)) == words(prompt);
         if !self.mail.get(sought).is_some_and(is_it) {
             return false;
         }
@@ -328,7 +328,7 @@ impl Engine {
         let Some(process) = self.processes.get(&id) else { return };
         let (run, Some(agent)) = (process.key(), process.agent.as_deref()) else { return };
         let Some(mail) = self.mail.get(mail) else { return };
-        let text = letter::write(mail, &agent.record.nonce);
+        let text = mail_format::write(mail, &agent.record.nonce);
         self.effects.push(Effect::FindPrompt { run, mail: mail.id, text, since: mail.at });
     }
 
@@ -376,7 +376,7 @@ impl Engine {
             self.set_delivery(
                 mail,
                 Delivery::Queued { reason: "the agent is not running".to_owned() },
-                Stage::Queued,
+                MailStage::Queued,
             );
         }
         if let Some(agent) = self.agent_mut(id) {
@@ -399,7 +399,7 @@ impl Engine {
             agent.live.progress.phase = Phase::Resting;
             agent.live.progress.refused(now);
         }
-        self.set_delivery(mail, Delivery::Queued { reason: reason.to_owned() }, Stage::Queued);
+        self.set_delivery(mail, Delivery::Queued { reason: reason.to_owned() }, MailStage::Queued);
     }
 
     /// The message in flight is given up.
@@ -421,7 +421,7 @@ impl Engine {
     }
 
     pub(crate) fn finish_mail(&mut self, mail: MailId, delivery: Delivery) {
-        let stage = self.mail.get(mail).map_or(Stage::Queued, |mail| mail.stage);
+        let stage = self.mail.get(mail).map_or(MailStage::Queued, |mail| mail.stage);
         self.set_delivery(mail, delivery, stage);
     }
 
@@ -499,7 +499,7 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     if !agent.live.progress.may_try(now) {
         return Err("it was refused a moment ago".to_owned());
     }
-    Ok(Way::Typing)
+    Ok(Way::TypingOutcome)
 }
 
 /// Whether messages are typed although nobody can see the composer.

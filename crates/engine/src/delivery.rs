@@ -6,7 +6,7 @@ use proto::AgentState;
 use proto::agent::{Composer, MailId};
 
 use crate::input::JobId;
-use crate::mail::Stage;
+use crate::mail::MailStage;
 
 /// A person who typed this recently is not typed over.
 pub(crate) const LEASE_MS: u64 = 3_000;
@@ -72,7 +72,7 @@ pub(crate) enum Phase {
     /// Enter was pressed.
     Confirming { typed: Typed, since: u64, until: u64, is_last: bool },
     /// An earlier daemon had got this far.
-    Restored { mail: MailId, stage: Stage, until: Option<u64> },
+    Restored { mail: MailId, stage: MailStage, until: Option<u64> },
 }
 
 /// The delivery of one agent.

@@ -197,7 +197,7 @@ pub enum Effect {
         /// Which.
         ticket: Ticket,
         /// With what.
-        result: Box<Result<Answer, Failure>>,
+        result: Box<Result<CommandAnswer, Failure>>,
     },
     /// The daemon may end.
     Stop,
@@ -205,7 +205,7 @@ pub enum Effect {
 
 /// The answer to a command.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum CommandAnswer {
     /// It goes to the client as it is.
     Reply(Reply),
     /// The daemon continues on the data plane.
@@ -317,7 +317,7 @@ pub enum ComposerIs {
 pub struct AgentStart {
     /// The vendor session to continue; none: a new one.
     pub resume: Option<String>,
-    /// Requests for leave to use a tool come to the inbox.
+    /// Requests for permission to use a tool come to the inbox.
     pub parks_permissions: bool,
     /// Which model it is to use, in the vendor's words.
     pub model: Option<String>,
@@ -348,7 +348,7 @@ pub struct StartRun {
     /// For agents: what else it is started with.
     pub agent: Option<AgentStart>,
     /// What was allowed of it on the disk: it is not started when anything else is found there. None: whoever has it
-    /// started needs nobody's leave.
+    /// started needs no permission.
     pub content: Option<String>,
     /// For agents: no person has allowed more than a manifest that is built in.
     pub needs_built_in: bool,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use proto::environment::{is_allowed, is_inheritable, size_of};
 use proto::request::Spawn;
-use proto::{Failure, Places, Printable};
+use proto::{Dirs, Failure, Printable};
 
 use crate::process::Process;
 
@@ -85,7 +85,7 @@ pub(crate) fn check_declared(declared: &BTreeMap<String, String>) -> Result<(), 
 pub(crate) fn compose(
     process: &Process,
     session: Option<&str>,
-    places: Option<&Places>,
+    places: Option<&Dirs>,
 ) -> Vec<(String, String)> {
     let mut env = process.env.clone();
     // Nobody takes these over; one that is there was declared.
@@ -106,9 +106,9 @@ pub(crate) fn compose(
 
 /// Makes a `qd` inside a run find the daemon it belongs to. Where it would anyway nothing is set: the usual places need
 /// no names, and a run sees no more of us than it must.
-fn lead_to(places: &Places, env: &mut BTreeMap<String, String>) {
-    let found = Places::find(|name| env.get(name).cloned()).ok();
-    let place = |pick: fn(&Places) -> &PathBuf| (pick(places), found.as_ref().map(pick));
+fn lead_to(places: &Dirs, env: &mut BTreeMap<String, String>) {
+    let found = Dirs::find(|name| env.get(name).cloned()).ok();
+    let place = |pick: fn(&Dirs) -> &PathBuf| (pick(places), found.as_ref().map(pick));
     for (name, (own, found)) in [
         ("QD_RUNTIME_DIR", place(|places| &places.runtime)),
         ("QD_DATA_DIR", place(|places| &places.data)),
@@ -205,22 +205,22 @@ mod tests {
 
     #[test]
     fn b9_a_run_is_told_of_its_daemons_places_exactly_where_it_would_find_others() {
-        let led = |pairs: &[(&str, &str)], places: &Places| {
+        let led = |pairs: &[(&str, &str)], places: &Dirs| {
             let mut env = map(pairs);
             lead_to(places, &mut env);
             pairs.iter().for_each(|(name, _)| drop(env.remove(*name)));
             env
         };
         let home = [("HOME", "/h"), ("XDG_RUNTIME_DIR", "/x")];
-        let usual = Places::find(|name| map(&home).get(name).cloned()).unwrap();
+        let usual = Dirs::find(|name| map(&home).get(name).cloned()).unwrap();
         assert_eq!(led(&home, &usual), map(&[]));
         assert_eq!(led(&home[..1], &usual), map(&[("QD_RUNTIME_DIR", "/x/quarterdeck")]));
-        let own = Places::below(std::path::Path::new("/own"));
+        let own = Dirs::below(std::path::Path::new("/own"));
         let all =
             [("QD_RUNTIME_DIR", "/own/run"), ("QD_DATA_DIR", "/own/data"), ("QD_CONFIG_DIR", "/own/config")];
         assert_eq!(led(&home, &own), map(&all));
         assert_eq!(led(&[], &own), map(&all), "without a home nothing is found");
-        let mixed = Places { config: usual.config, ..own };
+        let mixed = Dirs { config: usual.config, ..own };
         assert_eq!(led(&home, &mixed), map(&all[..2]));
     }
 

@@ -1,4 +1,4 @@
-//! What needs a person: dialogs, requests for leave, questions, failures; opened, answered, closed.
+//! What needs a person: dialogs, requests for permission, questions, failures; opened, answered, closed.
 //!
 //! Owns the items; `answering` the way from a choice to the keys that make it. Refuses answering what is no longer
 //! there: an answer names its dialog, and the daemon checks that it is still the one on the screen.
@@ -16,7 +16,7 @@ use proto::request::OnTimeout;
 use proto::{AgentState, ErrorCode, Evidence, Failure, ProcessId};
 
 use crate::Engine;
-use crate::effect::{Answer, Effect};
+use crate::effect::{CommandAnswer, Effect};
 use crate::input::{HookDecision, RunKey, Ticket};
 use crate::record::Record;
 
@@ -140,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// A request for leave waits for an answer.
+    /// A request for permission waits for an answer.
     pub(crate) fn park(&mut self, id: ProcessId, ticket: Ticket, title: String, body: String) -> bool {
         let now = self.now;
         let Some(agent) = self.agent_mut(id) else { return false };
@@ -159,18 +159,18 @@ impl Engine {
         if let Some(item) = self.items.get_mut(&number) {
             item.view.expires = Some(Expiry { at, answer: answer.to_owned() });
         }
-        self.consider(id);
+        self.reevaluate(id);
         true
     }
 
-    /// A request for leave is decided, by somebody or by time.
+    /// A request for permission is decided, by somebody or by time.
     pub(crate) fn unpark(&mut self, number: u64, decision: HookDecision) {
         let Some(item) = self.items.get(&number) else { return };
         let (id, About::Permission { ticket, .. }) = (item.view.id, &item.about) else { return };
         let ticket = *ticket;
         self.close_item(number);
         let is_decided = matches!(decision, HookDecision::Allow | HookDecision::Deny(_));
-        self.reply(ticket, Ok(Answer::Hook(decision)));
+        self.reply(ticket, Ok(CommandAnswer::Hook(decision)));
         let now = self.now;
         if let Some(agent) = self.agent_mut(id) {
             agent.live.parked = agent.live.parked.saturating_sub(1);
@@ -181,7 +181,7 @@ impl Engine {
                 agent.live.table.put(goes_on, now);
             }
         }
-        self.consider(id);
+        self.reevaluate(id);
     }
 
     /// The hook that waited is gone; nobody reads the answer.
@@ -249,7 +249,7 @@ impl Engine {
         let view = self.items.get(&number).map(|item| item.view.clone());
         if let Some(agent) = self.agent_mut(id) {
             agent.record.failure = view;
-            self.touch(id);
+            self.mark_durable(id);
         }
     }
 
@@ -264,7 +264,7 @@ impl Engine {
         if let Some(item) = self.items.get_mut(&view.item) {
             item.view = view.clone();
         }
-        self.touch(id);
+        self.mark_durable(id);
         self.announce(Event::ItemOpened(Box::new(view)));
     }
 
@@ -272,7 +272,7 @@ impl Engine {
     pub(crate) fn clear_failure(&mut self, id: ProcessId) {
         let Some(failure) = self.agent_mut(id).and_then(|agent| agent.record.failure.take()) else { return };
         self.close_item(failure.item);
-        self.touch(id);
+        self.mark_durable(id);
     }
 
     /// Opens an item; its number.
@@ -349,7 +349,7 @@ fn fallback(evidence: &Evidence) -> String {
     }
     debug_assert_eq!(evidence.state, Some(AgentState::Blocked));
     let words = match evidence.kind {
-        Some(BlockedKind::Permission) => "it asks for leave",
+        Some(BlockedKind::Permission) => "it asks for permission",
         Some(BlockedKind::Question) => "it asks a question",
         Some(BlockedKind::Auth) => "it needs a login",
         Some(BlockedKind::Onboarding) => "it asks something before its first prompt",

@@ -82,7 +82,7 @@ pub enum Input {
         /// Which run.
         run: RunKey,
         /// What.
-        fact: Fact,
+        fact: RunFact,
     },
     /// A holder from an earlier daemon was found and linked.
     Adopted {
@@ -191,7 +191,7 @@ pub enum Command {
     /// Which rights were given.
     Grants,
     /// Let agents start this without asking.
-    Trust(Box<Warrant>),
+    Trust(Box<TrustSubject>),
     /// No longer let them.
     Distrust(Distrust),
     /// What agents may start without asking.
@@ -211,7 +211,7 @@ pub struct SpawnOrder {
     pub project: Project,
     /// What a person would have to allow. Present whenever something is started that is not plainly an agent
     /// with a built-in manifest, in the project of the process that asks.
-    pub warrant: Option<Warrant>,
+    pub trust_subject: Option<TrustSubject>,
 }
 
 impl From<Spawn> for SpawnOrder {
@@ -222,8 +222,8 @@ impl From<Spawn> for SpawnOrder {
 
 /// What is to be started, as a person judges it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Warrant {
-    /// SHA-256 over everything that makes it what it is, in hex: any change is another warrant.
+pub struct TrustSubject {
+    /// SHA-256 over everything that makes it what it is, in hex: any change is another trust subject.
     pub digest: String,
     /// The part of it that the order says: words, variables, directory, preset.
     pub frame: String,
@@ -277,7 +277,7 @@ pub enum HookMoment {
     TurnEnded,
     /// The turn failed.
     TurnFailed,
-    /// The agent asks for leave to use a tool.
+    /// The agent asks for permission to use a tool.
     PermissionAsked {
         /// What for, in one line.
         title: String,
@@ -327,7 +327,7 @@ impl std::fmt::Display for Survivor {
 
 /// Something that became known about a run.
 #[derive(Clone, Debug)]
-pub enum Fact {
+pub enum RunFact {
     /// Its holder started the child.
     Started {
         /// The child's pid.
@@ -336,7 +336,7 @@ pub enum Fact {
     /// It could not be started.
     StartFailed(Failure),
     /// It was not started, because it is not what was allowed: this is what it is now.
-    Untrusted(Box<Warrant>),
+    Untrusted(Box<TrustSubject>),
     /// The child is over and its last byte is logged.
     Exited {
         /// How.
@@ -412,7 +412,7 @@ pub enum Fact {
     /// A source has none any more.
     Withdrawn(Source),
     /// The screen was looked at and something about it is new.
-    Looked(Box<Look>),
+    Looked(Box<ScreenSeen>),
     /// The vendor's session became known.
     Session(String),
     /// The vendor's transcript or server has a new prompt.
@@ -433,7 +433,7 @@ pub enum Fact {
         /// Which.
         job: JobId,
         /// What.
-        outcome: Typing,
+        outcome: TypingOutcome,
     },
     /// What became of an [`crate::Effect::HandOver`].
     HandedOver {
@@ -512,7 +512,7 @@ pub enum ComposerSight {
 
 /// What the screen of an agent shows.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Look {
+pub struct ScreenSeen {
     /// What the screen's rules say.
     pub screen: Option<Evidence>,
     /// A live dialog.
@@ -527,7 +527,7 @@ pub struct Look {
 
 /// What became of guarded typing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typing {
+pub enum TypingOutcome {
     /// Everything reached the terminal, and the screen has settled where that was asked for.
     Done,
     /// Nothing was typed: a dialog is open that is not the one to be answered.

@@ -7,8 +7,8 @@ use proto::reply::Done;
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
 use crate::Engine;
-use crate::effect::{Answer, ComposerIs, Effect, Guard, Keystrokes};
-use crate::input::{JobId, Ticket, Typing};
+use crate::effect::{CommandAnswer, ComposerIs, Effect, Guard, Keystrokes};
+use crate::input::{JobId, Ticket, TypingOutcome};
 
 /// How long the keys may take to be typed.
 const TYPED_MS: u64 = 10_000;
@@ -69,14 +69,14 @@ impl Engine {
     }
 
     /// Notes what became of the keys of an interrupt; returns false if the job is another's.
-    pub(crate) fn interrupt_typed(&mut self, id: ProcessId, job: JobId, outcome: Typing) -> bool {
+    pub(crate) fn interrupt_typed(&mut self, id: ProcessId, job: JobId, outcome: TypingOutcome) -> bool {
         let until = self.now.uptime_ms + ENDED_MS;
         let Some(agent) = self.agent_mut(id) else { return false };
         let Some(interrupting) = agent.live.interrupting.as_mut().filter(|known| known.job == job) else {
             return false;
         };
         let failure = match outcome {
-            Typing::Done => {
+            TypingOutcome::Done => {
                 (interrupting.is_typed, interrupting.until) = (true, until);
                 // A fast program rests before its terminal reports the keys.
                 if !agent.state().is_busy() {
@@ -84,10 +84,10 @@ impl Engine {
                 }
                 return true;
             }
-            Typing::Dialog => dialog_open(),
-            Typing::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
-            Typing::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
-            Typing::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
+            TypingOutcome::Dialog => dialog_open(),
+            TypingOutcome::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
+            TypingOutcome::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
+            TypingOutcome::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
             _ => Failure::new(ErrorCode::NotDelivered, "the keys did not reach the terminal"),
         };
         self.fail_interrupt(id, failure);
@@ -99,7 +99,7 @@ impl Engine {
         let Some(agent) = self.agent_mut(id).filter(|agent| !agent.state().is_busy()) else { return };
         let is_typed = agent.live.interrupting.as_ref().is_some_and(|interrupting| interrupting.is_typed);
         if let Some(interrupting) = agent.live.interrupting.take_if(|_| is_typed) {
-            self.reply(interrupting.ticket, Ok(Answer::Reply(Reply::Done(Done {}))));
+            self.reply(interrupting.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
         }
     }
 

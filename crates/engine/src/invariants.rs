@@ -8,7 +8,7 @@ use crate::Engine;
 use crate::agent::Agent;
 use crate::inbox::About;
 use crate::input::Caller;
-use crate::mail::Stage;
+use crate::mail::MailStage;
 use crate::process::Process;
 
 impl Engine {
@@ -77,7 +77,7 @@ impl Engine {
             assert_eq!(usize::try_from(agent.mail), Ok(waiting), "{} counts its mail wrong", process.id);
             let Some(mail) = agent.live.progress.mail() else { continue };
             let record = self.mail.open.get(&mail).expect("what is being delivered is open");
-            assert_ne!(record.stage, Stage::Queued, "a delivery under way that no record tells");
+            assert_ne!(record.stage, MailStage::Queued, "a delivery under way that no record tells");
         }
     }
 

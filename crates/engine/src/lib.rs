@@ -8,8 +8,8 @@
 //! `command/` (one verb, one file: check, then apply), `lifecycle` (what facts do to an entry), `adoption`,
 //! `deadlines`, `viewers`, `seen`, `waits`, `readiness`. Who may: `registry` (the gate and the look-up before every verb),
 //! [`rights`], `grants`, `budgets`, `trust`, `audit`. For agents: [`agent`] (an entry's part that only they have),
-//! `evidence` and `state` (what is believed and why), `judging` (what follows from it), [`mail`], `delivery`, `deliver`
-//! and `confirm` (how a message gets in), `turns`, `inbox`. How agents lead agents: `timers`, `asking`, `notices`,
+//! `evidence` and `state` (what is believed and why), `reevaluate` (what follows from it), [`mail`], `delivery`, `deliver`
+//! and `confirm` (how a message gets in), `turns`, `inbox`. How agents lead agents: `timers`, `questions`, `notices`,
 //! `waitgraph`. What is not kept is not done: `undo`.
 //!
 //! Invariants, re-checked after every [`Engine::handle`] in debug builds (`invariants`): names are unique, no parent
@@ -18,7 +18,7 @@
 
 mod activity;
 mod adoption;
-mod asking;
+mod agent_exit;
 mod audit;
 mod backoff;
 mod budgets;
@@ -28,24 +28,24 @@ mod deadlines;
 mod deliver;
 mod delivery;
 mod drift;
-mod endings;
 mod environment;
 mod evidence;
-mod families;
 mod grants;
 mod inbox;
 mod interrupt;
 mod invariants;
-mod judging;
-mod letter;
 mod lifecycle;
+mod mail_format;
 mod notices;
+mod questions;
 mod readiness;
+mod reevaluate;
 mod registry;
 mod restore;
 mod seen;
 mod state;
 mod stopping;
+mod subtree;
 mod timers;
 mod trust;
 mod turns;
@@ -67,23 +67,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto::agent::MailId;
 use proto::crew::Budget;
-use proto::{Event, Places, ProcessId, ProcessView};
+use proto::{Dirs, Event, ProcessId, ProcessView};
 
 pub use agent::AgentRecord;
-pub use asking::QuestionRecord;
 pub use audit::PLACING;
 pub use backoff::Backoff;
 pub use effect::{
-    AgentStart, Answer, AuditNote, CallerStanding, ComposerIs, Effect, FormerRun, Guard, Keystrokes, Located,
-    StartRun,
+    AgentStart, AuditNote, CallerStanding, CommandAnswer, ComposerIs, Effect, FormerRun, Guard, Keystrokes,
+    Located, StartRun,
 };
 pub use grants::GrantRecord;
 pub use input::{
-    Caller, Command, ComposerSight, Fact, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId,
-    Launched, Look, Moment, Rule, RunKey, SpawnOrder, Ticket, Typing, ViewerId, WaitId, Warrant,
+    Caller, Command, ComposerSight, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched,
+    Moment, Rule, RunFact, RunKey, ScreenSeen, SpawnOrder, Ticket, TrustSubject, TypingOutcome, ViewerId,
+    WaitId,
 };
-pub use mail::{MailRecord, Stage};
-pub use record::{Counters, Leave, ProcessRecord, Record, Saved};
+pub use mail::{MailRecord, MailStage};
+pub use questions::QuestionRecord;
+pub use record::{Approval, Counters, ProcessRecord, Record, Saved};
 pub use rights::{Granted, Verb};
 pub use seen::Seen;
 pub use tasks::{NoTasks, TaskLookup, TaskPlace};
@@ -94,7 +95,7 @@ use inbox::Item;
 use mail::Mailbox;
 use process::Process;
 use timers::Timers;
-use trust::Ledger;
+use trust::TrustStore;
 use undo::{LastCommand, UndoMap};
 use waits::Wait;
 
@@ -104,7 +105,7 @@ pub struct Config {
     /// The allow-listed part of the daemon's own environment, for spawns that bring none.
     pub base_env: BTreeMap<String, String>,
     /// Where the daemon keeps its things, which is where a `qd` inside a run looks for it.
-    pub places: Option<Places>,
+    pub places: Option<Dirs>,
     /// Where a process without a directory runs.
     pub home: String,
     /// What a terminal without argv runs.
@@ -162,7 +163,7 @@ pub struct Engine {
     grants: Grants,
     /// While a command is carried out: in which process the person sits who asked, if they sit in one.
     via: Option<proto::Name>,
-    trust: Ledger,
+    trust: TrustStore,
     counters: Counters,
     next_job: u64,
     /// Callers of `shutdown --kill` that return when everything has ended.
@@ -198,7 +199,7 @@ impl Engine {
             asked: UndoMap::default(),
             timers: Timers::default(),
             grants: Grants::default(),
-            trust: Ledger::default(),
+            trust: TrustStore::default(),
             counters: Counters::default(),
             next_job: 0,
             shutdown: None,
@@ -265,7 +266,7 @@ impl Engine {
         expected.map(Process::record).collect()
     }
 
-    fn reply(&mut self, ticket: Ticket, result: Result<Answer, proto::Failure>) {
+    fn reply(&mut self, ticket: Ticket, result: Result<CommandAnswer, proto::Failure>) {
         self.effects.push(Effect::Reply { ticket, result: Box::new(result) });
     }
 
@@ -276,12 +277,12 @@ impl Engine {
     }
 
     /// Marks an entry as changed; [`Engine::flush_touched`] records and announces it once.
-    fn touch(&mut self, id: ProcessId) {
+    fn mark_durable(&mut self, id: ProcessId) {
         self.touched.insert(id);
     }
 
     /// Marks an entry as changed in a way that is not worth a record.
-    fn show(&mut self, id: ProcessId) {
+    fn mark_visible(&mut self, id: ProcessId) {
         self.shown.insert(id);
     }
 

@@ -9,70 +9,70 @@ use proto::{Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
 
 use crate::Engine;
 use crate::agent::Agent;
-use crate::backoff::Verdict;
-use crate::effect::{Answer, Effect, FormerRun, StartRun};
+use crate::backoff::RestartDecision;
+use crate::effect::{CommandAnswer, Effect, FormerRun, StartRun};
 use crate::environment;
-use crate::input::{ChildExit, Fact, RunKey, Ticket};
+use crate::input::{ChildExit, RunFact, RunKey, Ticket};
 use crate::process::{Process, Then, Viewer};
 use crate::record::Record;
 use crate::trust::{content_needed, needs_built_in};
 
 impl Engine {
     /// Takes a fact about a current run; a fact about an older one is stale and ignored.
-    pub(crate) fn fact(&mut self, run: RunKey, fact: Fact) {
+    pub(crate) fn fact(&mut self, run: RunKey, fact: RunFact) {
         // What was said at the end of a turn may be found after the next run began.
-        if let Fact::Result { turn, text, from, end } = fact {
+        if let RunFact::Result { turn, text, from, end } = fact {
             return self.result_found(run.process, (turn, end), &text, from);
         }
         if self.processes.get(&run.process).is_none_or(|process| process.run != run.run) {
             return;
         }
         match fact {
-            Fact::Started { pid } => self.started(run, pid),
-            Fact::StartFailed(failure) => self.start_failed(run, failure),
-            Fact::Untrusted(warrant) => self.start_untrusted(run, &warrant),
-            Fact::Exited { exit, final_offset } => self.exited(run, Some(exit), final_offset),
-            Fact::TreeGone => self.tree_gone(run),
-            Fact::TreeSurvived(survivors) => self.end_failed(run, survivors),
-            Fact::Lost { final_offset } => self.lost(run, final_offset),
-            Fact::Output { end } => self.output(run, end),
-            Fact::Typed { by, viewer } => self.typed(run, by, viewer),
-            Fact::Title(title) => self.titled(run, title),
-            Fact::ViewerJoined { viewer, size, read_only, mirrors, by, pid } => {
+            RunFact::Started { pid } => self.started(run, pid),
+            RunFact::StartFailed(failure) => self.start_failed(run, failure),
+            RunFact::Untrusted(trust_subject) => self.start_untrusted(run, &trust_subject),
+            RunFact::Exited { exit, final_offset } => self.exited(run, Some(exit), final_offset),
+            RunFact::TreeGone => self.tree_gone(run),
+            RunFact::TreeSurvived(survivors) => self.end_failed(run, survivors),
+            RunFact::Lost { final_offset } => self.lost(run, final_offset),
+            RunFact::Output { end } => self.output(run, end),
+            RunFact::Typed { by, viewer } => self.typed(run, by, viewer),
+            RunFact::Title(title) => self.titled(run, title),
+            RunFact::ViewerJoined { viewer, size, read_only, mirrors, by, pid } => {
                 let since = self.now.wall_ms;
                 let joined = Viewer { size: size.clamped(), read_only, mirrors, by, pid, since };
                 self.viewer_joined(run, viewer, joined);
             }
-            Fact::ViewerResized { viewer, size, owns } => self.viewer_resized(run, viewer, size, owns),
-            Fact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
-            Fact::Matched { wait, text, offset } => {
+            RunFact::ViewerResized { viewer, size, owns } => self.viewer_resized(run, viewer, size, owns),
+            RunFact::ViewerLeft { viewer } => self.viewer_left(run, viewer),
+            RunFact::Matched { wait, text, offset } => {
                 if !self.ready_matched(run, wait, &text) {
                     self.matched(wait, run, text, offset);
                 }
             }
-            Fact::Unmatched { wait } => {
+            RunFact::Unmatched { wait } => {
                 if !self.ready_unmatched(run, wait) {
                     self.unmatched(wait, run);
                 }
             }
-            Fact::Outrun { wait } => {
+            RunFact::Outrun { wait } => {
                 if !self.ready_unmatched(run, wait) {
                     self.outrun(wait, run);
                 }
             }
-            Fact::Launched(launched) => self.launched(run, launched),
-            Fact::Evidence(evidence) => self.heard(run, *evidence),
-            Fact::Withdrawn(source) => self.withdrawn(run, source),
-            Fact::Looked(look) => self.looked(run, *look),
-            Fact::Session(session) => self.session_known(run, session),
-            Fact::PromptWritten => self.prompt_written(run.process),
-            Fact::PromptSought { mail, found } => self.prompt_sought(run.process, mail, found),
-            Fact::LastLines(lines) => self.add_to_failure(run.process, &lines),
-            Fact::Context(context) => self.context_known(run, context),
-            Fact::TypingDone { job, outcome } => self.typing_done(run, job, outcome),
-            Fact::HandedOver { mail, outcome } => self.handed_over(run.process, mail, outcome),
-            Fact::PortOpen => self.port_open(run),
-            Fact::Result { .. } => {} // Taken above.
+            RunFact::Launched(launched) => self.launched(run, launched),
+            RunFact::Evidence(evidence) => self.heard(run, *evidence),
+            RunFact::Withdrawn(source) => self.withdrawn(run, source),
+            RunFact::Looked(look) => self.looked(run, *look),
+            RunFact::Session(session) => self.session_known(run, session),
+            RunFact::PromptWritten => self.prompt_written(run.process),
+            RunFact::PromptSought { mail, found } => self.prompt_sought(run.process, mail, found),
+            RunFact::LastLines(lines) => self.add_to_failure(run.process, &lines),
+            RunFact::Context(context) => self.context_known(run, context),
+            RunFact::TypingDone { job, outcome } => self.typing_done(run, job, outcome),
+            RunFact::HandedOver { mail, outcome } => self.handed_over(run.process, mail, outcome),
+            RunFact::PortOpen => self.port_open(run),
+            RunFact::Result { .. } => {} // Taken above.
         }
     }
 
@@ -165,8 +165,8 @@ impl Engine {
             process.status = Status::Running;
         }
         self.answer_starters(run.process);
-        self.touch(run.process);
-        self.consider(run.process);
+        self.mark_durable(run.process);
+        self.reevaluate(run.process);
         self.await_ready(run);
         self.watch_started(run);
     }
@@ -177,7 +177,7 @@ impl Engine {
         let tickets = std::mem::take(&mut process.starters);
         let spawned = process.spawned();
         for ticket in tickets {
-            self.reply(ticket, Ok(Answer::Reply(Reply::Spawned(spawned.clone()))));
+            self.reply(ticket, Ok(CommandAnswer::Reply(Reply::Spawned(spawned.clone()))));
         }
     }
 
@@ -204,7 +204,7 @@ impl Engine {
         if is_first || ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
             self.remove(run.process);
         } else {
-            self.touch(run.process);
+            self.mark_durable(run.process);
         }
         if let Some(ending) = ending {
             self.answer_enders(run.process, None, ending.tickets);
@@ -237,7 +237,7 @@ impl Engine {
         let restarts = restarts || restarts_in_ms.is_some();
         self.effects.push(Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms });
         self.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
-        self.touch(run.process);
+        self.mark_durable(run.process);
         self.answer_starters(run.process);
         self.notice_exit(run);
         self.agent_over(run);
@@ -267,8 +267,8 @@ impl Engine {
             }
             Kind::Command if process.auto_restart && exit.code != Some(0) => {
                 match process.backoff.failed(now) {
-                    Verdict::StartAt(at) => process.restart_at = Some(at),
-                    Verdict::Park => {
+                    RestartDecision::StartAt(at) => process.restart_at = Some(at),
+                    RestartDecision::Park => {
                         process.status = Status::Parked;
                         self.notice_parked(run.process);
                     }
@@ -291,7 +291,7 @@ impl Engine {
         // Whoever asked in the silence after an earlier daemon's end waits for this one.
         process.starters.extend(starters);
         self.start_run(id);
-        self.touch(id);
+        self.mark_durable(id);
     }
 
     /// The holder of a run that is over stays until the next run has one: until then nobody else has the environment, and
@@ -357,7 +357,7 @@ impl Engine {
         for orphan in orphans {
             if let Some(child) = self.processes.get_mut(&orphan) {
                 child.parent = process.parent;
-                self.touch(orphan);
+                self.mark_durable(orphan);
             }
         }
     }

@@ -12,7 +12,7 @@ use proto::{Name, ProcessId, Reply, RunNumber};
 use serde::{Deserialize, Serialize};
 
 use crate::Engine;
-use crate::effect::{Answer, Effect};
+use crate::effect::{CommandAnswer, Effect};
 use crate::input::{RunKey, Ticket};
 use crate::record::Record;
 use crate::undo::UndoMap;
@@ -25,7 +25,7 @@ const SYSTEM_EXPIRES_MS: u64 = 7 * 24 * 3600 * 1000;
 /// How far a delivery had come when it was last written down: what a later daemon may still do about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum MailStage {
     /// Nothing of it has left the queue.
     #[default]
     Queued,
@@ -40,13 +40,13 @@ pub enum Stage {
 /// Who speaks in a message, which decides its head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Voice {
+pub enum Sender {
     /// A person: what they wrote is typed as it is. Also the voice of documents that are older than voices; those
     /// that name a sender are a peer's.
     #[default]
     Human,
     /// A process.
-    Process(Kin),
+    Process(SenderRelation),
     /// Quarterdeck itself.
     System {
         /// What stands in the head: `system`, or `timer:` and a label.
@@ -57,7 +57,7 @@ pub enum Voice {
 /// What the sender is to the receiver. It is settled when the message is sent: the sender may be gone when it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kin {
+pub enum SenderRelation {
     /// Above it.
     Orchestrator,
     /// Below it.
@@ -81,7 +81,7 @@ pub struct MailRecord {
     pub from_name: Option<Name>,
     /// In whose voice it speaks.
     #[serde(default)]
-    pub voice: Voice,
+    pub voice: Sender,
     /// The only run it may reach; none: any run of the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunNumber>,
@@ -104,7 +104,7 @@ pub struct MailRecord {
     pub delivery: Delivery,
     /// How far it had come.
     #[serde(default)]
-    pub stage: Stage,
+    pub stage: MailStage,
 }
 
 impl MailRecord {
@@ -162,7 +162,7 @@ impl Mailbox {
 
     /// What Quarterdeck itself said to this run under this key and of which nothing has left the queue.
     fn still_said(&self, to: RunKey, key: &str) -> Option<MailId> {
-        let waits = |mail: &&MailRecord| mail.stage == Stage::Queued && mail.is_said(to, key);
+        let waits = |mail: &&MailRecord| mail.stage == MailStage::Queued && mail.is_said(to, key);
         self.open.values().find(waits).map(|mail| mail.id)
     }
 
@@ -174,7 +174,7 @@ impl Mailbox {
 
 impl MailRecord {
     fn is_system(&self) -> bool {
-        matches!(self.voice, Voice::System { .. })
+        matches!(self.voice, Sender::System { .. })
     }
 
     fn is_said(&self, to: RunKey, key: &str) -> bool {
@@ -191,7 +191,7 @@ impl Engine {
         self.mail.open.insert(id, record);
         self.recount_mail(to);
         self.wait_for_life(to);
-        self.consider(to);
+        self.reevaluate(to);
         id
     }
 
@@ -201,13 +201,13 @@ impl Engine {
             && let Some(mail) = self.mail.first_to(to).map(|mail| mail.id)
         {
             let reason = "the agent is not running".to_owned();
-            self.set_delivery(mail, Delivery::Queued { reason }, Stage::Queued);
+            self.set_delivery(mail, Delivery::Queued { reason }, MailStage::Queued);
         }
     }
 
     /// Quarterdeck itself says something to the agent of this run, and to no later run of it. What still waits under
     /// the same key is replaced by it.
-    pub(crate) fn say(&mut self, to: RunKey, tag: &str, text: String, key: String) {
+    pub(crate) fn send_system(&mut self, to: RunKey, tag: &str, text: String, key: String) {
         match self.mail.still_said(to, &key).and_then(|said| self.mail.open.get_mut(&said)) {
             Some(mail) if mail.text == text => {}
             Some(mail) => {
@@ -234,7 +234,7 @@ impl Engine {
             to: to.process,
             from: None,
             from_name: None,
-            voice: Voice::System { tag: tag.to_owned() },
+            voice: Sender::System { tag: tag.to_owned() },
             run: Some(to.run),
             text,
             key: Some(key),
@@ -242,15 +242,15 @@ impl Engine {
             expires_at,
             due,
             delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
-            stage: Stage::Queued,
+            stage: MailStage::Queued,
         });
     }
 
     /// Takes back what was said under this key, if nothing of it has left the queue; its text.
-    pub(crate) fn unsay(&mut self, to: RunKey, key: &str, reason: &str) -> Option<String> {
+    pub(crate) fn retract(&mut self, to: RunKey, key: &str, reason: &str) -> Option<String> {
         let id = self.mail.still_said(to, key)?;
         let text = self.mail.open.get(&id).map(|mail| mail.text.clone());
-        self.set_delivery(id, Delivery::Refused { reason: reason.to_owned() }, Stage::Queued);
+        self.set_delivery(id, Delivery::Refused { reason: reason.to_owned() }, MailStage::Queued);
         text
     }
 
@@ -261,12 +261,12 @@ impl Engine {
         for id in ids {
             self.forget_progress_of(run.process, id);
             let reason = "the run it was meant for is over".to_owned();
-            self.set_delivery(id, Delivery::Refused { reason }, Stage::Queued);
+            self.set_delivery(id, Delivery::Refused { reason }, MailStage::Queued);
         }
     }
 
     /// Writes down what became of a message and tells whoever waits for it.
-    pub(crate) fn set_delivery(&mut self, id: MailId, delivery: Delivery, stage: Stage) {
+    pub(crate) fn set_delivery(&mut self, id: MailId, delivery: Delivery, stage: MailStage) {
         let Some(mail) = self.mail.open.get_mut(&id) else { return };
         let is_news = std::mem::discriminant(&mail.delivery) != std::mem::discriminant(&delivery);
         let is_durable_news = is_news || mail.stage != stage;
@@ -306,7 +306,7 @@ impl Engine {
         let (asked, rest): (Vec<_>, Vec<_>) = tickets.into_iter().partition(|(_, mail, _)| *mail == id);
         self.mail.tickets = rest;
         for (ticket, _, _) in asked {
-            self.reply(ticket, Ok(Answer::Reply(Reply::Receipt(receipt.clone()))));
+            self.reply(ticket, Ok(CommandAnswer::Reply(Reply::Receipt(receipt.clone()))));
         }
     }
 
@@ -324,7 +324,7 @@ impl Engine {
             && agent.mail != waiting
         {
             agent.mail = waiting;
-            self.show(to);
+            self.mark_visible(to);
         }
     }
 
@@ -339,7 +339,7 @@ impl Engine {
         self.mail.tickets = rest;
         for (ticket, id, _) in due {
             if let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) {
-                self.reply(ticket, Ok(Answer::Reply(Reply::Receipt(receipt))));
+                self.reply(ticket, Ok(CommandAnswer::Reply(Reply::Receipt(receipt))));
             }
         }
     }
@@ -349,7 +349,7 @@ impl Engine {
         let ids: Vec<MailId> =
             self.mail.open.values().filter(|mail| mail.to == to).map(|mail| mail.id).collect();
         for id in ids {
-            self.set_delivery(id, Delivery::Refused { reason: reason.to_owned() }, Stage::Queued);
+            self.set_delivery(id, Delivery::Refused { reason: reason.to_owned() }, MailStage::Queued);
         }
     }
 }

@@ -37,7 +37,7 @@ impl Engine {
             return;
         }
         let text = format!("your process {} {}", process.name, exit_words(&exit));
-        self.say(leader, "system", text, key(run.process, "exit"));
+        self.send_system(leader, "system", text, key(run.process, "exit"));
     }
 
     /// A command crashed too often, or may not be started again.
@@ -47,7 +47,7 @@ impl Engine {
             return;
         };
         let text = format!("your process {name} failed and is not started again by itself");
-        self.say(leader, "system", text, key(id, "exit"));
+        self.send_system(leader, "system", text, key(id, "exit"));
     }
 
     /// The vendor refuses an agent's turns for now.
@@ -55,7 +55,7 @@ impl Engine {
         let Some(name) = self.processes.get(&id).map(|process| process.name.clone()) else { return };
         let Some(leader) = self.leader_of(id) else { return };
         let text = format!("the vendor of your agent {name} refuses turns for now{}", quoted(words));
-        self.say(leader, "system", text, key(id, "quota"));
+        self.send_system(leader, "system", text, key(id, "quota"));
     }
 
     /// An agent cannot go on before somebody answers.
@@ -76,7 +76,7 @@ impl Engine {
             item.item,
             quoted(&item.title)
         );
-        self.say(leader, "system", text, key(item.id, "blocked"));
+        self.send_system(leader, "system", text, key(item.id, "blocked"));
     }
 
     /// It was answered before the leader heard of it.
@@ -84,7 +84,7 @@ impl Engine {
         let Some(leader) = self.leader_of(item.id).filter(|_| blocks(item)) else { return };
         let is_another = |other: &crate::inbox::Item| other.view.id == item.id && blocks(&other.view);
         if !self.items.values().any(is_another) {
-            let _its_text = self.unsay(leader, &key(item.id, "blocked"), "it is answered");
+            let _its_text = self.retract(leader, &key(item.id, "blocked"), "it is answered");
         }
     }
 

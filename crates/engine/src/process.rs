@@ -18,7 +18,7 @@ use crate::agent::Agent;
 use crate::backoff::Backoff;
 use crate::effect::FormerRun;
 use crate::input::{Caller, RunKey, Survivor, Ticket, ViewerId, WaitId};
-use crate::record::{Leave, ProcessRecord};
+use crate::record::{Approval, ProcessRecord};
 use crate::seen::Seen;
 use crate::stopping::sweep_due;
 
@@ -154,7 +154,7 @@ impl Viewer {
 
 /// A holder that an earlier daemon started and that has not been found or missed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Awaits {
+pub(crate) struct Unadopted {
     /// What was last known of the run; what it is now only its holder knows.
     pub(crate) status: Status,
     /// When it is missed, the entry is started again.
@@ -232,13 +232,13 @@ pub struct Process {
     pub(crate) ready_watch: Option<WaitId>,
     pub(crate) budget: Option<Budget>,
     pub(crate) spawns: u32,
-    pub(crate) leave: Option<Leave>,
+    pub(crate) leave: Option<Approval>,
     /// Who has the current run started, or the next one that is under way; none: Quarterdeck itself.
     pub(crate) starter: Option<Caller>,
     /// When it was spawned, or last started by a person, on the uptime clock: its budget's time counts from here.
     pub(crate) born_ms: u64,
     /// An earlier daemon started its holder, and whether that is still there is not known yet.
-    pub(crate) awaits: Option<Awaits>,
+    pub(crate) awaits: Option<Unadopted>,
 }
 
 impl Process {
@@ -311,7 +311,7 @@ impl Process {
             leave: record.leave,
             starter: None,
             born_ms: record.born_ms,
-            awaits: record.has_holder.then_some(Awaits { status: record.status, restores }),
+            awaits: record.has_holder.then_some(Unadopted { status: record.status, restores }),
         }
     }
 

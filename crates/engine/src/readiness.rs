@@ -79,7 +79,7 @@ impl Engine {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if process.is_live() && !process.is_ready {
             process.is_ready = true;
-            self.touch(run.process);
+            self.mark_durable(run.process);
         }
         self.waits_see_ready(run, text);
     }
@@ -116,7 +116,7 @@ impl Engine {
             if let Some(wait) = self.waits.get_mut(&id) {
                 wait.satisfied.insert(run.process, found.clone());
             }
-            self.settle(id);
+            self.finish_wait(id);
         }
     }
 

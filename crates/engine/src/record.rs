@@ -12,11 +12,11 @@ use proto::{Exit, Kind, Name, Owner, ProcessId, RunNumber, Size, Status, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentRecord;
-use crate::asking::QuestionRecord;
 use crate::backoff::Backoff;
 use crate::grants::GrantRecord;
 use crate::mail::MailRecord;
 use crate::process::EndingRecord;
+use crate::questions::QuestionRecord;
 use crate::seen::Seen;
 use crate::timers::TimerRecord;
 
@@ -207,7 +207,7 @@ pub struct ProcessRecord {
     pub spawned: u32,
     /// What a person allowed for it to be started: the digest, and whether it was for this process only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub leave: Option<Leave>,
+    pub leave: Option<Approval>,
     /// When it was spawned, or last started by a person, on the uptime clock.
     #[serde(default)]
     pub born_ms: u64,
@@ -227,7 +227,7 @@ pub struct ProcessRecord {
 
 /// On whose word a process was started for an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leave {
+pub struct Approval {
     /// What was allowed.
     pub digest: String,
     /// For this process only; otherwise for as long as it is trusted.

@@ -10,7 +10,7 @@ use proto::agent::Turn;
 
 use crate::delivery::Phase;
 use crate::inbox::{About, Item};
-use crate::mail::{MailRecord, Stage};
+use crate::mail::{MailRecord, MailStage};
 use crate::process::Process;
 use crate::record::Saved;
 use crate::{Config, Engine, TaskLookup};
@@ -58,7 +58,7 @@ impl Engine {
         self.mail.open.insert(id, mail);
         if let Some(agent) = self.agent_mut(to) {
             agent.mail = agent.mail.saturating_add(1);
-            if stage != Stage::Queued {
+            if stage != MailStage::Queued {
                 agent.live.progress.phase = Phase::Restored { mail: id, stage, until: None };
             }
         }

@@ -17,7 +17,7 @@ pub enum Verb {
     Drive,
     /// Give it a message.
     Message,
-    /// Answer a dialog or a request for leave in its name.
+    /// Answer a dialog or a request for permission in its name.
     Answer,
     /// Mark as seen what a process did, for the person whose faces show it.
     See,
@@ -115,7 +115,7 @@ fn follows_tree(verb: Verb, relation: Relation) -> bool {
         Verb::Message => {
             matches!(relation, Relation::Descendant | Relation::Parent | Relation::Sibling)
         }
-        // Not its own: an agent that grants itself leave needs none.
+        // Not its own: an agent that grants itself permission needs none.
         Verb::Answer => relation == Relation::Descendant,
         Verb::Spawn => relation == Relation::None,
         // What a person has seen is not for a process to say.

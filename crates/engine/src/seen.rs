@@ -77,7 +77,7 @@ impl Engine {
         let before = process.seen;
         change(process);
         if process.seen != before {
-            self.touch(id);
+            self.mark_durable(id);
         }
     }
 }

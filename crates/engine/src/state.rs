@@ -24,14 +24,14 @@ const START_AGREED_MS: u64 = 1_000;
 
 /// What is believed, and what is about to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct Belief {
     /// What is believed.
     pub(crate) state: AgentState,
     /// What weak sources have begun to say, and since when.
     pub(crate) pending: Option<(AgentState, u64)>,
 }
 
-impl Default for Standing {
+impl Default for Belief {
     fn default() -> Self {
         Self { state: AgentState::Starting, pending: None }
     }
@@ -39,12 +39,12 @@ impl Default for Standing {
 
 /// Why a judgement came out as it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ruling {
+pub(crate) enum Reason {
     /// Nobody says anything that counts.
     Nothing,
     /// The strongest source won.
     Strongest,
-    /// A request for leave waits in the inbox.
+    /// A request for permission waits in the inbox.
     Parked,
     /// A report says that the agent rests, and the last hook that its turn failed.
     TurnFailed,
@@ -65,7 +65,7 @@ pub(crate) enum Ruling {
 /// What comes of all evidence at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
-    pub(crate) standing: Standing,
+    pub(crate) belief: Belief,
     pub(crate) winner: Option<Source>,
     /// The strongest that says something else.
     pub(crate) runner_up: Option<Source>,
@@ -73,7 +73,7 @@ pub(crate) struct Judgement {
     pub(crate) held: bool,
     /// The most that any counting source says.
     pub(crate) background: u32,
-    pub(crate) ruling: Ruling,
+    pub(crate) ruling: Reason,
     /// When it must be judged again although nothing happens.
     pub(crate) recheck: Option<u64>,
 }
@@ -137,27 +137,27 @@ fn is_report(source: Source) -> bool {
 }
 
 /// Weighs everything that counts now against what was believed before.
-pub(crate) fn weigh(table: &Table, before: Standing, is_parked: bool, now: u64) -> Judgement {
+pub(crate) fn weigh(table: &Table, before: Belief, is_parked: bool, now: u64) -> Judgement {
     let mut counting: Vec<&Slot> = table.slots().filter(|slot| slot.counts(now)).collect();
     counting.sort_by_key(|slot| rank(slot));
     let mut choice = choose(&counting, now);
     if is_parked && choice.winner.is_none_or(|slot| slot.evidence.source != Source::Process) {
-        choice = Choice { ruling: Ruling::Parked, ..choice };
+        choice = Choice { ruling: Reason::Parked, ..choice };
     }
     let candidate = match choice.ruling {
-        Ruling::Parked => Some(AgentState::Blocked),
+        Reason::Parked => Some(AgentState::Blocked),
         _ => choice.winner.and_then(Slot::state),
     };
-    let (standing, debounced, ripe) = debounce(before, candidate, &choice, now);
+    let (belief, debounced, ripe) = debounce(before, candidate, &choice, now);
     let shows_unknown =
         counting.iter().any(|slot| slot.evidence.source == Source::Screen && slot.state().is_none());
-    let is_stranded = counting.is_empty() && standing.state.is_busy();
+    let is_stranded = counting.is_empty() && belief.state.is_busy();
     let expiries = counting.iter().filter_map(|slot| slot.expires());
     Judgement {
-        standing,
+        belief,
         winner: choice.winner.map(|slot| slot.evidence.source),
         runner_up: candidate.and_then(|state| runner_up(&counting, state)),
-        held: choice.ruling == Ruling::Held || shows_unknown || is_stranded,
+        held: choice.ruling == Reason::Held || shows_unknown || is_stranded,
         background: counting.iter().filter_map(|slot| slot.evidence.background).max().unwrap_or(0),
         ruling: debounced.unwrap_or(choice.ruling),
         recheck: expiries.chain(choice.recheck).chain(ripe).filter(|at| *at > now).min(),
@@ -167,17 +167,17 @@ pub(crate) fn weigh(table: &Table, before: Standing, is_parked: bool, now: u64) 
 #[derive(Clone, Copy)]
 struct Choice<'a> {
     winner: Option<&'a Slot>,
-    ruling: Ruling,
+    ruling: Reason,
     recheck: Option<u64>,
 }
 
 /// Who wins at this instant, before any patience.
 fn choose<'a>(counting: &[&'a Slot], now: u64) -> Choice<'a> {
     let Some(first) = counting.first().copied() else {
-        return Choice { winner: None, ruling: Ruling::Nothing, recheck: None };
+        return Choice { winner: None, ruling: Reason::Nothing, recheck: None };
     };
     let Some(state) = first.state() else {
-        return Choice { winner: Some(first), ruling: Ruling::Held, recheck: None };
+        return Choice { winner: Some(first), ruling: Reason::Held, recheck: None };
     };
     match first.evidence.source {
         source if is_report(source) => {
@@ -186,7 +186,7 @@ fn choose<'a>(counting: &[&'a Slot], now: u64) -> Choice<'a> {
         }
         Source::Hook => newer_over_hook(counting, first, state, now),
         source if is_weak(source) => same_instant(counting, first, state),
-        _ => Choice { winner: Some(first), ruling: Ruling::Strongest, recheck: None },
+        _ => Choice { winner: Some(first), ruling: Reason::Strongest, recheck: None },
     }
 }
 
@@ -197,7 +197,7 @@ fn failure_under_rest<'a>(counting: &[&'a Slot], choice: Choice<'a>) -> Option<C
     let is_failure =
         |slot: &&&Slot| slot.evidence.source == Source::Hook && slot.state() == Some(AgentState::Error);
     let hook = counting.iter().find(is_failure).filter(|_| rests).copied()?;
-    Some(Choice { winner: Some(hook), ruling: Ruling::TurnFailed, ..choice })
+    Some(Choice { winner: Some(hook), ruling: Reason::TurnFailed, ..choice })
 }
 
 /// A program that reports its state may not report every dialog (onboarding comes before its first report), so a dialog
@@ -209,13 +209,13 @@ fn dialog_over_report<'a>(
     state: AgentState,
     now: u64,
 ) -> Choice<'a> {
-    let strongest = Choice { winner: Some(report), ruling: Ruling::Strongest, recheck: None };
+    let strongest = Choice { winner: Some(report), ruling: Reason::Strongest, recheck: None };
     let is_dialog = |slot: &&&Slot| matches!(rank(slot), 4 | 5) && slot.state() == Some(AgentState::Blocked);
     match counting.iter().find(is_dialog).copied() {
         Some(dialog) if state != AgentState::Blocked && state != AgentState::Exited => {
             let settled = report.since.saturating_add(DIALOG_GRACE_MS);
             if dialog.since >= report.since || now >= settled {
-                Choice { winner: Some(dialog), ruling: Ruling::DialogStands, recheck: None }
+                Choice { winner: Some(dialog), ruling: Reason::DialogStands, recheck: None }
             } else {
                 Choice { recheck: Some(settled), ..strongest }
             }
@@ -227,7 +227,7 @@ fn dialog_over_report<'a>(
 /// A hook marks a moment, and none is fired for an interruption: once it is not fresh, a weaker source that began to
 /// say something else after it, and has stood, wins.
 fn newer_over_hook<'a>(counting: &[&'a Slot], hook: &'a Slot, state: AgentState, now: u64) -> Choice<'a> {
-    let strongest = Choice { winner: Some(hook), ruling: Ruling::Strongest, recheck: None };
+    let strongest = Choice { winner: Some(hook), ruling: Reason::Strongest, recheck: None };
     // Only the strongest of the weak sources may: a composer on the screen means nothing while the title shows work.
     let says_something = |slot: &&&Slot| is_weak(slot.evidence.source) && slot.state().is_some();
     let is_newer = |slot: &&Slot| {
@@ -238,7 +238,7 @@ fn newer_over_hook<'a>(counting: &[&'a Slot], hook: &'a Slot, state: AgentState,
     };
     let worn = (hook.at.uptime_ms + HOOK_FRESH_MS).max(newer.since + HOOK_YIELDS_MS);
     if now >= worn {
-        Choice { winner: Some(newer), ruling: Ruling::HookWorn, recheck: None }
+        Choice { winner: Some(newer), ruling: Reason::HookWorn, recheck: None }
     } else {
         Choice { recheck: Some(worn), ..strongest }
     }
@@ -252,7 +252,7 @@ fn same_instant<'a>(counting: &[&'a Slot], first: &'a Slot, state: AgentState) -
             best = (slot, urgent);
         }
     }
-    let ruling = if std::ptr::eq(best.0, first) { Ruling::Strongest } else { Ruling::SameInstant };
+    let ruling = if std::ptr::eq(best.0, first) { Reason::Strongest } else { Reason::SameInstant };
     Choice { winner: Some(best.0), ruling, recheck: None }
 }
 
@@ -263,20 +263,20 @@ fn runner_up(counting: &[&Slot], winner: AgentState) -> Option<Source> {
 
 /// What is believed after some patience: at once into work and dialogs, slowly out of them on weak evidence.
 fn debounce(
-    before: Standing,
+    before: Belief,
     candidate: Option<AgentState>,
     choice: &Choice<'_>,
     now: u64,
-) -> (Standing, Option<Ruling>, Option<u64>) {
-    let settled = |state| (Standing { state, pending: None }, None, None);
+) -> (Belief, Option<Reason>, Option<u64>) {
+    let settled = |state| (Belief { state, pending: None }, None, None);
     let Some(next) = candidate else { return settled(before.state) };
     let is_rest = is_rest(next);
     if is_rest && before.state == AgentState::Error {
-        return (Standing { state: AgentState::Error, pending: None }, Some(Ruling::ErrorStays), None);
+        return (Belief { state: AgentState::Error, pending: None }, Some(Reason::ErrorStays), None);
     }
     let is_inferred = choice.winner.is_some_and(|slot| is_weak(slot.evidence.source));
     let was_otherwise = before.state.is_busy() || before.state == AgentState::Starting;
-    if !(is_rest && is_inferred && was_otherwise && choice.ruling != Ruling::HookWorn) {
+    if !(is_rest && is_inferred && was_otherwise && choice.ruling != Reason::HookWorn) {
         return settled(next);
     }
     let begun = before.pending.filter(|(state, _)| *state == next).map_or(now, |(_, begun)| begun);
@@ -285,7 +285,7 @@ fn debounce(
     if now >= ripe {
         return settled(next);
     }
-    (Standing { state: before.state, pending: Some((next, begun)) }, Some(Ruling::NotYet), Some(ripe))
+    (Belief { state: before.state, pending: Some((next, begun)) }, Some(Reason::NotYet), Some(ripe))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use proto::stop::{self, MAX_GRACE_MS};
 use proto::{ErrorCode, Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status, Stop};
 
 use crate::Engine;
-use crate::effect::{Answer, Effect};
+use crate::effect::{CommandAnswer, Effect};
 use crate::input::{RunKey, Survivor, Ticket};
 use crate::process::{Ending, NOT_YET, Process, Then};
 
@@ -51,7 +51,7 @@ impl EndRequest {
 impl Engine {
     /// Begins, or strengthens, the end of an entry's run.
     pub(crate) fn end(&mut self, id: ProcessId, mut request: EndRequest) {
-        let asking = self.asking(id, request.stop);
+        let questions = self.questions(id, request.stop);
         let Some(process) = self.processes.get_mut(&id) else { return };
         let was_waiting = process.restart_at.take().is_some();
         // A terminal without a child has no entry, so for it every end is a removal.
@@ -63,12 +63,12 @@ impl Engine {
         }
         process.survivors.clear();
         let (grace_ms, reason) = (request.stop.grace_ms, request.reason);
-        let mut ending = Ending::new(reason, request.then, asking);
+        let mut ending = Ending::new(reason, request.then, questions);
         ending.tickets.extend(request.ticket);
         ending.asked_grace_ms = grace_ms;
         if process.awaits.is_some() {
             // Its holder is silent: nobody can be asked, so it is swept unless the holder answers in time.
-            ending.sweep_at = self.now.uptime_ms + u64::from(asking.1) + self.config.sweep_after_ms;
+            ending.sweep_at = self.now.uptime_ms + u64::from(questions.1) + self.config.sweep_after_ms;
         }
         process.ending = Some(ending);
         let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
@@ -85,13 +85,13 @@ impl Engine {
             Status::Exited | Status::Failed | Status::Parked if has_holder => self.kill_tree(run),
             Status::Exited | Status::Failed | Status::Parked => self.tree_gone(run),
         }
-        self.touch(id);
+        self.mark_durable(id);
         self.forget_survivors_below(id);
         self.end_children(id, grace_ms, reason);
     }
 
     /// The signal and the grace that a process is asked to end with.
-    fn asking(&self, id: ProcessId, stop: Stop) -> (i32, u32) {
+    fn questions(&self, id: ProcessId, stop: Stop) -> (i32, u32) {
         let Some(process) = self.processes.get(&id) else { return (TERM, 0) };
         let stop = stop.or(process.stop);
         let own = match process.kind {
@@ -136,7 +136,7 @@ impl Engine {
         if is_sooner && is_asked {
             self.kill_tree(run);
         }
-        self.touch(id);
+        self.mark_durable(id);
         self.end_children(id, asked_grace_ms, reason);
     }
 
@@ -152,13 +152,13 @@ impl Engine {
         (ending.sweep_at, ending.is_swept) = (insist_at + sweep_after, false);
         let grace_ms = u32::try_from(insist_at - now).unwrap_or(MAX_GRACE_MS);
         self.effects.push(Effect::Kill { run, signal: ending.signal, grace_ms });
-        self.touch(run.process);
+        self.mark_durable(run.process);
     }
 
     /// Asks what an ended child has left in the background to end, with the process's own signal and grace: the holder
     /// keeps the grace and insists, also when it is released meanwhile.
     pub(crate) fn ask_background(&mut self, run: RunKey) {
-        let (signal, grace_ms) = self.asking(run.process, Stop::default());
+        let (signal, grace_ms) = self.questions(run.process, Stop::default());
         if self.processes.get(&run.process).is_some_and(|process| process.has_holder) {
             self.effects.push(Effect::Kill { run, signal, grace_ms });
         }
@@ -183,7 +183,7 @@ impl Engine {
     /// Asks the child alone to end; what it put in the background stays. It is not hung up unless somebody says so: a
     /// shell hands that on to its jobs.
     pub(crate) fn end_child_alone(&mut self, id: ProcessId, stop: Stop, ticket: Ticket) {
-        let (_, grace_ms) = self.asking(id, stop);
+        let (_, grace_ms) = self.questions(id, stop);
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get_mut(&id) else { return };
         let (run, is_live) = (process.key(), process.is_live());
@@ -199,7 +199,7 @@ impl Engine {
         }
         process.status = Status::Stopping;
         self.effects.push(Effect::EndChild { run, signal });
-        self.touch(id);
+        self.mark_durable(id);
     }
 
     /// No descendant of the run lives: what was asked for follows.
@@ -224,7 +224,7 @@ impl Engine {
         let (exit, parent) = (process.exit, process.parent);
         match ending.then {
             Then::Stay => {
-                self.touch(run.process);
+                self.mark_durable(run.process);
                 self.answer_enders(run.process, exit, ending.tickets);
             }
             Then::Remove => {
@@ -237,7 +237,7 @@ impl Engine {
             Then::Restart if self.ends_all => {
                 // Its viewers wait for a run that does not come.
                 self.tell_no_restart(run);
-                self.touch(run.process);
+                self.mark_durable(run.process);
                 for ticket in ending.tickets {
                     let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
                     self.reply(ticket, Err(failure));
@@ -262,7 +262,7 @@ impl Engine {
         let failure = survived(&name, &survivors);
         process.survivors = survivors;
         self.audit_omission(None, "end", run.process.to_string(), &failure);
-        self.touch(run.process);
+        self.mark_durable(run.process);
         for ticket in ending.tickets {
             self.reply(ticket, Err(failure.clone()));
         }
@@ -271,7 +271,7 @@ impl Engine {
 
     pub(crate) fn answer_enders(&mut self, id: ProcessId, exit: Option<Exit>, tickets: Vec<Ticket>) {
         for ticket in tickets {
-            self.reply(ticket, Ok(Answer::Reply(Reply::Ended(Ended { id, exit }))));
+            self.reply(ticket, Ok(CommandAnswer::Reply(Reply::Ended(Ended { id, exit }))));
         }
     }
 

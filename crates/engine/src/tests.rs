@@ -1,29 +1,29 @@
 //! Facts about the engine, each a few inputs and what must come of them.
 
 mod agents;
-mod asking;
+mod announcements;
 mod audit;
 mod background;
 mod budgets;
 mod content;
-mod crew;
 mod grants;
 mod keys;
-mod letters;
 mod lifecycle;
+mod mail_format;
 mod notices;
 mod properties;
+mod questions;
+mod random_tree;
 mod readiness;
 mod rights_model;
 mod seen;
 mod stage;
 mod stopping;
-mod telling;
 mod timers;
 mod trees;
 mod trust;
+mod unadopted;
 mod undo;
-mod unheard;
 mod unstarted;
 mod viewers;
 mod waitgraph;

@@ -97,7 +97,7 @@ impl TimerRecord {
     }
 
     /// What its owner is told, once it has fired.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let mut text = self.body.clone();
         let late = self.outcome.as_deref().filter(|outcome| *outcome == MAX_WAIT_PASSED);
         for line in late.into_iter().chain(self.report.iter().map(String::as_str)) {
@@ -162,7 +162,7 @@ impl Timers {
 }
 
 /// What is to become of a timer.
-enum Verdict {
+enum TimerFate {
     Stay,
     Fire(String),
     /// Nothing is left to watch: its owner should know, for it waits.
@@ -207,25 +207,25 @@ impl Engine {
         }
         self.note_watched(number);
         match self.judge_timer(number) {
-            Verdict::Stay => {}
-            Verdict::Fire(outcome) => self.fire(number, outcome),
-            Verdict::Emptied => self.cancel_emptied(number),
+            TimerFate::Stay => {}
+            TimerFate::Fire(outcome) => self.fire(number, outcome),
+            TimerFate::Emptied => self.cancel_emptied(number),
         }
     }
 
-    fn judge_timer(&self, number: u64) -> Verdict {
+    fn judge_timer(&self, number: u64) -> TimerFate {
         let now = self.now.uptime_ms;
-        let Some(timer) = self.timers.open.get(&number) else { return Verdict::Stay };
+        let Some(timer) = self.timers.open.get(&number) else { return TimerFate::Stay };
         let is_due = timer.is_armed() && timer.due_ms <= now;
         match timer.kind {
-            TimerKind::Delay if is_due => Verdict::Fire("the time passed".to_owned()),
-            TimerKind::Delay => Verdict::Stay,
-            TimerKind::IdleAny | TimerKind::IdleAll if timer.watches.is_empty() => Verdict::Emptied,
-            TimerKind::IdleAny | TimerKind::IdleAll if !timer.is_armed() => Verdict::Stay,
+            TimerKind::Delay if is_due => TimerFate::Fire("the time passed".to_owned()),
+            TimerKind::Delay => TimerFate::Stay,
+            TimerKind::IdleAny | TimerKind::IdleAll if timer.watches.is_empty() => TimerFate::Emptied,
+            TimerKind::IdleAny | TimerKind::IdleAll if !timer.is_armed() => TimerFate::Stay,
             TimerKind::IdleAny | TimerKind::IdleAll => match self.come_to_rest(timer) {
-                Some(outcome) => Verdict::Fire(outcome),
-                None if is_due => Verdict::Fire(MAX_WAIT_PASSED.to_owned()),
-                None => Verdict::Stay,
+                Some(outcome) => TimerFate::Fire(outcome),
+                None if is_due => TimerFate::Fire(MAX_WAIT_PASSED.to_owned()),
+                None => TimerFate::Stay,
             },
         }
     }
@@ -238,7 +238,7 @@ impl Engine {
         let Some(timer) = self.timers.open.get_mut(&number) else { return };
         timer.report = report;
         timer.outcome = Some(outcome.clone());
-        let (owner, tag, text) = (timer.owner_run(), timer.tag(), timer.told());
+        let (owner, tag, text) = (timer.owner_run(), timer.tag(), timer.message());
         let is_awaited = self.is_timer_awaited(number);
         if !is_awaited {
             self.say_once(owner, &tag, text, TimerRecord::mail_key(number));

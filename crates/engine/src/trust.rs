@@ -1,7 +1,7 @@
 //! What agents may start without asking, and what a person is being asked about.
 //!
 //! Owns the ledger of what people trust, the questions that are open and what was answered for once. Refuses trusting
-//! by name: a warrant is known by its digest, and only a person's answer makes it good.
+//! by name: a trust subject is known by its digest, and only a person's answer makes it good.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::Engine;
 use crate::audit::digest_words;
 use crate::effect::Effect;
 use crate::inbox::{About, Item};
-use crate::input::{Caller, Rule, RunKey, SpawnOrder, Warrant};
+use crate::input::{Caller, Rule, RunKey, SpawnOrder, TrustSubject};
 use crate::process::Process;
-use crate::record::{Leave, Record};
+use crate::record::{Approval, Record};
 use crate::registry::denied;
 use crate::undo::UndoMap;
 
@@ -23,12 +23,12 @@ use crate::undo::UndoMap;
 const MAX_ASKED: usize = 20;
 /// Most things that are trusted at once.
 pub(crate) const MAX_TRUSTED: usize = 10_000;
-/// Longest description of a command that brings no warrant: beyond it nobody could judge it.
+/// Longest description of a command that brings no trust subject: beyond it nobody could judge it.
 const MAX_UNREAD: usize = 16 << 10;
 
 /// Everything that is trusted, and what else people have said.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct TrustStore {
     /// For good, by digest.
     pub(crate) trusted: UndoMap<String, TrustView>,
     /// For one start each.
@@ -36,10 +36,10 @@ pub(crate) struct Ledger {
     /// No, for as long as the run lasts.
     pub(crate) refused: BTreeSet<(RunKey, String)>,
     /// What each open item is about. Nothing of it is written down: after a restart of the daemon it is asked again.
-    pub(crate) asked: UndoMap<u64, Warrant>,
+    pub(crate) asked: UndoMap<u64, TrustSubject>,
 }
 
-impl Ledger {
+impl TrustStore {
     /// Whether it is known what an item is about.
     pub(crate) fn is_asked(&self, item: u64) -> bool {
         self.asked.contains_key(&item)
@@ -66,16 +66,16 @@ const CHOICES: [(Choice, &str, &str); 3] = [
 ];
 
 impl Engine {
-    /// Whether a caller may have this started, and on whose word. Asks a person when nobody has said yet; a leave for
+    /// Whether a caller may have this started, and on whose word. Asks a person when nobody has said yet; a permission for
     /// one start is used up by this.
     pub(crate) fn check_trust(
         &mut self,
         caller: Caller,
         order: &SpawnOrder,
-    ) -> Result<Option<Leave>, Failure> {
+    ) -> Result<Option<Approval>, Failure> {
         let Caller::Process(asker) = caller else { return Ok(None) };
-        match &order.warrant {
-            Some(warrant) => self.ask_leave(asker, warrant).map(Some),
+        match &order.trust_subject {
+            Some(trust_subject) => self.ask_leave(asker, trust_subject).map(Some),
             None if is_plain_agent(order) => Ok(None),
             None => {
                 let spawn = &order.spawn;
@@ -88,10 +88,11 @@ impl Engine {
                     .chain(&spawn.env)
                     .map(|(name, value)| format!("{name}={value}"));
                 let digest = unread(parts.into_iter().chain(spawn.argv.iter().cloned()).chain(env))?;
-                let (command, project) = (shown(&spawn.argv), order.project.clone());
+                let (command, project) = (quote_command(&spawn.argv), order.project.clone());
                 let preset = spawn.preset.clone();
-                let warrant = Warrant { digest, command, preset, project, ..Warrant::default() };
-                self.ask_leave(asker, &warrant).map(Some)
+                let trust_subject =
+                    TrustSubject { digest, command, preset, project, ..TrustSubject::default() };
+                self.ask_leave(asker, &trust_subject).map(Some)
             }
         }
     }
@@ -113,14 +114,22 @@ impl Engine {
             }
         };
         let (command, project, preset) =
-            (shown(&process.argv), process.project.clone(), process.preset.clone());
+            (quote_command(&process.argv), process.project.clone(), process.preset.clone());
         let agent = (process.kind == Kind::Agent).then(|| process.argv.first().cloned()).flatten();
-        let warrant =
-            Warrant { digest, frame, content, command, preset, agent, project, ..Warrant::default() };
-        let leave = self.ask_leave(asker, &warrant)?;
+        let trust_subject = TrustSubject {
+            digest,
+            frame,
+            content,
+            command,
+            preset,
+            agent,
+            project,
+            ..TrustSubject::default()
+        };
+        let leave = self.ask_leave(asker, &trust_subject)?;
         if let Some(process) = self.processes.get_mut(&id) {
             process.leave = Some(leave);
-            self.touch(id);
+            self.mark_durable(id);
         }
         Ok(())
     }
@@ -132,15 +141,15 @@ impl Engine {
                 let is_trusted = |digest: &String| self.trust.trusted.contains_key(digest);
                 leave.once || is_trusted(&leave.digest) || leave.listed.as_ref().is_some_and(is_trusted)
             }
-            // Nobody's leave: a person started it, or it is an agent as its manifest has it.
+            // No permission: a person started it, or it is an agent as its manifest has it.
             None => process.parent.is_none() || (process.kind == Kind::Agent && process.argv.len() == 1),
         }
     }
 
-    fn ask_leave(&mut self, asker: RunKey, warrant: &Warrant) -> Result<Leave, Failure> {
-        let digest = warrant.digest.clone();
+    fn ask_leave(&mut self, asker: RunKey, trust_subject: &TrustSubject) -> Result<Approval, Failure> {
+        let digest = trust_subject.digest.clone();
         let once = (asker.process, digest.clone());
-        if warrant.rule == Rule::Deny {
+        if trust_subject.rule == Rule::Deny {
             return Err(Failure::new(
                 ErrorCode::Denied,
                 "denied: the project's rules do not let agents start this",
@@ -148,18 +157,18 @@ impl Engine {
             .hint("only the rules in the project's file can change that, and a person changes them"));
         }
         let is_trusted = |digest: &String| self.trust.trusted.contains_key(digest);
-        let leave = Leave {
+        let leave = Approval {
             digest: digest.clone(),
             once: false,
-            frame: warrant.frame.clone(),
-            content: warrant.content.clone(),
-            listed: warrant.listed.clone().filter(is_trusted),
+            frame: trust_subject.frame.clone(),
+            content: trust_subject.content.clone(),
+            listed: trust_subject.listed.clone().filter(is_trusted),
         };
         if leave.listed.is_some() || is_trusted(&digest) {
             return Ok(leave);
         }
         if self.trust.once.remove(&once) {
-            return Ok(Leave { once: true, ..leave });
+            return Ok(Approval { once: true, ..leave });
         }
         if self.trust.refused.contains(&(asker, digest.clone())) {
             return Err(denied(Caller::Process(asker), "a person refused to start this")
@@ -167,16 +176,16 @@ impl Engine {
         }
         let item = match self.asked_item(asker, &digest) {
             Some(item) => item,
-            None => self.ask_person(asker, warrant)?,
+            None => self.ask_person(asker, trust_subject)?,
         };
         Err(Failure::new(ErrorCode::NeedsTrust, format!("a person must allow this first: item {item}"))
             .hint("ask again when the item is answered")
             .item(item))
     }
 
-    /// What was to be started is not what was allowed; the warrant says what it is now. Whoever has it started needs leave
+    /// What was to be started is not what was allowed; the trust subject says what it is now. Whoever has it started needs permission
     /// for that; with nobody there to ask for it, it stays where it is.
-    pub(crate) fn start_untrusted(&mut self, run: RunKey, warrant: &Warrant) {
+    pub(crate) fn start_untrusted(&mut self, run: RunKey, trust_subject: &TrustSubject) {
         let is_starting = |process: &&Process| process.status == Status::Starting;
         let Some(process) = self.processes.get(&run.process).filter(is_starting) else { return };
         let (is_wanted, target) = (process.ending.is_none(), run.process.to_string());
@@ -192,12 +201,12 @@ impl Engine {
             self.start_failed(run, failure.clone());
             return self.give_up(run, &failure);
         };
-        match self.ask_leave(asker, warrant) {
+        match self.ask_leave(asker, trust_subject) {
             Ok(leave) => {
                 if let Some(process) = self.processes.get_mut(&run.process) {
                     process.leave = Some(leave);
                 }
-                self.touch(run.process);
+                self.mark_durable(run.process);
                 self.order_start(run.process);
             }
             Err(failure) => {
@@ -217,7 +226,7 @@ impl Engine {
         let Some(process) = self.processes.get(&run.process) else { return };
         let title = format!("{}: not started again", process.name);
         self.answer_starters(run.process);
-        self.touch(run.process);
+        self.mark_durable(run.process);
         self.notice_parked(run.process);
         self.effects.push(Effect::Notify { run, title, body: failure.message.clone() });
     }
@@ -234,20 +243,20 @@ impl Engine {
         })
     }
 
-    fn ask_person(&mut self, asker: RunKey, warrant: &Warrant) -> Result<u64, Failure> {
+    fn ask_person(&mut self, asker: RunKey, trust_subject: &TrustSubject) -> Result<u64, Failure> {
         if self.trust_items(asker).count() >= MAX_ASKED {
             let message = format!("{MAX_ASKED} questions about starting something wait for a person already");
             return Err(Failure::new(ErrorCode::Busy, message).hint("wait until some are answered"));
         }
-        let words = (format!("start {}", title(warrant)), warrant.command.clone());
+        let words = (format!("start {}", title(trust_subject)), trust_subject.command.clone());
         let options = CHOICES.iter().zip(1..).map(|((_, name, label), number)| DialogOption {
             names: vec![number.to_string(), (*name).to_owned()],
             label: (*label).to_owned(),
             keys: Vec::new(),
         });
-        let about = About::Trust { asker, digest: warrant.digest.clone() };
+        let about = About::Trust { asker, digest: trust_subject.digest.clone() };
         let item = self.open_item(asker.process, ItemKind::Trust, words, options.collect(), about);
-        self.trust.asked.insert(item, warrant.clone());
+        self.trust.asked.insert(item, trust_subject.clone());
         Ok(item)
     }
 
@@ -256,26 +265,26 @@ impl Engine {
         let Some(About::Trust { asker, .. }) = self.items.get(&item).map(|item| item.about.clone()) else {
             return;
         };
-        let Some(warrant) = self.trust.asked.get(&item).cloned() else { return };
+        let Some(trust_subject) = self.trust.asked.get(&item).cloned() else { return };
         let Some((choice, name, _)) = CHOICES.iter().find(|(_, name, _)| *name == choice) else { return };
-        let words = format!("item {item}: {name}, {}", digest_words(&warrant.digest));
+        let words = format!("item {item}: {name}, {}", digest_words(&trust_subject.digest));
         self.audit_deed(Some(Caller::Human), "trust", asker.process.to_string(), words);
         match choice {
             Choice::Once => {
-                self.trust.once.insert((asker.process, warrant.digest.clone()));
+                self.trust.once.insert((asker.process, trust_subject.digest.clone()));
                 self.close_asked(item, "it may be started once: ask for it again");
             }
-            Choice::Always => drop(self.put_trust(warrant)),
+            Choice::Always => drop(self.put_trust(trust_subject)),
             Choice::Deny => {
-                self.trust.refused.insert((asker, warrant.digest.clone()));
+                self.trust.refused.insert((asker, trust_subject.digest.clone()));
                 self.close_asked(item, "it was refused: do without it");
             }
         }
     }
 
     /// Trusts something for good; every question about it is answered with that.
-    pub(crate) fn put_trust(&mut self, warrant: Warrant) -> TrustView {
-        let Warrant { digest, command, preset, agent, project, .. } = warrant;
+    pub(crate) fn put_trust(&mut self, trust_subject: TrustSubject) -> TrustView {
+        let TrustSubject { digest, command, preset, agent, project, .. } = trust_subject;
         let at = self.now.wall_ms;
         let trust = TrustView { digest: digest.clone(), project, preset, agent, command, at };
         self.effects.push(Effect::Record(Record::PutTrust(Box::new(trust.clone()))));
@@ -298,15 +307,15 @@ impl Engine {
 
     /// Closes a question and tells whoever asked.
     fn close_asked(&mut self, item: u64, words: &str) {
-        let Some(warrant) = self.trust.asked.remove(&item) else { return };
+        let Some(trust_subject) = self.trust.asked.remove(&item) else { return };
         let Some(About::Trust { asker, .. }) = self.items.get(&item).map(|item| item.about.clone()) else {
             return;
         };
         let is_awaited = self.waits_see_answer(item, words);
         self.close_item(item);
         if !is_awaited && self.agent(asker.process).is_some() {
-            let text = format!("a person answered item {item}, start {}: {words}", title(&warrant));
-            self.say(asker, "system", text, format!("trust {item}"));
+            let text = format!("a person answered item {item}, start {}: {words}", title(&trust_subject));
+            self.send_system(asker, "system", text, format!("trust {item}"));
         }
     }
 
@@ -337,7 +346,7 @@ fn is_plain_agent(order: &SpawnOrder) -> bool {
     spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && spawn.preset.is_none()
 }
 
-/// The name of a command that came without a warrant. It is no hash but the whole of it, so that no two share one; the
+/// The name of a command that came without a trust subject. It is no hash but the whole of it, so that no two share one; the
 /// length before each part keeps parts from running together.
 fn unread(parts: impl Iterator<Item = String>) -> Result<String, Failure> {
     let digest = parts.fold("unread".to_owned(), |digest, part| format!("{digest}:{}:{part}", part.len()));
@@ -348,15 +357,16 @@ fn unread(parts: impl Iterator<Item = String>) -> Result<String, Failure> {
 }
 
 /// A command for a person, with nothing hidden in it.
-fn shown(argv: &[String]) -> String {
+fn quote_command(argv: &[String]) -> String {
     let words: Vec<String> = argv.iter().map(|word| format!("{:?}", Printable(word).to_string())).collect();
     words.join(" ")
 }
 
 /// What is started, in one line: the preset's name, or how the command begins. The rest of a command is told below it.
-fn title(warrant: &Warrant) -> String {
+fn title(trust_subject: &TrustSubject) -> String {
     const MAX: usize = 60;
-    let what = warrant.preset.as_deref().or_else(|| warrant.command.lines().next()).unwrap_or_default();
+    let what =
+        trust_subject.preset.as_deref().or_else(|| trust_subject.command.lines().next()).unwrap_or_default();
     let mut line: String = what.chars().take(MAX).collect();
     if line.len() < what.len() {
         line.push('…');
@@ -372,7 +382,7 @@ pub(crate) fn needs_built_in(process: &Process) -> bool {
 }
 
 /// What must be found on the disk for an entry to be started: what was allowed, unless a person has it started or nobody's
-/// leave was needed.
+/// permission was needed.
 pub(crate) fn content_needed(process: &Process) -> Option<String> {
     let leave = process.leave.as_ref().filter(|_| process.starter != Some(Caller::Human))?;
     // The question about a first run was about its words, where nobody has looked at more.

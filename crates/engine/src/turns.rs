@@ -9,7 +9,7 @@ use proto::{AgentState, ErrorCode, Failure, ProcessId, Reply};
 
 use crate::Engine;
 use crate::agent::Agent;
-use crate::effect::{Answer, Effect};
+use crate::effect::{CommandAnswer, Effect};
 use crate::record::Record;
 
 /// Turns kept per process.
@@ -52,7 +52,7 @@ impl Engine {
         agent.live.turn_unseen_until = (!is_seen).then_some(now.uptime_ms + UNSEEN_MS);
         self.effects.push(Effect::Record(Record::PutTurn(Box::new(turn))));
         self.prune_turns(id);
-        self.touch(id);
+        self.mark_durable(id);
         number
     }
 
@@ -115,7 +115,7 @@ impl Engine {
         agent.collecting.insert(number, now.uptime_ms + COLLECT_MS);
         self.effects.push(Effect::Record(Record::PutTurn(Box::new(record))));
         self.effects.push(Effect::CollectResult { run, turn: number, since, until });
-        self.show(id);
+        self.mark_visible(id);
     }
 
     /// The newest turn failed or was interrupted, although a report said a moment before that the agent rests.
@@ -129,7 +129,7 @@ impl Engine {
         turn.end = end;
         let record = turn.clone();
         self.effects.push(Effect::Record(Record::PutTurn(Box::new(record))));
-        self.show(id);
+        self.mark_visible(id);
     }
 
     /// Nothing showed the turn at work, and the agent rests.
@@ -190,7 +190,7 @@ impl Engine {
         agent.result_tickets = rest;
         let asked: Vec<_> = asked;
         for (ticket, _) in asked {
-            let result = turn.clone().map(|turn| Answer::Reply(Reply::Turn(turn)));
+            let result = turn.clone().map(|turn| CommandAnswer::Reply(Reply::Turn(turn)));
             self.reply(ticket, result.ok_or_else(|| no_turn(number)));
         }
     }

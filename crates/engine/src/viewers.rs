@@ -62,7 +62,7 @@ impl Engine {
         };
         change(process);
         self.apply_policy(run);
-        self.touch(run.process);
+        self.mark_durable(run.process);
     }
 
     /// Gives the terminal the size its policy asks for.
@@ -83,7 +83,7 @@ impl Engine {
         if process.has_holder {
             self.effects.push(Effect::Resize { run, size });
         }
-        self.touch(run.process);
+        self.mark_durable(run.process);
     }
 }
 

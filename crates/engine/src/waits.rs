@@ -15,7 +15,7 @@ use proto::{AgentState, ErrorCode, Failure, ProcessId, Reply};
 
 use crate::Engine;
 use crate::agent::Agent;
-use crate::effect::{Answer, Effect};
+use crate::effect::{CommandAnswer, Effect};
 use crate::input::{RunKey, Ticket, WaitId};
 use crate::process::Process;
 
@@ -99,7 +99,7 @@ impl Engine {
         for run in over {
             self.run_over_for(id, run);
         }
-        self.settle(id);
+        self.finish_wait(id);
     }
 
     pub(crate) fn is_run_live(&self, run: RunKey) -> bool {
@@ -131,7 +131,7 @@ impl Engine {
             .collect();
         for id in concerned {
             self.run_over_for(id, run);
-            self.settle(id);
+            self.finish_wait(id);
         }
     }
 
@@ -179,14 +179,14 @@ impl Engine {
         found.offset = offset;
         let Some(wait) = self.waits.get_mut(&id).filter(|wait| wait.is_open_for(&run)) else { return };
         wait.satisfied.insert(run.process, found);
-        self.settle(id);
+        self.finish_wait(id);
     }
 
     /// A watched pattern can no longer appear.
     pub(crate) fn unmatched(&mut self, id: WaitId, run: RunKey) {
         if self.waits.get(&id).is_some_and(|wait| wait.is_open_for(&run)) {
             self.run_over_for(id, run);
-            self.settle(id);
+            self.finish_wait(id);
         }
     }
 
@@ -215,7 +215,7 @@ impl Engine {
             self.waits.iter().filter(|(_, wait)| is_concerned(&wait.until)).map(|(id, _)| *id).collect();
         for id in concerned {
             self.note_agent(id, process);
-            self.settle(id);
+            self.finish_wait(id);
         }
     }
 
@@ -248,7 +248,7 @@ impl Engine {
     }
 
     /// Answers and forgets a wait that is fulfilled.
-    pub(crate) fn settle(&mut self, id: WaitId) {
+    pub(crate) fn finish_wait(&mut self, id: WaitId) {
         if !self.waits.get(&id).is_some_and(Wait::is_fulfilled) {
             return;
         }
@@ -262,7 +262,7 @@ impl Engine {
         for found in satisfied.iter_mut().filter(|found| found.state == Some(AgentState::Blocked)) {
             found.dialog = self.blocking_item(found.id).map(Box::new);
         }
-        self.reply(wait.ticket, Ok(Answer::Reply(Reply::Waited(Waited { satisfied }))));
+        self.reply(wait.ticket, Ok(CommandAnswer::Reply(Reply::Waited(Waited { satisfied }))));
     }
 
     fn fail_wait(&mut self, id: WaitId, failure: Failure) {
@@ -300,7 +300,7 @@ impl Engine {
             .collect();
         for id in due {
             self.note_silence(id, now);
-            self.settle(id);
+            self.finish_wait(id);
             if self.waits.get(&id).and_then(|wait| wait.deadline).is_some_and(|deadline| deadline <= now) {
                 let failure = Failure::new(ErrorCode::Timeout, "the wait timed out");
                 self.fail_wait(id, failure.hint("raise --timeout, or look with qd read"));

@@ -1,4 +1,4 @@
-//! A forked holder's way into its run: leave the nursery, take the configuration from the link, open PTY, ring and
+//! A forked holder's way into its run: leave the forkserver, take the configuration from the link, open PTY, ring and
 //! door, start the child, greet the daemon, and hold. Every failure before the child runs goes back to the daemon with
 //! its cause.
 
@@ -11,16 +11,16 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use crate::config::RunConfig;
-use crate::door::{Door, LONGEST_SOCKET_PATH};
 use crate::fdpass;
 use crate::hold::Holder;
 use crate::launch::Failure;
+use crate::listener::{LONGEST_SOCKET_PATH, Listener};
 use crate::pty::{self, Pty};
 use crate::ring::RingWriter;
 use crate::signals::{self, Signals};
 use crate::wire::{FrameBuffer, kind};
 
-/// Runs one holder, in a process that the nursery has forked for it, until it is released or hung up.
+/// Runs one holder, in a process that the forkserver has forked for it, until it is released or hung up.
 pub(crate) fn hold_run(link: OwnedFd, inherited_umask: Mode) -> ExitCode {
     if leave_the_nursery().is_err() {
         return ExitCode::FAILURE;
@@ -82,7 +82,7 @@ fn set_up(config: RunConfig, inherited_umask: Mode, link: BorrowedFd<'_>) -> Res
     let ring = RingWriter::create(config.ring_capacity()).map_err(Failure::from_io)?;
     let (cols, rows) = crate::clamp_size(config.cols, config.rows);
     let pty = Pty::open(cols, rows).map_err(Failure::from_pty)?;
-    let door = Door::open(&config.socket).map_err(Failure::from_io)?;
+    let listener = Listener::open(&config.socket).map_err(Failure::from_io)?;
     // A daemon that dies from here on leaves a door that the next one finds. One that died before may already have been
     // replaced by one that looked and found no door: then a child started now would be known to nobody.
     if fdpass::is_hung_up(link) {
@@ -90,7 +90,7 @@ fn set_up(config: RunConfig, inherited_umask: Mode, link: BorrowedFd<'_>) -> Res
     }
     let leader = pty::start(&config, &pty.slave, inherited_umask)
         .map_err(|error| Failure::from_exec(error, &config))?;
-    Ok(Holder::new(config, signals, ring, pty, door, leader))
+    Ok(Holder::new(config, signals, ring, pty, listener, leader))
 }
 
 fn check_workdir(path: &Path) -> Result<(), Failure> {

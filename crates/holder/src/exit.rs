@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::wire::{Exit, ExitStatus};
+use crate::wire::{ExitStatus, RunExit};
 
 /// Silence after which nothing of the leader can still be on its way through the kernel.
 const QUIET: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ pub(crate) enum ExitWatch {
         was_empty: bool,
     },
     /// Announced.
-    Announced(Exit),
+    Announced(RunExit),
 }
 
 impl ExitWatch {
@@ -63,7 +63,13 @@ impl ExitWatch {
 
     /// Decides; returns the exit at the one moment at which it is to be announced. `at_end` says that the PTY is at its
     /// end, `held_back` that a full ring keeps us from reading it.
-    pub(crate) fn announce(&mut self, now: Instant, end: u64, at_end: bool, held_back: bool) -> Option<Exit> {
+    pub(crate) fn announce(
+        &mut self,
+        now: Instant,
+        end: u64,
+        at_end: bool,
+        held_back: bool,
+    ) -> Option<RunExit> {
         let ExitWatch::Reaped { status, at, last_byte, from, was_empty } = *self else { return None };
         let quiet = !held_back && was_empty && now >= last_byte + QUIET;
         let read_enough = was_empty || end - from >= BEYOND_ANY_BUFFER;
@@ -71,7 +77,7 @@ impl ExitWatch {
         if !(at_end || quiet || chatter) {
             return None;
         }
-        let exit = Exit { status, final_offset: end };
+        let exit = RunExit { status, final_offset: end };
         *self = ExitWatch::Announced(exit);
         Some(exit)
     }
@@ -99,7 +105,7 @@ impl ExitWatch {
     }
 
     /// The exit, once announced.
-    pub(crate) fn announced(&self) -> Option<Exit> {
+    pub(crate) fn announced(&self) -> Option<RunExit> {
         match self {
             ExitWatch::Announced(exit) => Some(*exit),
             ExitWatch::Running | ExitWatch::Reaped { .. } => None,
@@ -123,7 +129,10 @@ mod tests {
     fn d6_the_end_of_the_pty_announces_at_once_and_only_once() {
         let now = Instant::now();
         let mut watch = reaped_at(now);
-        assert_eq!(watch.announce(now, 120, true, false), Some(Exit { status: STATUS, final_offset: 120 }));
+        assert_eq!(
+            watch.announce(now, 120, true, false),
+            Some(RunExit { status: STATUS, final_offset: 120 })
+        );
         assert_eq!(watch.announce(now, 120, true, false), None);
     }
 

@@ -1,7 +1,7 @@
 //! The event loop of one holder. Single-threaded, non-blocking, no periodic wake-ups: an idle holder sleeps in `poll` for
 //! ever. Reading output comes first in every turn and never waits for input, links or children.
 
-mod aim;
+mod signal_target;
 mod sources;
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use rustix::process::{Signal, WaitOptions, getpid, wait};
 
 use self::sources::{Ready, Sources, timeout};
-use crate::abandoned::Abandoned;
 use crate::config::{RunConfig, clamp_size};
-use crate::door::{Door, Visitor};
 use crate::ending::{DEFAULT_GRACE, Ending, Progress};
 use crate::exit::ExitWatch;
 use crate::input::InputQueue;
+use crate::listener::{FirstFrame, Listener};
+use crate::orphan_exit::OrphanExit;
 use crate::peer::Peer;
 use crate::pty::{self, Leader, Pty};
 use crate::ring::{Flow, RingWriter};
@@ -38,14 +38,14 @@ pub(crate) struct Holder {
     flow: Flow,
     pty: Output,
     leader: Leader,
-    door: Door,
+    listener: Listener,
     link: Option<Peer>,
     /// Wakes the daemon of the current link.
     wake: Option<OwnedFd>,
     input: InputQueue,
     exit: ExitWatch,
     ending: Option<Ending>,
-    abandoned: Abandoned,
+    orphan_exit: OrphanExit,
     checkpoint: Option<(u64, Rc<[u8]>)>,
     size: (u16, u16),
     meta: Vec<u8>,
@@ -75,7 +75,7 @@ impl Holder {
         signals: Signals,
         ring: RingWriter,
         pty: Pty,
-        door: Door,
+        listener: Listener,
         leader: Leader,
     ) -> Holder {
         Holder {
@@ -84,13 +84,13 @@ impl Holder {
             flow: Flow::new(config.stall_limit),
             pty: Output { master: pty.master, slave: Some(pty.slave), at_end: false },
             leader,
-            door,
+            listener,
             link: None,
             wake: None,
             input: InputQueue::default(),
             exit: ExitWatch::default(),
             ending: None,
-            abandoned: Abandoned::default(),
+            orphan_exit: OrphanExit::default(),
             checkpoint: None,
             size: clamp_size(config.cols, config.rows),
             meta: config.meta,
@@ -139,7 +139,7 @@ impl Holder {
             if ready.knock {
                 self.answer_the_door();
             }
-            self.settle();
+            self.announce();
         }
         self.say_farewell();
     }
@@ -166,7 +166,7 @@ impl Holder {
     fn next_deadline(&self) -> Option<Instant> {
         let exit = self.exit.deadline(Instant::now(), self.flow.is_stalled());
         let ending = self.ending.as_ref().and_then(Ending::deadline);
-        [self.flow.deadline(), exit, ending, self.door.deadline(), self.abandoned.deadline()]
+        [self.flow.deadline(), exit, ending, self.listener.deadline(), self.orphan_exit.deadline()]
             .into_iter()
             .flatten()
             .min()
@@ -179,7 +179,7 @@ impl Holder {
         interests.set(PollFlags::OUT, self.input.has_work());
         let sources = Sources {
             signals: &self.signals,
-            door: &self.door,
+            listener: &self.listener,
             link: self.link.as_ref(),
             master: self.pty.master.as_fd(),
             master_interests: interests,
@@ -288,7 +288,9 @@ impl Holder {
                 self.tell_all(answer.as_slice());
             }
             ToHolder::Resize { cols, rows } => self.resize(cols, rows),
-            ToHolder::Signal { signal, to } => aim::send(signal, to, &self.leader, self.pty.master.as_fd()),
+            ToHolder::Signal { signal, to } => {
+                signal_target::send(signal, to, &self.leader, self.pty.master.as_fd())
+            }
             ToHolder::End { signal, grace_ms } => {
                 self.ask_tree(signal, Duration::from_millis(grace_ms.into()));
             }
@@ -333,24 +335,24 @@ impl Holder {
         match self.ending.as_mut() {
             Some(ending) => ending.hurry(grace, now),
             None => {
-                let signal = aim::by_number(signal).unwrap_or(Signal::TERM);
+                let signal = signal_target::by_number(signal).unwrap_or(Signal::TERM);
                 self.ending = Some(Ending::ask(getpid().as_raw_pid(), signal, grace, now));
             }
         }
     }
 
     fn answer_the_door(&mut self) {
-        self.door.accept();
-        for visitor in self.door.visitors() {
+        self.listener.accept();
+        for visitor in self.listener.visitors() {
             match visitor {
-                Visitor::Daemon(peer) => self.adopt(peer),
-                Visitor::Hangup => self.end_tree(DEFAULT_GRACE, Leaving::AfterEnding),
+                FirstFrame::Daemon(peer) => self.adopt(peer),
+                FirstFrame::Hangup => self.end_tree(DEFAULT_GRACE, Leaving::AfterEnding),
             }
         }
     }
 
     /// Announces what has become true.
-    fn settle(&mut self) {
+    fn announce(&mut self) {
         let now = Instant::now();
         if self.exit.is_draining() && !self.pty.at_end && self.flow.may_read(&self.ring, now) {
             // Only a read tells an empty PTY from one whose bytes are still to come; `poll` says nothing of either.
@@ -361,7 +363,7 @@ impl Holder {
             self.tell_all(&[FromHolder::Exited(exit)]);
         }
         let is_waiting = self.exit.announced().is_some() && self.link.is_none() && self.ending.is_none();
-        if self.abandoned.is_certain(is_waiting, now, || self.door.is_reachable()) {
+        if self.orphan_exit.is_certain(is_waiting, now, || self.listener.is_reachable()) {
             // What the child put in the background was ended by nobody, so it is not ended now.
             self.leaving = Leaving::Now;
         }

@@ -14,12 +14,12 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
-use self::control::Nursery;
+use self::control::Forkserver;
 use crate::codec::Cursor;
 use crate::config::RunConfig;
 use crate::entry::may_enter;
 use crate::fdpass;
-use crate::link::{Hello, Link, LinkError, receive_reply, refine};
+use crate::link::{HolderHello, Link, LinkError, receive_reply, refine};
 use crate::wire::{HANGUP, WireError, frame, kind};
 
 /// How long a holder may take to start its child; generous, because a busy machine is not a failure.
@@ -90,12 +90,12 @@ pub enum LaunchError {
 /// Starts holders from the executable as it was when the launcher was made: the file may be replaced or removed
 /// afterwards, and daemon and holders still match.
 ///
-/// Its nursery, which forks the holders, is started with the first of them and replaced when it has died.
+/// Its forkserver, which forks the holders, is started with the first of them and replaced when it has died.
 #[derive(Debug)]
 pub struct Launcher {
     executable: OwnedFd,
     /// Locked only to look or to replace, never while a holder starts.
-    nursery: Mutex<Option<Arc<Nursery>>>,
+    forkserver: Mutex<Option<Arc<Forkserver>>>,
 }
 
 /// A holder that has started its child. It is nobody's to reap: it has gone when its link has closed.
@@ -104,7 +104,7 @@ pub struct Started {
     /// The first link.
     pub link: Link,
     /// What the holder said.
-    pub hello: Hello,
+    pub hello: HolderHello,
 }
 
 impl Launcher {
@@ -116,50 +116,50 @@ impl Launcher {
     /// From another executable whose `hold` argument leads to [`hold`](crate::hold()).
     pub fn for_exe(path: &Path) -> io::Result<Launcher> {
         let executable = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Launcher { executable, nursery: Mutex::new(None) })
+        Ok(Launcher { executable, forkserver: Mutex::new(None) })
     }
 
     /// Starts a holder and its child; returns when the child runs or has failed to. Safe to call from many threads.
     pub fn start(&self, config: &RunConfig) -> Result<Started, LaunchError> {
-        let nursery = self.nursery_other_than(None)?;
-        match start_in(&nursery, config) {
-            // The holder was not forked, or it fell with its nursery before it could say anything: once more.
-            Err(LaunchError::Link(LinkError::Gone)) if nursery.has_ended() => {
-                start_in(&*self.nursery_other_than(Some(&nursery))?, config)
+        let forkserver = self.nursery_other_than(None)?;
+        match start_in(&forkserver, config) {
+            // The holder was not forked, or it fell with its forkserver before it could say anything: once more.
+            Err(LaunchError::Link(LinkError::Gone)) if forkserver.has_ended() => {
+                start_in(&*self.nursery_other_than(Some(&forkserver))?, config)
             }
             Err(LaunchError::Link(LinkError::TimedOut)) => {
-                self.retire(&nursery);
+                self.retire(&forkserver);
                 Err(LaunchError::Link(LinkError::TimedOut))
             }
             result => result,
         }
     }
 
-    /// The current nursery; a new one if there is none or only this one, which has ended.
-    fn nursery_other_than(&self, ended: Option<&Arc<Nursery>>) -> Result<Arc<Nursery>, LaunchError> {
+    /// The current forkserver; a new one if there is none or only this one, which has ended.
+    fn nursery_other_than(&self, ended: Option<&Arc<Forkserver>>) -> Result<Arc<Forkserver>, LaunchError> {
         let mut current = self.current();
-        let is_ended = |found: &Arc<Nursery>| ended.is_some_and(|ended| Arc::ptr_eq(found, ended));
+        let is_ended = |found: &Arc<Forkserver>| ended.is_some_and(|ended| Arc::ptr_eq(found, ended));
         if let Some(found) = current.as_ref().filter(|found| !is_ended(found)) {
             return Ok(Arc::clone(found));
         }
-        let new = Arc::new(Nursery::start(self.executable.as_fd())?);
+        let new = Arc::new(Forkserver::start(self.executable.as_fd())?);
         *current = Some(Arc::clone(&new));
         Ok(new)
     }
 
-    /// A nursery that does not answer may be stopped or stuck; as it holds nothing, the next start takes a new one.
-    fn retire(&self, silent: &Arc<Nursery>) {
+    /// A forkserver that does not answer may be stopped or stuck; as it holds nothing, the next start takes a new one.
+    fn retire(&self, silent: &Arc<Forkserver>) {
         self.current().take_if(|found| Arc::ptr_eq(found, silent));
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<Arc<Nursery>>> {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Forkserver>>> {
         // What the lock guards is replaced whole, so a panic of another thread cannot have left half of it.
-        self.nursery.lock().unwrap_or_else(PoisonError::into_inner)
+        self.forkserver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn start_in(nursery: &Nursery, config: &RunConfig) -> Result<Started, LaunchError> {
-    first_contact(nursery.request()?, config)
+fn start_in(forkserver: &Forkserver, config: &RunConfig) -> Result<Started, LaunchError> {
+    first_contact(forkserver.request()?, config)
 }
 
 /// Sends the configuration and waits for what comes of it. A holder that does not answer in time is told to end its run
@@ -306,7 +306,7 @@ impl Failure {
             Failure::Unsupported => LaunchError::Unsupported,
             Failure::SocketPathTooLong => LaunchError::SocketPathTooLong {
                 path: config.socket.clone(),
-                longest: crate::door::LONGEST_SOCKET_PATH,
+                longest: crate::listener::LONGEST_SOCKET_PATH,
             },
             Failure::Os(errno) => limit_or_io(Errno::from_raw_os_error(errno)),
         }

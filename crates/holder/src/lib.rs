@@ -1,7 +1,7 @@
 //! The small per-run process that owns a PTY and its process tree, and the daemon's side of the wire to it.
 //!
 //! A **holder** is one OS process per run. It opens the PTY, starts the child, reads its output into a ring in shared
-//! memory, writes its input, reaps its tree and outlives every daemon. Holders are forked by the **nursery**
+//! memory, writes its input, reaps its tree and outlives every daemon. Holders are forked by the **forkserver**
 //! (`qd hold`), one per daemon, so that they share the memory that loading the program has cost. This crate refuses:
 //! async, serde, an emulator, and any knowledge of processes, tasks or clients. It is the only crate with `unsafe`.
 //!
@@ -11,56 +11,57 @@
 //! | `wire`, `codec` | the frozen frames between daemon and holder; total decoders |
 //! | `ring` | the output by absolute offset in a sealed memfd: writer, reader, the rule for a full ring |
 //! | `launch`, `link`, `rejoin`, `sweep` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
-//! | `nursery` | between the two: the process that forks a holder for every request of the launcher |
+//! | `forkserver` | between the two: the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
-//! | `mark` | by what a process of a run is known when its holder is gone |
+//! | `run_mark` | by what a process of a run is known when its holder is gone |
 //! | `origin` | who is at the other end of a socket, and what is above it |
 //! | `local_time` | how far the local clock is from UTC |
-//! | `fdpass`, `pages` | bytes and descriptors over a socket; program text given back to the kernel |
-//! | `input`, `ending`, `exit`, `door`, `peer`, `abandoned` | one concern of the loop each |
+//! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text given back to the kernel |
+//! | `input`, `ending`, `exit`, `listener`, `peer`, `orphan_exit` | one concern of the loop each |
 //!
-//! Invariants: nursery and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death signal are
-//! safe); the nursery has nothing of any run, so its death is no loss; the holder is the only reader of the PTY master;
+//! Invariants: forkserver and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death signal are
+//! safe); the forkserver has nothing of any run, so its death is no loss; the holder is the only reader of the PTY master;
 //! an exit is announced after the last byte; a signal goes only to a process whose lineage was checked while a pidfd
 //! pinned it.
 
 pub mod config;
 pub mod launch;
 pub mod link;
-pub mod mark;
 pub mod origin;
 pub mod ring;
+pub mod run_mark;
 pub mod sweep;
 pub mod tree;
 pub mod wire;
 
-mod abandoned;
 mod codec;
-mod door;
 mod ending;
 mod entry;
 mod exit;
 mod fdpass;
+mod forkserver;
 mod hold;
 mod input;
+mod listener;
 mod local_time;
-mod nursery;
-mod pages;
+mod orphan_exit;
 mod peer;
 mod pty;
 mod rejoin;
 mod signals;
+mod text_pages;
 
 pub use config::{RunConfig, clamp_size};
+pub use forkserver::hold;
 pub use launch::{LaunchError, Launcher, Started};
-pub use link::{Hello, Knock, Link, LinkError};
+pub use link::{HolderHello, Link, LinkError, PendingHello};
 pub use local_time::offset_from_utc;
-pub use nursery::hold;
-pub use pages::give_back_text;
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
 pub use signals::{can_close_at_exec, close_inherited};
 pub use sweep::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, sweep_lost_run};
+pub use text_pages::give_back_text;
 pub use wire::{
-    Exit, ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, SignalTarget, ToHolder, WIRE_VERSION, WIRE_WITH_END,
+    ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, RunExit, SignalTarget, ToHolder, WIRE_VERSION,
+    WIRE_WITH_END,
 };

@@ -17,7 +17,7 @@ use crate::launch::Failure;
 use crate::origin::Pinned;
 use crate::ring::RingReader;
 use crate::wire::{
-    Exit, FrameBuffer, FromHolder, HelloFields, MAX_CHECKPOINT, ToHolder, WIRE_VERSION, WireError, kind,
+    FrameBuffer, FromHolder, HelloFields, MAX_CHECKPOINT, RunExit, ToHolder, WIRE_VERSION, WireError, kind,
 };
 
 /// Why a holder cannot be talked to.
@@ -48,33 +48,33 @@ pub enum LinkError {
 /// A greeting that a holder has not answered yet. Its descriptor becomes readable when there is an answer, or nobody left
 /// to give one: a stopped holder answers when it goes on.
 #[derive(Debug)]
-pub struct Knock {
+pub struct PendingHello {
     pub(crate) stream: OwnedFd,
 }
 
-impl Knock {
+impl PendingHello {
     /// Greets the holder that listens at `socket`, without waiting for anything.
-    pub fn at(socket: &Path) -> Result<Knock, LinkError> {
+    pub fn at(socket: &Path) -> Result<PendingHello, LinkError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let stream =
             socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
-        Knock::over(stream, socket)
+        PendingHello::over(stream, socket)
     }
 
-    fn over(stream: OwnedFd, socket: &Path) -> Result<Knock, LinkError> {
-        let knock = Knock::connect(stream, socket)?;
+    fn over(stream: OwnedFd, socket: &Path) -> Result<PendingHello, LinkError> {
+        let knock = PendingHello::connect(stream, socket)?;
         knock.greet(&[])?;
         Ok(knock)
     }
 
     /// Connects without a word.
-    pub(crate) fn connect(stream: OwnedFd, socket: &Path) -> Result<Knock, LinkError> {
+    pub(crate) fn connect(stream: OwnedFd, socket: &Path) -> Result<PendingHello, LinkError> {
         let address = SocketAddrUnix::new(socket.as_os_str().as_bytes()).map_err(io::Error::from)?;
         connect(&stream, &address).map_err(|error| refine(error.into()))?;
         if !fdpass::peer_is_same_user(stream.as_fd()) {
             return Err(LinkError::OtherUser);
         }
-        Ok(Knock { stream })
+        Ok(PendingHello { stream })
     }
 
     /// Sends HELLO with these messages behind it, in one piece: the holder obeys them before it serves anybody else.
@@ -87,7 +87,7 @@ impl Knock {
 
     /// Takes the answer, waiting for it until `deadline`. Whoever answers must be the process that it says it is, and must
     /// not live inside a run of those whose holders listen in the same directory.
-    pub fn answer(self, deadline: Instant) -> Result<(Link, Hello), LinkError> {
+    pub fn answer(self, deadline: Instant) -> Result<(Link, HolderHello), LinkError> {
         match receive_reply(self.stream.as_fd(), deadline)? {
             Ok((incoming, hello)) => {
                 self.check(&hello)?;
@@ -97,7 +97,7 @@ impl Knock {
         }
     }
 
-    fn check(&self, hello: &Hello) -> Result<(), LinkError> {
+    fn check(&self, hello: &HolderHello) -> Result<(), LinkError> {
         let listener = Pinned::peer(self.stream.as_fd()).ok_or(LinkError::Gone)?;
         check_listener(&listener, hello.holder_pid, &self.holders())
     }
@@ -121,21 +121,21 @@ impl Knock {
 }
 
 /// To wait for the answer with something that waits for many, and back to take it.
-impl From<Knock> for UnixStream {
-    fn from(knock: Knock) -> UnixStream {
+impl From<PendingHello> for UnixStream {
+    fn from(knock: PendingHello) -> UnixStream {
         knock.stream.into()
     }
 }
 
-impl From<UnixStream> for Knock {
-    fn from(stream: UnixStream) -> Knock {
-        Knock { stream: stream.into() }
+impl From<UnixStream> for PendingHello {
+    fn from(stream: UnixStream) -> PendingHello {
+        PendingHello { stream: stream.into() }
     }
 }
 
 /// What a holder says first.
 #[derive(Debug)]
-pub struct Hello {
+pub struct HolderHello {
     /// The holder's wire version.
     pub wire_version: u16,
     /// The holder's pid.
@@ -151,7 +151,7 @@ pub struct Hello {
     /// Highest input id accepted so far; the next one must be higher.
     pub last_input_id: u64,
     /// How the run ended, if it has.
-    pub exited: Option<Exit>,
+    pub exited: Option<RunExit>,
     /// The newest checkpoint with its log offset.
     pub checkpoint: Option<(u64, Vec<u8>)>,
     /// What the configuration said.
@@ -180,13 +180,13 @@ pub struct Link {
 
 impl Link {
     /// Connects to a running holder and takes over from whoever was connected.
-    pub fn connect(socket: &Path, timeout: Duration) -> Result<(Link, Hello), LinkError> {
+    pub fn connect(socket: &Path, timeout: Duration) -> Result<(Link, HolderHello), LinkError> {
         let deadline = Instant::now() + timeout;
         let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
         sockopt::set_socket_timeout(&stream, sockopt::Timeout::Send, Some(timeout))
             .map_err(io::Error::from)?;
-        Knock::over(stream, socket)?.answer(deadline)
+        PendingHello::over(stream, socket)?.answer(deadline)
     }
 
     /// Over a greeted, non-blocking socket, with whatever was read beyond the greeting.
@@ -276,7 +276,7 @@ impl AsFd for Link {
 pub(crate) fn receive_reply(
     socket: BorrowedFd<'_>,
     deadline: Instant,
-) -> Result<Result<(FrameBuffer, Hello), Failure>, LinkError> {
+) -> Result<Result<(FrameBuffer, HolderHello), Failure>, LinkError> {
     fdpass::set_nonblocking(socket)?;
     let mut incoming = FrameBuffer::default();
     let mut fds = Vec::new();
@@ -300,7 +300,7 @@ pub(crate) fn receive_reply(
     Ok(Ok((incoming, hello)))
 }
 
-pub(crate) fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkError> {
+pub(crate) fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<HolderHello, LinkError> {
     let (fields, blob) = HelloFields::decode(body)?;
     let [ring, wake, master] = match <[OwnedFd; HELLO_FDS]>::try_from(fds) {
         Ok(fds) => fds,
@@ -310,7 +310,7 @@ pub(crate) fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<Hello, LinkEr
             return Err(LinkError::Wire(WireError::Malformed { what: "descriptors of the hello reply" }));
         }
     };
-    Ok(Hello {
+    Ok(HolderHello {
         wire_version: fields.wire_version,
         holder_pid: fields.holder_pid,
         child_pid: fields.child_pid,
@@ -374,7 +374,7 @@ mod tests {
         assert!(matches!(other, Err(LinkError::Impostor)), "it names another pid than its own");
         let mut command = Command::new("sleep");
         command.arg("1000").stdin(Stdio::null());
-        crate::mark::put_on_program(&mut command);
+        crate::run_mark::put_on_program(&mut command);
         let mut child = command.spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let marked = Pinned::of(pid).unwrap();

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::{mark, tree};
+use crate::{run_mark, tree};
 
 /// Longest chain of parents that is followed.
 const LONGEST: usize = 256;
@@ -106,11 +106,11 @@ impl Pinned {
             let Some(answer) = climb(self.pid, &mut chain, &mut visit) else { continue };
             let answer = match answer {
                 Some(found) => Above::Found(found),
-                None if mark::has_lost_its_holder(self.pid) => Above::Lost,
+                None if run_mark::has_lost_its_holder(self.pid) => Above::Lost,
                 None => Above::Nothing,
             };
             if chain.first().is_some_and(|own| own.start_time == self.start_time)
-                && chain.iter().all(|link| look(link.pid) == Some(*link))
+                && chain.iter().all(|link| read_link(link.pid) == Some(*link))
                 && self.is_here()
             {
                 return answer;
@@ -138,7 +138,7 @@ impl Pinned {
 fn climb<T>(pid: i32, chain: &mut Vec<Link>, visit: &mut impl FnMut(Link) -> Option<T>) -> Option<Option<T>> {
     let mut next = pid;
     while chain.len() < LONGEST {
-        let Some(link) = look(next) else {
+        let Some(link) = read_link(next) else {
             // A `/proc` with hidepid shows nothing of other users' processes, such as the login's; none of them is a holder of
             // ours. One that is gone has left its child to another parent.
             let is_hidden = !chain.is_empty() && is_another_users(next);
@@ -162,7 +162,7 @@ fn is_another_users(pid: i32) -> bool {
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(Errno::PERM))
 }
 
-fn look(pid: i32) -> Option<Link> {
+fn read_link(pid: i32) -> Option<Link> {
     tree::stat(pid).map(|stat| Link { pid, start_time: stat.start_time, parent: stat.parent })
 }
 

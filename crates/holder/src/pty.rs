@@ -15,7 +15,7 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::config::RunConfig;
-use crate::mark;
+use crate::run_mark;
 use crate::signals;
 use crate::tree;
 
@@ -94,7 +94,7 @@ fn prepare_child(holder: Pid, mask: Mode) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     umask(mask);
-    mark::put_on()?;
+    run_mark::put_on()?;
     signals::close_others_at_exec()
 }
 

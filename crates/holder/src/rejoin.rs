@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::fdpass;
-use crate::link::{Hello, Knock, Link, LinkError, open_hello, refine};
+use crate::link::{HolderHello, Link, LinkError, PendingHello, open_hello, refine};
 use crate::origin::Pinned;
 use crate::wire::{FrameBuffer, ToHolder, kind};
 
@@ -25,7 +25,7 @@ impl Link {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let stream =
             socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
-        let knock = Knock::connect(stream, socket)?;
+        let knock = PendingHello::connect(stream, socket)?;
         let listener = Pinned::peer(knock.stream.as_fd()).ok_or(LinkError::Gone)?;
         if listener.identity() != (pid, start_time) {
             return Err(LinkError::Impostor);
@@ -42,7 +42,7 @@ impl Link {
     }
 
     /// The holder's answer to [`Link::rejoin`]; `None` when it has not come whole.
-    pub fn take_hello(&mut self) -> Result<Option<Hello>, LinkError> {
+    pub fn take_hello(&mut self) -> Result<Option<HolderHello>, LinkError> {
         let mut buf = [0u8; 16 << 10];
         while let Some(fds) = self.greeting.as_mut() {
             if let Some((kind, body)) = self.incoming.next_frame()? {

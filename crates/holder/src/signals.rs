@@ -10,7 +10,7 @@ use rustix::io::Errno;
 /// Highest signal number of Linux.
 const HIGHEST_SIGNAL: i32 = 64;
 
-/// Ignored by nursery and holders: what a terminal, a hang-up, a broken pipe or a limit on file sizes would send. A holder
+/// Ignored by forkserver and holders: what a terminal, a hang-up, a broken pipe or a limit on file sizes would send. A holder
 /// ends by Hangup, Release or TERM only; a write beyond the limit fails with EFBIG.
 const IGNORED: [i32; 10] = [
     libc::SIGHUP,
@@ -40,7 +40,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes over the signals that the nursery has left alone, and the children that it has left to the kernel. Must be
+    /// Takes over the signals that the forkserver has left alone, and the children that it has left to the kernel. Must be
     /// called before any child is started, so that none is missed.
     pub(crate) fn take_over() -> io::Result<Signals> {
         // Stopped and continued children are none of our business and must not wake us.
@@ -105,7 +105,7 @@ pub(crate) fn fork() -> io::Result<Forked> {
 }
 
 /// Whether this process has one thread only. The directory of threads has two links of its own and one for each of them;
-/// listing it would cost the nursery, and so every holder, pages for a buffer.
+/// listing it would cost the forkserver, and so every holder, pages for a buffer.
 fn is_single_threaded() -> io::Result<bool> {
     Ok(rustix::fs::stat("/proc/self/task")?.st_nlink <= 3)
 }

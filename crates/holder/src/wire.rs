@@ -72,7 +72,7 @@ pub enum ExitStatus {
 
 /// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exit {
+pub struct RunExit {
     /// How the leader ended.
     pub status: ExitStatus,
     /// Offset after the last byte of output; everything before it was in the ring when the exit was announced.
@@ -157,7 +157,7 @@ pub enum FromHolder {
         of: u64,
     },
     /// The leader has ended and its output is in the ring to the last byte.
-    Exited(Exit),
+    Exited(RunExit),
     /// A kill is over.
     TreeGone {
         /// Descendants that could not be ended within the bound (0 but for processes stuck in the kernel).
@@ -278,7 +278,7 @@ fn target(number: u8) -> Result<SignalTarget, WireError> {
     }
 }
 
-fn put_exit(body: &mut Vec<u8>, exit: &Exit) {
+fn put_exit(body: &mut Vec<u8>, exit: &RunExit) {
     let (tag, number) = match exit.status {
         ExitStatus::Code(code) => (0, code),
         ExitStatus::Signal(signal) => (1, signal),
@@ -288,14 +288,14 @@ fn put_exit(body: &mut Vec<u8>, exit: &Exit) {
     body.extend_from_slice(&exit.final_offset.to_le_bytes());
 }
 
-fn take_exit(cursor: &mut Cursor<'_>) -> Result<Exit, WireError> {
+fn take_exit(cursor: &mut Cursor<'_>) -> Result<RunExit, WireError> {
     let (tag, number) = (cursor.u8()?, cursor.i32()?);
     let status = match tag {
         0 => ExitStatus::Code(number),
         1 => ExitStatus::Signal(number),
         _ => return Err(WireError::Malformed { what: "exit status" }),
     };
-    Ok(Exit { status, final_offset: cursor.u64()? })
+    Ok(RunExit { status, final_offset: cursor.u64()? })
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Fault {
 
 /// A line that may be given to the server.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Sound {
+pub(crate) enum Message {
     /// Wants an answer under this id.
     Request {
         /// Text or integer.
@@ -120,7 +120,7 @@ impl Lines {
 }
 
 /// Judges one line; nothing for a blank one.
-pub(crate) fn examine(line: &[u8]) -> Result<Option<Sound>, Fault> {
+pub(crate) fn examine(line: &[u8]) -> Result<Option<Message>, Fault> {
     let text = std::str::from_utf8(line).map_err(|_| Fault::new(PARSE_ERROR, "line: not UTF-8"))?;
     let text = text.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
@@ -139,7 +139,7 @@ pub(crate) fn examine(line: &[u8]) -> Result<Option<Sound>, Fault> {
     }
 }
 
-fn classify(mut object: Map<String, Value>) -> Result<Sound, Fault> {
+fn classify(mut object: Map<String, Value>) -> Result<Message, Fault> {
     let id = object.get("id").cloned();
     let echo = id.clone().filter(is_id).unwrap_or(Value::Null);
     let invalid = |why: &str| Err(Fault::invalid(why).about(&echo));
@@ -148,7 +148,7 @@ fn classify(mut object: Map<String, Value>) -> Result<Sound, Fault> {
     }
     let Some(method) = object.get("method") else {
         let is_reply = object.contains_key("result") || object.contains_key("error");
-        return if is_reply { Ok(Sound::Reply(Value::Object(object))) } else { invalid("method: missing") };
+        return if is_reply { Ok(Message::Reply(Value::Object(object))) } else { invalid("method: missing") };
     };
     if !method.is_string() {
         return invalid("method: must be a text");
@@ -174,9 +174,9 @@ fn classify(mut object: Map<String, Value>) -> Result<Sound, Fault> {
                 let why = format!("method: {method} is not part of {STATELESS}");
                 Err(Fault::new(METHOD_NOT_FOUND, why).about(&id))
             }
-            None => Ok(Sound::Request { id, message }),
+            None => Ok(Message::Request { id, message }),
         },
-        None => Ok(Sound::Notification(message)),
+        None => Ok(Message::Notification(message)),
     }
 }
 

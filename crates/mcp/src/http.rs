@@ -35,7 +35,7 @@ use crate::framing::{self, MAX_LINE};
 use crate::link::Link;
 use crate::server::Server;
 use crate::stdio::{Setup, secluded};
-use crate::tools::Bench;
+use crate::tools::ToolContext;
 
 /// Shortest token that is taken: 128 bits in hexadecimal.
 const MIN_TOKEN: usize = 32;
@@ -141,7 +141,8 @@ async fn serve(
 ) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (_present, gone) = watch::channel(false);
-    let server = Server::new(Bench::new(Link::new(setup.places, setup.exe), setup.here, setup.settled), gone);
+    let server =
+        Server::new(ToolContext::new(Link::new(setup.places, setup.exe), setup.here, setup.settled), gone);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(names.hosts())
         .with_allowed_origins(names.origins())
@@ -286,7 +287,7 @@ mod tests {
 
     #[test]
     fn an_address_of_the_network_is_refused() {
-        let places = proto::Places::below(Path::new("/nowhere"));
+        let places = proto::Dirs::below(Path::new("/nowhere"));
         let setup = Setup { places, exe: "/nowhere/qd".into(), here: "/".into(), settled: || {} };
         let token = Token::new(&"a".repeat(32)).expect("long enough");
         let address = "0.0.0.0:0".parse().expect("an address");

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use client::{ClientError, Connection, Door};
+use client::{ClientError, Connection, DaemonAddress};
 use proto::reply::Welcome;
-use proto::{ErrorCode, Failure, Places};
+use proto::{Dirs, ErrorCode, Failure};
 use tokio::sync::Semaphore;
 
 use crate::failure::ToolFailure;
@@ -34,7 +34,7 @@ const CALL_LIMIT: Duration = Duration::from_secs(45);
 
 /// How a call may be treated.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct CallPolicy {
     /// Asking twice is as good as asking once.
     is_repeatable: bool,
     /// Something changes by it, so that an answer that never came leaves a doubt.
@@ -58,7 +58,7 @@ pub(crate) enum Wake {
     Never,
 }
 
-impl Manner {
+impl CallPolicy {
     /// A question: nothing changes by it.
     pub(crate) const QUESTION: Self = Self {
         is_repeatable: true,
@@ -74,7 +74,7 @@ impl Manner {
     /// A stream: the connection is used up by it.
     pub(crate) const STREAM: Self = Self { is_reusable: false, ..Self::QUESTION };
     /// A question that a client asks by habit and not because anybody wants to know.
-    pub(crate) const GLANCE: Self = Self { is_worth_waking: false, ..Self::QUESTION };
+    pub(crate) const OPTIONAL: Self = Self { is_worth_waking: false, ..Self::QUESTION };
 
     /// A question whose answer may take this long by itself.
     pub(crate) fn lasting(self, length: Duration) -> Self {
@@ -84,7 +84,7 @@ impl Manner {
 
 /// Why a call has no answer.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum CallError {
     /// The daemon answered, and the answer is no.
     Refused(Failure),
     /// Nobody could be reached.
@@ -95,9 +95,9 @@ pub(crate) enum Trouble {
     Busy,
 }
 
-impl Trouble {
+impl CallError {
     /// In the words of a tool; `fields` as in [`ToolFailure::refusal`].
-    pub(crate) fn told(&self, fields: &[(&str, &str)]) -> ToolFailure {
+    pub(crate) fn to_failure(&self, fields: &[(&str, &str)]) -> ToolFailure {
         match self {
             Self::Refused(failure) => ToolFailure::refusal(failure, fields),
             Self::Unreachable(why) => ToolFailure::new("unreachable", why.as_str())
@@ -137,9 +137,9 @@ pub(crate) struct Link(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     /// The way to a daemon that is there.
-    way: Door,
+    way: DaemonAddress,
     /// Starts a daemon when nobody listens. Locked for as long as that takes: one start is enough.
-    door: Mutex<Door>,
+    address: Mutex<DaemonAddress>,
     idle: Mutex<Vec<Connection>>,
     room: Arc<Semaphore>,
 }
@@ -147,16 +147,16 @@ struct Inner {
 /// What cuts a conversation from outside: shutting the socket down wakes whoever blocks on it, and the daemon forgets
 /// what was asked.
 #[derive(Debug, Default)]
-pub(crate) struct Cord(Mutex<CordState>);
+pub(crate) struct CancelHandle(Mutex<CancelState>);
 
 #[derive(Debug, Default)]
-struct CordState {
+struct CancelState {
     is_cut: bool,
     socket: Option<OwnedFd>,
 }
 
-impl Cord {
-    fn lock(&self) -> MutexGuard<'_, CordState> {
+impl CancelHandle {
+    fn lock(&self) -> MutexGuard<'_, CancelState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -182,9 +182,9 @@ impl Cord {
 }
 
 /// Cuts its cord when dropped: a call nobody waits for any more ends at once.
-pub(crate) struct Leash(pub(crate) Arc<Cord>);
+pub(crate) struct CancelOnDrop(pub(crate) Arc<CancelHandle>);
 
-impl Drop for Leash {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cut();
     }
@@ -192,31 +192,31 @@ impl Drop for Leash {
 
 impl Link {
     /// The daemon of `places`; `exe` is started as one when nobody listens.
-    pub(crate) fn new(places: Places, exe: PathBuf) -> Self {
-        let way = Door::without_start(places.clone());
-        let door = Mutex::new(Door::new(places, exe));
+    pub(crate) fn new(places: Dirs, exe: PathBuf) -> Self {
+        let way = DaemonAddress::without_start(places.clone());
+        let address = Mutex::new(DaemonAddress::new(places, exe));
         let room = Arc::new(Semaphore::new(MAX_CALLS));
-        Self(Arc::new(Inner { way, door, idle: Mutex::default(), room }))
+        Self(Arc::new(Inner { way, address, idle: Mutex::default(), room }))
     }
 
     /// Has `work` done on a connection. Dropping the future cuts the connection.
-    pub(crate) async fn ask<T, W>(&self, manner: Manner, work: W) -> Result<T, Trouble>
+    pub(crate) async fn ask<T, W>(&self, policy: CallPolicy, work: W) -> Result<T, CallError>
     where
         T: Send + 'static,
         W: Fn(&mut Connection) -> Result<T, ClientError> + Send + Sync + 'static,
     {
         let work = Arc::new(work);
-        let patience = if manner.is_worth_waking { PATIENCE } else { Duration::ZERO };
+        let patience = if policy.is_worth_waking { PATIENCE } else { Duration::ZERO };
         let give_up = Instant::now() + patience;
         let mut pause = FIRST_PAUSE;
-        let mut wake = if manner.is_worth_waking { Wake::Always } else { Wake::Never };
+        let mut wake = if policy.is_worth_waking { Wake::Always } else { Wake::Never };
         let mut is_in_doubt = false;
         loop {
             let was_asked = Arc::new(AtomicBool::new(false));
-            let answer = self.once((manner, wake), Arc::clone(&work), Arc::clone(&was_asked)).await?;
+            let answer = self.once((policy, wake), Arc::clone(&work), Arc::clone(&was_asked)).await?;
             let was_asked = was_asked.load(Ordering::Acquire);
-            is_in_doubt |= was_asked && manner.is_deed;
-            let is_open = was_asked && !manner.is_repeatable;
+            is_in_doubt |= was_asked && policy.is_deed;
+            let is_open = was_asked && !policy.is_repeatable;
             let error = match answer {
                 Ok(value) => return Ok(value),
                 // A daemon that ends refuses everything, and one that is full refuses newcomers: both pass.
@@ -225,17 +225,17 @@ impl Link {
                 {
                     ClientError::Unreachable(failure.message)
                 }
-                Err(ClientError::Failed(failure)) => return Err(Trouble::Refused(failure)),
+                Err(ClientError::Failed(failure)) => return Err(CallError::Refused(failure)),
                 Err(error) => error,
             };
             match error {
-                ClientError::Broken(_) if is_open => return Err(Trouble::UnknownOutcome),
-                ClientError::Version { .. } => return Err(Trouble::Unreachable(error.to_string())),
+                ClientError::Broken(_) if is_open => return Err(CallError::UnknownOutcome),
+                ClientError::Version { .. } => return Err(CallError::Unreachable(error.to_string())),
                 _ if Instant::now() + pause > give_up => {
                     return Err(if is_in_doubt {
-                        Trouble::UnknownOutcome
+                        CallError::UnknownOutcome
                     } else {
-                        Trouble::Unreachable(error.to_string())
+                        CallError::Unreachable(error.to_string())
                     });
                 }
                 _ => tokio::time::sleep(pause).await,
@@ -248,64 +248,64 @@ impl Link {
     /// One attempt, in a thread of its own.
     async fn once<T, W>(
         &self,
-        (manner, wake): (Manner, Wake),
+        (policy, wake): (CallPolicy, Wake),
         work: Arc<W>,
         was_asked: Arc<AtomicBool>,
-    ) -> Result<Result<T, ClientError>, Trouble>
+    ) -> Result<Result<T, ClientError>, CallError>
     where
         T: Send + 'static,
         W: Fn(&mut Connection) -> Result<T, ClientError> + Send + Sync + 'static,
     {
-        let permit = Arc::clone(&self.0.room).try_acquire_owned().map_err(|_| Trouble::Busy)?;
-        let cord = Arc::new(Cord::default());
-        let leash = Leash(Arc::clone(&cord));
+        let permit = Arc::clone(&self.0.room).try_acquire_owned().map_err(|_| CallError::Busy)?;
+        let cancel = Arc::new(CancelHandle::default());
+        let cancel_on_drop = CancelOnDrop(Arc::clone(&cancel));
         let inner = Arc::clone(&self.0);
         let asked = Arc::clone(&was_asked);
         let thread = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            inner.converse((manner, wake), &cord, &asked, &*work)
+            inner.converse((policy, wake), &cancel, &asked, &*work)
         });
-        let answer = tokio::time::timeout(manner.limit, thread).await;
-        drop(leash);
+        let answer = tokio::time::timeout(policy.limit, thread).await;
+        drop(cancel_on_drop);
         match answer {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(Trouble::Unreachable(error.to_string())),
-            Err(_) if was_asked.load(Ordering::Acquire) && manner.is_deed => Err(Trouble::UnknownOutcome),
-            Err(_) => Err(Trouble::Unreachable("the daemon does not answer".to_owned())),
+            Ok(Err(error)) => Err(CallError::Unreachable(error.to_string())),
+            Err(_) if was_asked.load(Ordering::Acquire) && policy.is_deed => Err(CallError::UnknownOutcome),
+            Err(_) => Err(CallError::Unreachable("the daemon does not answer".to_owned())),
         }
     }
 
     /// Whom the daemon takes this process for, and who the daemon is.
-    pub(crate) async fn welcome(&self) -> Result<Welcome, Trouble> {
+    pub(crate) async fn welcome(&self) -> Result<Welcome, CallError> {
         let inner = Arc::clone(&self.0);
         // A connection says hello once, so this needs one of its own; the pooled one has made sure of a daemon.
         let fresh = move |_: &mut Connection| inner.way.open().map_err(ClientError::Broken)?.hello();
-        self.ask(Manner::QUESTION, fresh).await
+        self.ask(CallPolicy::QUESTION, fresh).await
     }
 
-    /// A connection of one's own to a daemon that listens, tied to `cord`; blocks. For streams that outlive a call.
-    pub(crate) fn open(&self, cord: &Cord) -> Result<Connection, ClientError> {
-        self.0.connect(cord, Wake::Never)
+    /// A connection of one's own to a daemon that listens, tied to `cancel`; blocks. For streams that outlive a call.
+    pub(crate) fn open(&self, cancel: &CancelHandle) -> Result<Connection, ClientError> {
+        self.0.connect(cancel, Wake::Never)
     }
 }
 
 impl Inner {
     fn converse<T>(
         &self,
-        (manner, wake): (Manner, Wake),
-        cord: &Cord,
+        (policy, wake): (CallPolicy, Wake),
+        cancel: &CancelHandle,
         was_asked: &AtomicBool,
         work: &dyn Fn(&mut Connection) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
-        let mut connection = match self.pooled(cord) {
+        let mut connection = match self.pooled(cancel) {
             Some(connection) => connection,
-            None => self.connect(cord, wake)?,
+            None => self.connect(cancel, wake)?,
         };
         was_asked.store(true, Ordering::Release);
         let answer = work(&mut connection);
-        cord.untie();
+        cancel.untie();
         let is_sound = matches!(answer, Ok(_) | Err(ClientError::Failed(_)));
-        if is_sound && manner.is_reusable && !cord.lock().is_cut {
+        if is_sound && policy.is_reusable && !cancel.lock().is_cut {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             if idle.len() < MAX_IDLE {
                 idle.push(connection);
@@ -315,19 +315,19 @@ impl Inner {
     }
 
     /// A kept connection that still lives. One whose daemon went away since is readable: its end.
-    fn pooled(&self, cord: &Cord) -> Option<Connection> {
+    fn pooled(&self, cancel: &CancelHandle) -> Option<Connection> {
         loop {
             let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-            if matches!(connection.receive_before(Instant::now()), Ok(None)) && cord.tie(&connection) {
+            if matches!(connection.receive_before(Instant::now()), Ok(None)) && cancel.tie(&connection) {
                 return Some(connection);
             }
         }
     }
 
-    fn connect(&self, cord: &Cord, wake: Wake) -> Result<Connection, ClientError> {
+    fn connect(&self, cancel: &CancelHandle, wake: Wake) -> Result<Connection, ClientError> {
         let error = match self.way.open() {
             Ok(mut connection) => {
-                tied(cord, &connection)?;
+                tied(cancel, &connection)?;
                 return connection.hello().map(|_| connection);
             }
             Err(error) => error,
@@ -339,13 +339,13 @@ impl Inner {
                 self.way.places().socket().display()
             )));
         }
-        let connection = self.door.lock().unwrap_or_else(PoisonError::into_inner).connect()?;
-        tied(cord, &connection).map(|()| connection)
+        let connection = self.address.lock().unwrap_or_else(PoisonError::into_inner).connect()?;
+        tied(cancel, &connection).map(|()| connection)
     }
 }
 
-fn tied(cord: &Cord, connection: &Connection) -> Result<(), ClientError> {
-    if cord.tie(connection) {
+fn tied(cancel: &CancelHandle, connection: &Connection) -> Result<(), ClientError> {
+    if cancel.tie(connection) {
         return Ok(());
     }
     Err(ClientError::Broken(std::io::Error::new(ErrorKind::Interrupted, "nobody waits for this any more")))

@@ -35,7 +35,7 @@ pub fn reference() -> String {
     let mut page = String::from(HEAD);
     section(&mut page, "Instructions", INSTRUCTIONS);
     page.push_str("\n## Tools\n");
-    tools::all().for_each(|tool| tell(&mut page, tool));
+    tools::all().for_each(|tool| write_tool(&mut page, tool));
     page.push_str("\n## Resources\n\n- `qd://processes`: every process with status and state.\n- `qd://timers`: your timers.\n");
     for template in resources::templates() {
         line(
@@ -83,7 +83,7 @@ fn section(page: &mut String, title: &str, text: &str) {
     line(page, &format!("\n## {title}\n\n{text}"));
 }
 
-fn tell(page: &mut String, tool: &Tool) {
+fn write_tool(page: &mut String, tool: &Tool) {
     let effect = match tool.effect {
         Effect::Reads => "reads",
         Effect::Adds => "adds",

@@ -4,14 +4,14 @@
 
 use client::{ClientError, Connection};
 use proto::crew::{PadEntry, PadOutcome};
-use proto::request::{Nothing, Pad, PadAct, Read, ReadMode, Target};
+use proto::request::{Empty, Pad, PadAct, Read, ReadMode, Target};
 use proto::{ErrorCode, Event, ProcessView};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
-use crate::link::{Link, Manner, Trouble};
-use crate::tools::{Bench, timers};
+use crate::link::{CallError, CallPolicy, Link};
+use crate::tools::{ToolContext, timers};
 use crate::views;
 
 /// Most text of a screen or log.
@@ -85,9 +85,9 @@ impl Address {
 }
 
 /// What may be read now. Without a daemon there are still the lists, which will say so.
-pub(crate) async fn list(bench: &Bench) -> Vec<Resource> {
+pub(crate) async fn list(context: &ToolContext) -> Vec<Resource> {
     let work = |connection: &mut Connection| Ok((connection.list()?, pads(connection)?));
-    let (all, pads) = bench.link.ask(Manner::GLANCE, work).await.unwrap_or_default();
+    let (all, pads) = context.link.ask(CallPolicy::OPTIONAL, work).await.unwrap_or_default();
     let resource =
         |address: Address, name: String, kind: &str| Resource::new(address.uri(), name).with_mime_type(kind);
     let lists = [(Address::Processes, "processes"), (Address::Timers, "timers")]
@@ -103,7 +103,7 @@ pub(crate) async fn list(bench: &Bench) -> Vec<Resource> {
 
 /// The pads of the caller's own project; none for a caller that has none.
 fn pads(connection: &mut Connection) -> Result<Vec<PadEntry>, ClientError> {
-    match connection.pad(Pad { project: None, act: PadAct::List(Nothing {}) }) {
+    match connection.pad(Pad { project: None, act: PadAct::List(Empty {}) }) {
         Ok(PadOutcome::Listed(entries)) => Ok(entries),
         Ok(_) | Err(ClientError::Failed(_)) => Ok(Vec::new()),
         Err(error) => Err(error),
@@ -131,22 +131,24 @@ pub(crate) fn unknown(uri: &str) -> ErrorData {
 }
 
 /// The contents of one.
-pub(crate) async fn read(bench: &Bench, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let link = &bench.link;
+pub(crate) async fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let link = &context.link;
     let Some(address) = Address::parse(uri) else {
         return Err(unknown(uri));
     };
     let contents = match &address {
         Address::Processes => {
-            let all =
-                link.ask(Manner::QUESTION, Connection::list).await.map_err(|trouble| refusal(&trouble))?;
+            let all = link
+                .ask(CallPolicy::QUESTION, Connection::list)
+                .await
+                .map_err(|trouble| refusal(&trouble))?;
             ResourceContents::text(processes(&all).to_string(), uri).with_mime_type("application/json")
         }
         Address::Screen(id) => text(link, id, ReadMode::Screen, uri).await?,
         Address::Log(id) => text(link, id, ReadMode::Stream, uri).await?,
-        Address::Pad(name) => pad(bench, name, uri).await?,
+        Address::Pad(name) => pad(context, name, uri).await?,
         Address::Timers => {
-            let asked = link.ask(Manner::QUESTION, Connection::timers).await;
+            let asked = link.ask(CallPolicy::QUESTION, Connection::timers).await;
             let all = asked.map_err(|trouble| refusal(&trouble))?;
             let rows: Vec<_> = timers::rows(&all).map(|(_, row)| row).collect();
             ResourceContents::text(json!({ "timers": rows }).to_string(), uri)
@@ -161,28 +163,29 @@ fn processes(all: &[ProcessView]) -> Value {
 }
 
 async fn text(link: &Link, id: &str, mode: ReadMode, uri: &str) -> Result<ResourceContents, ErrorData> {
-    let wish = Read {
+    let request = Read {
         target: Target(id.to_owned()),
         mode,
         limit: Some(LIMIT),
         join: mode != ReadMode::Screen,
         ..Read::default()
     };
-    let asked = link.ask(Manner::QUESTION, move |connection| connection.read(wish.clone())).await;
+    let asked = link.ask(CallPolicy::QUESTION, move |connection| connection.read(request.clone())).await;
     Ok(ResourceContents::text(asked.map_err(|trouble| refusal(&trouble))?.text, uri))
 }
 
 /// A pad, whole: a resource has no cursor.
-async fn pad(bench: &Bench, name: &str, uri: &str) -> Result<ResourceContents, ErrorData> {
-    let project = bench.directory().await.map_err(|failure| {
+async fn pad(context: &ToolContext, name: &str, uri: &str) -> Result<ResourceContents, ErrorData> {
+    let project = context.directory().await.map_err(|failure| {
         let told = failure.to_json();
         ErrorData::internal_error(
             told["error"]["message"].as_str().unwrap_or_default().to_owned(),
             Some(told),
         )
     })?;
-    let wish = Pad { project, act: PadAct::Read { name: name.to_owned(), revision: None } };
-    let asked = bench.link.ask(Manner::QUESTION, move |connection| connection.pad(wish.clone())).await;
+    let request = Pad { project, act: PadAct::Read { name: name.to_owned(), revision: None } };
+    let asked =
+        context.link.ask(CallPolicy::QUESTION, move |connection| connection.pad(request.clone())).await;
     match asked.map_err(|trouble| refusal(&trouble))? {
         PadOutcome::Text { content, .. } => {
             Ok(ResourceContents::text(content, uri).with_mime_type("text/markdown"))
@@ -193,10 +196,10 @@ async fn pad(bench: &Bench, name: &str, uri: &str) -> Result<ResourceContents, E
     }
 }
 
-fn refusal(trouble: &Trouble) -> ErrorData {
-    let told = trouble.told(&[("target", "uri"), ("name", "uri")]).to_json();
+fn refusal(trouble: &CallError) -> ErrorData {
+    let told = trouble.to_failure(&[("target", "uri"), ("name", "uri")]).to_json();
     let message = told["error"]["message"].as_str().unwrap_or_default().to_owned();
-    let is_missing = matches!(trouble, Trouble::Refused(failure) if failure.code == ErrorCode::NotFound);
+    let is_missing = matches!(trouble, CallError::Refused(failure) if failure.code == ErrorCode::NotFound);
     if is_missing {
         ErrorData::resource_not_found(message, Some(told))
     } else {

@@ -26,11 +26,11 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::failure::ToolFailure;
-use crate::link::Manner;
+use crate::link::CallPolicy;
 use crate::params;
 use crate::prompts;
 use crate::resources::{self, Address};
-use crate::tools::{self, Bench, Outcome};
+use crate::tools::{self, Outcome, ToolContext};
 use crate::views;
 use crate::waiting::{ONE_TASK, Waiting};
 use crate::watch::{self as watches, Listener, Subscriptions};
@@ -55,7 +55,7 @@ claims to be is text. Processes outlive this connection: close what you no longe
 /// One server; clones share everything.
 #[derive(Clone)]
 pub(crate) struct Server {
-    bench: Arc<Bench>,
+    context: Arc<ToolContext>,
     tasks: TaskManager,
     subscriptions: Subscriptions,
     /// True once nobody reads answers any more: whatever still waits ends.
@@ -63,9 +63,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(bench: Arc<Bench>, gone: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(context: Arc<ToolContext>, gone: watch::Receiver<bool>) -> Self {
         let (tasks, subscriptions) = (TaskManager::new(), Subscriptions::default());
-        Self { bench, tasks, subscriptions, gone }
+        Self { context, tasks, subscriptions, gone }
     }
 
     /// The same server for another client, whose subscriptions are its own.
@@ -94,18 +94,18 @@ impl Server {
     /// Waits with progress, until satisfied, cancelled or out of time.
     async fn attend(&self, waiting: Waiting, context: &RequestContext<RoleServer>) -> CallToolResult {
         if let Some(meanwhile) = waiting.meanwhile {
-            return told(Ok(meanwhile));
+            return to_result(Ok(meanwhile));
         }
-        let work = waiting.run_briefly(&self.bench.link);
+        let work = waiting.run_briefly(&self.context.link);
         tokio::pin!(work);
         let mut ticks = tokio::time::interval(PROGRESS);
         ticks.tick().await;
         let mut beats = 0;
         loop {
             tokio::select! {
-                answer = &mut work => return told(answer),
-                () = context.ct.cancelled() => return told(Err(cancelled())),
-                () = self.is_gone() => return told(Err(cancelled())),
+                answer = &mut work => return to_result(answer),
+                () = context.ct.cancelled() => return to_result(Err(cancelled())),
+                () = self.is_gone() => return to_result(Err(cancelled())),
                 _ = ticks.tick() => {
                     beats += 1;
                     progress(context, f64::from(beats), &waiting.told).await;
@@ -116,11 +116,11 @@ impl Server {
 
     /// A task for what takes time; what is so already, or can never be, is answered at once.
     async fn entrust_unless_settled(&self, waiting: Waiting) -> CallToolResponse {
-        let look = waiting.run(&self.bench.link, ONE_TASK);
+        let look = waiting.run(&self.context.link, ONE_TASK);
         // The look is cut off without loss: a task asks the same again, from the same beginning.
         let seen = tokio::time::timeout(LOOK, look).await;
         match seen {
-            Ok(answer) => told(answer).into(),
+            Ok(answer) => to_result(answer).into(),
             Err(_) => CallToolResponse::Task(self.entrust(waiting)),
         }
     }
@@ -133,12 +133,12 @@ impl Server {
             .with_ttl_ms(lifetime)
             .with_poll_interval_ms(POLL_MS)
             .with_status_message(waiting.told.clone());
-        let link = self.bench.link.clone();
+        let link = self.context.link.clone();
         let task = self.tasks.spawn(options, move |context| {
             Box::pin(async move {
                 tokio::select! {
                     () = context.cancelled() => Err(TaskExit::Cancelled),
-                    answer = waiting.run(&link, most) => Ok(told(answer)),
+                    answer = waiting.run(&link, most) => Ok(to_result(answer)),
                 }
             })
         });
@@ -146,9 +146,9 @@ impl Server {
     }
 }
 
-async fn progress(context: &RequestContext<RoleServer>, beats: f64, told: &str) {
+async fn progress(context: &RequestContext<RoleServer>, beats: f64, to_result: &str) {
     if let Some(token) = context.meta.get_progress_token() {
-        let note = ProgressNotificationParam::new(token, beats).with_message(told);
+        let note = ProgressNotificationParam::new(token, beats).with_message(to_result);
         // A client that does not hear progress still gets its answer.
         drop(context.peer.notify_progress(note).await);
     }
@@ -159,7 +159,7 @@ fn cancelled() -> ToolFailure {
 }
 
 /// A result whose text and structure say the same: some clients show a model only one of them.
-fn told(answer: Result<Value, ToolFailure>) -> CallToolResult {
+fn to_result(answer: Result<Value, ToolFailure>) -> CallToolResult {
     match answer {
         Ok(value) => {
             let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
@@ -218,19 +218,19 @@ impl ServerHandler for Server {
             let shown = views::shortened(&request.name, 64);
             return Err(ErrorData::invalid_params(format!("name: no tool is called {shown}"), None));
         };
-        self.bench.settle();
-        let called = tool.call(&self.bench, request.arguments.unwrap_or_default());
+        self.context.note_start();
+        let called = tool.call(&self.context, request.arguments.unwrap_or_default());
         let outcome = tokio::select! {
             outcome = called => outcome,
             () = context.ct.cancelled() => Err(cancelled()),
         };
         Ok(match outcome {
-            Ok(Outcome::Done(value)) => told(Ok(value)).into(),
+            Ok(Outcome::Done(value)) => to_result(Ok(value)).into(),
             Ok(Outcome::Waiting(waiting)) => self.wait(*waiting, &context).await,
             Ok(Outcome::Question(question)) => {
                 self.ask(question, request.input_responses.as_ref(), &context).await
             }
-            Err(failure) => told(Err(failure)).into(),
+            Err(failure) => to_result(Err(failure)).into(),
         })
     }
 
@@ -239,7 +239,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(resources::list(&self.bench).await))
+        Ok(ListResourcesResult::with_all_items(resources::list(&self.context).await))
     }
 
     async fn list_resource_templates(
@@ -255,7 +255,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        Ok(resources::read(&self.bench, &request.uri).await?.into())
+        Ok(resources::read(&self.context, &request.uri).await?.into())
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -274,7 +274,7 @@ impl ServerHandler for Server {
         let wanted = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let addresses: Vec<Address> = wanted.iter().filter_map(|uri| Address::parse(uri)).collect();
         let listener = Listener::Sink(context.sink().clone());
-        let telling = watches::tell_all(self.bench.link.clone(), addresses, listener);
+        let telling = watches::tell_all(self.context.link.clone(), addresses, listener);
         tokio::select! {
             () = context.cancelled() => {}
             () = self.is_gone() => {}
@@ -290,7 +290,7 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         let address = address(&request.uri)?;
         let listener = Listener::Peer(context.peer.clone());
-        if self.subscriptions.add(&self.bench.link, address, listener) {
+        if self.subscriptions.add(&self.context.link, address, listener) {
             return Ok(());
         }
         Err(ErrorData::invalid_request("uri: too many subscriptions; unsubscribe from some", None))
@@ -327,7 +327,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         // Without a daemon there is nothing to complete with, which is an answer.
-        let all = self.bench.link.ask(Manner::GLANCE, Connection::list).await.unwrap_or_default();
+        let all = self.context.link.ask(CallPolicy::OPTIONAL, Connection::list).await.unwrap_or_default();
         Ok(CompleteResult::new(prompts::complete(&request, &all)))
     }
 

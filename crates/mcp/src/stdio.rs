@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use proto::Places;
+use proto::Dirs;
 use rmcp::service::serve_directly;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::link::{Link, MAX_CALLS};
 use crate::server::Server;
-use crate::tools::Bench;
+use crate::tools::ToolContext;
 use crate::wire;
 
 /// How long answers that are under way may take once the input has ended.
@@ -33,7 +33,7 @@ const MAX_THREADS: usize = MAX_CALLS + 24;
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Where the daemon keeps its things.
-    pub places: Places,
+    pub places: Dirs,
     /// The `qd` that is started as a daemon when nobody listens.
     pub exe: PathBuf,
     /// Where relative directories begin.
@@ -69,7 +69,7 @@ async fn serve(setup: Setup) -> io::Result<()> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let (wire, client) = wire::begin(File::from(input), File::from(output))?;
     let link = Link::new(setup.places, setup.exe);
-    let server = Server::new(Bench::new(link, setup.here, setup.settled), client.gone.clone());
+    let server = Server::new(ToolContext::new(link, setup.here, setup.settled), client.gone.clone());
     let running = serve_directly(server, wire, None);
     let stop = running.cancellation_token();
     let mut gone = client.gone;

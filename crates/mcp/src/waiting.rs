@@ -12,7 +12,7 @@ use proto::{AgentState, ErrorCode, ProcessId};
 use serde_json::{Map, Value, json};
 
 use crate::failure::ToolFailure;
-use crate::link::{Link, Manner, Trouble};
+use crate::link::{CallError, CallPolicy, Link};
 use crate::pages;
 use crate::tools::asking::Questions;
 use crate::tools::turn_told;
@@ -88,7 +88,7 @@ impl Waiting {
             let slice = most.saturating_sub(spent).min(left).min(SLICE);
             match self.slice(link, slice).await {
                 Ok(waited) => return self.finish(link, waited).await,
-                Err(Trouble::Refused(failure)) if failure.code == ErrorCode::Timeout => {}
+                Err(CallError::Refused(failure)) if failure.code == ErrorCode::Timeout => {}
                 Err(trouble) => return self.without(&trouble),
             }
             if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
@@ -109,14 +109,14 @@ impl Waiting {
         }
     }
 
-    async fn slice(&self, link: &Link, length: Duration) -> Result<Waited, Trouble> {
+    async fn slice(&self, link: &Link, length: Duration) -> Result<Waited, CallError> {
         let timeout_ms = u64::try_from(length.as_millis()).ok();
         let wait = Wait { timeout_ms, ..self.wait.clone() };
         let blocked = self
             .is_over_when_blocked
             .then(|| Wait { until: Until::State(vec![AgentState::Blocked]), ..wait.clone() });
         let ask = |wait: Wait| {
-            link.ask(Manner::QUESTION.lasting(length), move |connection| connection.wait(wait.clone()))
+            link.ask(CallPolicy::QUESTION.lasting(length), move |connection| connection.wait(wait.clone()))
         };
         let Some(blocked) = blocked else { return ask(wait).await };
         let is_blocked = async {
@@ -136,7 +136,7 @@ impl Waiting {
     async fn finish(&self, link: &Link, waited: Waited) -> Result<Value, ToolFailure> {
         match &self.then {
             Then::Tell => {
-                let satisfied: Vec<Value> = waited.satisfied.iter().map(told).collect();
+                let satisfied: Vec<Value> = waited.satisfied.iter().map(to_value).collect();
                 Ok(json!({"status": "satisfied", "satisfied": satisfied}))
             }
             Then::GiveTurn { base, .. } if self.is_blocked(&waited) => {
@@ -147,10 +147,11 @@ impl Waiting {
                 Ok(Value::Object(answer))
             }
             Then::GiveTurn { process, turn, base } => {
-                let wish = AskResult { target: Target(process.to_string()), turn: Some(*turn) };
-                let asked =
-                    link.ask(Manner::QUESTION, move |connection| connection.result(wish.clone())).await;
-                let result: Turn = asked.map_err(|trouble| trouble.told(self.fields))?;
+                let request = AskResult { target: Target(process.to_string()), turn: Some(*turn) };
+                let asked = link
+                    .ask(CallPolicy::QUESTION, move |connection| connection.result(request.clone()))
+                    .await;
+                let result: Turn = asked.map_err(|trouble| trouble.to_failure(self.fields))?;
                 let mut answer = base.clone();
                 answer.extend(turn_told(&result, 0));
                 if self.is_over_when_blocked {
@@ -174,8 +175,8 @@ impl Waiting {
 
     /// The answer when the daemon says no. A question that is no longer open is no failure: whoever answered it before
     /// anybody waited was heard, and the answer is on its way as a message.
-    fn without(&self, trouble: &Trouble) -> Result<Value, ToolFailure> {
-        if let (Then::GiveAnswer { item, base, open }, Trouble::Refused(failure)) = (&self.then, trouble) {
+    fn without(&self, trouble: &CallError) -> Result<Value, ToolFailure> {
+        if let (Then::GiveAnswer { item, base, open }, CallError::Refused(failure)) = (&self.then, trouble) {
             open.forget(*item);
             if matches!(failure.code, ErrorCode::Conflict | ErrorCode::NotFound) {
                 let mut answer = base.clone();
@@ -184,7 +185,7 @@ impl Waiting {
                 return Ok(Value::Object(answer));
             }
         }
-        Err(trouble.told(self.fields))
+        Err(trouble.to_failure(self.fields))
     }
 
     /// The answer when it did not happen in time.
@@ -227,7 +228,7 @@ fn given(base: &Map<String, Value>, (status, name): (&str, &str), text: &str) ->
     Value::Object(answer)
 }
 
-fn told(satisfied: &Satisfied) -> Value {
+fn to_value(satisfied: &Satisfied) -> Value {
     let mut row = Map::new();
     put(&mut row, "id", json!(satisfied.id));
     put(&mut row, "name", json!(satisfied.name));

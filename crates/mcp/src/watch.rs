@@ -15,7 +15,7 @@ use rmcp::service::{Peer, SubscriptionSink};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::link::{Cord, Leash, Link, Manner};
+use crate::link::{CallPolicy, CancelHandle, CancelOnDrop, Link};
 use crate::resources::Address;
 
 /// Updates of one resource come at most this often: a busy screen changes hundreds of times a second.
@@ -120,28 +120,28 @@ async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64>
     };
     loop {
         let wait = wait.clone();
-        let manner = Manner::GLANCE.lasting(PRINTED);
-        match link.ask(manner, move |connection| connection.wait(wait.clone())).await {
+        let policy = CallPolicy::OPTIONAL.lasting(PRINTED);
+        match link.ask(policy, move |connection| connection.wait(wait.clone())).await {
             Ok(waited) => return waited.satisfied.first().map(|satisfied| satisfied.offset),
-            Err(crate::link::Trouble::Refused(failure)) if failure.code == proto::ErrorCode::Timeout => {}
+            Err(crate::link::CallError::Refused(failure)) if failure.code == proto::ErrorCode::Timeout => {}
             Err(_) => return None,
         }
     }
 }
 
 /// A value that changes with every event that touches `address`, for as long as the leash is held.
-fn listen(link: &Link, address: Address) -> (Leash, watch::Receiver<u64>) {
+fn listen(link: &Link, address: Address) -> (CancelOnDrop, watch::Receiver<u64>) {
     let (sender, receiver) = watch::channel(0);
-    let cord = Arc::new(Cord::default());
-    let leash = Leash(Arc::clone(&cord));
+    let cancel = Arc::new(CancelHandle::default());
+    let cancel_on_drop = CancelOnDrop(Arc::clone(&cancel));
     let link = link.clone();
     tokio::spawn(async move {
         let sender = Arc::new(sender);
         while !sender.is_closed() {
-            let (link, cord, told) = (link.clone(), Arc::clone(&cord), Arc::clone(&sender));
+            let (link, cancel, told) = (link.clone(), Arc::clone(&cancel), Arc::clone(&sender));
             let address = address.clone();
             // However it ended: events were missed, so something may have changed.
-            drop(tokio::task::spawn_blocking(move || hear(&link, &cord, &address, &told)).await);
+            drop(tokio::task::spawn_blocking(move || hear(&link, &cancel, &address, &told)).await);
             sender.send_modify(|revision| *revision += 1);
             tokio::select! {
                 () = sender.closed() => return,
@@ -149,11 +149,16 @@ fn listen(link: &Link, address: Address) -> (Leash, watch::Receiver<u64>) {
             }
         }
     });
-    (leash, receiver)
+    (cancel_on_drop, receiver)
 }
 
-fn hear(link: &Link, cord: &Cord, address: &Address, sender: &watch::Sender<u64>) -> Result<(), ClientError> {
-    let mut connection: Connection = link.open(cord)?;
+fn hear(
+    link: &Link,
+    cancel: &CancelHandle,
+    address: &Address,
+    sender: &watch::Sender<u64>,
+) -> Result<(), ClientError> {
+    let mut connection: Connection = link.open(cancel)?;
     // Pads of the same name in other projects are none of the caller's business; a person has no project.
     let project = match address {
         Address::Pad(_) => Some(connection.who_am_i()?.project.key).filter(|key| !key.is_empty()),

@@ -14,7 +14,7 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::framing::{self, Fault, Lines, Sound};
+use crate::framing::{self, Fault, Lines, Message};
 
 /// Lines that wait on either side. When full, the reader stops reading and the client feels it; answers wait.
 const QUEUE: usize = 64;
@@ -137,14 +137,14 @@ impl Wire {
     fn admit(&self, line: Result<Vec<u8>, Fault>) -> Result<Option<ClientJsonRpcMessage>, Fault> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         match line.and_then(|line| framing::examine(&line))? {
-            Some(Sound::Request { id, message }) => {
+            Some(Message::Request { id, message }) => {
                 let parsed = serde_json::from_value(message);
                 let message =
                     parsed.map_err(|_| Fault::refused(&id, "params: not the shape of this method"))?;
                 open.admit(&id)?;
                 Ok(Some(message))
             }
-            Some(Sound::Notification(message)) => {
+            Some(Message::Notification(message)) => {
                 if message.get("method").and_then(Value::as_str) == Some("notifications/cancelled")
                     && let Some(id) = message.pointer("/params/requestId")
                 {
@@ -153,7 +153,7 @@ impl Wire {
                 Ok(serde_json::from_value(message).ok())
             }
             // A reply to nothing that was asked is dropped by the service.
-            Some(Sound::Reply(message)) => Ok(serde_json::from_value(message).ok()),
+            Some(Message::Reply(message)) => Ok(serde_json::from_value(message).ok()),
             None => Ok(None),
         }
     }

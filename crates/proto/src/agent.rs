@@ -458,7 +458,7 @@ pub struct Turn {
 pub enum ItemKind {
     /// A dialog on an agent's screen.
     Dialog,
-    /// A hook that waits for leave to use a tool.
+    /// A hook that waits for permission to use a tool.
     Permission,
     /// A question an agent asked through Quarterdeck.
     Question,

@@ -104,7 +104,7 @@ pub fn encode_data(out: &mut Vec<u8>, kind: DataKind, stream: u32, offset: u64, 
 
 /// One byte over the rest of the header: garbage is recognised before its "length" swallows what follows.
 fn check(header: &[u8; HEADER]) -> u8 {
-    let sum = header.iter().enumerate().filter(|(place, _)| *place != 3);
+    let sum = header.iter().enumerate().filter(|(dirs, _)| *dirs != 3);
     sum.fold(0xa5, |sum: u8, (_, byte)| sum.rotate_left(1) ^ byte)
 }
 
@@ -185,7 +185,7 @@ impl Decoder {
         let bytes = pending.get(HEADER..HEADER + length)?.to_vec();
         self.take(HEADER + length);
         let stream = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
-        let offset = u64::from_le_bytes(std::array::from_fn(|place| header[8 + place]));
+        let offset = u64::from_le_bytes(std::array::from_fn(|dirs| header[8 + dirs]));
         Some(Ok(Frame::Data(Data { kind, stream, offset, bytes })))
     }
 

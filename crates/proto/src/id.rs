@@ -22,8 +22,8 @@ impl ProcessId {
     #[must_use]
     pub fn from_entropy(entropy: u64) -> Self {
         let mut digits = [0; DIGITS];
-        for (place, digit) in digits.iter_mut().enumerate() {
-            let index = (entropy >> (place * 5)) & 31;
+        for (dirs, digit) in digits.iter_mut().enumerate() {
+            let index = (entropy >> (dirs * 5)) & 31;
             *digit = ALPHABET[index as usize];
         }
         Self(digits)

@@ -11,6 +11,7 @@
 
 pub mod agent;
 pub mod crew;
+pub mod dirs;
 pub mod environment;
 pub mod error;
 pub mod event;
@@ -18,7 +19,6 @@ pub mod frame;
 pub mod id;
 pub mod modes;
 pub mod name;
-pub mod place;
 pub mod printable;
 pub mod process;
 pub mod reply;
@@ -29,12 +29,12 @@ pub mod terminal;
 pub mod version;
 
 pub use agent::{AgentState, AgentView, Evidence};
+pub use dirs::{Address, Dirs};
 pub use error::{ErrorCode, Failure};
 pub use event::{Event, Notice};
 pub use frame::{Decoder, Frame, FrameError};
 pub use id::{ProcessId, RunNumber};
 pub use name::Name;
-pub use place::{Address, Places};
 pub use printable::Printable;
 pub use process::{Exit, ExitReason, Kind, Owner, ProcessView, Size, Status};
 pub use reply::{Outcome, Reply};

@@ -16,7 +16,7 @@ use crate::crew::{Budget, Ready};
 use crate::{AgentState, Kind, Size, Stop};
 
 pub use agents::{
-    AgentWish, AskReceipt, AskResult, CancelMessage, CheckManifest, Explain, GiveAnswer, Hook, Interrupt,
+    AgentRequest, AskReceipt, AskResult, CancelMessage, CheckManifest, Explain, GiveAnswer, Hook, Interrupt,
     OnTimeout, PermissionDesk, PermissionMode, Recording, Resume, Sample, Tell,
 };
 pub use crew::{
@@ -42,11 +42,11 @@ pub enum Request {
     /// Opens a connection: who the client is and what it speaks. Must come first.
     Hello(Hello),
     /// How the daemon is. Answered before and after `hello`, whatever the version.
-    Status(Nothing),
+    Status(Empty),
     /// Starts a process.
     Spawn(Box<Spawn>),
     /// All processes the caller may see.
-    List(Nothing),
+    List(Empty),
     /// Text of a screen, of its history or of its log.
     Read(Read),
     /// Matches in rendered history.
@@ -70,13 +70,13 @@ pub enum Request {
     /// Changes what an attached viewer sees; only on an attached connection.
     View(View),
     /// Who watches which process.
-    Viewers(Nothing),
+    Viewers(Empty),
     /// Lets viewers go.
     Detach(Detach),
     /// Streams the log by offset on this connection.
     Follow(Follow),
     /// Streams events on this connection.
-    Subscribe(Nothing),
+    Subscribe(Empty),
     /// Gives an agent a message, with a receipt.
     Tell(Tell),
     /// What became of a message.
@@ -90,7 +90,7 @@ pub enum Request {
     /// Why an agent's state is what it is.
     Explain(Explain),
     /// What needs a person.
-    Inbox(Nothing),
+    Inbox(Empty),
     /// Answers an item of the inbox.
     Answer(GiveAnswer),
     /// Starts an agent again in the vendor session it had.
@@ -104,11 +104,11 @@ pub enum Request {
     /// The screen of an agent as a sample for the recordings, secrets masked.
     Sample(Sample),
     /// Whom the daemon takes the caller for, and what it may.
-    WhoAmI(Nothing),
+    WhoAmI(Empty),
     /// Wakes a process later.
     SetTimer(SetTimer),
     /// Which timers there are.
-    Timers(Nothing),
+    Timers(Empty),
     /// Cancels, pauses or resumes a timer.
     ChangeTimer(ChangeTimer),
     /// Reads and writes scratchpads.
@@ -128,7 +128,7 @@ pub enum Request {
     /// Takes it back.
     Revoke(Revoke),
     /// Which rights were given.
-    Grants(Nothing),
+    Grants(Empty),
     /// Which presets a project has.
     Presets(Presets),
     /// Lets agents start something without asking.
@@ -136,7 +136,7 @@ pub enum Request {
     /// No longer lets them.
     Distrust(Distrust),
     /// What agents may start without asking.
-    Trusted(Nothing),
+    Trusted(Empty),
     /// Who asked for what, and what was decided.
     Audit(Audit),
     /// Ends the daemon; the holders stay unless told otherwise.
@@ -205,7 +205,7 @@ impl Request {
 
 /// A verb without arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Nothing {}
+pub struct Empty {}
 
 /// A process named by id or by name, as the caller typed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -233,7 +233,7 @@ pub struct Hello {
 
 /// A size of which either half may be left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SizeWish {
+pub struct SizeRequest {
     /// Columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cols: Option<u32>,
@@ -242,17 +242,17 @@ pub struct SizeWish {
     pub rows: Option<u32>,
 }
 
-impl SizeWish {
+impl SizeRequest {
     /// The clamped size, each missing half taken from `base`.
     #[must_use]
     pub fn or(self, base: Size) -> Size {
         let narrow =
-            |wish: Option<u32>, base: u16| wish.map_or(base, |n| u16::try_from(n).unwrap_or(u16::MAX));
+            |request: Option<u32>, base: u16| request.map_or(base, |n| u16::try_from(n).unwrap_or(u16::MAX));
         Size { cols: narrow(self.cols, base.cols), rows: narrow(self.rows, base.rows) }.clamped()
     }
 }
 
-impl From<Size> for SizeWish {
+impl From<Size> for SizeRequest {
     fn from(size: Size) -> Self {
         Self { cols: Some(size.cols.into()), rows: Some(size.rows.into()) }
     }
@@ -275,7 +275,7 @@ pub struct Spawn {
     pub cwd: Option<String>,
     /// Its terminal's size; 80x24 where left out.
     #[serde(default)]
-    pub size: SizeWish,
+    pub size: SizeRequest,
     /// The environment to start from: the caller's own at this moment. Only people bring one; what a process spawns
     /// starts from the allow-listed part of that process's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -300,7 +300,7 @@ pub struct Spawn {
     pub idle_timeout_ms: Option<u64>,
     /// For agents: what else it is started with.
     #[serde(default)]
-    pub agent: AgentWish,
+    pub agent: AgentRequest,
     /// A stored command of the project instead of `argv`; what is given beside it wins over what it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
@@ -415,11 +415,11 @@ pub enum Until {
     /// This turn of an agent is over.
     Turn(u64),
     /// The run is over.
-    Exit(Nothing),
+    Exit(Empty),
     /// Nothing was printed for this many milliseconds.
     Silence(u64),
     /// It says that it is ready, in the way its `ready` tells.
-    Ready(Nothing),
+    Ready(Empty),
     /// This timer of the target has fired; the text is its body.
     Timer(u64),
     /// This question of the target was answered; the text is the answer.
@@ -470,7 +470,7 @@ impl Wait {
 /// What is typed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Input {
+pub enum TypedInput {
     /// Characters as if typed.
     Text(String),
     /// Characters as if pasted: bracketed when the child asked for it, control characters neutralised.
@@ -479,7 +479,7 @@ pub enum Input {
     Keys(Vec<String>),
     /// A paste too long for one line: it follows in [`crate::frame::DataKind::Input`] frames whose stream is this
     /// call's id, ended by an empty one.
-    PasteStream(Nothing),
+    PasteStream(Empty),
 }
 
 /// Arguments of `write`.
@@ -488,7 +488,7 @@ pub struct Write {
     /// To which process.
     pub target: Target,
     /// What.
-    pub input: Input,
+    pub input: TypedInput,
     /// Press Enter once the text has drained and the screen has settled.
     #[serde(default)]
     pub submit: bool,
@@ -503,7 +503,7 @@ pub struct Resize {
     /// Which process.
     pub target: Target,
     /// To what; a missing half stays.
-    pub size: SizeWish,
+    pub size: SizeRequest,
 }
 
 /// Arguments of `kill`.
@@ -604,10 +604,10 @@ mod tests {
 
     #[test]
     fn t2_each_missing_dimension_is_filled_on_its_own() {
-        let wish = SizeWish { cols: Some(0), rows: None };
-        assert_eq!(wish.or(Size::DEFAULT), Size { cols: 2, rows: 24 });
+        let request = SizeRequest { cols: Some(0), rows: None };
+        assert_eq!(request.or(Size::DEFAULT), Size { cols: 2, rows: 24 });
         assert_eq!(
-            SizeWish { cols: None, rows: Some(u32::MAX) }.or(Size::DEFAULT),
+            SizeRequest { cols: None, rows: Some(u32::MAX) }.or(Size::DEFAULT),
             Size { cols: 80, rows: 1000 }
         );
     }

@@ -20,7 +20,7 @@ pub mod restore;
 pub use answers::{ColorScheme, TerminalReport};
 pub use detach_keys::{BadDetachKeys, DetachKeys};
 pub use filter::{Clipboard, Filter};
-pub use keys::{KeyWatch, Wish};
+pub use keys::{DetachIntent, KeyWatch};
 
 /// Ends whatever sequence a terminal is inside of; nothing otherwise.
 pub const CANCEL: u8 = 0x18;

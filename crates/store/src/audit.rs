@@ -7,20 +7,20 @@
 //! | file | owns |
 //! |---|---|
 //! | `segments` | when a segment ends, and which ones go |
-//! | `walk` | [`AuditCheck`]: whether the chain holds |
+//! | `verify` | [`AuditCheck`]: whether the chain holds |
 //! | `reader` | [`AuditReader`]: a look from another thread |
 
 mod reader;
 mod segments;
-mod walk;
+mod verify;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 
 pub use reader::AuditReader;
 pub use segments::AuditBound;
-pub use walk::AuditCheck;
-pub(crate) use walk::verify;
+pub use verify::AuditCheck;
+pub(crate) use verify::verify;
 
 /// What the first row names as the hash before it.
 const BEGINNING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -68,7 +68,7 @@ pub(crate) fn append_in(
     bound: AuditBound,
 ) -> rusqlite::Result<()> {
     let id = insert(transaction, row)?;
-    segments::settle(transaction, id, row.at_ms, bound)
+    segments::rotate(transaction, id, row.at_ms, bound)
 }
 
 /// Adds one row to the chain and tells its number.

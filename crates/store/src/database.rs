@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::audit::{self, AuditBound, AuditCheck, AuditReader, AuditRow};
 use crate::records::{self, Change, Contents};
-use crate::{StoreError, aside, atomic, log, schema};
+use crate::{StoreError, atomic, log, quarantine, schema};
 
 /// How long a call waits for another program (a backup, someone's SQL shell) before it reports `Locked`.
 /// The engine waits for the store meanwhile, so this stays short.
@@ -25,14 +25,14 @@ const FILES: [&str; 3] = ["", "-wal", "-shm"];
 
 /// What a commit survives, whatever it is a commit of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Promise {
+enum Durability {
     /// Any death of this process; the kernel writes it to the disk in its own time.
     ProcessDeath,
     /// A power cut too: it is on the disk when it returns, with everything before it.
     PowerCut,
 }
 
-impl Promise {
+impl Durability {
     /// What was entrusted to us by a person or an agent and is nowhere else must outlive a power cut: messages, timers,
     /// grants, trust, questions. What describes runs may lag, for a power cut ends those too.
     fn of(batch: &[Change]) -> Self {
@@ -68,7 +68,7 @@ pub struct Store {
     recovered: Option<PathBuf>,
     damaged_log: Option<PathBuf>,
     /// What the connection is set to.
-    promise: Promise,
+    promise: Durability,
     /// How much of the audit log is kept.
     bound: AuditBound,
 }
@@ -84,7 +84,7 @@ impl Store {
         let log = damaged_log(&path)?;
         match open_checked(&path) {
             Err(StoreError::Corrupt { .. }) => {
-                let kept = aside::set_aside(&path)?;
+                let kept = quarantine::set_aside(&path)?;
                 let connection = open_checked(&path)?;
                 Ok(Store { recovered: Some(kept), ..Store::over(connection, path) })
             }
@@ -93,7 +93,7 @@ impl Store {
     }
 
     fn over(connection: Connection, path: PathBuf) -> Store {
-        let (promise, bound) = (Promise::ProcessDeath, AuditBound::ON_DISK);
+        let (promise, bound) = (Durability::ProcessDeath, AuditBound::ON_DISK);
         Store { connection, path, recovered: None, damaged_log: None, promise, bound }
     }
 
@@ -130,7 +130,7 @@ impl Store {
             return Ok(());
         }
         let fail = |error| StoreError::sqlite(&self.path, error);
-        let promise = Promise::of(batch);
+        let promise = Durability::of(batch);
         if promise != self.promise {
             self.connection.pragma_update(None, "synchronous", promise.pragma()).map_err(fail)?;
             self.promise = promise;
@@ -196,19 +196,19 @@ fn resolve_directory(path: &Path) -> Result<PathBuf, StoreError> {
 /// A copy of the log, if there are commits in it that SQLite will not find. A log that cannot be read is met again by
 /// whoever opens the database; one of which no copy can be made is not opened, for opening it writes over it.
 fn damaged_log(path: &Path) -> Result<Option<PathBuf>, StoreError> {
-    let log = aside::with_suffix(path, "-wal");
+    let log = quarantine::with_suffix(path, "-wal");
     let is_plain = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
     if !is_plain(path) || !is_plain(&log) {
         return Ok(None);
     }
     let is_damaged = fs::read(log).is_ok_and(|bytes| log::has_unreadable_commits(&bytes));
-    is_damaged.then(|| aside::keep_log(path)).transpose()
+    is_damaged.then(|| quarantine::keep_log(path)).transpose()
 }
 
 /// Nothing is written to an existing file before it has been checked, and a file that fails keeps its log:
 /// closing must not fold the log into a file that is about to be set aside.
 fn open_checked(path: &Path) -> Result<Connection, StoreError> {
-    aside::set_aside_orphan_log(path)?;
+    quarantine::set_aside_orphan_log(path)?;
     assert_private(path)?;
     create_private(path)?;
     let fail = |error| StoreError::sqlite(path, error);
@@ -233,7 +233,7 @@ fn open_checked(path: &Path) -> Result<Connection, StoreError> {
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    connection.pragma_update(None, "synchronous", Promise::ProcessDeath.pragma())?;
+    connection.pragma_update(None, "synchronous", Durability::ProcessDeath.pragma())?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT_BYTES, |_| Ok(()))
 }
@@ -256,7 +256,7 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
 /// any descriptor of a database drops the locks of every connection this process has to it.
 fn assert_private(path: &Path) -> Result<(), StoreError> {
     for suffix in FILES {
-        let file = aside::with_suffix(path, suffix);
+        let file = quarantine::with_suffix(path, suffix);
         let found = match fs::symlink_metadata(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             found => found.map_err(|source| StoreError::io(&file, source))?,

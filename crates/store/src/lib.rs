@@ -10,7 +10,7 @@
 //! | `schema` | tables, migrations by `user_version`, what a healthy file looks like |
 //! | `records` | [`Change`] and [`Contents`]: processes, mail, turns, settings, small documents |
 //! | `audit` | [`AuditRow`], the chain of hashes over them, and how much of it is kept |
-//! | `aside` | where a corrupt file goes |
+//! | `quarantine` | where a corrupt file goes |
 //! | `log` | what the database's write-ahead log says of itself |
 //! | `atomic` | [`write_file_atomically`] |
 //! | `pads` | [`Pads`]: a project's notes as plain files with revisions |
@@ -29,19 +29,19 @@ mod schema;
 mod audit;
 mod records;
 
-mod aside;
 mod atomic;
 mod error;
 mod log;
 mod pads;
 mod private_dir;
+mod quarantine;
 mod run_files;
 
 pub use atomic::write_file_atomically;
 pub use audit::{AuditBound, AuditCheck, AuditReader, AuditRow};
 pub use database::Store;
 pub use error::StoreError;
-pub use pads::{BadPadName, PAD_LIMIT, Pad, PadChange, PadError, PadName, Pads, Revision};
+pub use pads::{BadPadName, PAD_LIMIT, PadChange, PadError, PadName, Pads, Revision, StoredPad};
 pub use private_dir::{PrivateDirError, ensure_own_dir, ensure_private_dir};
 pub use records::{Change, Contents};
 pub use run_files::RunFiles;

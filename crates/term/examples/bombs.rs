@@ -9,7 +9,7 @@ mod list;
 
 use std::time::{Duration, Instant};
 
-use term::{Limits, Screen, Size};
+use term::{GridSize, Limits, Screen};
 
 /// Work of one turn.
 const TURN: u64 = 256 * 1024;
@@ -22,7 +22,7 @@ fn main() {
     );
     for (cols, rows) in [(200, 60), (1000, 1000)] {
         for bomb in list::all() {
-            let mut screen = Screen::new(Size::clamped(cols, rows), Limits::default());
+            let mut screen = Screen::new(GridSize::clamped(cols, rows), Limits::default());
             screen.feed(bomb.before.as_bytes());
             let stream = bomb.again.repeat(128 * 1024 / bomb.again.len() + 1).into_bytes();
             let (mut at, mut bytes, begin) = (0, 0, Instant::now());

@@ -9,7 +9,7 @@ mod streams;
 
 use std::hint::black_box;
 
-use term::{Depth, Limits, Screen, Size, View, Wraps};
+use term::{Depth, GridSize, Limits, PaintView, Screen, Wraps};
 
 const BYTES: usize = 256 * 1024;
 /// What a terminal hands over at once.
@@ -28,7 +28,7 @@ fn main() {
         "utf8" => feed(passes, &streams::utf8(200), BYTES, PIECE),
         "tui" => feed(passes, &streams::tui(20), BYTES, PIECE),
         "keys" => feed(passes, "echo of a key ", KEYS, 1),
-        "repaint" => look(passes, |screen| screen.repaint(View::Whole).len()),
+        "repaint" => look(passes, |screen| screen.repaint(PaintView::Whole).len()),
         "text" => look(passes, |screen| screen.text(Wraps::Join).len()),
         "checkpoint" => look(passes, |screen| screen.checkpoint(Depth::Screen).len()),
         _ => 0,
@@ -39,7 +39,7 @@ fn main() {
 /// Bytes onto a screen piece by piece, with everything that is asked of it after each piece.
 fn feed(passes: usize, pattern: &str, bytes: usize, piece: usize) -> usize {
     let stream: Vec<u8> = pattern.bytes().cycle().take(bytes).collect();
-    let mut screen = Screen::new(Size::DEFAULT, Limits::default());
+    let mut screen = Screen::new(GridSize::DEFAULT, Limits::default());
     for _ in 0..passes {
         for piece in stream.chunks(piece) {
             screen.feed(black_box(piece));
@@ -52,7 +52,7 @@ fn feed(passes: usize, pattern: &str, bytes: usize, piece: usize) -> usize {
 
 /// A view of a full screen of 200×50.
 fn look(passes: usize, view: impl Fn(&Screen) -> usize) -> usize {
-    let mut screen = Screen::new(Size::clamped(200, 50), Limits::default());
+    let mut screen = Screen::new(GridSize::clamped(200, 50), Limits::default());
     screen.feed(streams::colour(200).as_bytes());
     for _ in 0..passes * VIEWS {
         black_box(view(black_box(&screen)));

@@ -12,7 +12,7 @@ use rio_vt::ansi::CursorShape;
 use rio_vt::crosswords::{Crosswords, CrosswordsSize};
 use rio_vt::event::{VoidListener, WindowId};
 use rio_vt::performer::handler::Processor;
-use term::{Depth, Limits, Screen, Size, View, Wraps};
+use term::{Depth, GridSize, Limits, PaintView, Screen, Wraps};
 
 const BYTES: usize = 16 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
@@ -23,7 +23,7 @@ fn main() {
     for (name, pattern) in streams() {
         let stream: Vec<u8> = pattern.bytes().cycle().take(BYTES).collect();
         let ours = median(|| {
-            let mut screen = Screen::new(Size::DEFAULT, Limits::default());
+            let mut screen = Screen::new(GridSize::DEFAULT, Limits::default());
             stream.chunks(CHUNK).for_each(|chunk| screen.feed(chunk));
         });
         let bare = median(|| {
@@ -45,7 +45,7 @@ fn main() {
 
 /// Costs of the views of a busy 200×50 screen with full history.
 fn views() {
-    let mut screen = Screen::new(Size::clamped(200, 50), Limits::default());
+    let mut screen = Screen::new(GridSize::clamped(200, 50), Limits::default());
     let stream: Vec<u8> = streams::colour(1000).bytes().cycle().take(8 * 1024 * 1024).collect();
     screen.feed(&stream);
     let full = screen.checkpoint(Depth::Full);
@@ -65,8 +65,8 @@ fn views() {
     println!("restore(full)       {:>9.0} µs", micros(|| drop(Screen::restore(&full, Limits::default()))));
     println!(
         "repaint             {:>9.0} µs {:>9} bytes",
-        micros(|| drop(screen.repaint(View::Whole))),
-        screen.repaint(View::Whole).len()
+        micros(|| drop(screen.repaint(PaintView::Whole))),
+        screen.repaint(PaintView::Whole).len()
     );
     println!("text                {:>9.0} µs", micros(|| drop(screen.text(Wraps::Join))));
     let row = micros(|| (0..50).for_each(|row| drop(screen.row_cells(row))));

@@ -10,20 +10,20 @@ use crate::modes::{Modes, MouseEncoding, MouseTracking};
 use crate::osc::is_link;
 use crate::pen::{put, write_style};
 use crate::screen::Screen;
-use crate::size::Size;
+use crate::size::GridSize;
 use crate::text::Wraps;
 
 /// Which part of a screen, for which terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub enum PaintView {
     /// All of it, for a terminal of the same size. Live bytes may follow.
     Whole,
     /// As much as fits into a terminal of another size, moved so that the cursor is inside. Nothing in
     /// it depends on the screen's size, so live bytes must not follow; paint again instead.
-    Window(Size),
+    Window(GridSize),
     /// The last rows that show something, on the main screen of a terminal of another size, whichever screen they were on.
     /// For a program that is over: nothing is switched on.
-    Last(Size),
+    Last(GridSize),
 }
 
 /// Everything off that could disturb drawing: synchronized update begins, cursor away, no insert, no
@@ -35,12 +35,12 @@ const LOUD: &[u8] = b"\x1b[?2026l";
 
 impl Screen {
     /// Bytes that make any terminal show this screen.
-    pub fn repaint(&self, view: View) -> Vec<u8> {
+    pub fn repaint(&self, view: PaintView) -> Vec<u8> {
         let mut painter = Painter::new();
         match view {
-            View::Whole => self.paint_whole(&mut painter),
-            View::Window(size) => self.paint_window(&mut painter, size.sane()),
-            View::Last(size) => self.paint_last(&mut painter, size.sane()),
+            PaintView::Whole => self.paint_whole(&mut painter),
+            PaintView::Window(size) => self.paint_window(&mut painter, size.sane()),
+            PaintView::Last(size) => self.paint_last(&mut painter, size.sane()),
         }
         painter.out.extend_from_slice(LOUD);
         if let Some(character) =
@@ -66,13 +66,13 @@ impl Screen {
         }
         painter.input_modes(&registers.modes);
         painter.keyboard(&registers.keyboard);
-        painter.told(self, &registers);
+        painter.write_attributes(self, &registers);
         painter.tab_stops(&registers.tabs);
         painter.registers(engine.visible(), &registers);
         painter.cursor(&registers);
     }
 
-    fn paint_window(&self, painter: &mut Painter, window: Size) {
+    fn paint_window(&self, painter: &mut Painter, window: GridSize) {
         let engine = self.engine();
         let registers = engine.registers();
         let grid = engine.visible();
@@ -89,7 +89,7 @@ impl Screen {
         painter.out.extend_from_slice(b"\x1b[?7h\x1b[0m");
         painter.input_modes(&registers.modes);
         painter.keyboard(&registers.keyboard);
-        painter.told(self, &registers);
+        painter.write_attributes(self, &registers);
         let cursor = registers.cursor;
         painter.go(usize::from(cursor.row) - top, usize::from(cursor.col) - left);
         painter.cursor(&registers);
@@ -105,7 +105,7 @@ impl Screen {
         u16::try_from(shown).unwrap_or(u16::MAX)
     }
 
-    fn paint_last(&self, painter: &mut Painter, window: Size) {
+    fn paint_last(&self, painter: &mut Painter, window: GridSize) {
         let grid = self.engine().visible();
         let top = usize::from(self.shown_rows().saturating_sub(window.rows));
         painter.quiet(false, &Modes::default());
@@ -122,7 +122,7 @@ impl Screen {
 }
 
 /// The first column and row of a window: the least move that shows the cursor.
-fn pan(registers: &Registers, screen: Size, window: Size) -> (usize, usize) {
+fn pan(registers: &Registers, screen: GridSize, window: GridSize) -> (usize, usize) {
     let shift = |position: u16, window: u16, screen: u16| match window < screen {
         true => (usize::from(position) + 1).saturating_sub(usize::from(window)),
         false => 0,
@@ -276,7 +276,7 @@ impl Painter {
 
     /// What a terminal is told beside its picture: colours and titles; and, in strings that no terminal reads and the
     /// filter before it does, what it must not be told: pushed titles and saved modes.
-    fn told(&mut self, screen: &Screen, registers: &Registers) {
+    fn write_attributes(&mut self, screen: &Screen, registers: &Registers) {
         let outbox = screen.engine().outbox_ref();
         self.out.extend_from_slice(b"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\");
         for (index, color) in outbox.colors.set.iter() {

@@ -5,12 +5,12 @@
 //! the stream was chunked. An unfinished tail stays here, so that a checkpoint can carry it, and no
 //! parser behind can be left half-way. Sequences that are too long are dropped to their end.
 
-mod glance;
+mod fast_scan;
 mod piece;
 
-pub(crate) use glance::Numbers;
+pub(crate) use fast_scan::Numbers;
 
-use glance::{Glance, glance, next_escape};
+use fast_scan::{FastScan, fast_scan, next_escape};
 use piece::{Piece, REPLACEMENT, unfinished_character};
 
 const ESC: u8 = 0x1b;
@@ -49,7 +49,7 @@ pub(crate) trait Sink {
     }
     /// A whole sequence of the kinds that make up most of a repaint, with nothing but numbers in it: colours and
     /// attributes (SGR), cursor placement (CUP), erasing in a line (EL).
-    fn brief(&mut self, sequence: &[u8], _numbers: &Numbers) {
+    fn fast_csi(&mut self, sequence: &[u8], _numbers: &Numbers) {
         self.run(sequence);
     }
     /// A whole sequence (from ESC to final byte) that [`is_special`] picked.
@@ -132,15 +132,15 @@ impl Scanner {
         while position < bytes.len() {
             let Some(distance) = next_escape(&bytes[position..]) else { break };
             let escape = position + distance;
-            match glance(&bytes[escape..], &mut numbers) {
-                Glance::Ordinary(length) => position = escape + length,
-                Glance::Brief(length) => {
+            match fast_scan(&bytes[escape..], &mut numbers) {
+                FastScan::Ordinary(length) => position = escape + length,
+                FastScan::Brief(length) => {
                     piece.emit_before_cut(run_start..escape, sink);
                     position = escape + length;
-                    sink.brief(&bytes[escape..position], &numbers);
+                    sink.fast_csi(&bytes[escape..position], &numbers);
                     run_start = position;
                 }
-                Glance::Heavy(length) => {
+                FastScan::Heavy(length) => {
                     piece.emit_before_cut(run_start..escape, sink);
                     position = escape + length;
                     sink.run(&bytes[escape..position]);
@@ -150,7 +150,7 @@ impl Scanner {
                         return position;
                     }
                 }
-                Glance::Careful => {
+                FastScan::Careful => {
                     self.note_text(&bytes[..escape], position, careful_end);
                     piece.emit_before_cut(run_start..escape, sink);
                     position = self.careful(bytes, escape, sink);

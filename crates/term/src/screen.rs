@@ -15,7 +15,7 @@ use crate::modes::{Cursor, Modes};
 use crate::osc;
 use crate::reply;
 use crate::scan::{Numbers, Scanner, Sink, StringKind};
-use crate::size::Size;
+use crate::size::GridSize;
 use crate::status::StatusReport;
 use crate::text::LineId;
 
@@ -68,7 +68,7 @@ pub struct Screen {
 
 impl Screen {
     /// A blank screen.
-    pub fn new(size: Size, limits: Limits) -> Screen {
+    pub fn new(size: GridSize, limits: Limits) -> Screen {
         let size = size.sane();
         Screen::assemble(Engine::new(size, limits.history()), Scanner::default(), 1)
     }
@@ -103,7 +103,7 @@ impl Screen {
     }
 
     /// Changes the size; lines of the main grid wrap anew. An equal size changes nothing.
-    pub fn resize(&mut self, size: Size) {
+    pub fn resize(&mut self, size: GridSize) {
         let size = size.sane();
         if size == self.size() {
             return;
@@ -185,7 +185,7 @@ impl Screen {
     }
 
     /// The size in cells.
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> GridSize {
         self.body.engine.size()
     }
 
@@ -236,7 +236,7 @@ impl Screen {
     }
 
     /// A blank screen of this size in place of one that cannot be trusted any more. Versions and line ids go on.
-    pub fn reset_display(&mut self, size: Size) {
+    pub fn reset_display(&mut self, size: GridSize) {
         let size = size.sane();
         let body = &self.body;
         let next = catch_unwind(AssertUnwindSafe(|| body.next_line())).unwrap_or(body.beyond);
@@ -350,7 +350,7 @@ impl Body {
     }
 
     /// Runs an operation of the emulator; when it fails, a blank one of the given size takes over.
-    fn guarded(&mut self, size: Size, operation: impl FnOnce(&mut Engine)) {
+    fn guarded(&mut self, size: GridSize, operation: impl FnOnce(&mut Engine)) {
         let engine = &mut self.engine;
         if catch_unwind(AssertUnwindSafe(|| operation(engine))).is_err() {
             self.engine = self.engine.fresh(size);
@@ -374,8 +374,8 @@ impl Sink for Body {
         self.guarded(self.engine.size(), |engine| engine.advance_text(text));
     }
 
-    fn brief(&mut self, sequence: &[u8], numbers: &Numbers) {
-        self.guarded(self.engine.size(), |engine| engine.brief(sequence, numbers));
+    fn fast_csi(&mut self, sequence: &[u8], numbers: &Numbers) {
+        self.guarded(self.engine.size(), |engine| engine.fast_csi(sequence, numbers));
     }
 
     fn special(&mut self, sequence: &[u8]) {

@@ -3,35 +3,35 @@
 /// Columns and rows of a screen, always within [`Size::MIN`] and [`Size::MAX`] when made by
 /// [`Size::clamped`]. The screen clamps again, so a hand-made value cannot do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Size {
+pub struct GridSize {
     /// Number of columns.
     pub cols: u16,
     /// Number of rows.
     pub rows: u16,
 }
 
-impl Size {
+impl GridSize {
     /// What a process gets when nobody named a size.
-    pub const DEFAULT: Size = Size { cols: 80, rows: 24 };
+    pub const DEFAULT: GridSize = GridSize { cols: 80, rows: 24 };
     /// The smallest size: a one-column grid cannot hold a wide character and breaks emulators.
-    pub const MIN: Size = Size { cols: 2, rows: 1 };
+    pub const MIN: GridSize = GridSize { cols: 2, rows: 1 };
     /// The largest size: a million cells are 8 MiB, which is enough for every wall display.
-    pub const MAX: Size = Size { cols: 1000, rows: 1000 };
+    pub const MAX: GridSize = GridSize { cols: 1000, rows: 1000 };
 
     /// Brings any pair of numbers into the allowed range, each dimension on its own.
-    pub fn clamped(cols: u32, rows: u32) -> Size {
+    pub fn clamped(cols: u32, rows: u32) -> GridSize {
         let within = |value: u32, low: u16, high: u16| {
             u16::try_from(value.clamp(u32::from(low), u32::from(high))).unwrap_or(high)
         };
-        Size {
-            cols: within(cols, Size::MIN.cols, Size::MAX.cols),
-            rows: within(rows, Size::MIN.rows, Size::MAX.rows),
+        GridSize {
+            cols: within(cols, GridSize::MIN.cols, GridSize::MAX.cols),
+            rows: within(rows, GridSize::MIN.rows, GridSize::MAX.rows),
         }
     }
 
     /// The same size, clamped.
-    pub(crate) fn sane(self) -> Size {
-        Size::clamped(u32::from(self.cols), u32::from(self.rows))
+    pub(crate) fn sane(self) -> GridSize {
+        GridSize::clamped(u32::from(self.cols), u32::from(self.rows))
     }
 
     /// Number of cells.
@@ -40,8 +40,8 @@ impl Size {
     }
 }
 
-impl Default for Size {
-    fn default() -> Size {
-        Size::DEFAULT
+impl Default for GridSize {
+    fn default() -> GridSize {
+        GridSize::DEFAULT
     }
 }

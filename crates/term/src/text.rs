@@ -36,7 +36,7 @@ pub struct Line {
 
 /// One match of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Match {
+pub struct TextMatch {
     /// The id of the first row of the (joined) line the match is in.
     pub line: LineId,
     /// Byte offset of the match in `text`.
@@ -51,21 +51,21 @@ pub struct Match {
     pub is_cut: bool,
 }
 
-impl Match {
+impl TextMatch {
     /// Most of a line that a match carries, in bytes.
     pub const LINE_MAX: usize = 512;
 
     /// A match with the part of its line that fits: all of it, or some text before the match and then as much as fits.
-    fn in_line(id: LineId, line: &str, found: &regex::Match<'_>) -> Match {
-        let room = Match::LINE_MAX.saturating_sub(found.len());
-        let lead = if line.len() <= Match::LINE_MAX { found.start() } else { room / 2 };
+    fn in_line(id: LineId, line: &str, found: &regex::Match<'_>) -> TextMatch {
+        let room = TextMatch::LINE_MAX.saturating_sub(found.len());
+        let lead = if line.len() <= TextMatch::LINE_MAX { found.start() } else { room / 2 };
         // A match near the line's end leaves more room before it.
-        let latest = line.len().saturating_sub(Match::LINE_MAX);
+        let latest = line.len().saturating_sub(TextMatch::LINE_MAX);
         let from = ceiling(line, found.start().saturating_sub(lead).min(latest));
-        let to = floor(line, (from + Match::LINE_MAX).min(line.len()));
+        let to = floor(line, (from + TextMatch::LINE_MAX).min(line.len()));
         let text = line.get(from..to).unwrap_or_default().to_owned();
         let end = (found.end() - from).min(text.len());
-        Match { line: id, start: found.start() - from, end, skipped: from, is_cut: to < line.len(), text }
+        TextMatch { line: id, start: found.start() - from, end, skipped: from, is_cut: to < line.len(), text }
     }
 }
 
@@ -89,7 +89,7 @@ fn floor(text: &str, mut at: usize) -> usize {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Oldest first.
-    pub matches: Vec<Match>,
+    pub matches: Vec<TextMatch>,
     /// Whether there are more, which a limit cut off.
     pub is_cut: bool,
 }
@@ -101,7 +101,7 @@ impl Found {
         let (mut found, mut taken) = (Found::default(), 0);
         for line in lines {
             for hit in regex.find_iter(&line.text) {
-                let one = Match::in_line(line.id, &line.text, &hit);
+                let one = TextMatch::in_line(line.id, &line.text, &hit);
                 taken += one.text.len();
                 if found.matches.len() >= limit || taken > bytes {
                     found.is_cut = true;

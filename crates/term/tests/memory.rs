@@ -5,7 +5,7 @@
 #[path = "screen/hostile.rs"]
 mod hostile;
 
-use term::{Limits, Screen, Size};
+use term::{GridSize, Limits, Screen};
 
 /// What one screen may take because of a mebibyte of anything.
 const ALLOWED: u64 = 16 << 20; // 16 MiB
@@ -21,14 +21,14 @@ fn resident() -> u64 {
 fn c8_a_mebibyte_of_anything_costs_sixteen_at_most() {
     // The streams are made before anything is measured; what a first screen of any kind costs once is no stream's fault.
     let streams: Vec<_> = hostile::streams().collect();
-    let mut first = Screen::new(Size::DEFAULT, Limits::default());
+    let mut first = Screen::new(GridSize::DEFAULT, Limits::default());
     first.feed(b"warm\r\n");
     let mut worst = ("nothing", 0);
     // All are kept: what one gave back would hide what the next takes.
     let mut kept = Vec::new();
     for (name, stream) in &streams {
         let before = resident();
-        let mut screen = Screen::new(Size::DEFAULT, Limits::default());
+        let mut screen = Screen::new(GridSize::DEFAULT, Limits::default());
         let mut most = before;
         for chunk in stream.chunks(64 * 1024) {
             screen.feed(chunk);

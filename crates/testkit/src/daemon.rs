@@ -8,10 +8,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use client::{Connection, Door};
+use client::{Connection, DaemonAddress};
 use proto::reply::{Spawned, Text, Waited};
-use proto::request::{Nothing, Read, ReadMode, Shutdown, Spawn, Target, Until, Wait};
-use proto::{Places, ProcessView};
+use proto::request::{Empty, Read, ReadMode, Shutdown, Spawn, Target, Until, Wait};
+use proto::{Dirs, ProcessView};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ use crate::deadline::{DEADLINE, readable};
 pub struct TestDaemon {
     root: tempfile::TempDir,
     exe: PathBuf,
-    door: Mutex<Door>,
+    door: Mutex<DaemonAddress>,
 }
 
 impl TestDaemon {
@@ -52,7 +52,7 @@ impl TestDaemon {
         let exe = exe.into();
         let root =
             tempfile::Builder::new().prefix("qdt").tempdir_in(directory).expect("a directory can be made");
-        let door = Mutex::new(Door::new(Places::below(root.path()), exe.clone()));
+        let door = Mutex::new(DaemonAddress::new(Dirs::below(root.path()), exe.clone()));
         Self { root, exe, door }
     }
 
@@ -64,8 +64,8 @@ impl TestDaemon {
 
     /// Where it keeps its things.
     #[must_use]
-    pub fn places(&self) -> Places {
-        Places::below(self.root.path())
+    pub fn places(&self) -> Dirs {
+        Dirs::below(self.root.path())
     }
 
     /// A new connection; starts the daemon again when it was killed.
@@ -78,7 +78,7 @@ impl TestDaemon {
     /// The daemon's pid.
     #[must_use]
     pub fn pid(&self) -> i32 {
-        let door = Door::without_start(self.places());
+        let door = DaemonAddress::without_start(self.places());
         let status = door.knock().and_then(|mut connection| connection.status());
         let status = status.unwrap_or_else(|error| self.fail(&format!("no status: {error}")));
         i32::try_from(status.pid).expect("a pid fits")
@@ -152,7 +152,7 @@ impl TestDaemon {
 
     /// Waits until this process has ended.
     pub fn wait_exit(&self, name: &str) -> Waited {
-        self.wait(name, Until::Exit(Nothing {}), None)
+        self.wait(name, Until::Exit(Empty {}), None)
     }
 
     /// Waits until this process has printed the pattern, from the start of its log on.
@@ -193,7 +193,9 @@ impl TestDaemon {
 
     /// Ends everything; the pids of children that were running before.
     fn end_everything(&self) -> Vec<i32> {
-        let Ok(mut connection) = Door::without_start(self.places()).knock() else { return Vec::new() };
+        let Ok(mut connection) = DaemonAddress::without_start(self.places()).knock() else {
+            return Vec::new();
+        };
         let pids = match connection.hello().and_then(|_| connection.list()) {
             Ok(processes) => processes.iter().filter_map(|process| process.pid).collect(),
             Err(_) => Vec::new(),
@@ -220,7 +222,7 @@ impl Drop for TestDaemon {
         if !alive.is_empty() {
             self.fail(&format!("children survived the end of their daemon: {alive:?}"));
         }
-        if Door::without_start(self.places()).knock().is_ok() {
+        if DaemonAddress::without_start(self.places()).knock().is_ok() {
             self.fail("the daemon survived its shutdown");
         }
     }

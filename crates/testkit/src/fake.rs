@@ -13,7 +13,7 @@ use std::time::Instant;
 use proto::frame::{Data, DataKind, Decoder, Frame, encode_data};
 use proto::reply::{Answer, Attached, ServerLine, Welcome};
 use proto::version::{PROTOCOL, VERSION};
-use proto::{Call, Failure, Name, Notice, Outcome, Places, ProcessId, Reply, Request, RunNumber, Size};
+use proto::{Call, Dirs, Failure, Name, Notice, Outcome, ProcessId, Reply, Request, RunNumber, Size};
 
 use crate::deadline::{DEADLINE, readable};
 
@@ -21,7 +21,7 @@ use crate::deadline::{DEADLINE, readable};
 #[derive(Debug)]
 pub struct FakeDaemon {
     listener: UnixListener,
-    places: Places,
+    places: Dirs,
 }
 
 /// Something a client sent.
@@ -47,7 +47,7 @@ impl FakeDaemon {
     /// Listens in the places below `root`, replacing what a dead one left there.
     #[must_use]
     pub fn listen(root: &Path) -> Self {
-        let places = Places::below(root);
+        let places = Dirs::below(root);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -63,7 +63,7 @@ impl FakeDaemon {
 
     /// Where it listens.
     #[must_use]
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &Dirs {
         &self.places
     }
 

@@ -10,43 +10,43 @@
 //! | `fake` | the daemon's side of the socket, spoken by the test |
 //! | `pty` | a real terminal that the test types into and looks at |
 //! | `child` | programs that behave in one known way |
-//! | `stage` | a daemon whose children carry a mark, so that a survivor is found wherever it hides |
+//! | `marked_daemon` | a daemon whose children carry a mark, so that a survivor is found wherever it hides |
 //! | `tail` | a log read to its end, every offset checked |
 //! | `raw` | a client that may say anything |
-//! | `teller` | a child whose every byte was ordered |
+//! | `scripted_child` | a child whose every byte was ordered |
 //! | `census` | who lives and what they use, as the kernel counts it |
-//! | `crew` | a daemon with agents whose program is a fake one |
+//! | `fake_agents` | a daemon with agents whose program is a fake one |
 //! | `model` | a model backend whose answers are written in the prompt |
 //! | `vendor` | the real programs of the vendors, each in a home of its own |
-//! | `world` | a world with few pids, for one test |
+//! | `pid_namespace` | a world with few pids, for one test |
 
 #![expect(clippy::panic, reason = "this crate is only ever part of a test, where a panic is the verdict")]
 
 pub mod census;
 pub mod child;
-pub mod crew;
 pub mod daemon;
 pub mod disk;
 pub mod fake;
+pub mod fake_agents;
+pub mod marked_daemon;
 pub mod model;
+pub mod pid_namespace;
 pub mod pty;
 pub mod raw;
-pub mod stage;
+pub mod scripted_child;
 pub mod tail;
-pub mod teller;
 pub mod vendor;
-pub mod world;
 
 mod deadline;
 
 pub use census::Mark;
-pub use crew::Crew;
 pub use daemon::TestDaemon;
 pub use deadline::{DEADLINE, wait_for_end};
 pub use fake::{FakeDaemon, FromClient, Peer};
+pub use fake_agents::FakeAgents;
+pub use marked_daemon::{MarkedDaemon, scaled, survivors};
 pub use model::ModelServer;
 pub use pty::Pty;
 pub use raw::RawClient;
-pub use stage::{Stage, scaled, survivors};
+pub use scripted_child::ScriptedChild;
 pub use tail::Tail;
-pub use teller::Teller;

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use proto::Places;
+use proto::Dirs;
 use proto::frame::{Decoder, Frame};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::SendFlags;
@@ -25,14 +25,14 @@ pub struct RawClient {
 impl RawClient {
     /// Connects and says nothing.
     #[must_use]
-    pub fn connect(places: &Places) -> Self {
+    pub fn connect(places: &Dirs) -> Self {
         let stream = UnixStream::connect(places.socket()).expect("the daemon listens");
         Self { stream, decoder: Decoder::default(), next_id: 1_000_000 }
     }
 
     /// Connects and says hello.
     #[must_use]
-    pub fn welcomed(places: &Places) -> Self {
+    pub fn welcomed(places: &Dirs) -> Self {
         let mut client = Self::connect(places);
         let answer = client.call(json!({"hello": {"protocol": proto::version::PROTOCOL, "client": "raw"}}));
         assert!(answer["outcome"]["ok"]["welcome"].is_object(), "{answer}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use proto::Size;
 use term::{Limits, Screen, Wraps};
 use testkit::census::eventually;
-use testkit::model::{Api, ModelRequest, Outcome};
+use testkit::model::{Api, ModelOutcome, ModelRequest};
 use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, Pty};
 
@@ -28,7 +28,7 @@ impl Window {
         let mut argv = vec!["-C".into(), home.workdir().into_os_string()];
         argv.extend(home.argv(arguments).into_iter().skip(1));
         pty.spawn("env".as_ref(), &argv, &[]);
-        Self { pty, screen: Screen::new(term::Size::clamped(100, 30), Limits { history_lines: 0 }) }
+        Self { pty, screen: Screen::new(term::GridSize::clamped(100, 30), Limits { history_lines: 0 }) }
     }
 
     /// Draws until this is on the screen.
@@ -53,7 +53,7 @@ impl Window {
 
     /// Presses Escape until the program lets go of the answer it is waiting for; one of them wants it twice.
     fn interrupt(&mut self, server: &ModelServer) {
-        let has_left = |request: &ModelRequest| request.outcome == Some(Outcome::ClientLeft);
+        let has_left = |request: &ModelRequest| request.outcome == Some(ModelOutcome::ClientLeft);
         let is_over = || server.requests().iter().any(has_left);
         self.pty.type_keys(b"\x1b");
         self.draw_until(Instant::now() + PATIENCE, |shown| is_over() || shown.contains("again to interrupt"));
@@ -107,7 +107,7 @@ fn reads_a_file(vendor: Vendor, api: Api, arguments: &[&str], call: impl Fn(&str
     assert!(printed.contains("the file was read"), "{printed}");
     let turns: Vec<ModelRequest> = server.requests().into_iter().filter(|request| !request.is_side).collect();
     assert_eq!(turns.len(), 2, "{turns:?}");
-    assert!(turns.iter().all(|turn| turn.api == api && turn.outcome == Some(Outcome::Answered)));
+    assert!(turns.iter().all(|turn| turn.api == api && turn.outcome == Some(ModelOutcome::Answered)));
     assert!(turns[1].results[0].contains("the tide turns at nine"), "{:?}", turns[1].results);
 }
 

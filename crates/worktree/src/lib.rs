@@ -82,7 +82,7 @@ pub use losses::{Losses, Occupant};
 pub use name::BranchName;
 pub use oid::Oid;
 pub use patch::{DiffLine, DiffSide, FileChange, FileDiff, Hunk, parse_patch};
-pub use porcelain::{Changed, Entry, Porcelain, Version};
+pub use porcelain::{Changed, Entry, FileVersion, Porcelain};
 pub use references::{LocalBranch, References};
 pub use remove::{Removal, RemoveRequest};
 pub use repository::Repository;

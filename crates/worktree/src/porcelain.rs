@@ -8,7 +8,7 @@ use crate::oid::Oid;
 
 /// One version of a file: its mode as git writes it, and its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Version {
+pub struct FileVersion {
     /// `100644`, `100755`, `120000` (link), `160000` (submodule); `0` for nothing.
     pub mode: u32,
     /// The content; null for nothing.
@@ -25,7 +25,7 @@ pub struct Changed {
     /// True for a submodule.
     pub is_submodule: bool,
     /// What the index holds.
-    pub index: Version,
+    pub index: FileVersion,
     /// The path from the top of the checkout.
     pub path: PathBuf,
     /// The path in the commit, for a file that was renamed or copied in the index.
@@ -40,7 +40,7 @@ pub enum Entry {
     /// A conflict, with the versions of the base, of us and of them.
     Unmerged {
         /// The three stages of the index.
-        stages: [Version; 3],
+        stages: [FileVersion; 3],
         /// The path from the top of the checkout.
         path: PathBuf,
     },
@@ -119,8 +119,8 @@ fn unmerged(record: &[u8]) -> Option<Entry> {
     Some(Entry::Unmerged { stages: [stage(1)?, stage(2)?, stage(3)?], path: name })
 }
 
-fn version(mode: &str, oid: &str) -> Option<Version> {
-    Some(Version { mode: u32::from_str_radix(mode, 8).ok()?, oid: Oid::parse(oid).ok()? })
+fn version(mode: &str, oid: &str) -> Option<FileVersion> {
+    Some(FileVersion { mode: u32::from_str_radix(mode, 8).ok()?, oid: Oid::parse(oid).ok()? })
 }
 
 /// The first words of a record, and the path that follows them.

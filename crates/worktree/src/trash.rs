@@ -27,7 +27,7 @@ use crate::index_file::visit_entries;
 use crate::layout::Layout;
 use crate::name::BranchName;
 use crate::oid::Oid;
-use crate::porcelain::{Changed, Entry, Porcelain, Version};
+use crate::porcelain::{Changed, Entry, FileVersion, Porcelain};
 use crate::quote::c_quote;
 use crate::repository::Repository;
 use crate::status::read_porcelain;
@@ -156,7 +156,7 @@ struct Snapshot {
     /// Tracked files that are gone.
     removed: Vec<PathBuf>,
     /// Stage, content and path of everything that is staged.
-    staged: Vec<(u8, Version, PathBuf)>,
+    staged: Vec<(u8, FileVersion, PathBuf)>,
     intended: Vec<PathBuf>,
     /// Permissions that git does not keep.
     modes: Vec<(u32, PathBuf)>,

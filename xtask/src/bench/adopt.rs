@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::contender::Contender;
-use super::errand::Errand;
 use super::pty::Size;
 use super::quarterdeck::{daemon_pid, ps};
 use super::report::{Report, Unit};
+use super::subprocess::Subprocess;
 use super::{Lab, stream};
 
 const COUNT: usize = 100;
@@ -35,11 +35,11 @@ fn adopt(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<f64
     let mut errands = Vec::new();
     for _ in 0..COUNT {
         let name = lab.fresh_name();
-        let errand = Errand::print(&lab.directory, &name, file)?;
-        contender.create(&name, Size::NORMAL, &errand.argv())?;
-        errand.start.open();
-        errand.done.wait(PATIENCE)?;
-        errands.push(errand);
+        let subprocess = Subprocess::print(&lab.directory, &name, file)?;
+        contender.create(&name, Size::NORMAL, &subprocess.argv())?;
+        subprocess.start.open();
+        subprocess.done.wait(PATIENCE)?;
+        errands.push(subprocess);
     }
     let before = running(contender)?;
     let daemon = Pid::from_raw(daemon_pid(&contender.place)? as i32).ok_or("the daemon has no pid")?;

@@ -8,9 +8,9 @@ use std::time::Instant;
 use super::Lab;
 use super::contender::Contender;
 use super::echo::through;
-use super::errand::Errand;
 use super::pty::Size;
 use super::report::{Report, Unit};
+use super::subprocess::Subprocess;
 
 #[path = "../../../crates/term/tests/bombs/list.rs"]
 mod list;
@@ -73,20 +73,20 @@ fn beside(
     for _ in 0..2 {
         let name = lab.fresh_name();
         let count = lab.directory.join(format!("{name}.count"));
-        let errand = Errand::flood(&lab.directory, &name, &file, &count)?;
-        contender.create(&name, size, &errand.argv())?;
-        errand.start.open();
-        bombs.push((name, errand));
+        let subprocess = Subprocess::flood(&lab.directory, &name, &file, &count)?;
+        contender.create(&name, size, &subprocess.argv())?;
+        subprocess.start.open();
+        bombs.push((name, subprocess));
     }
     let times = through(lab, contender, keys);
     let mut slowest_end: f64 = 0.0;
-    for (name, errand) in bombs {
+    for (name, subprocess) in bombs {
         let mut close = contender.place.command();
         close.args(["close", &name]);
         let start = Instant::now();
         contender.place.run(close)?;
         slowest_end = slowest_end.max(start.elapsed().as_secs_f64());
-        drop(errand);
+        drop(subprocess);
     }
     Ok((times?.into_iter().fold(0.0, f64::max), slowest_end))
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::contender::Contender;
-use super::errand::{END, Errand};
 use super::pty::{Client, Size};
 use super::report::{Report, Unit};
 use super::stream::{self, Kind};
+use super::subprocess::{END, Subprocess};
 use super::{Lab, kept};
 
 /// No contender that works needs longer for one stream.
@@ -62,23 +62,23 @@ fn round(lab: &Lab, report: &mut Report, kind: Kind, file: &Path) -> Option<Resu
 }
 
 fn bare(lab: &Lab, file: &Path) -> Result<f64, String> {
-    let errand = Errand::print(&lab.directory, &lab.fresh_name(), file)?;
-    let client = Client::start(&bare_command(lab, &errand), Size::NORMAL)?;
+    let subprocess = Subprocess::print(&lab.directory, &lab.fresh_name(), file)?;
+    let client = Client::start(&bare_command(lab, &subprocess), Size::NORMAL)?;
     client.settle(QUIET)?;
-    time_until_marker(&errand, &client, file)
+    time_until_marker(&subprocess, &client, file)
 }
 
 /// The child itself on a terminal of ours.
-pub(crate) fn bare_command(lab: &Lab, errand: &Errand) -> std::process::Command {
+pub(crate) fn bare_command(lab: &Lab, subprocess: &Subprocess) -> std::process::Command {
     let mut command = lab.bare.command();
-    command.args(&errand.argv()[1..]);
+    command.args(&subprocess.argv()[1..]);
     command
 }
 
 /// A child that has printed everything to a viewer, and is still there.
 struct Watched {
     name: String,
-    errand: Errand,
+    subprocess: Subprocess,
     /// Bytes per second.
     rate: f64,
 }
@@ -86,37 +86,37 @@ struct Watched {
 impl Watched {
     fn run(lab: &Lab, contender: &Contender, file: &Path) -> Result<Self, String> {
         let name = lab.fresh_name();
-        let errand = Errand::print(&lab.directory, &name, file)?;
-        contender.create(&name, Size::NORMAL, &errand.argv())?;
+        let subprocess = Subprocess::print(&lab.directory, &name, file)?;
+        contender.create(&name, Size::NORMAL, &subprocess.argv())?;
         let client = contender.attach(&name, Size::NORMAL)?;
         client.until_raw(PATIENCE)?;
         client.settle(QUIET)?;
-        let rate = time_until_marker(&errand, &client, file)?;
-        Ok(Self { name, errand, rate })
+        let rate = time_until_marker(&subprocess, &client, file)?;
+        Ok(Self { name, subprocess, rate })
     }
 
     fn forget(self, contender: &Contender) {
-        drop(self.errand);
+        drop(self.subprocess);
         contender.forget(&self.name);
     }
 }
 
-fn time_until_marker(errand: &Errand, client: &Client, file: &Path) -> Result<f64, String> {
+fn time_until_marker(subprocess: &Subprocess, client: &Client, file: &Path) -> Result<f64, String> {
     let start = Instant::now();
-    errand.start.open();
+    subprocess.start.open();
     client.read_until(END, PATIENCE)?;
     rate(file, start.elapsed())
 }
 
 fn unwatched(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, String> {
     let name = lab.fresh_name();
-    let errand = Errand::print(&lab.directory, &name, file)?;
-    contender.create(&name, Size::NORMAL, &errand.argv())?;
+    let subprocess = Subprocess::print(&lab.directory, &name, file)?;
+    contender.create(&name, Size::NORMAL, &subprocess.argv())?;
     let start = Instant::now();
-    errand.start.open();
-    errand.done.wait(PATIENCE)?;
+    subprocess.start.open();
+    subprocess.done.wait(PATIENCE)?;
     let rate = rate(file, start.elapsed());
-    drop(errand);
+    drop(subprocess);
     contender.forget(&name);
     rate
 }
@@ -147,8 +147,8 @@ pub(crate) fn run_four(lab: &Lab, report: &mut Report) -> Result<(), String> {
 fn four_bare(lab: &Lab, file: &Path) -> Result<f64, String> {
     let mut readers = Vec::new();
     let errands = errands(lab, file)?;
-    for errand in &errands {
-        let client = Client::start(&bare_command(lab, errand), Size::NORMAL)?;
+    for subprocess in &errands {
+        let client = Client::start(&bare_command(lab, subprocess), Size::NORMAL)?;
         client.settle(QUIET)?;
         readers.push(client);
     }
@@ -156,7 +156,7 @@ fn four_bare(lab: &Lab, file: &Path) -> Result<f64, String> {
     let ended = std::thread::scope(|scope| {
         let threads: Vec<_> =
             readers.iter().map(|client| scope.spawn(|| client.read_until(END, PATIENCE))).collect();
-        errands.iter().for_each(|errand| errand.start.open());
+        errands.iter().for_each(|subprocess| subprocess.start.open());
         threads
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("a reader died".to_owned())))
@@ -168,20 +168,20 @@ fn four_bare(lab: &Lab, file: &Path) -> Result<f64, String> {
 fn four(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, String> {
     let errands = errands(lab, file)?;
     let mut names = Vec::new();
-    for errand in &errands {
+    for subprocess in &errands {
         let name = lab.fresh_name();
-        contender.create(&name, Size::NORMAL, &errand.argv())?;
+        contender.create(&name, Size::NORMAL, &subprocess.argv())?;
         names.push(name);
     }
     let start = Instant::now();
-    errands.iter().for_each(|errand| errand.start.open());
-    errands.iter().try_for_each(|errand| errand.done.wait(PATIENCE))?;
+    errands.iter().for_each(|subprocess| subprocess.start.open());
+    errands.iter().try_for_each(|subprocess| subprocess.done.wait(PATIENCE))?;
     let rate = rate(file, start.elapsed())? * BUSY as f64;
     drop(errands);
     names.iter().for_each(|name| contender.forget(name));
     Ok(rate)
 }
 
-fn errands(lab: &Lab, file: &Path) -> Result<Vec<Errand>, String> {
-    (0..BUSY).map(|_| Errand::print(&lab.directory, &lab.fresh_name(), file)).collect()
+fn errands(lab: &Lab, file: &Path) -> Result<Vec<Subprocess>, String> {
+    (0..BUSY).map(|_| Subprocess::print(&lab.directory, &lab.fresh_name(), file)).collect()
 }

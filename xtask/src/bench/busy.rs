@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Lab;
 use super::contender::Contender;
-use super::errand::Errand;
 use super::pty::Size;
 use super::stalled;
+use super::subprocess::Subprocess;
 
 /// How many print, how many bytes a second each, and how long they may take to get there.
 pub(crate) struct Load {
@@ -20,7 +20,7 @@ pub(crate) struct Load {
 pub(crate) struct Busy {
     pub(crate) name: String,
     count: PathBuf,
-    _errand: Errand,
+    _errand: Subprocess,
 }
 
 impl Busy {
@@ -34,10 +34,10 @@ impl Busy {
         let start = || {
             let name = lab.fresh_name();
             let count = lab.directory.join(format!("{name}.count"));
-            let errand = Errand::paced(&lab.directory, &name, file, load.rate, &count)?;
-            contender.create(&name, Size::NORMAL, &errand.argv())?;
-            errand.start.open();
-            Ok(Self { name, count, _errand: errand })
+            let subprocess = Subprocess::paced(&lab.directory, &name, file, load.rate, &count)?;
+            contender.create(&name, Size::NORMAL, &subprocess.argv())?;
+            subprocess.start.open();
+            Ok(Self { name, count, _errand: subprocess })
         };
         let all = (0..load.number).map(|_| start()).collect::<Result<Vec<_>, String>>()?;
         all.iter().try_for_each(|busy| stalled::until_counted(&busy.count, 1.0, load.patience))?;

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use super::contender::Contender;
-use super::errand::{END, Errand};
 use super::pty::Size;
 use super::report::{Report, Unit, percentile};
+use super::subprocess::{END, Subprocess};
 use super::{Lab, stream};
 
 const VIEWERS: usize = 200;
@@ -37,11 +37,11 @@ fn gather(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<Ve
     let mut watched = Vec::new();
     for _ in 0..=BESIDES {
         let name = lab.fresh_name();
-        let errand = Errand::print(&lab.directory, &name, file)?;
-        contender.create(&name, Size::NORMAL, &errand.argv())?;
-        errand.start.open();
-        errand.done.wait(PATIENCE)?;
-        watched.push((name, errand));
+        let subprocess = Subprocess::print(&lab.directory, &name, file)?;
+        contender.create(&name, Size::NORMAL, &subprocess.argv())?;
+        subprocess.start.open();
+        subprocess.done.wait(PATIENCE)?;
+        watched.push((name, subprocess));
     }
     let mut clients = Vec::new();
     let mut times = Vec::new();

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::bulk::bare_command;
 use super::busy::{Busy, Load};
 use super::contender::Contender;
-use super::errand::Errand;
 use super::pty::{Client, Size, pass};
 use super::report::{Report, Unit, percentile};
+use super::subprocess::Subprocess;
 use super::{Lab, stream};
 
 const KEYS: &[u8] = b"#@%&=+";
@@ -73,21 +73,21 @@ fn noted(report: &mut Report, who: &'static str, row: &str, times: Result<Vec<f6
 }
 
 fn bare(lab: &Lab, keys: usize) -> Result<Vec<f64>, String> {
-    let errand = Errand::echo(&lab.directory, &lab.fresh_name())?;
-    let client = Client::start(&bare_command(lab, &errand), Size::NORMAL)?;
-    errand.done.wait(READY)?;
+    let subprocess = Subprocess::echo(&lab.directory, &lab.fresh_name())?;
+    let client = Client::start(&bare_command(lab, &subprocess), Size::NORMAL)?;
+    subprocess.done.wait(READY)?;
     type_keys(&client, keys)
 }
 
 pub(super) fn through(lab: &Lab, contender: &Contender, keys: usize) -> Result<Vec<f64>, String> {
     let name = lab.fresh_name();
-    let errand = Errand::echo(&lab.directory, &name)?;
-    contender.create(&name, Size::NORMAL, &errand.argv())?;
-    errand.done.wait(READY)?;
+    let subprocess = Subprocess::echo(&lab.directory, &name)?;
+    contender.create(&name, Size::NORMAL, &subprocess.argv())?;
+    subprocess.done.wait(READY)?;
     let client = contender.attach(&name, Size::NORMAL)?;
     let times = type_keys(&client, keys);
     drop(client);
-    drop(errand);
+    drop(subprocess);
     contender.forget(&name);
     times
 }
@@ -99,7 +99,7 @@ fn beside_a_flood(
     keys: usize,
 ) -> Result<Vec<f64>, String> {
     let name = lab.fresh_name();
-    let flood = Errand::flood(&lab.directory, &name, file, &lab.directory.join(format!("{name}.count")))?;
+    let flood = Subprocess::flood(&lab.directory, &name, file, &lab.directory.join(format!("{name}.count")))?;
     contender.create(&name, Size::NORMAL, &flood.argv())?;
     flood.start.open();
     let times = through(lab, contender, keys);

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use super::contender::Contender;
-use super::errand::Errand;
 use super::pty::{Size, pass};
 use super::report::{Report, Unit};
+use super::subprocess::Subprocess;
 use super::{Lab, census, stream};
 
 const COUNTS: [usize; 4] = [1, 20, 100, 200];
@@ -91,12 +91,12 @@ pub(crate) fn run_busy(lab: &Lab, report: &mut Report) -> Result<(), String> {
 fn busy(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<f64, String> {
     contender.renew()?;
     let name = lab.fresh_name();
-    let errand = Errand::print(&lab.directory, &name, file)?;
-    contender.create(&name, Size::LARGE, &errand.argv())?;
+    let subprocess = Subprocess::print(&lab.directory, &name, file)?;
+    contender.create(&name, Size::LARGE, &subprocess.argv())?;
     pass(SETTLED);
     let before = census::pss(&contender.place.servers());
-    errand.start.open();
-    errand.done.wait(Duration::from_secs(60))?;
+    subprocess.start.open();
+    subprocess.done.wait(Duration::from_secs(60))?;
     pass(SETTLED);
     let after = census::pss(&contender.place.servers());
     Ok(after.saturating_sub(before) as f64)

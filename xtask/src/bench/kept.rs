@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use super::contender::Contender;
-use super::errand::PRINTED_END;
 use super::quarterdeck::{self, Stretch};
+use super::subprocess::PRINTED_END;
 
 /// A log that shows less than this of a longer output has lost the rest. The ring behind it holds four times as much.
 const SHOWN: usize = 1 << 20; // 1 MiB

@@ -68,7 +68,7 @@ fn costs(report: &mut Report, contender: &Contender, daemon: u32, descriptors_of
     };
     row("daemon resident", Unit::Bytes, Ok(census::resident(daemon) as f64));
     let servers = contender.place.servers();
-    // The nursery is the daemon's child, and the holders are the nursery's.
+    // The forkserver is the daemon's child, and the holders are the forkserver's.
     let is_holder =
         |pid: &u32| census::parent(*pid).is_some_and(|parent| parent != daemon && servers.contains(&parent));
     // One that has printed much shares its full log with the daemon, so the largest says little about the others.

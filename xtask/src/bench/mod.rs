@@ -11,7 +11,6 @@ mod contender;
 mod create;
 mod crowd;
 mod echo;
-mod errand;
 mod goals;
 mod idle;
 mod instructions;
@@ -25,6 +24,7 @@ mod quarterdeck;
 mod report;
 mod stalled;
 mod stream;
+mod subprocess;
 #[cfg(test)]
 mod tests;
 mod verbs;

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use super::contender::Contender;
-use super::errand::{END, Errand};
 use super::pty::Size;
 use super::report::{Report, Unit, percentile};
+use super::subprocess::{END, Subprocess};
 use super::{Lab, stream};
 
 const HISTORY: usize = 10_000;
@@ -28,10 +28,10 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
 
 fn paint(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<f64, String> {
     let name = lab.fresh_name();
-    let errand = Errand::print(&lab.directory, &name, file)?;
-    contender.create(&name, Size::NORMAL, &errand.argv())?;
-    errand.start.open();
-    errand.done.wait(PATIENCE)?;
+    let subprocess = Subprocess::print(&lab.directory, &name, file)?;
+    contender.create(&name, Size::NORMAL, &subprocess.argv())?;
+    subprocess.start.open();
+    subprocess.done.wait(PATIENCE)?;
     let mut times = Vec::new();
     for round in 0..lab.sized(15, 7) {
         let start = Instant::now();
@@ -42,7 +42,7 @@ fn paint(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<f64
             times.push(start.elapsed().as_secs_f64());
         }
     }
-    drop(errand);
+    drop(subprocess);
     contender.forget(&name);
     Ok(percentile(&times, 0.5))
 }

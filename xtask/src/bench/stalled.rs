@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::contender::Contender;
-use super::errand::Errand;
 use super::pty::{Size, pass};
 use super::report::{Report, Unit};
+use super::subprocess::Subprocess;
 use super::{Lab, census, stream};
 
 const VIEWERS: usize = 20;
@@ -40,9 +40,9 @@ fn flood(lab: &Lab, contender: &Contender, file: &Path, window: Duration) -> Res
     contender.renew()?;
     let name = lab.fresh_name();
     let count = lab.directory.join(format!("{name}.count"));
-    let errand = Errand::flood(&lab.directory, &name, file, &count)?;
-    contender.create(&name, Size::NORMAL, &errand.argv())?;
-    errand.start.open();
+    let subprocess = Subprocess::flood(&lab.directory, &name, file, &count)?;
+    contender.create(&name, Size::NORMAL, &subprocess.argv())?;
+    subprocess.start.open();
     pass(Duration::from_secs(1));
     let alone = rounds_per_second(&count, ALONE);
     let servers = contender.place.servers();
@@ -61,7 +61,7 @@ fn flood(lab: &Lab, contender: &Contender, file: &Path, window: Duration) -> Res
     }
     let watched = (rounds(&count) - begin) / start.elapsed().as_secs_f64();
     drop(viewers);
-    drop(errand);
+    drop(subprocess);
     if alone <= 0.0 {
         return Err("the child printed nothing".to_owned());
     }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::errand::{END, Errand};
 use super::pty::{Client, Size, run_within};
 use super::stream;
+use super::subprocess::{END, Subprocess};
 use super::wire::Connection;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,9 +32,9 @@ impl Drop for Bench {
     }
 }
 
-fn shell(errand: &Errand) -> Command {
+fn shell(subprocess: &Subprocess) -> Command {
     let mut command = Command::new("sh");
-    command.args(&errand.argv()[1..]).env("PATH", std::env::var_os("PATH").unwrap());
+    command.args(&subprocess.argv()[1..]).env("PATH", std::env::var_os("PATH").unwrap());
     command
 }
 
@@ -42,20 +42,20 @@ fn shell(errand: &Errand) -> Command {
 fn a_child_waits_for_its_gate_and_its_end_is_seen_on_the_terminal() {
     let bench = Bench::new("gate");
     let file = stream::write(&bench.0, stream::Kind::Colour, 300_000).unwrap();
-    let errand = Errand::print(&bench.0, "one", &file).unwrap();
-    let client = Client::start(&shell(&errand), Size::NORMAL).unwrap();
-    assert!(errand.done.wait(Duration::from_millis(200)).is_err(), "it began before its gate was opened");
-    errand.start.open();
+    let subprocess = Subprocess::print(&bench.0, "one", &file).unwrap();
+    let client = Client::start(&shell(&subprocess), Size::NORMAL).unwrap();
+    assert!(subprocess.done.wait(Duration::from_millis(200)).is_err(), "it began before its gate was opened");
+    subprocess.start.open();
     client.read_until(END, PATIENCE).unwrap();
-    errand.done.wait(PATIENCE).unwrap();
+    subprocess.done.wait(PATIENCE).unwrap();
 }
 
 #[test]
 fn a_key_comes_back_through_a_bare_terminal() {
     let bench = Bench::new("echo");
-    let errand = Errand::echo(&bench.0, "one").unwrap();
-    let client = Client::start(&shell(&errand), Size::NORMAL).unwrap();
-    errand.done.wait(PATIENCE).unwrap();
+    let subprocess = Subprocess::echo(&bench.0, "one").unwrap();
+    let client = Client::start(&shell(&subprocess), Size::NORMAL).unwrap();
+    subprocess.done.wait(PATIENCE).unwrap();
     client.until_raw(PATIENCE).unwrap();
     for key in *b"#@%" {
         assert!(client.echo(key, PATIENCE).unwrap() < PATIENCE);
@@ -160,15 +160,15 @@ fn a_paced_child_prints_at_its_speed_and_counts_its_seconds() {
     let bench = Bench::new("paced");
     let file = stream::write(&bench.0, stream::Kind::Plain, 20_000).unwrap();
     let count = bench.0.join("one.count");
-    let errand = Errand::paced(&bench.0, "one", &file, 100_000, &count).unwrap();
-    let client = Client::start(&shell(&errand), Size::NORMAL).unwrap();
-    errand.start.open();
+    let subprocess = Subprocess::paced(&bench.0, "one", &file, 100_000, &count).unwrap();
+    let client = Client::start(&shell(&subprocess), Size::NORMAL).unwrap();
+    subprocess.start.open();
     let start = Instant::now();
     std::thread::scope(|scope| {
         // Somebody has to read, or the terminal fills up and the child stands still.
         scope.spawn(|| client.settle(PATIENCE));
         super::stalled::until_counted(&count, 1.0, PATIENCE).unwrap();
-        errand.hold.open();
+        subprocess.hold.open();
     });
     assert!(start.elapsed() > Duration::from_millis(900), "a second's worth came too soon");
 }

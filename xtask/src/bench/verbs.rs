@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use super::contender::{Contender, Place};
-use super::errand::Errand;
 use super::pty::Size;
 use super::report::{Report, Unit, percentile};
+use super::subprocess::Subprocess;
 use super::{Lab, census};
 
 const BESIDES: usize = 10;
@@ -64,13 +64,13 @@ fn cold(lab: &Lab, contender: &Contender) -> Result<f64, String> {
     let root = contender.place.root.with_file_name(&name);
     let program = contender.place.root.join("bin").join(contender.name());
     let place = Place::new(root, &program)?;
-    let errand = Errand::report(&lab.directory, &name)?;
+    let subprocess = Subprocess::report(&lab.directory, &name)?;
     let start = Instant::now();
     contender.dialect.prepare(&place)?;
-    contender.dialect.create(&place, &name, Size::NORMAL, &errand.argv())?;
-    errand.done.wait(Duration::from_secs(20))?;
+    contender.dialect.create(&place, &name, Size::NORMAL, &subprocess.argv())?;
+    subprocess.done.wait(Duration::from_secs(20))?;
     let took = start.elapsed().as_secs_f64();
-    drop(errand);
+    drop(subprocess);
     contender.dialect.stop(&place);
     census::sweep(&place.root);
     // The rest goes with the laboratory.

@@ -27,35 +27,10 @@ pub(crate) const FIELDS: &[(&str, usize)] = &[
     ("proto::ProcessView", 26),
     ("term::Terminal", 22),
 ];
-/// Public type names that two crates still share. Names leave this list; none joins it.
-pub(crate) const SHARED: &[&str] = &[
-    "Answer",
-    "Ask",
-    "Exit",
-    "Fact",
-    "Hello",
-    "Input",
-    "LaunchError",
-    "Look",
-    "Match",
-    "Moment",
-    "Options",
-    "Outcome",
-    "Pad",
-    "Ready",
-    "Request",
-    "Sample",
-    "Size",
-    "Stage",
-    "Stop",
-    "Version",
-    "View",
-    "Wish",
-];
 /// Files in which functions still take tuples apart. Files leave this list; none joins it.
 pub(crate) const TUPLES: &[&str] = &[
     "crates/daemon/src/agents/drift.rs",
-    "crates/daemon/src/agents/stream_http.rs",
+    "crates/daemon/src/agents/http.rs",
     "crates/daemon/src/door/attach.rs",
     "crates/daemon/src/launch.rs",
     "crates/daemon/src/presets.rs",
@@ -77,7 +52,7 @@ pub(crate) const TUPLES: &[&str] = &[
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = limited("methods", &count_methods(tree), MAX_METHODS, METHODS);
     findings.extend(limited("fields", &count_fields(tree), MAX_FIELDS, FIELDS));
-    findings.extend(shared_names(&public_names(tree), SHARED));
+    findings.extend(shared_names(&public_names(tree)));
     findings.extend(tree.sources().flat_map(|source| tuple_parameters(source, TUPLES)));
     findings
 }
@@ -116,26 +91,17 @@ pub(crate) fn limited(
 }
 
 /// Finds public type names that two crates declare.
-pub(crate) fn shared_names(
-    names: &BTreeMap<String, BTreeSet<(String, String)>>,
-    recorded: &[&str],
-) -> Vec<Finding> {
+pub(crate) fn shared_names(names: &BTreeMap<String, BTreeSet<(String, String)>>) -> Vec<Finding> {
     let is_shared = |places: &BTreeSet<(String, String)>| {
         places.iter().map(|(crate_name, _)| crate_name).collect::<BTreeSet<_>>().len() > 1
     };
-    let new = names.iter().filter(|(name, places)| is_shared(places) && !recorded.contains(&name.as_str()));
-    let told = |(name, places): (&String, &BTreeSet<(String, String)>)| {
+    let finding = |(name, places): (&String, &BTreeSet<(String, String)>)| {
         let crates: Vec<&str> = places.iter().map(|(crate_name, _)| crate_name.as_str()).collect();
         let path = places.first().map_or("", |(_, path)| path.as_str());
         let advice = format!("`{name}` is public in {}: one name, one thing", crates.join(" and "));
         Finding::error(path, 1, "shared-name", advice)
     };
-    let gone = |name: &&&str| !names.get(**name).is_some_and(is_shared);
-    let stale = recorded.iter().filter(gone).map(|name| {
-        let advice = format!("`{name}` is no longer shared: remove it from the list");
-        Finding::error("xtask/src/tidy/shape.rs", 1, "shared-name", advice)
-    });
-    new.map(told).chain(stale).collect()
+    names.iter().filter(|(_, places)| is_shared(places)).map(finding).collect()
 }
 
 fn count_methods(tree: &Tree) -> BTreeMap<String, Count> {

@@ -16,7 +16,7 @@ const WINDOW_ROWS: usize = 3;
 
 /// A composer on a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ComposerFound {
     /// Its first row.
     pub(crate) row: usize,
     /// What it holds.
@@ -52,7 +52,7 @@ fn comparable(text: &str) -> String {
 }
 
 /// Finds the composer.
-pub(crate) fn find(spec: &ComposerSpec, rows: &Rows, screen: &Screen) -> Option<Place> {
+pub(crate) fn find(spec: &ComposerSpec, rows: &Rows, screen: &Screen) -> Option<ComposerFound> {
     let region = rows.region(spec.region, None);
     let text = rows.text(&region);
     if spec.not.as_ref().is_some_and(|not| not.is_in(text)) {
@@ -60,7 +60,7 @@ pub(crate) fn find(spec: &ComposerSpec, rows: &Rows, screen: &Screen) -> Option<
     }
     if let Some(found) = spec.shell.as_ref().and_then(|shell| shell.last_captures(text)) {
         let row = rows.row_at(&region, found.get(0)?.start());
-        return Some(Place { row, holds: Composer::Shell, written: Written::default() });
+        return Some(ComposerFound { row, holds: Composer::Shell, written: Written::default() });
     }
     let found = spec.prompt.last_captures(text)?;
     let row = rows.row_at(&region, found.get(0)?.start());
@@ -71,11 +71,11 @@ pub(crate) fn find(spec: &ComposerSpec, rows: &Rows, screen: &Screen) -> Option<
         || spec.placeholders.iter().any(|hint| hint.is_in(held))
         || (spec.faint_is_empty && is_faint(rows, screen, &region, &written));
     if is_empty {
-        return Some(Place { row, holds: Composer::Empty, written: Written::default() });
+        return Some(ComposerFound { row, holds: Composer::Empty, written: Written::default() });
     }
     let is_folded = spec.folds.iter().any(|fold| fold.is_in(held));
     let written = Written { text: held.to_owned(), rows: held.lines().count(), is_folded };
-    Some(Place { row, holds: Composer::Draft, written })
+    Some(ComposerFound { row, holds: Composer::Draft, written })
 }
 
 fn without_frame(spec: &ComposerSpec, text: &str) -> String {

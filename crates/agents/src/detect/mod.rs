@@ -27,7 +27,8 @@ pub use composer::Written;
 pub use pattern::{Pattern, PatternError};
 pub use region::{Region, RegionError};
 pub use spec::{
-    BackgroundSpec, ComposerSpec, DialogSpec, FixedOption, Need, OptionsSpec, Press, RuleSpec, Trim, Verdict,
+    BackgroundSpec, ComposerSpec, DialogSpec, FixedOption, Need, OptionsSpec, Press, RuleSpec, RuleState,
+    Trim,
 };
 
 /// Longest message a rule takes from a screen, in characters.
@@ -37,7 +38,7 @@ const TEXT: &str = "{text}";
 
 /// What one look at a screen showed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Look {
+pub struct Detection {
     /// What the screen's rules say; none: nothing.
     pub screen: Option<Evidence>,
     /// A live dialog.
@@ -54,7 +55,7 @@ pub struct Look {
 
 /// What came of something the stream said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
+pub enum StreamEvidence {
     /// A source has an opinion.
     Evidence(Box<Evidence>),
     /// A source has none any more.
@@ -136,7 +137,7 @@ impl Detector {
     }
 
     /// What a screen shows; none when nothing about it has changed since the last look.
-    pub fn look(&mut self, screen: &Screen) -> Option<Look> {
+    pub fn look(&mut self, screen: &Screen) -> Option<Detection> {
         let title = screen.title();
         let version = screen.version();
         let is_deaf = self.composer.as_ref().is_some_and(|spec| spec.needs_paste_mode)
@@ -156,18 +157,18 @@ impl Detector {
             self.screen_rules.iter().filter(counts).find(|rule| rule.matches(text_of(rule.region)));
         let title_rule = self.title_rules.iter().filter(counts).find(|rule| rule.matches(title));
         // A program that draws its prompt before it listens is not at rest yet, whatever it shows.
-        let is_listening = |rule: &&RuleSpec| !is_deaf || rule.verdict != Verdict::Idle;
+        let is_listening = |rule: &&RuleSpec| !is_deaf || rule.verdict != RuleState::Idle;
         let (screen_rule, title_rule) = (screen_rule.filter(is_listening), title_rule.filter(is_listening));
         // A title that knows only work and rest says "rest" below a failure or a picker too.
         let is_outdone = screen_rule.is_some_and(|rule| rule.verdict.is_beyond_titles());
-        let title_rule = title_rule.filter(|rule| rule.verdict != Verdict::Idle || !is_outdone);
-        let is_at_rest = screen_rule.is_some_and(|rule| rule.verdict == Verdict::Idle)
-            && title_rule.is_none_or(|rule| rule.verdict == Verdict::Idle);
+        let title_rule = title_rule.filter(|rule| rule.verdict != RuleState::Idle || !is_outdone);
+        let is_at_rest = screen_rule.is_some_and(|rule| rule.verdict == RuleState::Idle)
+            && title_rule.is_none_or(|rule| rule.verdict == RuleState::Idle);
         // What lies over the composer may look like something written in it.
         let place = place
             .filter(|_| !is_deaf)
-            .filter(|_| screen_rule.is_none_or(|rule| rule.verdict != Verdict::Hold));
-        let look = Look {
+            .filter(|_| screen_rule.is_none_or(|rule| rule.verdict != RuleState::Hold));
+        let look = Detection {
             screen: screen_rule.map(|rule| rule.evidence(Source::Screen, text_of(rule.region))),
             dialog: self.dialogs.iter().find_map(|spec| dialog::read(spec, &scene)),
             title: title_rule.map(|rule| rule.evidence(Source::Title, title)),
@@ -182,19 +183,19 @@ impl Detector {
     /// What the last look has changed about what the program's status report means; to be asked after each look.
     ///
     /// A program may report "working" for as long as anything of it runs in the background, although its turn is over.
-    pub fn revised(&mut self) -> Option<Heard> {
+    pub fn revised(&mut self) -> Option<StreamEvidence> {
         self.reports.revised()
     }
 
     /// Adds to what a look saw what its words say about a quota, and until when.
-    pub fn note_quota(&self, look: &mut Look, now: Now) {
+    pub fn note_quota(&self, look: &mut Detection, now: Now) {
         for evidence in [&mut look.screen, &mut look.dialog].into_iter().flatten() {
             quota::complete(&self.quota, evidence, now);
         }
     }
 
     /// What something the stream said means; none when it means nothing here.
-    pub fn hear(&mut self, fact: &Fact) -> Option<Heard> {
+    pub fn hear(&mut self, fact: &Fact) -> Option<StreamEvidence> {
         self.reports.hear(fact, &self.osc_rules)
     }
 }

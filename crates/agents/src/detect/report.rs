@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proto::agent::{AgentState, BlockedKind, Evidence, Source};
 use term::{Fact, ProgramState, Progress, PromptMark, StatusReport};
 
-use super::Heard;
+use super::StreamEvidence;
 use super::spec::RuleSpec;
 
 /// Parts of one program whose reports are kept.
@@ -25,7 +25,7 @@ pub(crate) struct Reports {
 
 impl Reports {
     /// Takes one thing the stream said.
-    pub(crate) fn hear(&mut self, fact: &Fact, rules: &[RuleSpec]) -> Option<Heard> {
+    pub(crate) fn hear(&mut self, fact: &Fact, rules: &[RuleSpec]) -> Option<StreamEvidence> {
         match fact {
             Fact::ProgramStatus(report) => Some(self.take(report)),
             // A shell's prompt says that the program is over; what it said last of all still counts.
@@ -52,7 +52,7 @@ impl Reports {
     }
 
     /// The opinion, when the screen has changed what "working" means.
-    pub(crate) fn revised(&mut self) -> Option<Heard> {
+    pub(crate) fn revised(&mut self) -> Option<StreamEvidence> {
         let is_working = self.speaker().is_some_and(|speaker| speaker.state == Some(ProgramState::Working));
         let explained = if is_working { self.behind } else { 0 };
         if explained == self.explained {
@@ -62,7 +62,7 @@ impl Reports {
         Some(self.opinion())
     }
 
-    fn take(&mut self, report: &StatusReport) -> Heard {
+    fn take(&mut self, report: &StatusReport) -> StreamEvidence {
         self.explained = 0;
         if report.state.is_some() {
             if self.records.len() < RECORDS_MAX || self.records.contains_key(&report.id) {
@@ -87,9 +87,9 @@ impl Reports {
     }
 
     /// What the speaker says; parts that are at work run in the background.
-    fn opinion(&self) -> Heard {
+    fn opinion(&self) -> StreamEvidence {
         let Some(speaker) = self.speaker() else {
-            return Heard::Withdrawn(Source::ProgramStatus);
+            return StreamEvidence::Withdrawn(Source::ProgramStatus);
         };
         let parts =
             self.records.iter().filter(|(id, record)| self.is_part(id) && is_busy(record.state)).count();
@@ -103,7 +103,7 @@ impl Reports {
             "status:background".clone_into(&mut evidence.rule);
             evidence.state = Some(AgentState::Idle);
         }
-        Heard::Evidence(Box::new(evidence))
+        StreamEvidence::Evidence(Box::new(evidence))
     }
 }
 
@@ -156,7 +156,7 @@ fn kind_of(report: &StatusReport) -> Option<BlockedKind> {
 }
 
 /// A manifest may say what progress means for its program; else a bar that moves is work, and no bar says nothing.
-fn progress(progress: Progress, rules: &[RuleSpec]) -> Heard {
+fn progress(progress: Progress, rules: &[RuleSpec]) -> StreamEvidence {
     let (word, state) = match progress {
         Progress::None => ("none", None),
         Progress::Running => ("running", Some(AgentState::Working)),
@@ -165,15 +165,17 @@ fn progress(progress: Progress, rules: &[RuleSpec]) -> Heard {
         Progress::Paused => ("paused", Some(AgentState::Blocked)),
     };
     said(&format!("progress {word}"), rules).unwrap_or_else(|| match state {
-        None => Heard::Withdrawn(Source::Progress),
-        state => {
-            Heard::Evidence(Box::new(Evidence::new(Source::Progress, format!("progress:{word}"), state)))
-        }
+        None => StreamEvidence::Withdrawn(Source::Progress),
+        state => StreamEvidence::Evidence(Box::new(Evidence::new(
+            Source::Progress,
+            format!("progress:{word}"),
+            state,
+        ))),
     })
 }
 
 /// What the manifest's rules make of something said.
-fn said(words: &str, rules: &[RuleSpec]) -> Option<Heard> {
+fn said(words: &str, rules: &[RuleSpec]) -> Option<StreamEvidence> {
     let rule = rules.iter().find(|rule| rule.matches(words))?;
-    Some(Heard::Evidence(Box::new(rule.evidence(Source::Progress, words))))
+    Some(StreamEvidence::Evidence(Box::new(rule.evidence(Source::Progress, words))))
 }

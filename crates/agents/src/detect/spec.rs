@@ -25,7 +25,7 @@ pub struct RuleSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not: Option<Pattern>,
     /// What it then says.
-    pub verdict: Verdict,
+    pub verdict: RuleState,
     /// What a blocked agent needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Need>,
@@ -46,7 +46,7 @@ pub struct RuleSpec {
 /// What a rule says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum RuleState {
     /// The program is up and takes no prompts yet.
     Starting,
     /// A turn is under way.
@@ -65,7 +65,7 @@ pub enum Verdict {
     Hold,
 }
 
-impl Verdict {
+impl RuleState {
     /// The state it speaks for; none: the previous one is held.
     #[must_use]
     pub fn state(self) -> Option<AgentState> {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proto::agent::{AgentState, BlockedKind, Composer, Source};
-use term::{Limits, Screen, Size};
+use term::{GridSize, Limits, Screen};
 
 use super::*;
 
@@ -93,16 +93,16 @@ fn detector() -> Detector {
 }
 
 fn screen(text: &str) -> Screen {
-    sized(text, Size { cols: 60, rows: 24 })
+    sized(text, GridSize { cols: 60, rows: 24 })
 }
 
-fn sized(text: &str, size: Size) -> Screen {
+fn sized(text: &str, size: GridSize) -> Screen {
     let mut screen = Screen::new(size, Limits::default());
     screen.feed(text.replace('\n', "\r\n").as_bytes());
     screen
 }
 
-fn look(text: &str) -> Look {
+fn look(text: &str) -> Detection {
     detector().look(&screen(text)).unwrap()
 }
 
@@ -220,8 +220,8 @@ fn a_picker_holds_the_state_and_hides_the_composer() {
 
 #[test]
 fn a_screen_nobody_knows_says_nothing() {
-    assert_eq!(look("hello"), Look::default());
-    assert_eq!(look(""), Look::default());
+    assert_eq!(look("hello"), Detection::default());
+    assert_eq!(look(""), Detection::default());
 }
 
 #[test]
@@ -269,23 +269,23 @@ fn a_raised_hand_above_an_open_composer_is_a_false_one() {
 #[test]
 fn a_dialog_is_found_at_every_size() {
     for (cols, rows) in [(80, 24), (200, 50), (20, 8), (500, 200)] {
-        let screen = sized(DIALOG, Size { cols, rows });
+        let screen = sized(DIALOG, GridSize { cols, rows });
         assert!(detector().look(&screen).unwrap().dialog.is_some(), "{cols}×{rows}");
     }
 }
 
 /// What the detector makes of sequences a program writes, the last thing last.
-fn heard(detector: &mut Detector, bytes: &str) -> Vec<Heard> {
+fn heard(detector: &mut Detector, bytes: &str) -> Vec<StreamEvidence> {
     let mut screen = screen(bytes);
     screen.take_facts().iter().filter_map(|fact| detector.hear(fact)).collect()
 }
 
-fn spoken(heard: Option<Heard>) -> Option<(AgentState, u32, String)> {
+fn spoken(heard: Option<StreamEvidence>) -> Option<(AgentState, u32, String)> {
     match heard? {
-        Heard::Evidence(evidence) => {
+        StreamEvidence::Evidence(evidence) => {
             Some((evidence.state?, evidence.background.unwrap_or(0), evidence.message))
         }
-        Heard::Withdrawn(_) => None,
+        StreamEvidence::Withdrawn(_) => None,
     }
 }
 
@@ -297,7 +297,7 @@ fn report(fields: &str) -> String {
 fn a_programs_own_report_says_what_it_needs() {
     // "approve it" in base 64.
     let blocked = heard(&mut detector(), &report("state=blocked:kind=permission:msg=YXBwcm92ZSBpdA=="));
-    let [Heard::Evidence(evidence)] = blocked.as_slice() else { panic!("{blocked:?}") };
+    let [StreamEvidence::Evidence(evidence)] = blocked.as_slice() else { panic!("{blocked:?}") };
     assert_eq!((evidence.source, evidence.kind), (Source::ProgramStatus, Some(BlockedKind::Permission)));
     assert_eq!((evidence.state, evidence.message.as_str()), (Some(AgentState::Blocked), "approve it"));
     for (word, state) in
@@ -330,14 +330,17 @@ fn a_program_that_reports_under_names_speaks_through_the_busiest() {
 fn a_withdrawn_report_says_nothing_any_more() {
     let mut detector = detector();
     heard(&mut detector, &(report("state=working") + &report("state=working:id=a/1")));
-    assert_eq!(heard(&mut detector, &report("state=clear")), [Heard::Withdrawn(Source::ProgramStatus)]);
+    assert_eq!(
+        heard(&mut detector, &report("state=clear")),
+        [StreamEvidence::Withdrawn(Source::ProgramStatus)]
+    );
 }
 
 #[test]
 fn a_shells_prompt_ends_a_report_of_work() {
     let mut detector = detector();
     heard(&mut detector, &report("state=working"));
-    assert_eq!(heard(&mut detector, "\x1b]133;A\x07"), [Heard::Withdrawn(Source::ProgramStatus)]);
+    assert_eq!(heard(&mut detector, "\x1b]133;A\x07"), [StreamEvidence::Withdrawn(Source::ProgramStatus)]);
     heard(&mut detector, &report("state=error"));
     assert_eq!(heard(&mut detector, "\x1b]133;A\x07"), []);
 }
@@ -348,13 +351,13 @@ fn progress_that_moves_is_work_and_no_progress_says_nothing() {
     assert_eq!(state_of("\x1b]9;4;1;30\x07"), Some(AgentState::Working));
     assert_eq!(state_of("\x1b]9;4;3\x07"), Some(AgentState::Working));
     assert_eq!(state_of("\x1b]9;4;2;0\x07"), Some(AgentState::Error));
-    assert_eq!(heard(&mut detector(), "\x1b]9;4;0\x07"), [Heard::Withdrawn(Source::Progress)]);
+    assert_eq!(heard(&mut detector(), "\x1b]9;4;0\x07"), [StreamEvidence::Withdrawn(Source::Progress)]);
 }
 
 #[test]
 fn a_bell_speaks_only_by_a_rule_and_only_for_a_while() {
     let rung = heard(&mut detector(), "\x07");
-    let [Heard::Evidence(evidence)] = rung.as_slice() else { panic!("{rung:?}") };
+    let [StreamEvidence::Evidence(evidence)] = rung.as_slice() else { panic!("{rung:?}") };
     assert_eq!((evidence.rule.as_str(), evidence.max_age_ms), ("bell", Some(1000)));
     let silent = toml::from_str::<Manifest>("name = 'silent'").unwrap();
     assert_eq!(heard(&mut Detector::new(&silent).unwrap(), "\x07"), []);
@@ -419,7 +422,7 @@ proptest! {
         rows in proptest::collection::vec("[#> 12.*\\-a-zA-Z?日\u{a0}─│●]{0,40}", 0..30),
         (cols, height) in (1u16..120, 1u16..60),
     ) {
-        let mut screen = Screen::new(Size { cols, rows: height }, Limits::default());
+        let mut screen = Screen::new(GridSize { cols, rows: height }, Limits::default());
         for manifest in manifests() {
             let mut detector = Detector::new(manifest).unwrap();
             screen.feed(rows.join("\r\n").as_bytes());

@@ -14,7 +14,7 @@ use proto::agent::{Dialog, DialogOption, Evidence, Source};
 use serde_json::Value;
 
 use crate::Manifest;
-use crate::template::Place;
+use crate::template::Placeholder;
 
 pub use spec::{
     Answers, ChoicesSpec, EventSpec, Fields, Hooks, MomentWord, Pointer, TimeoutUnit, TrustSpec, When,
@@ -23,7 +23,7 @@ pub use spec::{
 /// Longest one-line message, in characters.
 const LONGEST_LINE: usize = 300;
 
-/// Longest body of a request for leave, in characters.
+/// Longest body of a request for permission, in characters.
 const LONGEST_BODY: usize = 4000;
 
 /// What an event says.
@@ -40,7 +40,7 @@ pub struct Reading {
     /// Where the transcript lies.
     pub transcript: Option<PathBuf>,
     /// What it marks.
-    pub moment: Moment,
+    pub moment: EventMoment,
     /// The model that answers.
     pub model: Option<String>,
     /// At the beginning of a turn: the prompt. Vendors submit some of their own, so it tells whose turn it is.
@@ -51,7 +51,7 @@ pub struct Reading {
 
 /// What an event marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum EventMoment {
     /// Nothing beyond its evidence.
     Other,
     /// A prompt was submitted: a turn begins.
@@ -60,7 +60,7 @@ pub enum Moment {
     TurnEnded,
     /// The turn failed.
     TurnFailed,
-    /// The agent asks for leave to use a tool.
+    /// The agent asks for permission to use a tool.
     PermissionAsked {
         /// What for, in one line.
         title: String,
@@ -90,13 +90,14 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
     let field = |pointer: &Option<Pointer>| pointer.as_ref().and_then(|pointer| pointer.text(payload));
     let event = event.map(str::to_owned).or_else(|| field(&fields.event)).unwrap_or_default();
     let spec = hooks.event.iter().find(|spec| spec.fits(&event, payload));
-    let moment = spec.map_or(Moment::Other, |spec| moment(spec, payload));
+    let moment = spec.map_or(EventMoment::Other, |spec| moment(spec, payload));
     if fields.child.iter().any(|pointer| pointer.text(payload).is_some()) {
-        // A subagent's turn is not the agent's, but its request for leave waits for the same person.
-        let moment = if matches!(moment, Moment::PermissionAsked { .. }) { moment } else { Moment::Other };
+        // A subagent's turn is not the agent's, but its request for permission waits for the same person.
+        let moment =
+            if matches!(moment, EventMoment::PermissionAsked { .. }) { moment } else { EventMoment::Other };
         return Reading { is_child: true, moment, ..nothing(&event) };
     }
-    let has_ended = matches!(moment, Moment::TurnEnded | Moment::TurnFailed);
+    let has_ended = matches!(moment, EventMoment::TurnEnded | EventMoment::TurnFailed);
     let background = fields.background.as_ref().and_then(|pointer| pointer.count(payload));
     Reading {
         is_child: false,
@@ -104,7 +105,7 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
         session: field(&fields.session),
         transcript: field(&fields.transcript).map(PathBuf::from),
         model: field(&fields.model),
-        prompt: field(&fields.prompt).filter(|_| moment == Moment::PromptSubmitted),
+        prompt: field(&fields.prompt).filter(|_| moment == EventMoment::PromptSubmitted),
         text: field(&fields.text).filter(|_| has_ended),
         moment,
         event,
@@ -115,16 +116,18 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
 #[must_use]
 pub fn answer(manifest: &Manifest, reading: &Reading, decision: &Decision) -> Option<Value> {
     let answers = &manifest.hooks.as_ref()?.answer;
-    let may_be_asked = matches!(reading.moment, Moment::PermissionAsked { .. });
+    let may_be_asked = matches!(reading.moment, EventMoment::PermissionAsked { .. });
     let (piece, text) = match decision {
         Decision::Nothing => return None,
-        Decision::Continue(text) if reading.moment == Moment::TurnEnded => (&answers.go_on, text.as_str()),
+        Decision::Continue(text) if reading.moment == EventMoment::TurnEnded => {
+            (&answers.go_on, text.as_str())
+        }
         Decision::Allow if may_be_asked => (&answers.allow, ""),
         Decision::Deny(why) if may_be_asked => (&answers.deny, why.as_str()),
         Decision::Continue(_) | Decision::Allow | Decision::Deny(_) => return None,
     };
     // A shape that names a place which only launches have says nothing rather than something half.
-    piece.as_ref()?.fill(&|place| (place == Place::Text).then(|| text.into())).ok()
+    piece.as_ref()?.fill(&|place| (place == Placeholder::Text).then(|| text.into())).ok()
 }
 
 fn nothing(event: &str) -> Reading {
@@ -134,7 +137,7 @@ fn nothing(event: &str) -> Reading {
         evidence: None,
         session: None,
         transcript: None,
-        moment: Moment::Other,
+        moment: EventMoment::Other,
         model: None,
         prompt: None,
         text: None,
@@ -168,13 +171,13 @@ fn options(choices: &ChoicesSpec, payload: &Value) -> Vec<DialogOption> {
     listed.into_iter().enumerate().map(option).collect()
 }
 
-fn moment(spec: &EventSpec, payload: &Value) -> Moment {
+fn moment(spec: &EventSpec, payload: &Value) -> EventMoment {
     match spec.moment {
-        MomentWord::Other => Moment::Other,
-        MomentWord::PromptSubmitted => Moment::PromptSubmitted,
-        MomentWord::TurnEnded => Moment::TurnEnded,
-        MomentWord::TurnFailed => Moment::TurnFailed,
-        MomentWord::PermissionAsked => Moment::PermissionAsked {
+        MomentWord::Other => EventMoment::Other,
+        MomentWord::PromptSubmitted => EventMoment::PromptSubmitted,
+        MomentWord::TurnEnded => EventMoment::TurnEnded,
+        MomentWord::TurnFailed => EventMoment::TurnFailed,
+        MomentWord::PermissionAsked => EventMoment::PermissionAsked {
             title: spec.title.as_ref().map(|phrase| one_line(&phrase.say(payload))).unwrap_or_default(),
             body: spec.body.as_ref().map(|phrase| body(&phrase.say(payload))).unwrap_or_default(),
         },

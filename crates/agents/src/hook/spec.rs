@@ -132,7 +132,7 @@ pub struct EventSpec {
     /// What it marks.
     #[serde(default)]
     pub moment: MomentWord,
-    /// What leave is asked for, in one line.
+    /// What permission is asked for, in one line.
     #[serde(default)]
     pub title: Option<Phrase>,
     /// The command, the file, the arguments.

@@ -33,11 +33,11 @@ fn told(name: &str, recorded: &str) -> Vec<String> {
             format!("{} {}", evidence.rule, evidence.state.map_or("held", AgentState::word))
         });
         let moment = match &reading.moment {
-            Moment::Other => "",
-            Moment::PromptSubmitted => " begins",
-            Moment::TurnEnded => " ends",
-            Moment::TurnFailed => " fails",
-            Moment::PermissionAsked { .. } => " asks",
+            EventMoment::Other => "",
+            EventMoment::PromptSubmitted => " begins",
+            EventMoment::TurnEnded => " ends",
+            EventMoment::TurnFailed => " fails",
+            EventMoment::PermissionAsked { .. } => " asks",
         };
         let child = if reading.is_child { " child" } else { "" };
         format!("{}: {said}{moment}{child}", reading.event)
@@ -118,10 +118,13 @@ fn every_recorded_event_of_gemini_says_what_happened() {
 #[test]
 fn a_request_for_leave_says_for_what() {
     let asked = |readings: Vec<Reading>| {
-        readings.into_iter().find(|reading| matches!(reading.moment, Moment::PermissionAsked { .. }))
+        readings.into_iter().find(|reading| matches!(reading.moment, EventMoment::PermissionAsked { .. }))
     };
     let claude = asked(readings("claude", CLAUDE)).unwrap();
-    assert_eq!(claude.moment, Moment::PermissionAsked { title: "Bash".into(), body: "touch denied".into() });
+    assert_eq!(
+        claude.moment,
+        EventMoment::PermissionAsked { title: "Bash".into(), body: "touch denied".into() }
+    );
     let evidence = claude.evidence.unwrap();
     assert_eq!(
         (evidence.kind, evidence.message.as_str()),
@@ -129,7 +132,7 @@ fn a_request_for_leave_says_for_what() {
     );
     let codex = asked(readings("codex", CODEX)).unwrap();
     assert!(
-        matches!(codex.moment, Moment::PermissionAsked { body, .. } if body.starts_with("touch /home/user/project/cx"))
+        matches!(codex.moment, EventMoment::PermissionAsked { body, .. } if body.starts_with("touch /home/user/project/cx"))
     );
 }
 
@@ -147,9 +150,9 @@ fn session_transcript_prompt_and_last_words_are_read() {
             readings.iter().filter(|reading| !reading.is_child).all(|reading| reading.transcript.is_some()),
             "{name}"
         );
-        let end = readings.iter().find(|reading| reading.moment == Moment::TurnEnded).unwrap();
+        let end = readings.iter().find(|reading| reading.moment == EventMoment::TurnEnded).unwrap();
         assert_eq!(end.text.as_deref(), Some(last), "{name}");
-        let begin = readings.iter().find(|reading| reading.moment == Moment::PromptSubmitted).unwrap();
+        let begin = readings.iter().find(|reading| reading.moment == EventMoment::PromptSubmitted).unwrap();
         assert!(begin.prompt.as_ref().unwrap().starts_with("@tool "), "{name}");
         assert!(begin.text.is_none(), "{name}");
     }
@@ -166,7 +169,7 @@ fn a_subagents_request_for_leave_is_asked_but_says_nothing_about_the_agent() {
     let payload = json!({ "hook_event_name": "PermissionRequest", "agent_id": "a1", "session_id": "s", "tool_name": "Bash", "tool_input": { "command": "ls" } });
     let reading = read(&manifest("claude"), None, &payload);
     assert!(reading.is_child && reading.evidence.is_none() && reading.session.is_none());
-    assert_eq!(reading.moment, Moment::PermissionAsked { title: "Bash".into(), body: "ls".into() });
+    assert_eq!(reading.moment, EventMoment::PermissionAsked { title: "Bash".into(), body: "ls".into() });
 }
 
 #[test]
@@ -222,7 +225,7 @@ fn a_payload_of_any_shape_says_nothing_instead_of_failing() {
 fn c7_what_an_agent_wrote_cannot_move_a_cursor() {
     let payload = json!({ "hook_event_name": "PermissionRequest", "tool_name": "\u{1b}[2J", "tool_input": { "command": "a\u{1b}]0;x\u{7}\nb\u{202e}" } });
     let reading = read(&manifest("claude"), None, &payload);
-    let Moment::PermissionAsked { title, body } = reading.moment else { panic!("{reading:?}") };
+    let EventMoment::PermissionAsked { title, body } = reading.moment else { panic!("{reading:?}") };
     let shown = format!("{title}{body}{}", reading.evidence.unwrap().message);
     assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
     assert_eq!(body.lines().count(), 2);
@@ -232,7 +235,7 @@ fn c7_what_an_agent_wrote_cannot_move_a_cursor() {
 fn a_long_body_is_cut_at_a_character() {
     let command = "ä".repeat(10_000);
     let payload = json!({ "hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": { "command": command } });
-    let Moment::PermissionAsked { body, .. } = read(&manifest("claude"), None, &payload).moment else {
+    let EventMoment::PermissionAsked { body, .. } = read(&manifest("claude"), None, &payload).moment else {
         panic!("not asked")
     };
     assert_eq!(body.chars().count(), LONGEST_BODY + 1);

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::Places;
 use crate::hook::{EventSpec, Hooks, MomentWord, TimeoutUnit};
-use crate::template::{Place, Unfilled};
+use crate::template::{Placeholder, Unfilled};
 
 /// How long a hook may take that nobody waits for, in seconds.
 pub(super) const QUICK_HOOK_S: u64 = 30;
@@ -31,15 +31,16 @@ pub(super) fn hook_document(
         let limit = limit(hooks, &spec.event, parks_permissions);
         let command = command(places.qd, hooks.fields.event.is_none().then_some(spec.event.as_str()));
         let lookup = |place| match place {
-            Place::Hook => Some(json!(command)),
-            Place::Timeout => Some(json!(limit)),
-            Place::Event => Some(json!(underscored(&spec.event))),
+            Placeholder::Hook => Some(json!(command)),
+            Placeholder::Timeout => Some(json!(limit)),
+            Placeholder::Event => Some(json!(underscored(&spec.event))),
             other => places.value(other),
         };
         table.insert(spec.event.clone(), hooks.entry.fill(&lookup)?);
         if let Some(trust) = &hooks.trust {
             let hash = hash(&trust.identity.fill(&lookup)?);
-            let with_hash = |place| if place == Place::Hash { Some(json!(hash)) } else { lookup(place) };
+            let with_hash =
+                |place| if place == Placeholder::Hash { Some(json!(hash)) } else { lookup(place) };
             trusted.insert(trust.key.fill(&with_hash)?, trust.entry.fill(&with_hash)?);
         }
     }

@@ -3,8 +3,8 @@
 //! Owns putting the manifest's words, the injections and the user's words together. Refuses I/O: a plan says which files
 //! are to be written, all of them below the launch's own directory, and touches nothing.
 
-mod bag;
 mod hooks;
+mod injections;
 mod overrides;
 #[cfg(test)]
 mod tests;
@@ -15,14 +15,14 @@ use proto::request::PermissionMode;
 use serde_json::{Value, json};
 
 use crate::session::ResumeAt;
-use crate::template::{Place, Template, Unfilled};
+use crate::template::{Placeholder, Template, Unfilled};
 use crate::{Manifest, Version};
-use bag::Bag;
 use hooks::hook_document;
+use injections::Injections;
 
 /// What a launch is given.
 #[derive(Clone, Copy)]
-pub struct Wish<'a> {
+pub struct LaunchInput<'a> {
     /// Which program.
     pub manifest: &'a Manifest,
     /// The user's words, behind the manifest's name.
@@ -49,7 +49,7 @@ pub struct Wish<'a> {
     pub port: Option<u16>,
     /// A password for the vendor's server.
     pub secret: &'a str,
-    /// Requests for leave to use a tool wait for the inbox.
+    /// Requests for permission to use a tool wait for the inbox.
     pub parks_permissions: bool,
     /// Which model to use, in the vendor's words.
     pub model: Option<&'a str>,
@@ -87,7 +87,7 @@ pub struct ServerPlace {
 
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LaunchError {
+pub enum PlanError {
     /// The manifest names no program and the user gave none.
     #[error("{0} names no program: give it and its arguments")]
     NoProgram(String),
@@ -144,28 +144,32 @@ pub fn shortfalls(manifest: &Manifest, version: Option<Version>, is_roots_own: b
 ///
 /// # Errors
 /// The manifest cannot do what is wished, or uses a place that has no value.
-pub fn plan(wish: &Wish<'_>) -> Result<Plan, LaunchError> {
-    let places = Places::of(wish)?;
+pub fn plan(input: &LaunchInput<'_>) -> Result<Plan, PlanError> {
+    let places = Places::of(input)?;
     let lookup = |place| places.value(place);
-    let mut bag = Bag::new(wish.directory, &lookup);
-    for (name, value) in &wish.manifest.env {
-        bag.set(name, value.fill(&lookup)?);
+    let mut injections = Injections::new(input.directory, &lookup);
+    for (name, value) in &input.manifest.env {
+        injections.set(name, value.fill(&lookup)?);
     }
-    if let Some(mcp) = &wish.manifest.mcp {
-        bag.put(&mcp.injection, mcp.document.fill(&lookup)?, &mcp.extra)?;
+    if let Some(mcp) = &input.manifest.mcp {
+        injections.put(&mcp.injection, mcp.document.fill(&lookup)?, &mcp.extra)?;
     }
-    if let Some(hooks) = &wish.manifest.hooks {
-        bag.put(&hooks.injection, hook_document(hooks, &places, wish.parks_permissions)?, &hooks.extra)?;
+    if let Some(hooks) = &input.manifest.hooks {
+        injections.put(
+            &hooks.injection,
+            hook_document(hooks, &places, input.parks_permissions)?,
+            &hooks.extra,
+        )?;
     }
-    let server = bag.serve(wish)?;
-    let session = session_words(wish, &places)?;
-    let injected = [bag.take_words(), chosen_words(wish)?].concat();
-    let argv = argv(wish, &session, injected)?;
-    let contents = bag.contents(wish.inherited);
+    let server = injections.serve(input)?;
+    let session = session_words(input, &places)?;
+    let injected = [injections.take_words(), chosen_words(input)?].concat();
+    let argv = argv(input, &session, injected)?;
+    let contents = injections.contents(input.inherited);
     Ok(Plan {
         argv,
         env: contents.env,
-        unset: wish.manifest.unset.clone(),
+        unset: input.manifest.unset.clone(),
         files: contents.files,
         session: session.id,
         server,
@@ -174,39 +178,43 @@ pub fn plan(wish: &Wish<'_>) -> Result<Plan, LaunchError> {
 }
 
 /// The words of one launch in their order: program, subcommand, its own, injected, session, the user's.
-fn argv(wish: &Wish<'_>, session: &SessionWords, injected: Vec<String>) -> Result<Vec<String>, LaunchError> {
-    let (program, own) = match wish.manifest.argv.split_first() {
+fn argv(
+    input: &LaunchInput<'_>,
+    session: &SessionWords,
+    injected: Vec<String>,
+) -> Result<Vec<String>, PlanError> {
+    let (program, own) = match input.manifest.argv.split_first() {
         Some((program, own)) => (Some(program.clone()), own),
         None => (None, [].as_slice()),
     };
-    let (first, last) = match wish.manifest.session.resume_at {
+    let (first, last) = match input.manifest.session.resume_at {
         ResumeAt::First if session.takes_up => (session.words.as_slice(), [].as_slice()),
         ResumeAt::First | ResumeAt::Last => ([].as_slice(), session.words.as_slice()),
     };
     let words = [first, own, injected.as_slice(), last, session.users.as_slice()].concat();
     let argv: Vec<String> = program.into_iter().chain(words).collect();
-    if argv.is_empty() { Err(LaunchError::NoProgram(wish.manifest.name.clone())) } else { Ok(argv) }
+    if argv.is_empty() { Err(PlanError::NoProgram(input.manifest.name.clone())) } else { Ok(argv) }
 }
 
 /// The words that choose the model and the mode.
-fn chosen_words(wish: &Wish<'_>) -> Result<Vec<String>, LaunchError> {
-    let (choices, mut words) = (&wish.manifest.choices, Vec::new());
-    if let Some(model) = wish.model {
+fn chosen_words(input: &LaunchInput<'_>) -> Result<Vec<String>, PlanError> {
+    let (choices, mut words) = (&input.manifest.choices, Vec::new());
+    if let Some(model) = input.model {
         if choices.model.is_empty() {
-            return Err(LaunchError::NoModel(wish.manifest.name.clone()));
+            return Err(PlanError::NoModel(input.manifest.name.clone()));
         }
-        let lookup = |place| (place == Place::Text).then(|| Value::from(model));
+        let lookup = |place| (place == Placeholder::Text).then(|| Value::from(model));
         let filled: Result<Vec<String>, Unfilled> =
             choices.model.iter().map(|word| word.fill(&lookup)).collect();
         words.extend(filled?);
     }
-    if let Some(mode) = wish.mode {
+    if let Some(mode) = input.mode {
         let known = || {
             let words: Vec<&str> = choices.modes.keys().map(|mode| mode.word()).collect();
             if words.is_empty() { "none".to_owned() } else { words.join(", ") }
         };
         let unknown =
-            || LaunchError::NoMode { name: wish.manifest.name.clone(), mode: mode.word(), known: known() };
+            || PlanError::NoMode { name: input.manifest.name.clone(), mode: mode.word(), known: known() };
         words.extend(choices.modes.get(&mode).ok_or_else(unknown)?.iter().cloned());
     }
     Ok(words)
@@ -222,25 +230,26 @@ struct SessionWords {
     users: Vec<String>,
 }
 
-fn session_words(wish: &Wish<'_>, places: &Places<'_>) -> Result<SessionWords, LaunchError> {
-    let session = &wish.manifest.session;
-    let choice = session.users_choice(wish.words);
-    let users = wish.words.to_vec();
+fn session_words(input: &LaunchInput<'_>, places: &Places<'_>) -> Result<SessionWords, PlanError> {
+    let session = &input.manifest.session;
+    let choice = session.users_choice(input.words);
+    let users = input.words.to_vec();
     let fill = |words: &[Template], id: &str| -> Result<Vec<String>, Unfilled> {
-        let lookup = |place| if place == Place::Session { Some(id.into()) } else { places.value(place) };
+        let lookup =
+            |place| if place == Placeholder::Session { Some(id.into()) } else { places.value(place) };
         words.iter().map(|word| word.fill(&lookup)).collect()
     };
-    let name = || wish.manifest.name.clone();
-    if let Some(id) = wish.resume {
+    let name = || input.manifest.name.clone();
+    if let Some(id) = input.resume {
         if session.resume.is_empty() {
-            return Err(LaunchError::NotResumable(name()));
+            return Err(PlanError::NotResumable(name()));
         }
         let words = fill(&session.resume, id)?;
         return Ok(SessionWords { words, takes_up: true, id: Some(id.to_owned()), users: choice.others });
     }
-    if wish.continues {
+    if input.continues {
         if session.newest.is_empty() {
-            return Err(LaunchError::NotContinuable(name()));
+            return Err(PlanError::NotContinuable(name()));
         }
         let words = fill(&session.newest, "")?;
         return Ok(SessionWords { words, takes_up: true, id: None, users: choice.others });
@@ -248,8 +257,8 @@ fn session_words(wish: &Wish<'_>, places: &Places<'_>) -> Result<SessionWords, L
     if choice.is_made {
         return Ok(SessionWords { words: Vec::new(), takes_up: false, id: choice.session, users });
     }
-    let id = (!session.choose.is_empty()).then(|| wish.fresh_session.to_owned());
-    Ok(SessionWords { words: fill(&session.choose, wish.fresh_session)?, takes_up: false, id, users })
+    let id = (!session.choose.is_empty()).then(|| input.fresh_session.to_owned());
+    Ok(SessionWords { words: fill(&session.choose, input.fresh_session)?, takes_up: false, id, users })
 }
 
 /// The values of places in one launch.
@@ -264,32 +273,32 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn of(wish: &Wish<'a>) -> Result<Self, LaunchError> {
-        let text = |path: &'a Path| path.to_str().ok_or_else(|| LaunchError::Path(path.to_owned()));
+    fn of(input: &LaunchInput<'a>) -> Result<Self, PlanError> {
+        let text = |path: &'a Path| path.to_str().ok_or_else(|| PlanError::Path(path.to_owned()));
         Ok(Self {
-            qd: text(wish.qd)?,
-            dir: text(wish.directory)?,
-            cwd: text(wish.cwd)?,
-            socket: text(wish.socket)?,
-            port: wish.port,
-            secret: wish.secret,
-            own_env: wish.own_env,
+            qd: text(input.qd)?,
+            dir: text(input.directory)?,
+            cwd: text(input.cwd)?,
+            socket: text(input.socket)?,
+            port: input.port,
+            secret: input.secret,
+            own_env: input.own_env,
         })
     }
 
-    fn value(&self, place: Place) -> Option<Value> {
+    fn value(&self, place: Placeholder) -> Option<Value> {
         match place {
-            Place::Qd => Some(self.qd.into()),
-            Place::Dir => Some(self.dir.into()),
-            Place::Cwd => Some(self.cwd.into()),
-            Place::Socket => Some(self.socket.into()),
-            Place::Port => self.port.map(Value::from),
-            Place::Secret => Some(self.secret.into()),
-            Place::Env => {
+            Placeholder::Qd => Some(self.qd.into()),
+            Placeholder::Dir => Some(self.dir.into()),
+            Placeholder::Cwd => Some(self.cwd.into()),
+            Placeholder::Socket => Some(self.socket.into()),
+            Placeholder::Port => self.port.map(Value::from),
+            Placeholder::Secret => Some(self.secret.into()),
+            Placeholder::Env => {
                 Some(self.own_env.iter().map(|(name, value)| (name.clone(), json!(value))).collect())
             }
-            Place::Session | Place::File | Place::Json | Place::Hook => None,
-            Place::Timeout | Place::Text | Place::Event | Place::Hash => None,
+            Placeholder::Session | Placeholder::File | Placeholder::Json | Placeholder::Hook => None,
+            Placeholder::Timeout | Placeholder::Text | Placeholder::Event | Placeholder::Hash => None,
         }
     }
 }

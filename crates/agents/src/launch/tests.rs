@@ -11,7 +11,7 @@ use crate::{Catalogue, Layer};
 const FRESH: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
 
 /// The plan for some words of the user.
-fn planned(name: &str, words: &[&str], change: impl Fn(&mut Wish<'_>)) -> Result<Plan, LaunchError> {
+fn planned(name: &str, words: &[&str], change: impl Fn(&mut LaunchInput<'_>)) -> Result<Plan, PlanError> {
     planned_from(&Catalogue::built_in(), name, words, change)
 }
 
@@ -19,11 +19,11 @@ fn planned_from(
     catalogue: &Catalogue,
     name: &str,
     words: &[&str],
-    change: impl Fn(&mut Wish<'_>),
-) -> Result<Plan, LaunchError> {
+    change: impl Fn(&mut LaunchInput<'_>),
+) -> Result<Plan, PlanError> {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let own_env = [("QD_RUNTIME_DIR".to_owned(), "/run/user/1000/qd".to_owned())];
-    let mut wish = Wish {
+    let mut input = LaunchInput {
         manifest: catalogue.get(name).unwrap(),
         words: &words,
         cwd: Path::new("/home/user/project"),
@@ -41,11 +41,11 @@ fn planned_from(
         model: None,
         mode: None,
     };
-    change(&mut wish);
-    plan(&wish)
+    change(&mut input);
+    plan(&input)
 }
 
-fn argv(name: &str, words: &[&str], change: impl Fn(&mut Wish<'_>)) -> Vec<String> {
+fn argv(name: &str, words: &[&str], change: impl Fn(&mut LaunchInput<'_>)) -> Vec<String> {
     planned(name, words, change).unwrap().argv
 }
 
@@ -139,15 +139,16 @@ fn a_session_the_user_chose_is_his() {
 
 #[test]
 fn a_resumed_session_takes_the_place_of_the_one_the_words_chose() {
-    let plan = planned("claude", &["--session-id", "old", "--model", "x"], |wish| wish.resume = Some("kept"))
-        .unwrap();
+    let plan =
+        planned("claude", &["--session-id", "old", "--model", "x"], |input| input.resume = Some("kept"))
+            .unwrap();
     assert_eq!(tail(&plan.argv, 4), ["--resume", "kept", "--model", "x"]);
     assert_eq!(plan.session.as_deref(), Some("kept"));
 }
 
 #[test]
 fn a_subcommand_that_resumes_stands_behind_the_program() {
-    let argv = argv("codex", &["resume", "--last", "--search"], |wish| wish.resume = Some("kept"));
+    let argv = argv("codex", &["resume", "--last", "--search"], |input| input.resume = Some("kept"));
     assert_eq!(argv[..4], ["codex", "resume", "kept", "--no-daemon"]);
     assert_eq!(tail(&argv, 1), ["--search"]);
     assert!(!argv.iter().any(|word| word == "--last"));
@@ -155,22 +156,22 @@ fn a_subcommand_that_resumes_stands_behind_the_program() {
 
 #[test]
 fn the_newest_session_is_taken_up_where_the_vendor_can() {
-    assert!(argv("claude", &[], |wish| wish.continues = true).iter().any(|word| word == "--continue"));
-    let error = planned("generic", &["x"], |wish| wish.continues = true).unwrap_err();
-    assert_eq!(error, LaunchError::NotContinuable("generic".into()));
-    let error = planned("aider", &[], |wish| wish.resume = Some("s")).unwrap_err();
-    assert_eq!(error, LaunchError::NotResumable("aider".into()));
+    assert!(argv("claude", &[], |input| input.continues = true).iter().any(|word| word == "--continue"));
+    let error = planned("generic", &["x"], |input| input.continues = true).unwrap_err();
+    assert_eq!(error, PlanError::NotContinuable("generic".into()));
+    let error = planned("aider", &[], |input| input.resume = Some("s")).unwrap_err();
+    assert_eq!(error, PlanError::NotResumable("aider".into()));
 }
 
 #[test]
 fn a_program_without_a_program_is_an_error() {
-    assert_eq!(planned("generic", &[], |_| ()).unwrap_err(), LaunchError::NoProgram("generic".into()));
+    assert_eq!(planned("generic", &[], |_| ()).unwrap_err(), PlanError::NoProgram("generic".into()));
 }
 
 #[test]
 fn a_request_that_waits_for_a_person_gets_a_day_and_other_hooks_do_not() {
     let limit = |parks: bool, event: &str| {
-        let plan = planned("claude", &[], |wish| wish.parks_permissions = parks).unwrap();
+        let plan = planned("claude", &[], |input| input.parks_permissions = parks).unwrap();
         let (_, text) = plan.files.iter().find(|(path, _)| path.ends_with("hooks.json")).unwrap().clone();
         let hooks: Value = serde_json::from_str(&text).unwrap();
         hooks["hooks"][event][0]["hooks"][0]["timeout"].as_u64().unwrap()
@@ -182,13 +183,13 @@ fn a_request_that_waits_for_a_person_gets_a_day_and_other_hooks_do_not() {
 #[test]
 fn a_document_is_laid_upon_the_users_own_variable() {
     let users = json!({ "theme": "x", "mcp": { "mine": { "enabled": true } } }).to_string();
-    let plan = planned("opencode", &[], |wish| wish.inherited = &|_| None).unwrap();
+    let plan = planned("opencode", &[], |input| input.inherited = &|_| None).unwrap();
     assert_eq!(plan.notes, [] as [String; 0]);
     let inherited = move |name: &str| (name == "OPENCODE_CONFIG_CONTENT").then(|| users.clone());
     let catalogue = Catalogue::built_in();
     let words = [];
-    let wish = Wish { inherited: &inherited, ..plain(&catalogue, &words) };
-    let content = plan_value(&wish, "OPENCODE_CONFIG_CONTENT");
+    let input = LaunchInput { inherited: &inherited, ..plain(&catalogue, &words) };
+    let content = plan_value(&input, "OPENCODE_CONFIG_CONTENT");
     assert_eq!((&content["theme"], &content["mcp"]["mine"]["enabled"]), (&json!("x"), &json!(true)));
     assert_eq!(content["mcp"]["quarterdeck"]["type"], json!("local"));
 }
@@ -197,8 +198,8 @@ fn a_document_is_laid_upon_the_users_own_variable() {
 fn a_variable_of_the_users_that_cannot_be_read_is_left_alone_and_told() {
     let catalogue = Catalogue::built_in();
     let words = [];
-    let wish = Wish { inherited: &|_| Some("{ // mine\n}".to_owned()), ..plain(&catalogue, &words) };
-    let plan = plan(&wish).unwrap();
+    let input = LaunchInput { inherited: &|_| Some("{ // mine\n}".to_owned()), ..plain(&catalogue, &words) };
+    let plan = plan(&input).unwrap();
     assert!(!plan.env.iter().any(|(name, _)| name == "OPENCODE_CONFIG_CONTENT"));
     assert_eq!(plan.notes.len(), 1);
 }
@@ -208,7 +209,7 @@ fn c19_a_launch_that_its_vendor_does_not_believe_goes_without_settings_and_says_
     let catalogue = Catalogue::built_in();
     let gemini = catalogue.get("gemini").unwrap();
     let lesser = gemini.without_root_only().unwrap();
-    let plan = plan(&Wish { manifest: &lesser, ..plain(&catalogue, &[]) }).unwrap();
+    let plan = plan(&LaunchInput { manifest: &lesser, ..plain(&catalogue, &[]) }).unwrap();
     assert!(plan.env.is_empty() && plan.files.is_empty());
     assert!(!lesser.abilities().contains(&"mcp") && !lesser.hands_over_at_turn_end());
     let [sentence] = &shortfalls(gemini, None, false)[..] else { panic!("one sentence") };
@@ -240,7 +241,7 @@ fn c22_flags_are_used_only_where_the_version_has_them() {
     let catalogue = Catalogue::built_in();
     let argv = |name: &str, version: &str| {
         let manifest = catalogue.for_version(name, version.parse().ok()).unwrap();
-        plan(&Wish { manifest: &manifest, ..plain(&catalogue, &[]) }).unwrap().argv.join(" ")
+        plan(&LaunchInput { manifest: &manifest, ..plain(&catalogue, &[]) }).unwrap().argv.join(" ")
     };
     for (name, flag, without, with) in
         [("codex", "--no-daemon", "0.155.1", "0.156.0"), ("gemini", "--session-id", "0.40.1", "0.41.0")]
@@ -252,7 +253,7 @@ fn c22_flags_are_used_only_where_the_version_has_them() {
 
 #[test]
 fn without_a_port_there_is_no_server() {
-    let plan = planned("opencode", &[], |wish| wish.port = None).unwrap();
+    let plan = planned("opencode", &[], |input| input.port = None).unwrap();
     assert_eq!(plan.server, None);
     assert!(!plan.argv.iter().any(|word| word == "--port"));
 }
@@ -292,8 +293,8 @@ fn b8_no_secret_stands_in_the_words() {
     }
 }
 
-fn plain<'a>(catalogue: &'a Catalogue, words: &'a [String]) -> Wish<'a> {
-    Wish {
+fn plain<'a>(catalogue: &'a Catalogue, words: &'a [String]) -> LaunchInput<'a> {
+    LaunchInput {
         manifest: catalogue.get("opencode").unwrap(),
         words,
         cwd: Path::new("/w"),
@@ -313,8 +314,8 @@ fn plain<'a>(catalogue: &'a Catalogue, words: &'a [String]) -> Wish<'a> {
     }
 }
 
-fn plan_value(wish: &Wish<'_>, variable: &str) -> Value {
-    let plan = plan(wish).unwrap();
+fn plan_value(input: &LaunchInput<'_>, variable: &str) -> Value {
+    let plan = plan(input).unwrap();
     let (_, text) = plan.env.iter().find(|(name, _)| name == variable).unwrap();
     serde_json::from_str(text).unwrap()
 }
@@ -322,14 +323,15 @@ fn plan_value(wish: &Wish<'_>, variable: &str) -> Value {
 #[test]
 fn m24c_a_model_and_a_mode_become_the_vendors_own_words() {
     let chosen = |name: &str| {
-        argv(name, &[], |wish| (wish.model, wish.mode) = (Some("big"), Some(PermissionMode::Plan))).join(" ")
+        argv(name, &[], |input| (input.model, input.mode) = (Some("big"), Some(PermissionMode::Plan)))
+            .join(" ")
     };
     assert!(chosen("claude").contains("--model big --permission-mode plan"), "{}", chosen("claude"));
     assert!(chosen("codex").contains("--model big --sandbox read-only --ask-for-approval never"));
     assert!(chosen("gemini").contains("--model big --approval-mode plan"));
     assert!(chosen("opencode").contains("--model big --agent plan"));
-    let error = planned("opencode", &[], |wish| wish.mode = Some(PermissionMode::Edit)).unwrap_err();
+    let error = planned("opencode", &[], |input| input.mode = Some(PermissionMode::Edit)).unwrap_err();
     assert_eq!(error.to_string(), "mode: opencode has no mode edit; it has plan, ask, auto");
-    let error = planned("goose", &[], |wish| wish.model = Some("big")).unwrap_err();
+    let error = planned("goose", &[], |input| input.model = Some("big")).unwrap_err();
     assert_eq!(error.to_string(), "model: goose takes no model when it starts");
 }

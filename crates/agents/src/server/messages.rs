@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::request::Request;
+use super::request::ServerRequest;
 use super::spec::ServerSpec;
 use crate::quota::instant;
 use crate::template::Phrase;
@@ -43,8 +43,8 @@ pub struct MessagesSpec {
 
 /// Returns the request for the messages of a session.
 #[must_use]
-pub fn list(spec: &ServerSpec, session: &str) -> Option<Request> {
-    Request::get(&spec.messages.as_ref()?.path.say(&json!({ "session": session })))
+pub fn list(spec: &ServerSpec, session: &str) -> Option<ServerRequest> {
+    ServerRequest::get(&spec.messages.as_ref()?.path.say(&json!({ "session": session })))
 }
 
 /// Returns what the model said after the prompts that were made in this span (milliseconds since the epoch).

@@ -21,7 +21,7 @@ use crate::quota::QuotaSpec;
 use session::SessionSoFar;
 
 pub use messages::{MessagesSpec, has_prompt, list, turn};
-pub use request::{Ask, Method, Request, abort, answer, begin, begun, prompt};
+pub use request::{Method, PendingRequest, ServerRequest, abort, answer, begin, begun, prompt};
 pub use spec::{
     AnswerSpec, AskSpec, BeginSpec, BeginsSpec, Form, LookSpec, ModelsSpec, PartSpec, RequestSpec,
     ServerEventSpec, ServerSpec, WhoSpec,
@@ -50,7 +50,7 @@ pub struct ServerReader {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fetch {
     /// The request.
-    pub request: Request,
+    pub request: ServerRequest,
     purpose: Purpose,
 }
 
@@ -126,7 +126,7 @@ impl ServerReader {
 
     /// What the agent waits for, oldest first.
     #[must_use]
-    pub fn asks(&self) -> &[Ask] {
+    pub fn asks(&self) -> &[PendingRequest] {
         self.now.asks()
     }
 
@@ -355,5 +355,5 @@ impl ServerReader {
 }
 
 fn fetch(path: &str, purpose: Purpose) -> Option<Fetch> {
-    Some(Fetch { request: Request::get(path)?, purpose })
+    Some(Fetch { request: ServerRequest::get(path)?, purpose })
 }

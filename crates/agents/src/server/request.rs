@@ -29,7 +29,7 @@ impl Method {
 
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct ServerRequest {
     /// How.
     pub method: Method,
     /// Where.
@@ -42,7 +42,7 @@ pub struct Request {
 
 /// A request of the agent that somebody must answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct PendingRequest {
     /// The vendor's id of it.
     pub id: String,
     /// Which rule saw it.
@@ -57,7 +57,7 @@ pub struct Ask {
     pub options: Vec<String>,
 }
 
-impl Request {
+impl ServerRequest {
     /// Asks for what lies at a path.
     pub(crate) fn get(path: &str) -> Option<Self> {
         let path = plain(path.to_owned())?;
@@ -67,15 +67,16 @@ impl Request {
 
 /// The requests that hand a prompt over to a session, in order; none when the vendor's server takes no prompts.
 #[must_use]
-pub fn prompt(spec: &ServerSpec, session: &str, text: &str) -> Option<Vec<Request>> {
+pub fn prompt(spec: &ServerSpec, session: &str, text: &str) -> Option<Vec<ServerRequest>> {
     let facts = json!({ "session": session, "text": text });
-    let requests: Option<Vec<Request>> = spec.prompt.iter().map(|request| post(request, &facts)).collect();
+    let requests: Option<Vec<ServerRequest>> =
+        spec.prompt.iter().map(|request| post(request, &facts)).collect();
     requests.filter(|requests| !requests.is_empty())
 }
 
 /// The request that begins a session.
 #[must_use]
-pub fn begin(spec: &ServerSpec) -> Option<Request> {
+pub fn begin(spec: &ServerSpec) -> Option<ServerRequest> {
     post(&spec.begin.as_ref()?.request, &json!({}))
 }
 
@@ -87,23 +88,23 @@ pub fn begun(spec: &ServerSpec, answer: &Value) -> Option<String> {
 
 /// The request that interrupts a session's turn.
 #[must_use]
-pub fn abort(spec: &ServerSpec, session: &str) -> Option<Request> {
+pub fn abort(spec: &ServerSpec, session: &str) -> Option<ServerRequest> {
     post(spec.abort.as_ref()?, &json!({ "session": session }))
 }
 
 /// The request that answers one of the agent's; `text` is said with it where the vendor takes words.
 #[must_use]
-pub fn answer(spec: &ServerSpec, ask: &Ask, answer: &str, text: &str) -> Option<Request> {
+pub fn answer(spec: &ServerSpec, ask: &PendingRequest, answer: &str, text: &str) -> Option<ServerRequest> {
     let facts = json!({ "id": ask.id, "answer": answer, "text": text });
     let fits = |names: &[String]| names.is_empty() || names.iter().any(|name| name == answer);
     let found = spec.answer.iter().find(|spec| spec.kind == ask.kind && fits(&spec.names))?;
     post(&found.request, &facts)
 }
 
-fn post(spec: &RequestSpec, facts: &Value) -> Option<Request> {
+fn post(spec: &RequestSpec, facts: &Value) -> Option<ServerRequest> {
     let path = plain(spec.path.say(facts))?;
     let body = spec.body.as_ref().map(|form| form.fill(facts));
-    Some(Request { method: Method::Post, path, body, is_for_show: spec.is_for_show })
+    Some(ServerRequest { method: Method::Post, path, body, is_for_show: spec.is_for_show })
 }
 
 /// A path in which ids have brought nothing that a path could not hold; none otherwise.

@@ -6,7 +6,7 @@
 use proto::agent::{AgentState, Evidence, Quota, Source, TurnEnd};
 use serde_json::Value;
 
-use super::request::Ask;
+use super::request::PendingRequest;
 use super::spec::{AskSpec, ServerEventSpec};
 use crate::quota::{QuotaSpec, instant};
 use crate::transcript::fields::sum;
@@ -28,7 +28,7 @@ const LONGEST_TEXT: usize = 1024 * 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionSoFar {
     status: Option<Evidence>,
-    asks: Vec<Ask>,
+    asks: Vec<PendingRequest>,
     failure: Option<Evidence>,
     is_interrupted: bool,
     /// A person refused something, and the model has said nothing since.
@@ -57,7 +57,7 @@ impl SessionSoFar {
         &self.prompts
     }
 
-    pub(super) fn asks(&self) -> &[Ask] {
+    pub(super) fn asks(&self) -> &[PendingRequest] {
         &self.asks
     }
 
@@ -223,14 +223,14 @@ fn joined(parts: &[(String, String, String)]) -> String {
     text
 }
 
-fn read_ask(rule: &str, spec: &AskSpec, event: &Value) -> Option<Ask> {
+fn read_ask(rule: &str, spec: &AskSpec, event: &Value) -> Option<PendingRequest> {
     let id = spec.id.text(event)?.to_owned();
     let listed = spec.options.as_ref().and_then(|options| options.of(event)).and_then(Value::as_array);
     let label = |option: &Value| match &spec.label {
         Some(label) => label.text(option).map(one_line),
         None => option.as_str().map(one_line),
     };
-    Some(Ask {
+    Some(PendingRequest {
         id,
         rule: rule.to_owned(),
         kind: spec.kind,

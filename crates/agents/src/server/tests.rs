@@ -252,7 +252,7 @@ fn an_id_that_would_mean_another_path_makes_no_request() {
 
 #[test]
 fn permissions_are_answered_by_name() {
-    let ask = Ask {
+    let ask = PendingRequest {
         id: "per_1".into(),
         rule: "permission".into(),
         kind: BlockedKind::Permission,

@@ -17,7 +17,7 @@ pub use piece::Piece;
 
 /// What a place in a launch template may stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum Placeholder {
     /// The absolute path of this program.
     Qd,
     /// The private directory of this launch.
@@ -50,7 +50,7 @@ pub enum Place {
     Hash,
 }
 
-impl Place {
+impl Placeholder {
     /// Every place.
     pub const ALL: [Self; 15] = [
         Self::Qd,
@@ -104,7 +104,7 @@ pub enum TemplateFault {
     #[error("a single brace in {0:?}: write {{{{ or }}}} for a brace")]
     Brace(String),
     /// Nobody knows this place.
-    #[error("there is no place {{{0}}}: known are {known}", known = Place::ALL.map(Place::word).join(" "))]
+    #[error("there is no place {{{0}}}: known are {known}", known = Placeholder::ALL.map(Placeholder::word).join(" "))]
     Unknown(String),
     /// A field of a payload is not named by a JSON pointer.
     #[error("{{{0}}} is not a JSON pointer: write {{/name}} or {{/name|/other}}")]
@@ -114,17 +114,17 @@ pub enum TemplateFault {
 /// A place that has no value in this launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the manifest uses {{{word}}}, which this launch does not have", word = .0.word())]
-pub struct Unfilled(pub Place);
+pub struct Unfilled(pub Placeholder);
 
 /// Where the values of places come from.
-pub type Lookup<'a> = &'a dyn Fn(Place) -> Option<Value>;
+pub type Lookup<'a> = &'a dyn Fn(Placeholder) -> Option<Value>;
 
 /// Text with places.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Template {
     source: String,
-    parts: Vec<Part<Place>>,
+    parts: Vec<Part<Placeholder>>,
 }
 
 /// A stretch of text, or something to be filled in.
@@ -142,8 +142,9 @@ impl Template {
     /// # Errors
     /// A lone brace or an unknown place.
     pub fn parse(source: &str) -> Result<Self, TemplateFault> {
-        let parts =
-            parts(source, |word| Place::named(word).ok_or_else(|| TemplateFault::Unknown(word.to_owned())))?;
+        let parts = parts(source, |word| {
+            Placeholder::named(word).ok_or_else(|| TemplateFault::Unknown(word.to_owned()))
+        })?;
         Ok(Self { source: source.to_owned(), parts })
     }
 
@@ -155,7 +156,7 @@ impl Template {
 
     /// Whether it names this place.
     #[must_use]
-    pub fn names(&self, place: Place) -> bool {
+    pub fn names(&self, place: Placeholder) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Open(named) if *named == place))
     }
 
@@ -196,7 +197,7 @@ impl JsonSchema for Template {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let known = Place::ALL.map(|place| format!("{{{}}}", place.word())).join(" ");
+        let known = Placeholder::ALL.map(|place| format!("{{{}}}", place.word())).join(" ");
         json_schema!({
             "type": "string",
             "description": format!("Text with places: {known}; {{{{ and }}}} are braces."),
@@ -252,11 +253,11 @@ mod tests {
 
     use super::*;
 
-    fn values(place: Place) -> Option<Value> {
+    fn values(place: Placeholder) -> Option<Value> {
         match place {
-            Place::Qd => Some(json!("/bin/qd")),
-            Place::Port => Some(json!(4096)),
-            Place::Env => Some(json!({ "QD_RUNTIME_DIR": "/run/qd" })),
+            Placeholder::Qd => Some(json!("/bin/qd")),
+            Placeholder::Port => Some(json!(4096)),
+            Placeholder::Env => Some(json!({ "QD_RUNTIME_DIR": "/run/qd" })),
             _ => None,
         }
     }
@@ -277,7 +278,10 @@ mod tests {
 
     #[test]
     fn a_place_without_a_value_is_an_error_not_an_empty_text() {
-        assert_eq!(Template::parse("--s={session}").unwrap().fill(&values), Err(Unfilled(Place::Session)));
+        assert_eq!(
+            Template::parse("--s={session}").unwrap().fill(&values),
+            Err(Unfilled(Placeholder::Session))
+        );
     }
 
     #[test]

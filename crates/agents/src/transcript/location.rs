@@ -27,7 +27,7 @@ pub struct Root {
 
 /// What is known of an agent when its files are looked for.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct AgentContext<'a> {
     /// The agent's own environment.
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// The directory it works in.
@@ -40,14 +40,14 @@ pub struct Surroundings<'a> {
 
 /// A file, or the files one of which it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct FileLocation {
     /// The directory to begin in.
     pub root: PathBuf,
     /// The way from there, parted by `/`; `*` stands for any part of a name.
     pub below: String,
 }
 
-impl Spot {
+impl FileLocation {
     /// The file, where there is only one it can be.
     #[must_use]
     pub fn only(&self) -> Option<PathBuf> {
@@ -86,7 +86,7 @@ enum Step {
 impl Way {
     /// The file or files it means below this root; none while something it names is not known.
     #[must_use]
-    pub fn spot(&self, root: &Root, around: &Surroundings<'_>) -> Option<Spot> {
+    pub fn spot(&self, root: &Root, around: &AgentContext<'_>) -> Option<FileLocation> {
         let root = root.directory(around.env)?;
         let mut below = String::new();
         for step in &self.0 {
@@ -101,7 +101,7 @@ impl Way {
                 Step::CwdDashed => below.push_str(&dashed(around.cwd)),
             }
         }
-        Some(Spot { root, below })
+        Some(FileLocation { root, below })
     }
 }
 
@@ -168,7 +168,7 @@ fn dashed(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn spot(way: &str, env: &[(&str, &str)], session: Option<&str>) -> Option<Spot> {
+    fn spot(way: &str, env: &[(&str, &str)], session: Option<&str>) -> Option<FileLocation> {
         let root = Root {
             env: Some("VENDOR_HOME".into()),
             below_env: Some("v".into()),
@@ -177,7 +177,7 @@ mod tests {
         let env =
             |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         let around =
-            Surroundings { env: &env, cwd: Path::new("/home/dev/my.project"), session, pid: Some(12) };
+            AgentContext { env: &env, cwd: Path::new("/home/dev/my.project"), session, pid: Some(12) };
         Way::try_from(way.to_owned()).unwrap().spot(&root, &around)
     }
 

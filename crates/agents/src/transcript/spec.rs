@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::fields::{Condition, Field};
-use super::location::{Root, Spot, Surroundings, Way};
+use super::location::{AgentContext, FileLocation, Root, Way};
 use crate::template::Phrase;
 
 /// A transcript: one JSON value in each line, appended while the session goes on.
@@ -25,7 +25,7 @@ pub struct TranscriptSpec {
 impl TranscriptSpec {
     /// Where the transcript of this session lies, or the files one of which it is.
     #[must_use]
-    pub fn spot(&self, around: &Surroundings<'_>) -> Option<Spot> {
+    pub fn spot(&self, around: &AgentContext<'_>) -> Option<FileLocation> {
         self.path.spot(&self.root, around)
     }
 }

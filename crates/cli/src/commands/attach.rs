@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use client::attach::{Clipboard, DetachKeys, Left, Options, Outcome, Terminal, attach};
+use client::attach::{AttachOptions, AttachOutcome, Clipboard, DetachKeys, Left, Terminal, attach};
 use daemon::Settings;
 use proto::request::{SizePolicy, Target};
 use proto::{ErrorCode, Failure, Printable, ProcessView, Size};
@@ -85,7 +85,7 @@ impl AttachArgs {
             Some(Escape::Ssh) => keys.with_tilde(),
             None => keys,
         };
-        let options = Options {
+        let options = AttachOptions {
             read_only: self.read_only,
             take_over: self.take_over,
             policy: self.size.map(|policy| match policy {
@@ -96,7 +96,7 @@ impl AttachArgs {
             keys,
             clipboard: clipboard(self.clipboard || settings.attach.clipboard),
             raw: self.raw,
-            ..Options::new(target)
+            ..AttachOptions::new(target)
         };
         show(context, &options)
     }
@@ -105,10 +105,10 @@ impl AttachArgs {
 /// Attaches with every default of the environment and of the user's settings.
 pub(crate) fn attach_to(context: &mut Context, target: Target) -> Result<ExitCode, CliError> {
     let settings = settings()?;
-    let options = Options {
+    let options = AttachOptions {
         keys: usual_keys(&settings)?,
         clipboard: clipboard(settings.attach.clipboard),
-        ..Options::new(target)
+        ..AttachOptions::new(target)
     };
     show(context, &options)
 }
@@ -139,8 +139,8 @@ fn keys_named(variable: Option<OsString>, setting: Option<&str>) -> Result<Detac
     named.parse().map_err(|error| CliError::usage(format!("{whence}: {error}")))
 }
 
-fn show(context: &mut Context, options: &Options) -> Result<ExitCode, CliError> {
-    let outcome = attach(context.door()?, options)?;
+fn show(context: &mut Context, options: &AttachOptions) -> Result<ExitCode, CliError> {
+    let outcome = attach(context.address()?, options)?;
     if let Some(words) = last_words(&outcome).filter(|_| !context.quiet) {
         // Said after the terminal is itself again; nobody may be left to read it.
         drop(writeln!(std::io::stderr(), "[{words}]"));
@@ -195,7 +195,7 @@ fn picked(answer: &str, several: &[&ProcessView]) -> Result<Target, CliError> {
     })
 }
 
-fn last_words(outcome: &Outcome) -> Option<String> {
+fn last_words(outcome: &AttachOutcome) -> Option<String> {
     let name = &outcome.name;
     match &outcome.left {
         Left::Detached => Some(format!("detached from {name}")),
@@ -279,7 +279,8 @@ mod tests {
 
     #[test]
     fn a_lost_run_is_called_lost() {
-        let outcome = |reason: &str| Outcome { name: "x".to_owned(), left: Left::Ended(reason.to_owned()) };
+        let outcome =
+            |reason: &str| AttachOutcome { name: "x".to_owned(), left: Left::Ended(reason.to_owned()) };
         let words = last_words(&outcome("lost")).unwrap();
         assert!(words.starts_with("x was lost"), "{words}");
         assert_eq!(last_words(&outcome("closed")).unwrap(), "x: closed");

@@ -33,7 +33,7 @@ impl AuditArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let request = self.request(now_ms())?;
         let page = context.connect()?.audit(request)?;
-        context.print(&page, tell)?;
+        context.print(&page, print_page)?;
         let is_broken = matches!(page.verified, Some(AuditVerdict::Broken { .. }));
         Ok(if is_broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -45,7 +45,7 @@ impl AuditArgs {
     }
 }
 
-fn tell(page: &AuditPage, out: &mut Output) -> Result<(), CliError> {
+fn print_page(page: &AuditPage, out: &mut Output) -> Result<(), CliError> {
     match page.rows.is_empty() {
         true => out.line("nothing is written there")?,
         false => out.table(&table(&page.rows))?,
@@ -74,7 +74,7 @@ fn table(rows: &[AuditEntry]) -> Table {
         let plain = |text: String| (text, Style::Plain);
         let style = if row.decision == "allowed" { Style::Plain } else { Style::Red };
         table.row(vec![
-            (time_arg::shown(row.at), Style::Dim),
+            (time_arg::format_utc(row.at), Style::Dim),
             plain(row.caller.clone()),
             (row.verb.clone(), Style::Bold),
             plain(row.target.clone().unwrap_or_else(|| "-".to_owned())),
@@ -101,7 +101,7 @@ mod tests {
         }))
         .unwrap();
         let memory = Memory::default();
-        tell(&page, &mut memory.output()).unwrap();
+        print_page(&page, &mut memory.output()).unwrap();
         let expected = "\
 TIME                  CALLER        VERB  TARGET      DECISION     DETAIL
 2026-11-16T04:13:42Z  human         kill  p_00000000  allowed
@@ -116,7 +116,7 @@ broken from row 2 on: its hash\\u{7}
         let told = |first: u64| {
             let verified = Some(AuditVerdict::Intact { first, rows: 7, head: "aa".into() });
             let memory = Memory::default();
-            tell(&AuditPage { rows: Vec::new(), verified }, &mut memory.output()).unwrap();
+            print_page(&AuditPage { rows: Vec::new(), verified }, &mut memory.output()).unwrap();
             memory.text().lines().last().unwrap_or_default().to_owned()
         };
         assert_eq!(told(1), "intact: 7 rows, the newest is aa");

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValue;
 use clap::{Arg, Args, Command, CommandFactory};
-use client::Door;
+use client::DaemonAddress;
 use proto::request::Presets;
 
 use crate::args::Cli;
@@ -39,7 +39,7 @@ impl CompleteArgs {
 
 /// Names that a daemon which runs already knows.
 fn known(named: Named) -> Option<Vec<String>> {
-    let mut connection = Door::without_start(places().ok()?).connect().ok()?;
+    let mut connection = DaemonAddress::without_start(places().ok()?).connect().ok()?;
     Some(match named {
         Named::Processes => {
             connection.list().ok()?.into_iter().map(|process| process.name.to_string()).collect()

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use client::{ClientError, Connection, Door};
+use client::{ClientError, Connection, DaemonAddress};
 use proto::version::PROTOCOL;
-use proto::{Places, Printable};
+use proto::{Dirs, Printable};
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, getuid, pidfd_open};
 use serde::Serialize;
@@ -85,12 +85,12 @@ impl DoctorArgs {
             kernel(),
         ]);
         let report = Report { ok: checks.iter().all(|check| check.status != Health::Fail), checks };
-        context.print(&report, tell)?;
+        context.print(&report, print_report)?;
         Ok(ExitCode::from(u8::from(!report.ok)))
     }
 }
 
-fn tell(report: &Report, out: &mut Output) -> Result<(), CliError> {
+fn print_report(report: &Report, out: &mut Output) -> Result<(), CliError> {
     let mut table = Table::new(&["CHECK", "STATUS", "DETAIL"]);
     for check in &report.checks {
         let (word, style) = match check.status {
@@ -222,9 +222,9 @@ fn database(file: &Path) -> Check {
 }
 
 /// Whether a daemon answers, and whether it can be talked to.
-fn reach(places: &Places) -> (Check, Option<Connection>) {
+fn reach(places: &Dirs) -> (Check, Option<Connection>) {
     let name = "daemon";
-    let status = Door::without_start(places.clone()).knock().and_then(|mut connection| {
+    let status = DaemonAddress::without_start(places.clone()).knock().and_then(|mut connection| {
         let status = connection.status()?;
         Ok((connection, status))
     });
@@ -267,7 +267,7 @@ fn reach(places: &Places) -> (Check, Option<Connection>) {
 }
 
 /// Whether every holder has an entry: one without is a run that nobody sees.
-fn holders(places: &Places, connection: Option<Connection>) -> Check {
+fn holders(places: &Dirs, connection: Option<Connection>) -> Check {
     let name = "holders";
     let listed = fs::read_dir(places.holders()).map(|dir| dir.filter_map(Result::ok).collect::<Vec<_>>());
     let names: Vec<String> = listed
@@ -311,8 +311,9 @@ fn terminals() -> Check {
 /// How many descriptors a daemon started from here may have.
 fn descriptors() -> Check {
     let limit = getrlimit(Resource::Nofile);
-    let tell = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
-    let detail = format!("{} of at most {}", tell(limit.current), tell(limit.maximum));
+    let print_report =
+        |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
+    let detail = format!("{} of at most {}", print_report(limit.current), print_report(limit.maximum));
     let is_few = limit.maximum.is_some_and(|maximum| maximum < FEW_DESCRIPTORS);
     let check = Check::new("descriptors", if is_few { Health::Warn } else { Health::Ok }, detail);
     if is_few { check.hint("raise the limit with ulimit -Hn") } else { check }

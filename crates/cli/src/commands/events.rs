@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use client::{LastingEvents, Next, Stops};
+use client::{Next, ReconnectingEvents, Stops};
 use proto::agent::{Delivery, Receipt};
 use proto::crew::{TimerStatus, TimerView};
 use proto::event::Announcement;
@@ -28,7 +28,7 @@ pub(crate) struct EventsArgs {
 impl EventsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let stops = Stops::default().unread(rustix::stdio::stdout());
-        let mut events = LastingEvents::begin(context.connect()?, stops)?;
+        let mut events = ReconnectingEvents::begin(context.connect()?, stops)?;
         let mut names = Names::default();
         names.learn_all(events.began());
         if context.json {
@@ -36,7 +36,7 @@ impl EventsArgs {
         }
         let mut left = self.limit.unwrap_or(u64::MAX);
         while left > 0 {
-            let event = match events.next(context.door()?)? {
+            let event = match events.next(context.address()?)? {
                 Next::Came(event) => event,
                 Next::Over => break,
                 Next::Stopped(stop) => return super::logs::stopped(stop),
@@ -44,7 +44,7 @@ impl EventsArgs {
             if matches!(event.what, Event::Resync {}) {
                 names.learn_all(events.began());
             }
-            let time = crate::time_arg::shown(now_ms());
+            let time = crate::time_arg::format_utc(now_ms());
             context.print(&Timed { at: &time, event: &event }, |timed, out| {
                 out.line(&format!("{} {}", timed.at, names.words(&timed.event.what)))
             })?;

@@ -7,9 +7,9 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use clap::Args;
-use client::scroll::Scroll;
-use client::{Chunk, Connection, LastingFollow, Next, Stop, Stops};
-use proto::request::{Close, Follow, Input, Target, Write};
+use client::log_view::LogView;
+use client::{Chunk, Connection, Next, ReconnectingFollow, Stops, StreamEnd};
+use proto::request::{Close, Follow, Target, TypedInput, Write};
 use proto::{Exit, Kind, ProcessId, Status};
 use rustix::termios::isatty;
 
@@ -90,11 +90,11 @@ fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCo
     let stops = Stops::default().unread(rustix::stdio::stdout());
     let stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;
     let follow = Follow { target: Target(id.to_string()), from: Some(0), live: true, ..Follow::default() };
-    let mut log = LastingFollow::begin(context.connect()?, follow, stops)?;
-    let mut scroll = context.out.is_terminal().then(Scroll::default);
+    let mut log = ReconnectingFollow::begin(context.connect()?, follow, stops)?;
+    let mut scroll = context.out.is_terminal().then(LogView::default);
     let (mut is_plain, mut ended) = (false, None);
     let stop = loop {
-        match log.next(context.door()?)? {
+        match log.next(context.address()?)? {
             Next::Came(Chunk::Bytes { bytes, .. }) => {
                 let shown = if is_plain { &bytes[..] } else { behind_ready(&bytes, &mut is_plain) };
                 if let Some(connection) = input.take_if(|_| is_plain) {
@@ -134,7 +134,7 @@ fn behind_ready<'a>(bytes: &'a [u8], is_plain: &mut bool) -> &'a [u8] {
 }
 
 /// Nobody reads any more, or this command was told to end: the process ends with it.
-fn interrupted(context: &mut Context, id: ProcessId, stop: Stop) -> Result<ExitCode, CliError> {
+fn interrupted(context: &mut Context, id: ProcessId, stop: StreamEnd) -> Result<ExitCode, CliError> {
     let close =
         Close { target: Target(id.to_string()), keep_background: false, stop: proto::Stop::default() };
     drop(context.connect()?.close(close));
@@ -146,7 +146,7 @@ fn pass_input(mut connection: Connection, id: ProcessId) {
     let mut stdin = std::io::stdin().lock();
     let (mut piece, mut held, mut is_line_end) = ([0; PIECE], Vec::new(), true);
     let mut type_text = |text: &str| {
-        let (target, input) = (Target(id.to_string()), Input::Text(text.to_owned()));
+        let (target, input) = (Target(id.to_string()), TypedInput::Text(text.to_owned()));
         connection.write(Write { target, input, submit: false, timeout_ms: Some(PATIENCE_MS) }).is_ok()
     };
     while let Ok(count @ 1..) = stdin.read(&mut piece) {

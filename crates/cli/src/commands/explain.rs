@@ -21,12 +21,12 @@ impl ExplainArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let explanation = context.connect()?.explain(request::Explain { target: Target(self.name) })?;
         let now = now_ms();
-        context.print(&explanation, |explanation, out| tell(explanation, now, out))?;
+        context.print(&explanation, |explanation, out| print_explanation(explanation, now, out))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn tell(explanation: &Explanation, now: u64, out: &mut Output) -> Result<(), CliError> {
+fn print_explanation(explanation: &Explanation, now: u64, out: &mut Output) -> Result<(), CliError> {
     let agent = &explanation.agent;
     let version = explanation.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let since = span(now.saturating_sub(agent.since) / 1000);

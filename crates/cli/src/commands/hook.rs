@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use clap::Args;
-use client::Door;
+use client::DaemonAddress;
 use proto::request::Hook;
-use proto::{Places, Reply, Request};
+use proto::{Dirs, Reply, Request};
 use serde_json::Value;
 
 use crate::context::{Context, places};
@@ -53,7 +53,7 @@ impl HookArgs {
     }
 
     /// What the agent's program is to be told; nothing when anything at all is in the way.
-    fn hand_over(self, places: Places) -> Option<Value> {
+    fn hand_over(self, places: Dirs) -> Option<Value> {
         let (steps, hear) = sync_channel(4);
         let watcher = steps.clone();
         // Threads, because neither reading standard input nor connecting takes a time limit. They end with the process.
@@ -66,14 +66,14 @@ impl HookArgs {
     }
 
     /// Asks the daemon; every return before the last step means that nothing is to be said.
-    fn call(self, places: &Places, steps: &SyncSender<Step>) -> Option<()> {
+    fn call(self, places: &Dirs, steps: &SyncSender<Step>) -> Option<()> {
         let payload = match self.payload {
             Some(payload) => payload.into_bytes(),
             None => read_input()?,
         };
         let payload = serde_json::from_slice(&payload).ok()?;
         steps.send(Step::Read).ok()?;
-        let mut connection = Door::without_start(places.clone()).knock().ok()?;
+        let mut connection = DaemonAddress::without_start(places.clone()).knock().ok()?;
         connection.hello().ok()?;
         steps.send(Step::Welcome).ok()?;
         let reply = connection.call(Request::Hook(Hook { payload, event: self.event })).ok()?;

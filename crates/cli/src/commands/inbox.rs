@@ -24,14 +24,14 @@ impl InboxArgs {
         let now = now_ms();
         context.print(&items, |items, out| match items.is_empty() {
             true => out.line("nothing needs you"),
-            false => tell(items, now, out),
+            false => print_items(items, now, out),
         })?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// The list, and below it whatever must be read whole before it is answered.
-fn tell(items: &[InboxItem], now: u64, out: &mut Output) -> Result<(), CliError> {
+fn print_items(items: &[InboxItem], now: u64, out: &mut Output) -> Result<(), CliError> {
     out.table(&table(items, now))?;
     for item in items.iter().filter(|item| is_shown_whole(item)) {
         out.line("")?;
@@ -182,7 +182,7 @@ mod tests {
         ]))
         .unwrap();
         let memory = Memory::default();
-        tell(&items, 1000, &mut memory.output()).unwrap();
+        print_items(&items, 1000, &mut memory.output()).unwrap();
         let expected = "\
 ITEM  NAME  KIND      AGE  WHAT         ANSWERS
 4     lead  trust     1s   start dev    1 allow_once · 2 always · 3 deny

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::request::{Input, Target, Write};
+use proto::request::{Target, TypedInput, Write};
 
 use crate::context::Context;
 use crate::errors::CliError;
@@ -23,12 +23,12 @@ impl KeyArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let request = Write {
             target: Target(self.name),
-            input: Input::Keys(self.keys),
+            input: TypedInput::Keys(self.keys),
             submit: false,
             timeout_ms: None,
         };
         let wrote = context.connect()?.write(request)?;
-        context.confirm(&wrote, super::send::tell)?;
+        context.confirm(&wrote, super::send::print_wrote)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
-use client::scroll::Scroll;
-use client::{Chunk, LastingFollow, Next, Stop, Stops};
+use client::log_view::LogView;
+use client::{Chunk, Next, ReconnectingFollow, Stops, StreamEnd};
 use proto::request::{Follow, Target};
 use proto::{ErrorCode, Exit, ExitReason, Failure};
 use serde_json::json;
@@ -55,17 +55,17 @@ impl LogsArgs {
         let follow = self.request()?;
         let connection = context.connect()?;
         // What such a log switches on is undone at the end, however it comes.
-        let mut scroll = (context.out.is_terminal() && !context.json).then(Scroll::default);
+        let mut scroll = (context.out.is_terminal() && !context.json).then(LogView::default);
         let mut stops = Stops::default().unread(rustix::stdio::stdout());
         if scroll.is_some() {
             stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;
         }
-        let mut log = LastingFollow::begin(connection, follow, stops)?;
+        let mut log = ReconnectingFollow::begin(connection, follow, stops)?;
         if let Some(scroll) = &scroll {
             context.out.bytes(scroll.before())?;
         }
         let stamp = (self.timestamps && !context.json).then(Stamp::default);
-        let printed = print(context, &mut log, Shown { scroll: &mut scroll, stamp, at_ms: None });
+        let printed = print(context, &mut log, LogFilter { scroll: &mut scroll, stamp, at_ms: None });
         if let Some(scroll) = &scroll {
             context.out.bytes(&scroll.way_back())?;
         }
@@ -95,9 +95,9 @@ impl LogsArgs {
 }
 
 /// What is done to output on its way to the person.
-struct Shown<'a> {
+struct LogFilter<'a> {
     /// For a terminal: what of it the terminal may see.
-    scroll: &'a mut Option<Scroll>,
+    scroll: &'a mut Option<LogView>,
     /// For `--timestamps`: a time at the beginning of each line.
     stamp: Option<Stamp>,
     /// When the output came that comes now.
@@ -109,13 +109,17 @@ enum Printed {
     /// All of it, and how the run ended if that was waited for.
     ToItsEnd(Option<Exit>),
     /// Not further than this.
-    Until(Stop),
+    Until(StreamEnd),
 }
 
-fn print(context: &mut Context, log: &mut LastingFollow, mut shown: Shown<'_>) -> Result<Printed, CliError> {
+fn print(
+    context: &mut Context,
+    log: &mut ReconnectingFollow,
+    mut shown: LogFilter<'_>,
+) -> Result<Printed, CliError> {
     let mut ended = None;
     loop {
-        let chunk = match log.next(context.door()?)? {
+        let chunk = match log.next(context.address()?)? {
             Next::Came(chunk) => chunk,
             Next::Over => return Ok(Printed::ToItsEnd(ended)),
             Next::Stopped(stop) => return Ok(Printed::Until(stop)),
@@ -130,7 +134,7 @@ fn print(context: &mut Context, log: &mut LastingFollow, mut shown: Shown<'_>) -
                     stamp.set(at_ms);
                 }
             }
-            chunk if context.json => tell(context, chunk, shown.at_ms)?,
+            chunk if context.json => print_chunk(context, chunk, shown.at_ms)?,
             Chunk::Bytes { bytes, .. } => {
                 let bytes = match &mut shown.stamp {
                     Some(stamp) => stamp.lines(&bytes),
@@ -158,10 +162,10 @@ pub(super) fn tell_gap(from: u64, to: u64) {
 }
 
 /// A stream that this side has ended.
-pub(super) fn stopped(stop: Stop) -> Result<ExitCode, CliError> {
+pub(super) fn stopped(stop: StreamEnd) -> Result<ExitCode, CliError> {
     match stop {
-        Stop::Unread => Err(CliError::BrokenPipe),
-        Stop::Signal(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
+        StreamEnd::Unread => Err(CliError::BrokenPipe),
+        StreamEnd::Signal(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
     }
 }
 
@@ -175,7 +179,7 @@ pub(super) fn known_end(name: &str, ended: Option<Exit>) -> Result<ExitCode, Cli
 }
 
 /// One JSON object per piece, text with replacement characters where bytes are no UTF-8.
-fn tell(context: &mut Context, chunk: Chunk, at_ms: Option<u64>) -> Result<(), CliError> {
+fn print_chunk(context: &mut Context, chunk: Chunk, at_ms: Option<u64>) -> Result<(), CliError> {
     let value = match chunk {
         Chunk::Bytes { offset, bytes } => {
             let mut value = json!({"offset": offset, "text": String::from_utf8_lossy(&bytes)});

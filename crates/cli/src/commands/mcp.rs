@@ -64,7 +64,8 @@ impl McpArgs {
 
 /// The surroundings of a server. A private daemon, when one is asked for, is started now: it lives as long as we do.
 fn setup(context: &mut Context) -> Result<Setup, CliError> {
-    let places = if context.is_ephemeral() { context.door()?.places().clone() } else { context::places()? };
+    let places =
+        if context.is_ephemeral() { context.address()?.places().clone() } else { context::places()? };
     let here = std::env::current_dir().map_err(CliError::io("the working directory is gone"))?;
     // A proxy lives as long as its agent; the text that parsed, greeted and listed is not needed again.
     let settled = || drop(holder::give_back_text());

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use client::Connection;
 use proto::Printable;
 use proto::crew::{PadEntry, PadOutcome};
-use proto::request::{Nothing, Pad, PadAct, Presets};
+use proto::request::{Empty, Pad, PadAct, Presets};
 use serde_json::json;
 
 use crate::commands::project::ProjectArgs;
@@ -124,7 +124,7 @@ impl PadsArgs {
 impl PadsVerb {
     fn deed(self) -> Result<Deed, CliError> {
         let act = match self {
-            Self::List => PadAct::List(Nothing {}),
+            Self::List => PadAct::List(Empty {}),
             Self::Show { name, revision } => PadAct::Read { name, revision },
             Self::Write { name, text, expect } => {
                 PadAct::Write { name, content: whole(text)?, expected_revision: expect }
@@ -260,7 +260,7 @@ fn print_path(
 ) -> Result<(), CliError> {
     ask(&mut connection, project.clone(), PadAct::Read { name: name.to_owned(), revision: None })?;
     let key = connection.presets(Presets { project, path: None })?.project.key;
-    let path = context.door()?.places().data.join("pads").join(key).join(name);
+    let path = context.address()?.places().data.join("pads").join(key).join(name);
     let path = path.to_string_lossy().into_owned();
     context.print(&json!({ "path": path }), |_, out| out.line(&path))
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use client::paste::Paste;
-use proto::request::{Input, Target, Write};
+use proto::request::{Target, TypedInput, Write};
 
 use crate::context::Context;
 use crate::errors::CliError;
@@ -40,13 +40,13 @@ impl PasteArgs {
             let mut progress = Progress::new();
             let paste = Paste { target, submit, timeout_ms };
             let wrote =
-                connection.paste_stream(paste, &mut std::io::stdin().lock(), &mut |sent| progress.tell(sent));
+                connection.paste_stream(paste, &mut std::io::stdin().lock(), &mut |sent| progress.show(sent));
             progress.end();
             wrote?
         } else {
-            connection.write(Write { target, input: Input::Paste(self.text), submit, timeout_ms })?
+            connection.write(Write { target, input: TypedInput::Paste(self.text), submit, timeout_ms })?
         };
-        context.confirm(&wrote, super::send::tell)?;
+        context.confirm(&wrote, super::send::print_wrote)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -64,7 +64,7 @@ impl Progress {
         Self { next: Instant::now() + PROGRESS_AFTER, is_shown: false, is_wanted }
     }
 
-    fn tell(&mut self, sent: u64) {
+    fn show(&mut self, sent: u64) {
         if self.is_wanted && Instant::now() >= self.next {
             self.next = Instant::now() + PROGRESS_AFTER;
             self.is_shown = true;

@@ -21,12 +21,12 @@ pub(crate) struct PortsArgs {
 impl PortsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let found = context.connect()?.ports(Ports { target: Target(self.name.clone()) })?;
-        context.print(&found, |found, out| tell(&self.name, found, out))?;
+        context.print(&found, |found, out| print_ports(&self.name, found, out))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn tell(name: &str, found: &Listening, out: &mut Output) -> Result<(), CliError> {
+fn print_ports(name: &str, found: &Listening, out: &mut Output) -> Result<(), CliError> {
     match found.ports.is_empty() {
         true => out.line(&format!("{name} listens on no port"))?,
         false => out.table(&table(&found.ports))?,
@@ -58,7 +58,7 @@ mod tests {
         let port = PortView { port: 80, address: "::".into(), pid: 7, program: "x\u{1b}[2J".into() };
         let memory = Memory::default();
         let found = Listening { ports: vec![port], urls: vec!["http://x/\u{9b}2J".into()] };
-        tell("web", &found, &mut memory.output()).unwrap();
+        print_ports("web", &found, &mut memory.output()).unwrap();
         let expected =
             "PORT  ADDRESS  PID  PROGRAM\n80    ::       7    x\\u{1b}[2J\nshown: http://x/\\u{9b}2J\n";
         assert_eq!(memory.text(), expected);

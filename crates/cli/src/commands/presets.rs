@@ -24,12 +24,12 @@ impl PresetsArgs {
         let mut connection = context.connect()?;
         let project = self.project.directory(&mut connection)?;
         let list = connection.presets(Presets { project, path: own_path() })?;
-        context.print(&list, tell)?;
+        context.print(&list, print_presets)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn tell(list: &PresetList, out: &mut Output) -> Result<(), CliError> {
+fn print_presets(list: &PresetList, out: &mut Output) -> Result<(), CliError> {
     match list.presets.is_empty() {
         true => out.line(&format!("{} has no preset", Printable(&list.project.path)))?,
         false => out.table(&table(&list.presets))?,
@@ -85,7 +85,7 @@ mod tests {
         }))
         .unwrap();
         let memory = Memory::default();
-        tell(&list, &mut memory.output()).unwrap();
+        print_presets(&list, &mut memory.output()).unwrap();
         let expected = "\
 PRESET  TRUSTED  READY      FLAGS         FILE                  COMMAND
 dev     yes      port 8080  auto_restart  /p/.quarterdeck.toml  npm run\\u{1b}

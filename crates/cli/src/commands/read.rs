@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use client::scroll::Scroll;
+use client::log_view::LogView;
 use client::{Chunk, Connection, FollowStream};
 use proto::reply::Text;
 use proto::request::{Follow, Read, ReadMode, Target};
@@ -118,7 +118,7 @@ impl ReadArgs {
         let end = stream.began.log.end.min(until);
         let mut at = from.unwrap_or(stream.began.log.start);
         // A terminal is shown what a viewer's is; whoever reads the bytes from a file or a pipe gets all of them.
-        let mut scroll = context.out.is_terminal().then(Scroll::default);
+        let mut scroll = context.out.is_terminal().then(LogView::default);
         if let Some(scroll) = &scroll {
             context.out.bytes(scroll.before())?;
         }
@@ -136,7 +136,7 @@ impl ReadArgs {
                     at = offset + count as u64;
                 }
                 Chunk::Gap { from, to } => {
-                    tell(&format!("{} bytes are gone", to.saturating_sub(from)));
+                    print_note(&format!("{} bytes are gone", to.saturating_sub(from)));
                     at = to;
                 }
                 Chunk::Screen(_) | Chunk::Time(_) | Chunk::Resized(_) | Chunk::Exit(_) => {}
@@ -149,7 +149,7 @@ impl ReadArgs {
             context.out.bytes(&scroll.way_back())?;
         }
         if at < end {
-            tell(&format!("{} more bytes; --since {at} goes on", end - at));
+            print_note(&format!("{} more bytes; --since {at} goes on", end - at));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -182,26 +182,29 @@ fn print_all(context: &mut Context, mut request: Read) -> Result<ExitCode, CliEr
 fn tell_missed(text: &Text) {
     let what = if text.mode == ReadMode::History { "lines" } else { "bytes" };
     if text.missed > 0 {
-        tell(&format!("{} {what} are gone", text.missed));
+        print_note(&format!("{} {what} are gone", text.missed));
     }
     if text.cut > 0 {
-        tell(&format!("{} bytes of the last line were left out: they do not fit into one answer", text.cut));
+        print_note(&format!(
+            "{} bytes of the last line were left out: they do not fit into one answer",
+            text.cut
+        ));
     }
 }
 
 /// Says what of the text the limit left out, and how to get it.
 fn tell_cut(text: &Text, since: Option<u64>) {
     if text.truncated && since.is_some() {
-        tell(&format!("more follows; --since {} goes on", text.offset));
+        print_note(&format!("more follows; --since {} goes on", text.offset));
     } else if text.truncated && text.mode != ReadMode::Screen {
-        tell("older text was left out; --since 0 begins with it");
+        print_note("older text was left out; --since 0 begins with it");
     } else if text.truncated {
-        tell("the limit left out a part of the screen; a larger --limit shows more");
+        print_note("the limit left out a part of the screen; a larger --limit shows more");
     }
 }
 
 /// Beside the bytes, for whoever reads both; nobody may be left to.
-fn tell(words: &str) {
+fn print_note(words: &str) {
     drop(writeln!(std::io::stderr(), "[{words}]"));
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
-use client::{Chunk, LastingFollow, Next, Stop, Stops};
+use client::{Chunk, Next, ReconnectingFollow, Stops, StreamEnd};
 use proto::request::{Follow, Target};
 use proto::terminal::{Clipboard, Filter};
 use proto::{ErrorCode, Failure, Printable, Size};
@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 
 /// Ctrl-C, the usual end of a recording.
-const INTERRUPTED: Stop = Stop::Signal(rustix::process::Signal::INT.as_raw());
+const INTERRUPTED: StreamEnd = StreamEnd::Signal(rustix::process::Signal::INT.as_raw());
 
 /// Record the output of a process as an asciicast, until it ends or Ctrl-C
 #[derive(Debug, Args)]
@@ -61,7 +61,7 @@ impl RecordArgs {
         if self.file == "-" {
             stops = stops.unread(rustix::stdio::stdout());
         }
-        let mut log = LastingFollow::begin(connection, follow, stops)?;
+        let mut log = ReconnectingFollow::begin(connection, follow, stops)?;
         let unwritable = |error| self.unwritable(error);
         let out: Box<dyn Write> = match self.file.as_str() {
             "-" => Box::new(io::stdout().lock()),
@@ -71,7 +71,7 @@ impl RecordArgs {
         let start = Instant::now();
         let mut ended = None;
         loop {
-            let chunk = match log.next(context.door()?)? {
+            let chunk = match log.next(context.address()?)? {
                 Next::Came(chunk) => chunk,
                 Next::Over => return super::logs::known_end(&self.name, ended),
                 Next::Stopped(stop) => {

@@ -37,7 +37,7 @@ impl ResumeArgs {
         let request = Resume { target: Target(name), session: self.session };
         let spawned = context.connect()?.resume(request)?;
         if !self.attach || context.json {
-            context.confirm(&spawned, spawn::tell)?;
+            context.confirm(&spawned, spawn::print_spawned)?;
         }
         if self.attach {
             attach::attach_to(context, Target(spawned.id.to_string()))
@@ -63,7 +63,7 @@ fn resume_all(context: &mut Context) -> Result<ExitCode, CliError> {
         if resumed.is_empty() {
             return out.line("no lost agent was resumed");
         }
-        resumed.iter().try_for_each(|spawned| spawn::tell(spawned, out))
+        resumed.iter().try_for_each(|spawned| spawn::print_spawned(spawned, out))
     })?;
     Ok(code)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proto::reply::Wrote;
-use proto::request::{Input, Target, Write};
+use proto::request::{Target, TypedInput, Write};
 
 use crate::context::Context;
 use crate::errors::CliError;
@@ -37,18 +37,18 @@ impl SendArgs {
         let text = if self.text == "-" { from_stdin()? } else { self.text };
         let request = Write {
             target: Target(self.name),
-            input: Input::Text(text),
+            input: TypedInput::Text(text),
             submit: !self.no_enter,
             timeout_ms: self.timeout,
         };
         let wrote = context.connect()?.write(request)?;
-        context.confirm(&wrote, tell)?;
+        context.confirm(&wrote, print_wrote)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// What was written, in words.
-pub(crate) fn tell(wrote: &Wrote, out: &mut Output) -> Result<(), CliError> {
+pub(crate) fn print_wrote(wrote: &Wrote, out: &mut Output) -> Result<(), CliError> {
     let submitted = match wrote.submitted {
         Some(true) => ", submitted",
         Some(false) => ", Enter pressed without visible effect",

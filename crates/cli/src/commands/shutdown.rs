@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use client::{ClientError, Connection, Door};
-use proto::place::holders_in;
+use client::{ClientError, Connection, DaemonAddress};
+use proto::dirs::holders_in;
 use proto::request::Shutdown;
-use proto::{ErrorCode, Failure, Places};
+use proto::{Dirs, ErrorCode, Failure};
 use serde_json::json;
 
 use super::ending::{GraceArgs, Progress};
@@ -61,7 +61,7 @@ impl ShutdownArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn end(&self, places: &Places, deadline: Instant) -> Result<Found, CliError> {
+    fn end(&self, places: &Dirs, deadline: Instant) -> Result<Found, CliError> {
         let (mut found, exe) = (Found::Nothing, own_executable()?);
         loop {
             let (connection, now_found) = match self.reach(places, &exe) {
@@ -82,12 +82,12 @@ impl ShutdownArgs {
     }
 
     /// Whoever is to be told; nobody when there is nothing to end.
-    fn reach(&self, places: &Places, exe: &Path) -> Result<Option<(Connection, Found)>, ClientError> {
-        match Door::without_start(places.clone()).knock() {
+    fn reach(&self, places: &Dirs, exe: &Path) -> Result<Option<(Connection, Found)>, ClientError> {
+        match DaemonAddress::without_start(places.clone()).knock() {
             Ok(connection) => Ok(Some((connection, Found::Daemon))),
             // Only a daemon knows what belongs to a run, so one is started to end them.
             Err(ClientError::Unreachable(_)) if self.kill && has_holders(places) => {
-                let connection = Door::new(places.clone(), exe.to_owned()).connect()?;
+                let connection = DaemonAddress::new(places.clone(), exe.to_owned()).connect()?;
                 Ok(Some((connection, Found::Processes)))
             }
             Err(ClientError::Unreachable(_)) => Ok(None),
@@ -111,13 +111,13 @@ impl ShutdownArgs {
 }
 
 /// Whether there is a daemon that does not listen; waits a moment for its end.
-fn is_leaving(places: &Places) -> Result<bool, CliError> {
-    Ok(Door::without_start(places.clone()).wait_for_leaving(Instant::now() + LEAVING)?)
+fn is_leaving(places: &Dirs) -> Result<bool, CliError> {
+    Ok(DaemonAddress::without_start(places.clone()).wait_for_leaving(Instant::now() + LEAVING)?)
 }
 
 /// Whether there may be holders. A directory that cannot be looked at hides none: whoever is started to end them says why
 /// it cannot.
-fn has_holders(places: &Places) -> bool {
+fn has_holders(places: &Dirs) -> bool {
     // Those of an earlier version lie in the runtime directory.
     [places.holders(), holders_in(&places.runtime)].iter().any(|dir| match std::fs::read_dir(dir) {
         Ok(mut sockets) => sockets.next().is_some(),

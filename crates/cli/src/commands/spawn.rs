@@ -1,6 +1,6 @@
 //! `qd spawn`: starts a process. Owns what is taken over from this shell; refuses judging argv.
 
-mod terms;
+mod spawn_limits;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use proto::environment::{Variables, is_allowed, is_inheritable};
 use proto::reply::Spawned;
-use proto::request::{AgentWish, OnTimeout, PermissionDesk, PermissionMode, SizeWish, Spawn, Target};
+use proto::request::{AgentRequest, OnTimeout, PermissionDesk, PermissionMode, SizeRequest, Spawn, Target};
 use proto::{Kind, Printable, Size};
 
 use crate::commands::{attach, project};
@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::Output;
 
-use terms::Terms;
+use spawn_limits::SpawnLimits;
 
 /// Start a process in a terminal of its own
 #[derive(Debug, Args)]
@@ -83,7 +83,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long)]
     mode: Option<PermissionMode>,
 
-    /// For agents: requests for leave wait in the inbox for this many seconds
+    /// For agents: requests for permission wait in the inbox for this many seconds
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
     park: Option<u64>,
 
@@ -92,7 +92,7 @@ pub(crate) struct SpawnArgs {
     on_timeout: OnTimeout,
 
     #[command(flatten)]
-    pub(super) terms: Terms,
+    pub(super) spawn_limits: SpawnLimits,
 
     /// With --kind agent: which one; `qd agents` lists them
     agent: Option<String>,
@@ -107,13 +107,13 @@ impl SpawnArgs {
         let attach = self.attach;
         self.check()?;
         let size = self.size.or_else(|| attach.then(attach::shown_size).flatten());
-        let wish = Self { size, ..self };
-        let request = wish.request(std::env::vars_os().collect())?;
+        let request = Self { size, ..self };
+        let request = request.request(std::env::vars_os().collect())?;
         let spawned = context.connect()?.spawn(request)?;
         if attach && !context.json {
             return attach::attach_to(context, Target(spawned.id.to_string()));
         }
-        context.confirm(&spawned, tell)?;
+        context.confirm(&spawned, print_spawned)?;
         if attach {
             attach::attach_to(context, Target(spawned.id.to_string()))
         } else {
@@ -141,19 +141,19 @@ impl SpawnArgs {
             mode: None,
             park: None,
             on_timeout: OnTimeout::Deny,
-            terms: Terms::default(),
+            spawn_limits: SpawnLimits::default(),
             agent: None,
             argv: Vec::new(),
         }
     }
 
     fn check(&self) -> Result<(), CliError> {
-        self.terms.check(self.kind)?;
+        self.spawn_limits.check(self.kind)?;
         match (self.kind, &self.agent) {
             (Kind::Agent, None) if self.argv.is_empty() => {
                 Err(CliError::usage("which agent? qd spawn --kind agent NAME; qd agents lists them"))
             }
-            (Kind::Command, None) if self.argv.is_empty() && self.terms.preset.is_none() => Err(
+            (Kind::Command, None) if self.argv.is_empty() && self.spawn_limits.preset.is_none() => Err(
                 CliError::usage("a command needs something to run: qd spawn -- PROGRAM, or --preset NAME"),
             ),
             (Kind::Command | Kind::Terminal, Some(word)) => Err(CliError::usage(format!(
@@ -174,19 +174,19 @@ impl SpawnArgs {
         }
     }
 
-    fn wish(&self) -> Result<AgentWish, CliError> {
+    fn agent_request(&self) -> Result<AgentRequest, CliError> {
         let prompt = match self.prompt.as_deref() {
             Some("-") => Some(super::send::from_stdin()?),
             other => other.map(str::to_owned),
         };
         let desk = |timeout_ms| PermissionDesk { timeout_ms, on_timeout: self.on_timeout };
         let (session, model) = (self.session.clone(), self.model.clone());
-        Ok(AgentWish { prompt, session, permissions: self.park.map(desk), model, mode: self.mode })
+        Ok(AgentRequest { prompt, session, permissions: self.park.map(desk), model, mode: self.mode })
     }
 
     pub(super) fn request(self, own: Vec<(OsString, OsString)>) -> Result<Spawn, CliError> {
         let env = declared(&self.env, &Variables::of(own.iter().cloned(), |_| true).text)?;
-        let agent = self.wish()?;
+        let agent = self.agent_request()?;
         let is_taken = if self.clean_env { is_allowed } else { is_inheritable };
         let taken = Variables::of(own.into_iter(), is_taken);
         let spawn = Spawn {
@@ -194,7 +194,7 @@ impl SpawnArgs {
             name: self.name,
             argv: self.agent.into_iter().chain(self.argv).collect(),
             cwd: Some(project::absolute(self.cwd, "--cwd")?),
-            size: self.size.map_or_else(SizeWish::default, SizeWish::from),
+            size: self.size.map_or_else(SizeRequest::default, SizeRequest::from),
             base_env: Some(taken.text),
             base_env_hex: taken.hex,
             env,
@@ -205,7 +205,7 @@ impl SpawnArgs {
             agent,
             ..Spawn::default()
         };
-        Ok(self.terms.applied_to(spawn))
+        Ok(self.spawn_limits.applied_to(spawn))
     }
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn warn(spawned: &Spawned) {
 }
 
 /// A started process in words.
-pub(crate) fn tell(spawned: &Spawned, out: &mut Output) -> Result<(), CliError> {
+pub(crate) fn print_spawned(spawned: &Spawned, out: &mut Output) -> Result<(), CliError> {
     warn(spawned);
     let pid = spawned.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
     out.line(&format!("{} ({}) is {}{pid}", spawned.name, spawned.id, spawned.status))?;

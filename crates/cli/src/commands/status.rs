@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use client::{ClientError, Door};
+use client::{ClientError, DaemonAddress};
 use proto::Printable;
 use proto::reply::DaemonStatus;
 use serde_json::json;
@@ -18,10 +18,10 @@ pub(crate) struct StatusArgs {}
 
 impl StatusArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        match Door::without_start(places()?).knock() {
+        match DaemonAddress::without_start(places()?).knock() {
             Ok(mut connection) => {
                 let status = connection.status()?;
-                context.print(&status, tell)?;
+                context.print(&status, print_status)?;
                 Ok(ExitCode::SUCCESS)
             }
             Err(ClientError::Unreachable(_)) => {
@@ -33,7 +33,7 @@ impl StatusArgs {
     }
 }
 
-fn tell(status: &DaemonStatus, out: &mut Output) -> Result<(), CliError> {
+fn print_status(status: &DaemonStatus, out: &mut Output) -> Result<(), CliError> {
     let DaemonStatus { pid, version, protocol, processes, viewers, .. } = status;
     let up = span(status.uptime_s);
     out.line(&format!("running: pid {pid}, version {}, protocol {protocol}, up {up}", Printable(version)))?;

@@ -51,7 +51,7 @@ impl TellArgs {
             wait_ms: Some(wait_ms),
             expires_ms: self.expires,
         };
-        let receipt = client::lasting::tell(context.door()?, request)?;
+        let receipt = client::reconnecting::tell(context.address()?, request)?;
         if let Some(failure) = undelivered(&receipt) {
             return Err(CliError::Own(failure));
         }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use client::Connection;
 use proto::Printable;
 use proto::crew::TrustView;
-use proto::request::{Distrust, Nothing, Presets, Trust, TrustWhat};
+use proto::request::{Distrust, Empty, Presets, Trust, TrustWhat};
 use serde_json::json;
 
 use crate::commands::project::ProjectArgs;
@@ -67,7 +67,7 @@ impl TrustArgs {
             TrustVerb::Agent { name } => {
                 trust(context, connection, &self.project, TrustWhat::Agent(name))?;
             }
-            TrustVerb::Policy => trust(context, connection, &self.project, TrustWhat::Policy(Nothing {}))?,
+            TrustVerb::Policy => trust(context, connection, &self.project, TrustWhat::Policy(Empty {}))?,
             TrustVerb::Rm { digest } => {
                 let gone = connection.distrust(Distrust { digest: digest.clone() });
                 gone.map_err(CliError::missing("`qd trust` lists what is trusted"))?;
@@ -100,11 +100,11 @@ fn trust(
     let trusted = connection.trust(Trust { project, what, path: own_path() });
     let view = trusted
         .map_err(CliError::missing("`qd presets` lists the project's presets, `qd agents` the agents"))?;
-    context.print(&view, tell)
+    context.print(&view, print_trust)
 }
 
 /// What was trusted, whole: a person who sees something else than they meant takes it back.
-fn tell(view: &TrustView, out: &mut Output) -> Result<(), CliError> {
+fn print_trust(view: &TrustView, out: &mut Output) -> Result<(), CliError> {
     let what = match (&view.preset, &view.agent) {
         (Some(name), _) => format!("preset {name}"),
         (None, Some(name)) => format!("agent {name}"),
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn b7_what_is_trusted_is_shown_whole_with_its_control_characters_visible() {
         let memory = Memory::default();
-        tell(&view(), &mut memory.output()).unwrap();
+        print_trust(&view(), &mut memory.output()).unwrap();
         let expected = "preset dev of /p is trusted as 0123456789ab:\n  npm run dev\\u{1b}[2J\n  in /p\n";
         assert_eq!(memory.text(), expected);
     }

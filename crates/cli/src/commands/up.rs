@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use client::Connection;
 use proto::crew::{PresetList, PresetView};
-use proto::request::{Close, Nothing, Presets, Quantifier, Restart, Target, Until, Wait};
+use proto::request::{Close, Empty, Presets, Quantifier, Restart, Target, Until, Wait};
 use proto::{ErrorCode, Failure, Kind, Printable, ProcessView, Status};
 
 use crate::commands::project::ProjectArgs;
@@ -206,7 +206,11 @@ fn start(
 ) -> Result<(), CliError> {
     let spawned = match entry_of(connection, list, &preset.name)? {
         Some(entry) if is_live(&entry) => {
-            return if context.json { Ok(()) } else { context.say(&format!("{} runs already", entry.name)) };
+            return if context.json {
+                Ok(())
+            } else {
+                context.print_status(&format!("{} runs already", entry.name))
+            };
         }
         Some(entry) => connection
             .restart(Restart { target: Target(entry.id.to_string()), stop: proto::Stop::default() })?,
@@ -214,11 +218,11 @@ fn start(
             let mut spawn = SpawnArgs::of_kind(Kind::Command);
             spawn.name = Some(preset.name.clone());
             spawn.cwd = Some(list.project.path.clone());
-            spawn.terms.preset = Some(preset.name.clone());
+            spawn.spawn_limits.preset = Some(preset.name.clone());
             connection.spawn(spawn.request(std::env::vars_os().collect())?)?
         }
     };
-    context.confirm(&spawned, super::spawn::tell)
+    context.confirm(&spawned, super::spawn::print_spawned)
 }
 
 /// Waits until a preset that says when it is ready is; the others are as soon as they run.
@@ -238,14 +242,14 @@ fn until_ready(
     }
     let wait = Wait {
         targets: vec![Target(entry.id.to_string())],
-        until: Until::Ready(Nothing {}),
+        until: Until::Ready(Empty {}),
         quantifier: Quantifier::All,
         since: None,
         since_version: None,
         timeout_ms: Some(timeout_ms),
     };
-    client::lasting::wait(context.door()?, wait)?;
-    if context.json { Ok(()) } else { context.say(&format!("{} is ready", entry.name)) }
+    client::reconnecting::wait(context.address()?, wait)?;
+    if context.json { Ok(()) } else { context.print_status(&format!("{} is ready", entry.name)) }
 }
 
 #[cfg(test)]

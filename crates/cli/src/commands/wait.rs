@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
 use proto::reply::Satisfied;
-use proto::request::{Nothing, Quantifier, Target, Until, Wait};
+use proto::request::{Empty, Quantifier, Target, Until, Wait};
 use proto::{AgentState, Exit};
 
 use crate::context::Context;
@@ -98,8 +98,10 @@ impl WaitArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let returns_code = self.exit_code;
         let request = self.request()?;
-        let waited = client::lasting::wait(context.door()?, request)?;
-        context.print(&waited, |waited, out| waited.satisfied.iter().try_for_each(|one| tell(one, out)))?;
+        let waited = client::reconnecting::wait(context.address()?, request)?;
+        context.print(&waited, |waited, out| {
+            waited.satisfied.iter().try_for_each(|one| print_satisfied(one, out))
+        })?;
         let codes = waited.satisfied.iter().filter_map(|one| one.exit).map(|exit| exit.shell_code());
         let failed = codes.into_iter().find(|code| *code != 0);
         Ok(ExitCode::from(failed.filter(|_| returns_code).unwrap_or(0)))
@@ -112,8 +114,8 @@ impl WaitArgs {
         let until = match self.pattern.map(Until::Pattern).or(number) {
             Some(until) => until,
             None if !self.state.is_empty() => Until::State(self.state),
-            None if self.exit => Until::Exit(Nothing {}),
-            None if self.ready => Until::Ready(Nothing {}),
+            None if self.exit => Until::Exit(Empty {}),
+            None if self.ready => Until::Ready(Empty {}),
             None => {
                 return Err(CliError::usage(
                     "say what to wait for: --pattern, --state, --turn, --exit, --silence, --ready, --timer or --item",
@@ -135,7 +137,7 @@ impl WaitArgs {
     }
 }
 
-fn tell(satisfied: &Satisfied, out: &mut Output) -> Result<(), CliError> {
+fn print_satisfied(satisfied: &Satisfied, out: &mut Output) -> Result<(), CliError> {
     match (&satisfied.text, &satisfied.exit) {
         (Some(text), _) => out.text(text),
         (None, Some(exit)) => out.line(&format!("{}: {}", satisfied.name, exit_words(exit))),

@@ -46,7 +46,7 @@ fn m15_an_error_names_flags_and_no_internal_fields() {
         ("timeout_ms.", "--timeout."),
         ("no process \"my_grace_ms\"", "no process \"my_grace_ms\""),
     ] {
-        assert_eq!(shown(message), expected);
+        assert_eq!(with_flag_names(message), expected);
     }
 }
 
@@ -74,7 +74,7 @@ fn m15_every_field_that_an_error_may_name_has_a_command_line_name() {
         field.contains('_') && field.chars().all(|c| c.is_ascii_lowercase() || "_.".contains(c))
     };
     for field in fields.iter().filter(is_internal).filter(|field| !NEVER_TOLD.contains(&field.as_str())) {
-        let told = shown(&format!("{field}: wrong"));
+        let told = with_flag_names(&format!("{field}: wrong"));
         assert!(!told.contains('_'), "{field} is told as \"{told}\": give it a name in NAMES");
     }
 }

@@ -5,7 +5,7 @@ use proto::agent::Source;
 
 use crate::crew;
 
-fn percent(crew: &testkit::Crew, name: &str) -> Option<u8> {
+fn percent(crew: &testkit::FakeAgents, name: &str) -> Option<u8> {
     crew.agent(name).context.and_then(|context| context.percent())
 }
 

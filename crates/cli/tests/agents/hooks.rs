@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use proto::agent::{Delivery, ItemKind};
-use proto::request::{AgentWish, Hook, PermissionDesk, Spawn, Until};
+use proto::request::{AgentRequest, Hook, PermissionDesk, Spawn, Until};
 use proto::{AgentState, ErrorCode, Request};
 
 use crate::crew;
@@ -83,7 +83,7 @@ fn d7_a_hook_without_a_daemon_succeeds_at_once_and_says_nothing() {
 fn a_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
     let crew = crew();
     let permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout: Default::default() });
-    let agent = AgentWish { permissions, ..AgentWish::default() };
+    let agent = AgentRequest { permissions, ..AgentRequest::default() };
     crew.spawn_as(Spawn { agent, ..crew.agent_spec("hooked", "a", &[]) });
     crew.until_state("a", AgentState::Idle);
     for (choice, expected) in [("allow", "allow"), ("deny", "deny")] {
@@ -104,7 +104,7 @@ fn a_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
 fn m20f_a_subagents_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
     let crew = crew();
     let permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout: Default::default() });
-    let agent = AgentWish { permissions, ..AgentWish::default() };
+    let agent = AgentRequest { permissions, ..AgentRequest::default() };
     crew.spawn_as(Spawn { agent, ..crew.agent_spec("hooked", "a", &[]) });
     crew.until_state("a", AgentState::Idle);
     let turn = crew.submit("a", "child-permit git push");

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use proto::agent::{Delivery, MailId};
-use proto::request::{AskReceipt, Nothing, Tell, Until};
+use proto::request::{AskReceipt, Empty, Tell, Until};
 use proto::{AgentState, Request};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::census::eventually;
@@ -96,7 +96,7 @@ fn m22a_all_agents_that_were_lost_are_resumed_at_once() {
         sessions.push(crew.agent(name).session);
         let holder = testkit::census::parent(spawned.pid.unwrap());
         kill_process(Pid::from_raw(holder).unwrap(), Signal::KILL).unwrap();
-        crew.wait_until(name, Until::Exit(Nothing {}));
+        crew.wait_until(name, Until::Exit(Empty {}));
     }
     let items = eventually("both are in the inbox", || Some(crew.inbox()).filter(|items| items.len() == 2));
     assert!(items.iter().all(|item| item.title == "it was lost"), "{items:?}");
@@ -117,7 +117,7 @@ fn m22c_the_inbox_shows_the_last_words_of_a_program_that_ended_badly() {
     crew.wait_until("a", Until::Turn(turn));
     crew.until_state("a", AgentState::Idle);
     let _told = crew.qd(&["tell", "a", "exit 3"]);
-    crew.wait_until("a", Until::Exit(Nothing {}));
+    crew.wait_until("a", Until::Exit(Empty {}));
     let item = eventually("its last words are in the inbox", || {
         crew.inbox().into_iter().find(|item| item.body.contains("the disk is full"))
     });

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proto::request::{Close, Kill, Restart};
 use proto::{AgentState, ErrorCode, Request};
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::crew;
 
@@ -22,14 +22,14 @@ fn below(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn launches(stage: &Stage) -> Vec<PathBuf> {
+fn launches(stage: &MarkedDaemon) -> Vec<PathBuf> {
     let dir = stage.places().launches();
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 /// Waits until the launches' directories are as wanted: they go a moment after the entry does.
-fn until_launches(stage: &Stage, count: usize) {
+fn until_launches(stage: &MarkedDaemon, count: usize) {
     let until = std::time::Instant::now() + testkit::DEADLINE;
     while launches(stage).len() != count {
         assert!(std::time::Instant::now() < until, "{:?}", launches(stage));

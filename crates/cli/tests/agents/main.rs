@@ -15,15 +15,15 @@ use std::ffi::OsStr;
 
 use proto::Size;
 use proto::agent::ItemKind;
-use testkit::{Crew, Pty};
+use testkit::{FakeAgents, Pty};
 
 /// A daemon with fake agents.
-fn crew() -> Crew {
-    Crew::start(env!("CARGO_BIN_EXE_qd"), env!("CARGO_BIN_EXE_qd-agent-test"))
+fn crew() -> FakeAgents {
+    FakeAgents::start(env!("CARGO_BIN_EXE_qd"), env!("CARGO_BIN_EXE_qd-agent-test"))
 }
 
 /// A person's terminal, attached to a process that has shown this.
-fn attach(crew: &Crew, name: &str, shown: &[u8]) -> Pty {
+fn attach(crew: &FakeAgents, name: &str, shown: &[u8]) -> Pty {
     let mut pty = Pty::open(Size { cols: 80, rows: 24 });
     let variables = crew.variables();
     let variables: Vec<(&str, &OsStr)> =
@@ -35,7 +35,7 @@ fn attach(crew: &Crew, name: &str, shown: &[u8]) -> Pty {
 
 /// A shell named `boss` that asks for a fake agent `child` with words of its own, starts it once a person has allowed
 /// that, and goes on with `then`, where `$qd` is the program.
-fn run_boss(crew: &Crew, then: &str) {
+fn run_boss(crew: &FakeAgents, then: &str) {
     let script = format!(
         "export QD_RUNTIME_DIR={run} QD_DATA_DIR={data} QD_CONFIG_DIR={config}; qd={qd}; \
          child() {{ $qd spawn --kind agent --name child -- fake --log {root}/child.log; }}; \

@@ -8,7 +8,7 @@ use proto::{AgentState, Status};
 use serde_json::Value;
 use testkit::census::eventually;
 use testkit::disk::SmallDisk;
-use testkit::{Crew, child};
+use testkit::{FakeAgents, child};
 
 use crate::crew;
 
@@ -26,7 +26,7 @@ fn said(output: &Output) -> String {
 }
 
 /// An agent, two commands, a grant that was given in time, and a project with a preset.
-fn prepare(crew: &Crew) {
+fn prepare(crew: &FakeAgents) {
     crew.enlist("agent", &[]);
     crew.run("one", child::repeat_lines());
     crew.run("two", child::run_for_ever());
@@ -35,20 +35,20 @@ fn prepare(crew: &Crew) {
     done(crew, &["grant", "one", "read", "two"]);
 }
 
-fn done(crew: &Crew, words: &[&str]) {
+fn done(crew: &FakeAgents, words: &[&str]) {
     let output = crew.qd(words);
     assert!(output.status.success(), "{words:?}: {}", said(&output));
 }
 
 /// What is kept for people and agents: grants, timers, trust, names.
-fn kept(crew: &Crew) -> [Value; 3] {
+fn kept(crew: &FakeAgents) -> [Value; 3] {
     let project = crew.root().display().to_string();
     let trusted = crew.json(&["trust", "--project", &project, "list"]);
     [crew.json(&["grants"]), crew.json(&["timers"]), trusted]
 }
 
 /// Everything that would have to be saved fails with this code, and nothing of it is done.
-fn refuses_what_it_cannot_save(crew: &Crew, code: &str) {
+fn refuses_what_it_cannot_save(crew: &FakeAgents, code: &str) {
     let before = kept(crew);
     let project = crew.root().display().to_string();
     let refused: [&[&str]; 6] = [
@@ -75,7 +75,7 @@ fn refuses_what_it_cannot_save(crew: &Crew, code: &str) {
 }
 
 /// An end comes in any case, and says that it is not saved.
-fn ends_and_says_that_it_is_not_saved(crew: &Crew) {
+fn ends_and_says_that_it_is_not_saved(crew: &FakeAgents) {
     let closed = crew.qd(&["close", "two"]);
     assert!(!closed.status.success(), "{}", said(&closed));
     assert!(said(&closed).contains("has ended, but this is not saved"), "{}", said(&closed));
@@ -84,7 +84,7 @@ fn ends_and_says_that_it_is_not_saved(crew: &Crew) {
 
 /// When saving works again, the backlog is written by itself, nothing that was refused comes after all, and what is asked
 /// for now is done and known to the next daemon.
-fn goes_on_when_it_can_save_again(crew: &Crew) {
+fn goes_on_when_it_can_save_again(crew: &FakeAgents) {
     eventually("the warning goes by itself", || {
         crew.client().status().ok()?.warnings.is_empty().then_some(())
     });
@@ -120,7 +120,7 @@ fn m7b_on_a_full_disk_what_cannot_be_saved_is_refused_and_ends_say_that_they_are
 struct Locker(Child);
 
 impl Locker {
-    fn lock(crew: &Crew) -> Self {
+    fn lock(crew: &FakeAgents) -> Self {
         let database = crew.places().data.join("state.db");
         let mut locker = Command::new("python3")
             .args(["-c", LOCKER])

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proto::Size;
 use rustix::process::Signal;
 use term::{ColorTable, Rgb, Scheme};
-use testkit::{Stage, Tail};
+use testkit::{MarkedDaemon, Tail};
 
 use super::window::Window;
 use super::{sh, stage};
@@ -16,7 +16,7 @@ const ASKER: &str = "stty raw -echo; exec 3<&0; cat -v <&3 & \
                      while :; do wait; done";
 
 /// A window whose terminal has these colours and is attached to `x`, by way of a program that runs `qd`.
-fn window(stage: &Stage, command: &str, ground: Rgb, scheme: Scheme) -> Window {
+fn window(stage: &MarkedDaemon, command: &str, ground: Rgb, scheme: Scheme) -> Window {
     let script = format!("\"$0\" {command}; echo left; read -r line; echo \"shell:$line:\"");
     let (mut window, _) =
         Window::running(stage, Size::DEFAULT, "sh", &["-c", &script, env!("CARGO_BIN_EXE_qd")]);
@@ -38,14 +38,14 @@ const LIGHT: Rgb = Rgb(0xffff, 0xfefe, 0xfdfd);
 
 /// A child that asks when it is told to.
 struct Asker<'s> {
-    stage: &'s Stage,
+    stage: &'s MarkedDaemon,
     tail: Tail,
     /// What it printed up to here has been looked at.
     from: usize,
 }
 
 impl<'s> Asker<'s> {
-    fn start(stage: &'s Stage) -> Self {
+    fn start(stage: &'s MarkedDaemon) -> Self {
         stage.run("x", sh(ASKER));
         let mut asker = Self { stage, tail: Tail::live(stage, "x"), from: 0 };
         asker.next(b"ready");

@@ -2,8 +2,8 @@
 
 use proto::Size;
 use rustix::process::{Pid, Signal, kill_process};
-use term::{Depth, Limits, Screen, View};
-use testkit::Stage;
+use term::{Depth, Limits, PaintView, Screen};
+use testkit::MarkedDaemon;
 
 use super::window::Window;
 use super::{sh, stage};
@@ -30,7 +30,7 @@ enum End {
 fn state(screen: &Screen) -> String {
     let mut copy = Screen::restore(&screen.checkpoint(Depth::Screen), Limits::default()).unwrap();
     copy.feed(b"\x1b[H\x1b[2J\x1b7");
-    let drawn = String::from_utf8(copy.repaint(View::Whole)).unwrap();
+    let drawn = String::from_utf8(copy.repaint(PaintView::Whole)).unwrap();
     drawn.split("\x1b_Qs;").map(|part| part.split_once("\x1b\\").map_or(part, |(_, rest)| rest)).collect()
 }
 
@@ -39,7 +39,7 @@ fn child_of(shell: i32) -> Pid {
     Pid::from_raw(children.split_whitespace().next().unwrap().parse().unwrap()).unwrap()
 }
 
-fn wrecked(stage: &Stage, alternate: &str) {
+fn wrecked(stage: &MarkedDaemon, alternate: &str) {
     let script =
         format!("stty raw -echo; printf '{alternate}{WRECK}\\033(Bready'; head -c 1 >/dev/null; exit 3");
     stage.run("x", sh(&script));

@@ -18,15 +18,15 @@ mod tmux;
 mod typing;
 mod window;
 
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 /// A daemon of its own for every test.
-fn stage() -> Stage {
-    Stage::start(env!("CARGO_BIN_EXE_qd"))
+fn stage() -> MarkedDaemon {
+    MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"))
 }
 
 /// A stage on which `x` says back each line.
-fn running() -> Stage {
+fn running() -> MarkedDaemon {
     let stage = stage();
     stage.run("x", child::repeat_lines());
     stage.wait_pattern("x", "ready");
@@ -34,7 +34,7 @@ fn running() -> Stage {
 }
 
 /// Nobody looks at `x` any more, and it runs on.
-fn runs_on_alone(stage: &Stage) {
+fn runs_on_alone(stage: &MarkedDaemon) {
     stage.until_view("x", |view| view.viewers == 0);
     stage.type_text("x", "still here\n");
     stage.wait_pattern("x", "got:still here");

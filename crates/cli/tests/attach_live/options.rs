@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use client::{Connection, Incoming};
 use proto::frame::DataKind;
-use proto::request::{Attach, Resize, SizeWish, View};
+use proto::request::{Attach, Resize, SizeRequest, View};
 use proto::{Exit, Notice, Outcome, Request, Size};
-use testkit::{DEADLINE, Stage, Teller, child};
+use testkit::{DEADLINE, MarkedDaemon, ScriptedChild, child};
 
 use super::stage;
 use super::window::Window;
@@ -26,7 +26,7 @@ struct Viewer {
 }
 
 impl Viewer {
-    fn attach(stage: &Stage, attach: Attach) -> Self {
+    fn attach(stage: &MarkedDaemon, attach: Attach) -> Self {
         let mut connection = stage.client();
         let size = Size::DEFAULT.into();
         connection.attach(Attach { target: "x".into(), size, ..attach }).unwrap();
@@ -65,10 +65,10 @@ impl Viewer {
 }
 
 /// A child that prints what the test orders.
-fn told(stage: &Stage) -> Teller {
-    let teller = Teller::new(stage.root(), "orders");
-    stage.run("x", teller.argv());
-    teller
+fn told(stage: &MarkedDaemon) -> ScriptedChild {
+    let scripted_child = ScriptedChild::new(stage.root(), "orders");
+    stage.run("x", scripted_child.argv());
+    scripted_child
 }
 
 fn contains(bytes: &[u8], needle: &[u8]) -> bool {
@@ -83,13 +83,13 @@ fn numbered(length: usize) -> Vec<u8> {
 #[test]
 fn n1_a_viewer_goes_on_at_its_offset_byte_for_byte_without_a_repaint() {
     let stage = stage();
-    let mut teller = told(&stage);
+    let mut scripted_child = told(&stage);
     let bytes = numbered(600_000);
-    teller.tell(&bytes[..500_000]);
+    scripted_child.tell(&bytes[..500_000]);
     let mut first = Viewer::attach(&stage, Attach { from: Some(0), exact: true, ..Attach::default() });
     first.until("the first half", |viewer| viewer.bytes.len() == 500_000);
     drop(first);
-    teller.tell(&bytes[500_000..]);
+    scripted_child.tell(&bytes[500_000..]);
     stage.wait_pattern("x", "00059999");
     // More than a viewer may fall behind otherwise.
     let mut second = Viewer::attach(&stage, Attach { from: Some(123_457), ..Attach::default() });
@@ -97,7 +97,7 @@ fn n1_a_viewer_goes_on_at_its_offset_byte_for_byte_without_a_repaint() {
     assert_eq!(second.start, Some(123_457));
     assert!(second.bytes == bytes[123_457..], "other bytes");
     assert_eq!((second.repaints.len(), second.gaps.len()), (0, 0));
-    teller.tell(b"live");
+    scripted_child.tell(b"live");
     // So soon after a flood it may be drawn instead.
     let is_drawn = |viewer: &Viewer| viewer.repaints.iter().any(|(_, drawn)| contains(drawn, b"live"));
     second.until("what follows", |viewer| viewer.bytes.ends_with(b"live") || is_drawn(viewer));
@@ -106,9 +106,9 @@ fn n1_a_viewer_goes_on_at_its_offset_byte_for_byte_without_a_repaint() {
 #[test]
 fn n1_bytes_that_the_log_has_lost_are_a_gap_and_one_repaint_or_for_an_exact_viewer_a_gap_alone() {
     let stage = stage();
-    let mut teller = told(&stage);
+    let mut scripted_child = told(&stage);
     let bytes = numbered(6_000_000);
-    teller.tell(&bytes);
+    scripted_child.tell(&bytes);
     stage.wait_pattern("x", "00599999");
     assert!(stage.process("x").log.start > 10, "nothing was lost");
     let mut drawn = Viewer::attach(&stage, Attach { from: Some(10), ..Attach::default() });
@@ -128,15 +128,15 @@ fn n1_bytes_that_the_log_has_lost_are_a_gap_and_one_repaint_or_for_an_exact_view
 #[test]
 fn n1_an_exact_viewer_of_any_size_gets_every_byte_of_a_flood_and_then_the_exit() {
     let stage = stage();
-    let mut teller = told(&stage);
+    let mut scripted_child = told(&stage);
     let exact = Attach { exact: true, from: Some(0), ..Attach::default() };
     let mut viewer = Viewer::attach(&stage, exact);
     let mut other = stage.client();
-    let size = SizeWish { cols: Some(33), rows: Some(7) };
+    let size = SizeRequest { cols: Some(33), rows: Some(7) };
     other.resize(Resize { target: "x".into(), size }).unwrap();
     let bytes = numbered(3_000_000);
-    teller.tell(&bytes);
-    teller.end();
+    scripted_child.tell(&bytes);
+    scripted_child.end();
     viewer.until("the end", |viewer| viewer.end.is_some());
     assert!(viewer.bytes == bytes, "{} of {} bytes", viewer.bytes.len(), bytes.len());
     assert_eq!((viewer.gaps.len(), viewer.repaints.len()), (0, 0));
@@ -163,7 +163,7 @@ fn n1_a_mirror_follows_every_size_and_its_keys_never_decide_one() {
     mirror.until("the window's size", |mirror| mirror.sizes.last() == Some(&(large, true)));
     mirror.connection.send_data(1, 0, b"typed\r").unwrap();
     window.until_shows("got:typed");
-    for view in [View::Size(small.into()), View::OwnSize(proto::request::Nothing {})] {
+    for view in [View::Size(small.into()), View::OwnSize(proto::request::Empty {})] {
         mirror.connection.send(Request::View(view)).unwrap();
     }
     mirror.until("two refusals", |mirror| mirror.failures.len() == 2);
@@ -178,11 +178,11 @@ fn n1_a_mirror_follows_every_size_and_its_keys_never_decide_one() {
 #[test]
 fn n1_a_paced_viewer_gets_one_drawing_in_its_time_and_then_only_the_newest() {
     let stage = stage();
-    let mut teller = told(&stage);
+    let mut scripted_child = told(&stage);
     let mut paced = Viewer::attach(&stage, Attach { pace_ms: Some(60_000), ..Attach::default() });
     paced.until("the first drawing", |viewer| viewer.repaints.len() == 1);
     for number in 0..20 {
-        teller.tell(format!("line {number}.\r\n").as_bytes());
+        scripted_child.tell(format!("line {number}.\r\n").as_bytes());
         stage.wait_pattern("x", &format!("line {number}\\."));
     }
     // The answer to this call comes behind everything that was sent before it.
@@ -190,7 +190,7 @@ fn n1_a_paced_viewer_gets_one_drawing_in_its_time_and_then_only_the_newest() {
     paced.until("the next drawing", |viewer| viewer.repaints.len() == 2);
     assert!(String::from_utf8_lossy(&paced.repaints[1].1).contains("line 19."));
     assert!(paced.bytes.is_empty());
-    teller.tell(b"live again");
+    scripted_child.tell(b"live again");
     paced.until("bytes", |viewer| viewer.bytes.ends_with(b"live again"));
     let contradiction = Attach { target: "x".into(), exact: true, pace_ms: Some(100), ..Attach::default() };
     let failure = stage.refusal(Request::Attach(contradiction));

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use client::{Connection, Incoming};
 use proto::frame::{DataKind, encode_data};
-use proto::request::{PassedTerminal, Questions, SizeWish, View};
+use proto::request::{PassedTerminal, Questions, SizeRequest, View};
 use proto::terminal::DetachKeys;
 use proto::{Call, ErrorCode, Outcome, Request, Size};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{OptionalActions, tcsetattr};
-use testkit::{DEADLINE, Pty, Stage, Tail};
+use testkit::{DEADLINE, MarkedDaemon, Pty, Tail};
 
 use super::window::Window;
 use super::{running, runs_on_alone, sh, stage};
@@ -25,14 +25,14 @@ fn path(slave: &OwnedFd) -> PathBuf {
 }
 
 /// How many descriptors of the daemon lead to this terminal.
-fn held_by_daemon(stage: &Stage, window: &Window) -> usize {
+fn held_by_daemon(stage: &MarkedDaemon, window: &Window) -> usize {
     let terminal = path(&window.pty.slave());
     let entries = std::fs::read_dir(format!("/proc/{}/fd", stage.pid())).unwrap();
     entries.flatten().filter(|entry| std::fs::read_link(entry.path()).is_ok_and(|to| to == terminal)).count()
 }
 
 /// How many descriptors the daemon has; a few more or less come and go with those who ask.
-fn descriptors(stage: &Stage) -> usize {
+fn descriptors(stage: &MarkedDaemon) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", stage.pid())).unwrap().count()
 }
 
@@ -240,12 +240,12 @@ fn output_into_a_pipe_goes_through_the_connection() {
 
 /// Passes a descriptor, or none; the answer.
 fn pass(viewer: &mut Connection, id: u64, fd: Option<BorrowedFd<'_>>) -> Outcome {
-    let wish = PassedTerminal {
+    let request = PassedTerminal {
         detach_keys: DetachKeys::default(),
         clipboard: false,
         questions: Questions::NotAsked,
     };
-    let call = Call { id, request: Request::View(View::Terminal(wish)) };
+    let call = Call { id, request: Request::View(View::Terminal(request)) };
     let line = [serde_json::to_vec(&call).unwrap(), b"\n".to_vec()].concat();
     let fds: Vec<_> = fd.into_iter().collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -267,9 +267,9 @@ fn pass(viewer: &mut Connection, id: u64, fd: Option<BorrowedFd<'_>>) -> Outcome
 fn what_is_no_terminal_is_refused_and_the_connection_goes_on() {
     let stage = running();
     let mut viewer = stage.client();
-    let size = SizeWish::from(Size::DEFAULT);
-    let wish = proto::request::Attach { target: "x".into(), size, ..proto::request::Attach::default() };
-    assert!(viewer.attach(wish).unwrap().takes_terminal);
+    let size = SizeRequest::from(Size::DEFAULT);
+    let request = proto::request::Attach { target: "x".into(), size, ..proto::request::Attach::default() };
+    assert!(viewer.attach(request).unwrap().takes_terminal);
     let null = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
     let file = OwnedFd::from(std::fs::File::open("/proc/self/exe").unwrap());
     let (pipe, _other) = rustix::pipe::pipe().unwrap();
@@ -304,14 +304,14 @@ fn what_is_no_terminal_is_refused_and_the_connection_goes_on() {
 fn a_descriptor_without_a_call_is_closed_with_the_next() {
     let stage = running();
     let mut viewer = stage.client();
-    let size = SizeWish::from(Size::DEFAULT);
-    let wish = proto::request::Attach {
+    let size = SizeRequest::from(Size::DEFAULT);
+    let request = proto::request::Attach {
         target: "x".into(),
         size,
         read_only: true,
         ..proto::request::Attach::default()
     };
-    viewer.attach(wish).unwrap();
+    viewer.attach(request).unwrap();
     let pty = Pty::open(Size::DEFAULT);
     let before = descriptors(&stage);
     for _ in 0..50 {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use proto::request::{Resize, SizeWish};
+use proto::request::{Resize, SizeRequest};
 use proto::{Owner, Size};
-use testkit::{Stage, Tail, child};
+use testkit::{MarkedDaemon, Tail, child};
 
 use super::window::Window;
 use super::{sh, stage};
@@ -72,16 +72,16 @@ fn a4_a_read_only_viewer_is_refused_at_the_writer_not_only_in_its_client() {
     let mut tail = Tail::live(&stage, "x");
     tail.until(b"ready");
     let mut viewer = stage.client();
-    let size = SizeWish { cols: Some(20), rows: Some(5) };
-    let wish = proto::request::Attach {
+    let size = SizeRequest { cols: Some(20), rows: Some(5) };
+    let request = proto::request::Attach {
         target: "x".into(),
         size,
         read_only: true,
         ..proto::request::Attach::default()
     };
-    let stream = viewer.attach(wish).unwrap().stream;
+    let stream = viewer.attach(request).unwrap().stream;
     viewer.send_data(stream, 0, b"forbidden\n").unwrap();
-    viewer.send(proto::Request::View(proto::request::View::OwnSize(proto::request::Nothing {}))).unwrap();
+    viewer.send(proto::Request::View(proto::request::View::OwnSize(proto::request::Empty {}))).unwrap();
     viewer
         .send(proto::Request::Kill(proto::request::Kill { target: "x".into(), signal: None, grace_ms: None }))
         .unwrap();
@@ -155,7 +155,7 @@ fn m15_a_sole_viewer_gets_its_size_and_those_who_join_it_change_nothing() {
 }
 
 /// A process that tries to attach to `x` with whatever flags it is given, and tells how that ended.
-fn spy(stage: &Stage) {
+fn spy(stage: &MarkedDaemon) {
     let export = |(name, value): &(&str, PathBuf)| format!("export {name}='{}'; ", value.display());
     let exports: String = stage.variables().iter().map(export).collect();
     let qd = env!("CARGO_BIN_EXE_qd");
@@ -219,7 +219,7 @@ fn a_fixed_size_stays_whoever_types() {
     assert_eq!(stage.process("x").size, Size::DEFAULT);
     stage
         .client()
-        .resize(Resize { target: "x".into(), size: SizeWish { cols: Some(90), rows: None } })
+        .resize(Resize { target: "x".into(), size: SizeRequest { cols: Some(90), rows: None } })
         .unwrap();
     window.type_keys("two\r");
     window.until_shows("got:two");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proto::Size;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::census::eventually;
-use testkit::{DEADLINE, Stage};
+use testkit::{DEADLINE, MarkedDaemon};
 
 use super::window::Window;
 use super::{running, runs_on_alone};
@@ -14,7 +14,7 @@ use super::{running, runs_on_alone};
 struct Stopped(Pid);
 
 impl Stopped {
-    fn stop(stage: &Stage) -> Self {
+    fn stop(stage: &MarkedDaemon) -> Self {
         let pid = Pid::from_raw(stage.pid()).unwrap();
         kill_process(pid, Signal::STOP).unwrap();
         // Its threads stop one after the other: until then a key may still be read.

@@ -6,7 +6,7 @@ use client::{Connection, Incoming};
 use proto::request::Attach;
 use proto::{Notice, Size};
 use term::{Limits, Screen, Wraps};
-use testkit::{Stage, scaled};
+use testkit::{MarkedDaemon, scaled};
 
 use super::window::Window;
 use super::{sh, stage};
@@ -15,10 +15,10 @@ use super::{sh, stage};
 const FLOOD: &str = "stty raw -echo; echo ready; read l; yes 'all work and no play makes a dull line of text' | \
                      head -c 100000000; printf '\\r\\nthe end\\r\\n'; exec sleep 1000000";
 
-fn attach(stage: &Stage, size: Size) -> Connection {
+fn attach(stage: &MarkedDaemon, size: Size) -> Connection {
     let mut viewer = stage.client();
-    let wish = Attach { target: "x".into(), size: size.into(), read_only: true, ..Attach::default() };
-    viewer.attach(wish).unwrap();
+    let request = Attach { target: "x".into(), size: size.into(), read_only: true, ..Attach::default() };
+    viewer.attach(request).unwrap();
     viewer
 }
 
@@ -92,7 +92,7 @@ struct Seen {
 
 impl Seen {
     fn new(connection: Connection) -> Self {
-        let screen = Screen::new(term::Size::clamped(80, 24), Limits::default());
+        let screen = Screen::new(term::GridSize::clamped(80, 24), Limits::default());
         Self { connection, screen, came: None, received: 0, missed: 0 }
     }
 
@@ -149,7 +149,7 @@ fn e4_what_a_viewer_receives_and_what_it_is_told_to_miss_is_all_there_was() {
     viewers.iter_mut().for_each(|viewer| viewer.until_shows("ready"));
     stage.type_text("x", "\n");
     // One reads along, one begins when it is over, and one has besides asked to be painted anew in between.
-    let repaint = proto::request::View::Repaint(proto::request::Nothing {});
+    let repaint = proto::request::View::Repaint(proto::request::Empty {});
     viewers[2].connection.send(proto::Request::View(repaint)).unwrap();
     for viewer in &mut viewers {
         viewer.until_shows("the end");
@@ -198,13 +198,13 @@ fn a8_a_viewer_that_never_reads_and_never_stops_asking_costs_bounded_memory() {
     let before = resident(&stage);
     for round in 0..scaled(20_000) {
         let view = match round % 3 {
-            0 => proto::request::View::Repaint(proto::request::Nothing {}),
+            0 => proto::request::View::Repaint(proto::request::Empty {}),
             1 => proto::request::View::Size(Size { cols: 80, rows: 20 }.into()),
             _ => proto::request::View::Size(Size::DEFAULT.into()),
         };
         viewer.send(proto::Request::View(view)).unwrap();
         if round % 10 == 0 {
-            viewer.send(proto::Request::List(proto::request::Nothing {})).unwrap();
+            viewer.send(proto::Request::List(proto::request::Empty {})).unwrap();
         }
     }
     // Another viewer is served meanwhile.
@@ -217,7 +217,7 @@ fn a8_a_viewer_that_never_reads_and_never_stops_asking_costs_bounded_memory() {
 }
 
 /// The daemon's resident memory in bytes.
-fn resident(stage: &Stage) -> u64 {
+fn resident(stage: &MarkedDaemon) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", stage.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() * 1024

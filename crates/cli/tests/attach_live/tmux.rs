@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use proto::terminal::answers::QUESTIONS;
-use testkit::{DEADLINE, Stage};
+use testkit::{DEADLINE, MarkedDaemon};
 
 use super::{sh, stage};
 
@@ -22,7 +22,7 @@ struct Tmux {
 
 impl Tmux {
     /// A session in which a shell runs `script`, with everything allowed that tmux forbids by default.
-    fn start(stage: &Stage, script: &str) -> Self {
+    fn start(stage: &MarkedDaemon, script: &str) -> Self {
         let (socket, piped) = (stage.root().join("host.tmux"), stage.root().join("host.bytes"));
         let tmux = Self { socket, piped };
         tmux.call(&[

@@ -14,7 +14,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use testkit::census::parent;
-use testkit::{DEADLINE, Stage, child};
+use testkit::{DEADLINE, MarkedDaemon, child};
 
 use super::window::Window;
 use super::{sh, stage};
@@ -46,7 +46,7 @@ struct Keyboard {
 
 impl Keyboard {
     /// At a terminal with this program in it, which is attached to `x` and has drawn `ready`.
-    fn attached(stage: &Stage, program: &[&str]) -> Self {
+    fn attached(stage: &MarkedDaemon, program: &[&str]) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).unwrap();
         grantpt(&master).unwrap();
@@ -163,14 +163,14 @@ fn a_paste_that_nobody_reads_delays_nobody_and_its_person_can_leave() {
 }
 
 /// A terminal with `qd attach x` in it, full of keys that nobody reads any more.
-fn held_back(stage: &Stage) -> Keyboard {
+fn held_back(stage: &MarkedDaemon) -> Keyboard {
     let keyboard = Keyboard::attached(stage, &ATTACH);
     let taken = keyboard.type_keys(&paste(PASTE), STILL);
     assert!(taken > 1 << 20 && taken < PASTE, "{taken} bytes are kept");
     keyboard
 }
 
-fn never_reading() -> Stage {
+fn never_reading() -> MarkedDaemon {
     let stage = stage();
     stage.run("x", child::never_read());
     stage.wait_pattern("x", "ready");

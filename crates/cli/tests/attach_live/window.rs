@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use proto::Size;
 use term::{Limits, Screen, Wraps};
-use testkit::{DEADLINE, Pty, Stage};
+use testkit::{DEADLINE, MarkedDaemon, Pty};
 
 /// One window.
 pub(crate) struct Window {
@@ -20,12 +20,17 @@ pub(crate) struct Window {
 
 impl Window {
     /// Opens a window of this size with `qd` and these arguments in it.
-    pub(crate) fn open(stage: &Stage, size: Size, arguments: &[&str]) -> Self {
+    pub(crate) fn open(stage: &MarkedDaemon, size: Size, arguments: &[&str]) -> Self {
         Self::running(stage, size, env!("CARGO_BIN_EXE_qd"), arguments).0
     }
 
     /// Opens a window of this size with a program in it; its pid too.
-    pub(crate) fn running(stage: &Stage, size: Size, program: &str, arguments: &[&str]) -> (Self, i32) {
+    pub(crate) fn running(
+        stage: &MarkedDaemon,
+        size: Size,
+        program: &str,
+        arguments: &[&str],
+    ) -> (Self, i32) {
         let mut pty = Pty::open(size);
         let variables = stage.variables();
         let variables: Vec<(&str, &OsStr)> =
@@ -36,7 +41,7 @@ impl Window {
     }
 
     /// Opens a window of 80x24 that is attached to `x`, once it shows `text`.
-    pub(crate) fn attached(stage: &Stage, text: &str) -> Self {
+    pub(crate) fn attached(stage: &MarkedDaemon, text: &str) -> Self {
         let mut window = Self::open(stage, Size::DEFAULT, &["attach", "x"]);
         window.until_shows(text);
         window
@@ -103,6 +108,6 @@ impl Window {
     }
 }
 
-fn term_size(size: Size) -> term::Size {
-    term::Size::clamped(size.cols.into(), size.rows.into())
+fn term_size(size: Size) -> term::GridSize {
+    term::GridSize::clamped(size.cols.into(), size.rows.into())
 }

@@ -4,7 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::process::Output;
 
-use testkit::{Stage, TestDaemon, child};
+use testkit::{MarkedDaemon, TestDaemon, child};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
@@ -14,7 +14,7 @@ fn told(output: &Output) -> String {
 
 #[test]
 fn a_private_daemon_is_never_the_one_that_is_there() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("kept", child::repeat_lines());
     let before = (stage.pid(), stage.process("kept").pid);
     for words in [&["shutdown", "--kill"][..], &["shutdown"], &["status"], &["doctor"]] {
@@ -27,7 +27,7 @@ fn a_private_daemon_is_never_the_one_that_is_there() {
 
 #[test]
 fn every_entry_that_could_not_be_closed_is_told() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("there", child::repeat_lines());
     let output = stage.qd(&["close", "none1", "there", "none2"]);
     assert_eq!(output.status.code(), Some(3));
@@ -38,7 +38,7 @@ fn every_entry_that_could_not_be_closed_is_told() {
 
 #[test]
 fn a_missing_word_is_named_on_one_line_and_in_json() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let text = told(&stage.qd(&["key", "x"]));
     let mut lines = text.lines();
     assert!(lines.next().is_some_and(|line| line.starts_with("qd: ") && line.contains("<KEY>")), "{text}");

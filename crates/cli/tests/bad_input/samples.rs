@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto::request::{Input, PadAct, TimerChange, TimerWhen, TrustWhat, Until, View};
+use proto::request::{PadAct, TimerChange, TimerWhen, TrustWhat, TypedInput, Until, View};
 use proto::{Request, crew::Ready};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ fn e8_every_verb_and_every_kind_of_one_has_a_sample_that_parses() {
     for (pointer, kinds) in [
         ("", kinds::<Request>()),
         ("/wait/until", kinds::<Until>()),
-        ("/write/input", kinds::<Input>()),
+        ("/write/input", kinds::<TypedInput>()),
         ("/view", kinds::<View>()),
         ("/set_timer/when", kinds::<TimerWhen>()),
         ("/change_timer/change", kinds::<TimerChange>()),

@@ -5,8 +5,8 @@ use std::path::Path;
 use proto::agent::ItemKind;
 use proto::request::{Distrust, Restart, Trust, TrustWhat};
 use proto::{Reply, Request, Status};
-use testkit::Stage;
-use testkit::stage::target;
+use testkit::MarkedDaemon;
+use testkit::marked_daemon::target;
 
 use crate::inside::Inside;
 use crate::script::{script, trust_preset};
@@ -23,7 +23,7 @@ fn evil(app: &Path) -> String {
     format!("#!/bin/sh\ntouch '{}'/ran\nexec sleep 1000000\n", app.display())
 }
 
-fn workshop() -> (Stage, std::path::PathBuf) {
+fn workshop() -> (MarkedDaemon, std::path::PathBuf) {
     let (stage, app) = project(FILE);
     script(&app.join("web/job.sh"), JOB);
     script(&app.join("web/loop.sh"), LOOP);
@@ -137,12 +137,12 @@ fn f10_an_edited_script_is_parked_instead_of_being_started_again_by_itself() {
 #[test]
 fn f10_what_a_projects_list_allowed_is_asked_about_when_the_list_is_trusted_no_longer() {
     let (stage, app) = project("[policy]\nfree = \"allow\"\nallow = [[\"sleep\", \"1000001\"]]\n");
-    let wish = Trust {
+    let request = Trust {
         project: Some(app.display().to_string()),
-        what: TrustWhat::Policy(proto::request::Nothing {}),
+        what: TrustWhat::Policy(proto::request::Empty {}),
         path: None,
     };
-    let Reply::Trust(list) = ask(&stage, Request::Trust(wish)).unwrap() else { panic!("no trust") };
+    let Reply::Trust(list) = ask(&stage, Request::Trust(request)).unwrap() else { panic!("no trust") };
     let mut inside = Inside::begin(&stage, "worker", &app);
     inside.json("spawn --name listed -- sleep 1000001");
     inside.json("restart listed");
@@ -150,7 +150,7 @@ fn f10_what_a_projects_list_allowed_is_asked_about_when_the_list_is_trusted_no_l
     let item = asked(&mut inside, "listed");
     assert_eq!(stage.process("listed").status, Status::Running, "it was not touched");
     answer(&stage, item, "always");
-    let Reply::Trusted(all) = ask(&stage, Request::Trusted(proto::request::Nothing {})).unwrap() else {
+    let Reply::Trusted(all) = ask(&stage, Request::Trusted(proto::request::Empty {})).unwrap() else {
         panic!("no list")
     };
     assert!(all.len() == 1 && all[0].digest != list.digest, "the command is trusted, not the list: {all:?}");

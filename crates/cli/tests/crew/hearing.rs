@@ -5,11 +5,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use proto::agent::ItemKind;
-use proto::request::{Nothing, Pad, PadAct, SetTimer, Spawn, TimerWhen};
+use proto::request::{Empty, Pad, PadAct, SetTimer, Spawn, TimerWhen};
 use proto::{Event, Kind, Request};
 use serde_json::{Value, json};
-use testkit::stage::target;
-use testkit::{Stage, TestDaemon, census};
+use testkit::marked_daemon::target;
+use testkit::{MarkedDaemon, TestDaemon, census};
 
 use crate::inside::Inside;
 use crate::{QD, ask};
@@ -27,12 +27,12 @@ while (my $line = <S>) { print O $line; }
 "#;
 
 /// A daemon that knows an agent called `sleeper`, and two projects.
-fn hall() -> (Stage, PathBuf, PathBuf) {
+fn hall() -> (MarkedDaemon, PathBuf, PathBuf) {
     let daemon = TestDaemon::without_start(QD);
     let agents = daemon.places().config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
     std::fs::write(agents.join("sleeper.toml"), "argv = [\"sleep\", \"1000000\"]\n").unwrap();
-    let stage = Stage::around(daemon);
+    let stage = MarkedDaemon::around(daemon);
     let root = stage.root().canonicalize().unwrap();
     let places = ["app", "elsewhere"].map(|name| root.join(name));
     for place in &places {
@@ -49,7 +49,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn begin(stage: &Stage, inside: &mut Inside<'_>) -> Self {
+    fn begin(stage: &MarkedDaemon, inside: &mut Inside<'_>) -> Self {
         let [script, said, notes] = ["listener.pl", "said", "heard"].map(|name| stage.root().join(name));
         std::fs::write(&script, LISTENER).unwrap();
         let hello = json!({"id": 1, "request": {"hello": {"protocol": proto::version::PROTOCOL}}});
@@ -86,15 +86,15 @@ impl Listener {
     }
 }
 
-fn write(stage: &Stage, project: &Path, name: &str) {
+fn write(stage: &MarkedDaemon, project: &Path, name: &str) {
     let act = PadAct::Append { name: name.to_owned(), text: "x".to_owned() };
     ask(stage, Request::Pad(Pad { project: Some(project.display().to_string()), act })).unwrap();
 }
 
-fn timer(stage: &Stage, owner: &str) {
+fn timer(stage: &MarkedDaemon, owner: &str) {
     let (owner, body) = (Some(target(owner)), format!("a word for {owner}"));
-    let wish = SetTimer { owner, when: TimerWhen::After(1), body, label: None, key: None };
-    ask(stage, Request::SetTimer(wish)).unwrap();
+    let request = SetTimer { owner, when: TimerWhen::After(1), body, label: None, key: None };
+    ask(stage, Request::SetTimer(request)).unwrap();
 }
 
 fn is_pad(event: &Event, wanted: &str) -> bool {
@@ -137,7 +137,7 @@ fn b6_a_process_hears_of_its_own_project_its_own_tree_and_what_it_may_answer() {
     timer(&stage, "kid");
     stage.spawn_as(Spawn { kind: Kind::Agent, workspace, ..stage.spec("foreign", argv) });
     census::eventually("both timers to fire", || {
-        let proto::Reply::Timers(all) = ask(&stage, Request::Timers(Nothing {})).unwrap() else {
+        let proto::Reply::Timers(all) = ask(&stage, Request::Timers(Empty {})).unwrap() else {
             return None;
         };
         all.iter().all(|timer| timer.status == proto::crew::TimerStatus::Fired).then_some(())

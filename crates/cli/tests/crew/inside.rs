@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 
 pub(crate) struct Inside<'a> {
-    stage: &'a Stage,
+    stage: &'a MarkedDaemon,
     name: String,
     notes: PathBuf,
     next: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Inside<'a> {
 
 impl<'a> Inside<'a> {
     /// Starts a command in this directory that runs what is typed into it.
-    pub(crate) fn begin(stage: &'a Stage, name: &str, cwd: &Path) -> Self {
+    pub(crate) fn begin(stage: &'a MarkedDaemon, name: &str, cwd: &Path) -> Self {
         let notes = stage.root().join(format!("{name}.notes"));
         std::fs::create_dir(&notes).unwrap();
         let export = |(name, value): &(&str, PathBuf)| format!("export {name}='{}'; ", value.display());

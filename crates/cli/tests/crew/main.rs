@@ -14,15 +14,15 @@ mod trust;
 
 use std::path::PathBuf;
 
-use proto::request::{GiveAnswer, Nothing};
+use proto::request::{Empty, GiveAnswer};
 use proto::{Failure, Reply, Request};
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
 /// A daemon, and beside it a project with these presets.
-fn project(text: &str) -> (Stage, PathBuf) {
-    let stage = Stage::start(QD);
+fn project(text: &str) -> (MarkedDaemon, PathBuf) {
+    let stage = MarkedDaemon::start(QD);
     let app = stage.root().canonicalize().unwrap().join("app");
     std::fs::create_dir_all(app.join("web")).unwrap();
     std::fs::write(app.join(".quarterdeck.toml"), text).unwrap();
@@ -30,7 +30,7 @@ fn project(text: &str) -> (Stage, PathBuf) {
 }
 
 /// Asks for something as a person.
-fn ask(stage: &Stage, request: Request) -> Result<Reply, Failure> {
+fn ask(stage: &MarkedDaemon, request: Request) -> Result<Reply, Failure> {
     let told = format!("{request:?}");
     match stage.client().call(request) {
         Ok(reply) => Ok(reply),
@@ -40,13 +40,13 @@ fn ask(stage: &Stage, request: Request) -> Result<Reply, Failure> {
 }
 
 /// Answers an item as a person.
-fn answer(stage: &Stage, item: u64, choice: &str) {
+fn answer(stage: &MarkedDaemon, item: u64, choice: &str) {
     ask(stage, Request::Answer(GiveAnswer { item, choice: choice.to_owned() })).unwrap();
 }
 
 /// The items that wait for a person.
-fn items(stage: &Stage) -> Vec<proto::agent::InboxItem> {
-    match ask(stage, Request::Inbox(Nothing {})).unwrap() {
+fn items(stage: &MarkedDaemon) -> Vec<proto::agent::InboxItem> {
+    match ask(stage, Request::Inbox(Empty {})).unwrap() {
         Reply::Inbox(items) => items,
         other => stage.fail(&format!("inbox was answered with {other:?}")),
     }

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proto::crew::{PadEntry, PadOutcome};
-use proto::request::{Nothing, Pad, PadAct};
+use proto::request::{Empty, Pad, PadAct};
 use proto::{ErrorCode, Event, Failure, Reply, Request};
 use serde_json::json;
 use testkit::census::pause;
-use testkit::{RawClient, Stage};
+use testkit::{MarkedDaemon, RawClient};
 
 use crate::inside::Inside;
 use crate::{ask, project};
 
-fn act(stage: &Stage, app: &Path, act: PadAct) -> Result<PadOutcome, Failure> {
-    let wish = Pad { project: Some(app.display().to_string()), act };
-    match ask(stage, Request::Pad(wish))? {
+fn act(stage: &MarkedDaemon, app: &Path, act: PadAct) -> Result<PadOutcome, Failure> {
+    let request = Pad { project: Some(app.display().to_string()), act };
+    match ask(stage, Request::Pad(request))? {
         Reply::Pad(outcome) => Ok(outcome),
         other => stage.fail(&format!("pad was answered with {other:?}")),
     }
@@ -31,14 +31,14 @@ fn append(name: &str, text: &str) -> PadAct {
 }
 
 /// The text, revision and author of a pad.
-fn read(stage: &Stage, app: &Path, name: &str) -> (String, u64, String) {
+fn read(stage: &MarkedDaemon, app: &Path, name: &str) -> (String, u64, String) {
     match act(stage, app, PadAct::Read { name: name.to_owned(), revision: None }).unwrap() {
         PadOutcome::Text { content, revision, author, .. } => (content, revision, author),
         other => stage.fail(&format!("read was answered with {other:?}")),
     }
 }
 
-fn history(stage: &Stage, app: &Path, name: &str) -> Vec<PadEntry> {
+fn history(stage: &MarkedDaemon, app: &Path, name: &str) -> Vec<PadEntry> {
     match act(stage, app, PadAct::History { name: name.to_owned() }).unwrap() {
         PadOutcome::History(entries) => entries,
         other => stage.fail(&format!("history was answered with {other:?}")),
@@ -46,7 +46,7 @@ fn history(stage: &Stage, app: &Path, name: &str) -> Vec<PadEntry> {
 }
 
 /// The directory of the one project that has pads.
-fn folder(stage: &Stage) -> PathBuf {
+fn folder(stage: &MarkedDaemon) -> PathBuf {
     let mut projects = std::fs::read_dir(stage.places().data.join("pads")).unwrap().flatten();
     projects.next().unwrap().path()
 }
@@ -62,7 +62,7 @@ fn pads_are_written_read_listed_renamed_and_removed() {
     assert!(matches!(old, PadOutcome::Text { content, revision: 1, .. } if content == "one"));
     let rename = PadAct::Rename { name: "plan".to_owned(), to: "done".to_owned() };
     assert_eq!(act(&stage, &app, rename).unwrap(), changed("done", 1));
-    let PadOutcome::Listed(all) = act(&stage, &app, PadAct::List(Nothing {})).unwrap() else { panic!() };
+    let PadOutcome::Listed(all) = act(&stage, &app, PadAct::List(Empty {})).unwrap() else { panic!() };
     let all: Vec<(&str, u64, u64)> =
         all.iter().map(|pad| (pad.name.as_str(), pad.revision, pad.bytes)).collect();
     assert_eq!(all, [("done", 1, 7)]);
@@ -215,8 +215,8 @@ fn f1_a_daemon_killed_while_it_writes_leaves_a_whole_revision_and_no_temporary_f
         let outcome = act(&stage, &app, write("log", &answered, None)).unwrap();
         let PadOutcome::Changed { revision, .. } = outcome else { stage.fail(&format!("{outcome:?}")) };
         let mut client = RawClient::welcomed(&stage.places());
-        let wish = json!({"write": {"name": "log", "content": under_way}});
-        client.ask(json!({"pad": {"project": app, "act": wish}}));
+        let request = json!({"write": {"name": "log", "content": under_way}});
+        client.ask(json!({"pad": {"project": app, "act": request}}));
         // Anywhere from before the first byte to after the last one.
         pause(Duration::from_millis(5 * (round as u64 % 12)));
         stage.kill_9();
@@ -288,8 +288,8 @@ fn f4_no_name_leads_out_of_the_pads_through_the_door() {
             ("to", PadAct::Rename { name: "good".to_owned(), to: name() }),
             ("name", PadAct::History { name: name() }),
         ];
-        for (field, wish) in acts {
-            let refused = act(&stage, &app, wish).unwrap_err();
+        for (field, request) in acts {
+            let refused = act(&stage, &app, request).unwrap_err();
             assert_eq!(refused.code, ErrorCode::InvalidArgs, "{hostile:?}");
             assert!(refused.message.starts_with(&format!("{field}: ")), "{hostile:?}: {}", refused.message);
         }
@@ -338,7 +338,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn f3_a_full_disk_is_told_and_leaves_the_old_text() {
-    let stage = Stage::around(testkit::TestDaemon::without_start(crate::QD));
+    let stage = MarkedDaemon::around(testkit::TestDaemon::without_start(crate::QD));
     let data = stage.places().data;
     std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(&data).unwrap();
     let Some(disk) = SmallDisk::at(&data.join("pads")) else {

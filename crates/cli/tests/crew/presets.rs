@@ -1,9 +1,9 @@
 //! Presets as people and processes see them.
 
 use proto::crew::PresetList;
-use proto::request::{Nothing, Presets, Spawn, Trust, TrustWhat};
+use proto::request::{Empty, Presets, Spawn, Trust, TrustWhat};
 use proto::{ErrorCode, Reply, Request};
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::inside::Inside;
 use crate::{ask, items, project};
@@ -12,9 +12,9 @@ const FILE: &str = "[preset.hello]\nargv = [\"sh\", \"-c\", \"echo $WORD in $(pw
                     working_dir = \"web\"\nenv = { WORD = \"salut\" }\n\
                     [preset.typo]\nargv = [\"true\"]\nagrv = 1\n";
 
-fn list(stage: &Stage, dir: &std::path::Path) -> PresetList {
-    let wish = Presets { project: Some(dir.display().to_string()), path: None };
-    match ask(stage, Request::Presets(wish)).unwrap() {
+fn list(stage: &MarkedDaemon, dir: &std::path::Path) -> PresetList {
+    let request = Presets { project: Some(dir.display().to_string()), path: None };
+    match ask(stage, Request::Presets(request)).unwrap() {
         Reply::Presets(list) => list,
         other => stage.fail(&format!("presets was answered with {other:?}")),
     }
@@ -58,23 +58,23 @@ fn presets_are_listed_with_their_origin_their_faults_and_whether_they_are_truste
 #[test]
 fn a_person_starts_a_preset_without_being_asked_and_may_add_to_it() {
     let (stage, app) = project(FILE);
-    let wish = |name: &str| Spawn {
+    let request = |name: &str| Spawn {
         preset: Some("hello".to_owned()),
         argv: Vec::new(),
         cwd: Some(app.display().to_string()),
         ..stage.spec(name, Vec::new())
     };
-    stage.spawn_as(wish("one"));
+    stage.spawn_as(request("one"));
     stage.wait_pattern("one", &format!("salut in {}/web", app.display()));
     let view = stage.process("one");
     assert_eq!((view.preset.as_deref(), view.project.len()), (Some("hello"), 16));
-    let mut other = wish("two");
+    let mut other = request("two");
     other.env.insert("WORD".to_owned(), "mine".to_owned());
     stage.spawn_as(other);
     stage.wait_pattern("two", "mine in");
     assert_eq!(items(&stage), []);
-    let refused =
-        stage.refusal(Request::Spawn(Box::new(Spawn { preset: Some("none".to_owned()), ..wish("three") })));
+    let refused = stage
+        .refusal(Request::Spawn(Box::new(Spawn { preset: Some("none".to_owned()), ..request("three") })));
     assert_eq!(refused.code, ErrorCode::NotFound);
 }
 
@@ -88,6 +88,6 @@ fn a_process_sees_its_own_projects_presets_and_no_others() {
     assert_eq!(code, "not_related", "{told}");
     let (code, told) = inside.refused("trust preset hello");
     assert!(matches!(code.as_str(), "denied" | "unauthorized"), "{told}");
-    assert_eq!(ask(&stage, Request::Trusted(Nothing {})).unwrap(), Reply::Trusted(Vec::new()));
+    assert_eq!(ask(&stage, Request::Trusted(Empty {})).unwrap(), Reply::Trusted(Vec::new()));
     assert_eq!(items(&stage), []);
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use proto::Kind;
 use proto::request::Spawn;
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::inside::Inside;
 use crate::script::trust_preset;
@@ -17,13 +17,13 @@ const FILE: &str = "[preset.job]\nargv = [\"sleep\", \"1000000\"]\n";
 const MINE: &str = "argv = [\"sleep\", \"1000000\"]\n";
 
 /// A daemon with a project, and a manifest in the user's configuration.
-fn workshop() -> (Stage, PathBuf) {
+fn workshop() -> (MarkedDaemon, PathBuf) {
     let (stage, app) = project(FILE);
     manifest(&stage, MINE);
     (stage, app)
 }
 
-fn manifest(stage: &Stage, text: &str) {
+fn manifest(stage: &MarkedDaemon, text: &str) {
     let agents = stage.places().config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
     std::fs::write(agents.join("mine.toml"), text).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proto::request::{Trust, TrustWhat};
 use proto::{Reply, Request};
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::ask;
 
@@ -17,9 +17,9 @@ pub(crate) fn script(path: &Path, text: &str) {
 }
 
 /// A person trusts a preset as it is now.
-pub(crate) fn trust_preset(stage: &Stage, app: &Path, name: &str) {
+pub(crate) fn trust_preset(stage: &MarkedDaemon, app: &Path, name: &str) {
     let project = Some(app.display().to_string());
-    let wish = Trust { project, what: TrustWhat::Preset(name.to_owned()), path: None };
-    let granted = ask(stage, Request::Trust(wish)).unwrap();
+    let request = Trust { project, what: TrustWhat::Preset(name.to_owned()), path: None };
+    let granted = ask(stage, Request::Trust(request)).unwrap();
     assert!(matches!(granted, Reply::Trust(_)), "{granted:?}");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use proto::agent::ItemKind;
 use proto::request::{Trust, TrustWhat};
 use proto::{Reply, Request};
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::inside::Inside;
 use crate::script::{script, trust_preset};
@@ -18,7 +18,7 @@ const FILE: &str = "[preset.job]\nargv = [\"./job.sh\"] # the job\nworking_dir =
 const SCRIPT: &str = "#!/bin/sh\nexec sleep 1000000\n";
 
 /// A daemon, a project with a script, and a worker in it.
-fn workshop() -> (Stage, std::path::PathBuf) {
+fn workshop() -> (MarkedDaemon, std::path::PathBuf) {
     let (stage, app) = project(FILE);
     script(&app.join("web/job.sh"), SCRIPT);
     symlink("web", app.join("here")).unwrap();
@@ -203,8 +203,8 @@ fn b7_a_projects_list_counts_only_as_a_person_trusted_it() {
     let mut inside = Inside::begin(&stage, "worker", &app);
     asked(&mut inside, "spawn -- sleep 1000001");
     let project = Some(app.display().to_string());
-    let wish = Trust { project, what: TrustWhat::Policy(proto::request::Nothing {}), path: None };
-    let Reply::Trust(trusted) = ask(&stage, Request::Trust(wish)).unwrap() else { panic!("no trust") };
+    let request = Trust { project, what: TrustWhat::Policy(proto::request::Empty {}), path: None };
+    let Reply::Trust(trusted) = ask(&stage, Request::Trust(request)).unwrap() else { panic!("no trust") };
     assert!(trusted.command.contains("sleep 1000001") && !trusted.command.contains("sh *"), "{trusted:?}");
     inside.json("spawn --name listed -- sleep 1000001");
     asked(&mut inside, "spawn -- sleep 1000002");

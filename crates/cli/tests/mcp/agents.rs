@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use testkit::{Crew, DEADLINE};
+use testkit::{DEADLINE, FakeAgents};
 
 use crate::proxy::{Proxy, with_tasks};
 use crate::{AGENT, QD};
 
 #[test]
 fn an_agent_is_spawned_instructed_and_its_results_are_read() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     let mut lead = Proxy::greeted(&crew);
     let spawned =
         lead.tool("spawn_agent", json!({"agent": "fake", "name": "worker", "instructions": "say first"}));
@@ -45,7 +45,7 @@ fn an_agent_is_spawned_instructed_and_its_results_are_read() {
 
 #[test]
 fn a_dialog_is_shown_with_its_choices_and_answered_by_its_id() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     crew.enlist("asker", &[]);
     let mut lead = Proxy::greeted(&crew);
     lead.tool("send_message", json!({"target": "asker", "message": "ask May I?\nsay thanks", "wait": 30}));
@@ -70,10 +70,10 @@ fn a_dialog_is_shown_with_its_choices_and_answered_by_its_id() {
 
 #[test]
 fn instructions_are_a_task_that_completes_with_the_first_answer() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     let mut lead = Proxy::modern(&crew, with_tasks());
-    let wish = json!({"agent": "fake", "name": "worker", "instructions": "work 300\nsay finished"});
-    let created = lead.call("spawn_agent", wish);
+    let request = json!({"agent": "fake", "name": "worker", "instructions": "work 300\nsay finished"});
+    let created = lead.call("spawn_agent", request);
     assert_eq!(created["resultType"], json!("task"), "{created}");
     assert!(created["statusMessage"].as_str().unwrap().contains("worker"));
     let until = Instant::now() + DEADLINE;
@@ -91,7 +91,7 @@ fn instructions_are_a_task_that_completes_with_the_first_answer() {
 
 #[test]
 fn a_message_to_a_command_is_the_wrong_kind() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     crew.run("shell", testkit::child::run_for_ever());
     let mut lead = Proxy::greeted(&crew);
     let refused = lead.refusal("send_message", json!({"target": "shell", "message": "rm -rf /"}));
@@ -102,7 +102,7 @@ fn a_message_to_a_command_is_the_wrong_kind() {
 
 #[test]
 fn m24a_a_turn_is_waited_for_and_its_answer_or_its_dialog_is_the_result() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     crew.enlist("worker", &[]);
     let mut lead = Proxy::greeted(&crew);
     let sent =
@@ -129,12 +129,12 @@ fn m24a_a_turn_is_waited_for_and_its_answer_or_its_dialog_is_the_result() {
 
 #[test]
 fn m24d_one_message_goes_to_many_and_each_has_a_receipt() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     crew.enlist("one", &[]);
     crew.enlist("two", &[]);
     let mut lead = Proxy::greeted(&crew);
-    let wish = json!({"targets": ["one", "two", "nobody"], "message": "say heard", "wait": 30});
-    let sent = lead.tool("send_message", wish);
+    let request = json!({"targets": ["one", "two", "nobody"], "message": "say heard", "wait": 30});
+    let sent = lead.tool("send_message", request);
     let receipts = sent["receipts"].as_array().unwrap();
     assert_eq!(
         (receipts.len(), &receipts[0]["status"], &receipts[1]["status"]),
@@ -151,7 +151,7 @@ fn m24d_one_message_goes_to_many_and_each_has_a_receipt() {
 
 #[test]
 fn m24c_a_message_that_still_waits_is_taken_back() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     crew.enlist("worker", &[]);
     let mut lead = Proxy::greeted(&crew);
     lead.tool("send_message", json!({"target": "worker", "message": "ask May I?\nsay thanks", "wait": 30}));
@@ -171,7 +171,7 @@ fn m24c_a_message_that_still_waits_is_taken_back() {
 
 #[test]
 fn m24e_an_agent_that_cannot_be_started_is_listed_with_the_reason() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     let mut lead = Proxy::greeted(&crew);
     let status = lead.tool("get_project_status", json!({}));
     let agents = status["agents"].as_array().unwrap();
@@ -184,7 +184,7 @@ fn m24e_an_agent_that_cannot_be_started_is_listed_with_the_reason() {
 
 #[test]
 fn m24c_size_is_chosen_at_spawn_and_a_mode_the_vendor_lacks_is_refused_by_its_field() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     let mut lead = Proxy::greeted(&crew);
     lead.tool("spawn_agent", json!({"agent": "fake", "name": "wide", "size": "132x43"}));
     assert_eq!(lead.tool("get_process_status", json!({"process": "wide"}))["size"], json!("132x43"));
@@ -196,7 +196,7 @@ fn m24c_size_is_chosen_at_spawn_and_a_mode_the_vendor_lacks_is_refused_by_its_fi
 
 #[test]
 fn m24b_a_turn_is_interrupted_and_the_agent_stays() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     crew.enlist("worker", &[]);
     let mut lead = Proxy::greeted(&crew);
     let idle = lead.refusal("interrupt_agent", json!({"process": "worker"}));

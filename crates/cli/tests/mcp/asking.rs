@@ -2,13 +2,13 @@
 
 use proto::agent::ItemKind;
 use serde_json::{Value, json};
-use testkit::Crew;
+use testkit::FakeAgents;
 
 use crate::lead;
 use crate::proxy::{Proxy, with_tasks};
 
 /// Answers an item as a person does.
-fn answer(crew: &Crew, item: u64, choice: &str) {
+fn answer(crew: &FakeAgents, item: u64, choice: &str) {
     let output = crew.qd(&["answer", &item.to_string(), choice]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -19,7 +19,7 @@ fn begin(agent: &mut Proxy, arguments: Value) -> u64 {
 
 /// Has the agent ask and a person answer; what the agent is told. An answer that came before the agent was heard waiting
 /// is on its way as a message, so the agent asks again.
-pub(crate) fn asked(crew: &Crew, agent: &mut Proxy, arguments: &Value, choice: &str) -> Value {
+pub(crate) fn asked(crew: &FakeAgents, agent: &mut Proxy, arguments: &Value, choice: &str) -> Value {
     for _ in 0..10 {
         let id = begin(agent, arguments.clone());
         let item = crew.item_of("lead", ItemKind::Question);
@@ -37,14 +37,14 @@ pub(crate) fn asked(crew: &Crew, agent: &mut Proxy, arguments: &Value, choice: &
 fn a_question_is_answered_from_the_command_line_while_the_agent_waits() {
     let crew = lead::crew();
     let mut agent = lead::enlist(&crew, "lead");
-    let wish = json!({"question": "Which colour?", "options": ["red", "blue"]});
-    let id = begin(&mut agent, wish.clone());
+    let request = json!({"question": "Which colour?", "options": ["red", "blue"]});
+    let id = begin(&mut agent, request.clone());
     let item = crew.item_of("lead", ItemKind::Question);
     assert_eq!(item.title, "Which colour?");
     assert_eq!(item.options.iter().map(|option| option.label.as_str()).collect::<Vec<_>>(), ["red", "blue"]);
     answer(&crew, item.item, "red");
     agent.answer(id);
-    let told = asked(&crew, &mut agent, &wish, "blue");
+    let told = asked(&crew, &mut agent, &request, "blue");
     assert_eq!((&told["status"], &told["answer"]), (&json!("answered"), &json!("blue")), "{told}");
 }
 

@@ -2,7 +2,7 @@
 //! next call works.
 
 use serde_json::{Map, Value, json};
-use testkit::{Stage, TestDaemon, child};
+use testkit::{MarkedDaemon, TestDaemon, child};
 
 use crate::QD;
 use crate::proxy::{Proxy, with_tasks};
@@ -177,7 +177,7 @@ fn e8_five_thousand_wrong_calls_are_each_told_the_field_and_the_next_one_works()
 
 #[test]
 fn a_process_nobody_knows_is_blamed_on_the_argument_that_names_it() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("known", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     let names =
@@ -216,7 +216,7 @@ fn a_process_nobody_knows_is_blamed_on_the_argument_that_names_it() {
 
 #[test]
 fn what_only_the_daemon_can_judge_is_blamed_on_the_right_argument() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("known", child::run_for_ever());
     stage.wait_pattern("known", "ready");
     let mut proxy = Proxy::greeted(&stage);
@@ -338,7 +338,7 @@ fn e8_methods_and_parameters_that_are_wrong_name_what_is() {
 
 #[test]
 fn e8_an_id_in_use_is_refused_and_both_requests_are_answered() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("quiet", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     let wait = json!({"name": "wait_for_pattern", "arguments": {"process": "quiet", "pattern": "never", "timeout_seconds": 1}});

@@ -68,15 +68,15 @@ fn a_client_that_only_opens_pages_gets_no_form() {
 fn b7_an_answer_through_the_client_never_grants_trust() {
     let crew = lead::crew();
     let mut agent = lead::enlist_modern(&crew, "lead", with_forms());
-    let wish = json!({"kind": "command", "argv": ["sleep", "1000"], "name": "nap"});
-    let error = agent.refusal("spawn_process", wish.clone());
+    let request = json!({"kind": "command", "argv": ["sleep", "1000"], "name": "nap"});
+    let error = agent.refusal("spawn_process", request.clone());
     assert_eq!(error["code"], json!("needs_trust"), "{error}");
     let item = crew.item_of("lead", ItemKind::Trust).item;
     assert_eq!(error["item"], json!(item), "{error}");
     for said in ["allow_once", "always", "yes"] {
         let params = json!({
             "name": "spawn_process",
-            "arguments": wish,
+            "arguments": request,
             "inputResponses": {"answer": {"action": "accept", "content": {"answer": said}}},
         });
         let again = agent.request("tools/call", params)["result"].clone();
@@ -86,7 +86,7 @@ fn b7_an_answer_through_the_client_never_grants_trust() {
     }
     assert!(crew.list().iter().all(|view| view.name.as_str() != "nap"));
     crew.answer(item, "allow_once").unwrap();
-    assert_eq!(agent.tool("spawn_process", wish)["name"], json!("nap"));
+    assert_eq!(agent.tool("spawn_process", request)["name"], json!("nap"));
 }
 
 /// A client of the older era over HTTP: what the server asks it comes on the stream of its own call.

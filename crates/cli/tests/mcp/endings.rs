@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::json;
-use testkit::{Stage, TestDaemon, child, wait_for_end};
+use testkit::{MarkedDaemon, TestDaemon, child, wait_for_end};
 
 use crate::QD;
 use crate::proxy::{Proxy, processor_time};
 
 #[test]
 fn d7_the_end_of_input_ends_it_within_a_second_even_while_it_waits() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("quiet", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     for _ in 0..5 {
@@ -32,7 +32,7 @@ fn d7_the_end_of_input_ends_it_within_a_second_even_while_it_waits() {
 
 #[test]
 fn what_was_asked_before_the_input_ended_is_still_answered() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("known", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     let ids: Vec<u64> = (0..20)

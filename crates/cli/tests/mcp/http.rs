@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 use testkit::census::eventually;
-use testkit::{DEADLINE, Stage, TestDaemon, child};
+use testkit::{DEADLINE, MarkedDaemon, TestDaemon, child};
 
 use crate::proxy::modern_meta;
 use crate::{QD, TOOLS};
@@ -333,7 +333,7 @@ fn m4g_a1_a3_names_are_checked_on_every_path_before_the_token() {
 }
 
 /// A server inside of a run, in the background of a shell that ends when it is told to.
-fn serve_inside(stage: &Stage, name: &str) -> Http {
+fn serve_inside(stage: &MarkedDaemon, name: &str) -> Http {
     let file = stage.root().join("token");
     std::fs::write(&file, TOKEN).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -350,7 +350,7 @@ fn serve_inside(stage: &Stage, name: &str) -> Http {
 
 #[test]
 fn m4g_a_token_stands_for_who_started_the_server_and_ends_with_its_run() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let victim = stage.run("victim", child::run_for_ever());
     let persons = Http::start(&stage);
     let who = |http: &Http| http.ask("tools/call", json!({"name": "whoami", "arguments": {}}));

@@ -1,12 +1,12 @@
 //! Who a proxy is to the daemon: the process it lives in, whatever it says.
 
 use serde_json::{Value, json};
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 
 /// Runs a proxy inside a process of the daemon, with these requests; its answers in order.
-fn inside(stage: &Stage, name: &str, requests: &[Value]) -> Vec<Value> {
+fn inside(stage: &MarkedDaemon, name: &str, requests: &[Value]) -> Vec<Value> {
     let directory = stage.root().join(name);
     std::fs::create_dir(&directory).unwrap();
     let lines: Vec<String> = requests.iter().map(|request| format!("{request}\n")).collect();
@@ -37,7 +37,7 @@ fn call(id: u64, tool: &str, arguments: Value) -> Value {
 
 #[test]
 fn b5_a_proxy_inside_a_process_is_that_process_and_has_only_its_rights() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let sibling = stage.run("sibling", child::run_for_ever());
     let answers = inside(
         &stage,
@@ -67,7 +67,7 @@ fn b5_a_proxy_inside_a_process_is_that_process_and_has_only_its_rights() {
 
 #[test]
 fn b8_the_proxy_cannot_be_read_by_its_siblings() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mut proxy = crate::proxy::Proxy::greeted(&stage);
     proxy.tool("help", json!({}));
     // The kernel gives the files of a process that may not be dumped to root; seen only where the tests are not root.

@@ -65,8 +65,8 @@ fn the_inspector_lists_and_calls_in_both_eras() {
 fn what_the_inspector_spawns_it_finds_again() {
     let daemon = TestDaemon::start(QD);
     let (home, server) = (daemon.root(), stdio(&daemon));
-    let wish = json!({"kind": "command", "name": "tide", "argv": child::run_for_ever()}).to_string();
-    let call = ["--method", "tools/call", "--tool-name", "spawn_process", "--tool-args-json", &wish];
+    let request = json!({"kind": "command", "name": "tide", "argv": child::run_for_ever()}).to_string();
+    let call = ["--method", "tools/call", "--tool-name", "spawn_process", "--tool-args-json", &request];
     let spawned = look(home, &server, &call);
     assert_eq!(spawned["structuredContent"]["id"], json!(daemon.process("tide").id), "{spawned}");
     let listed = look(home, &server, &["--method", "resources/list"]);

@@ -3,7 +3,7 @@
 use proto::reply::Spawned;
 use proto::{Kind, ProcessId, Reply, Request, RunNumber, Status};
 use serde_json::{Value, json};
-use testkit::{FakeDaemon, Stage, TestDaemon, child};
+use testkit::{FakeDaemon, MarkedDaemon, TestDaemon, child};
 
 use crate::QD;
 use crate::proxy::Proxy;
@@ -59,10 +59,10 @@ fn a_spawn_that_was_cut_off_is_asked_again_under_the_same_key() {
 #[test]
 fn a_call_for_attention_that_was_cut_off_is_made_again_under_the_same_key() {
     let (_places, fake, mut proxy) = with_fake();
-    let wish = json!({"name": "request_human_attention", "arguments": {"reason": "look"}});
-    let id = proxy.begin("tools/call", wish);
+    let request = json!({"name": "request_human_attention", "arguments": {"reason": "look"}});
+    let id = proxy.begin("tools/call", request);
     let key = |call: &proto::Call| match &call.request {
-        Request::Attention(wish) => wish.key.clone().unwrap(),
+        Request::Attention(request) => request.key.clone().unwrap(),
         other => panic!("{other:?}"),
     };
     let first = key(&fake.accept_welcome().call());
@@ -104,13 +104,13 @@ fn what_has_no_key_has_an_unknown_outcome_and_is_not_repeated() {
 
 #[test]
 fn a_spawn_repeated_across_a_killed_daemon_makes_one_process() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mut proxy = Proxy::greeted(&stage);
     assert_eq!(proxy.tool("list_processes", json!({}))["processes"], json!([]));
     for number in 0..testkit::scaled(12) {
         let name = format!("made-{number}");
-        let wish = json!({"kind": "command", "argv": child::run_for_ever(), "name": name});
-        let id = proxy.begin("tools/call", json!({"name": "spawn_process", "arguments": wish}));
+        let request = json!({"kind": "command", "argv": child::run_for_ever(), "name": name});
+        let id = proxy.begin("tools/call", json!({"name": "spawn_process", "arguments": request}));
         // At whatever point of the spawn it is now: before, in the middle, after.
         let mut spin = 0u64;
         while spin < (number as u64) * 400_000 {

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use testkit::Crew;
+use testkit::FakeAgents;
 
 use crate::proxy::Proxy;
 use crate::{AGENT, QD};
 
 /// A crew whose agents begin what the file in `LEAD_SETUP` says before they become the fake program.
-pub(crate) fn crew() -> Crew {
+pub(crate) fn crew() -> FakeAgents {
     let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lead-agent-{}", unique()));
     // Asked for its version it is no run, and a second proxy would take the first one's lines.
     let script = format!(
@@ -20,7 +20,7 @@ pub(crate) fn crew() -> Crew {
     );
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    Crew::start(QD, program)
+    FakeAgents::start(QD, program)
 }
 
 fn unique() -> String {
@@ -30,19 +30,19 @@ fn unique() -> String {
 }
 
 /// Enlists an agent of this name with a proxy in its run; the proxy has been greeted in the older era.
-pub(crate) fn enlist(crew: &Crew, name: &str) -> Proxy {
+pub(crate) fn enlist(crew: &FakeAgents, name: &str) -> Proxy {
     let mut proxy = start(crew, name);
     proxy.initialize("2025-11-25");
     proxy
 }
 
 /// The same in the newer era, with what its client declares.
-pub(crate) fn enlist_modern(crew: &Crew, name: &str, capabilities: Value) -> Proxy {
+pub(crate) fn enlist_modern(crew: &FakeAgents, name: &str, capabilities: Value) -> Proxy {
     let proxy = start(crew, name);
     proxy.speaking_modern(capabilities)
 }
 
-fn start(crew: &Crew, name: &str) -> Proxy {
+fn start(crew: &FakeAgents, name: &str) -> Proxy {
     crew.trust_agents();
     let directory = crew.root().join(format!("{name}-pipes"));
     std::fs::create_dir(&directory).unwrap();

@@ -1,14 +1,14 @@
 //! Resources, prompts and completion, with news of changes in both eras.
 
 use serde_json::{Value, json};
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::proxy::Proxy;
 
 #[test]
 fn the_list_the_screens_and_the_logs_can_be_read() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("build", child::shell("echo hello; exec sleep 1000"));
     stage.wait_pattern("build", "hello");
     let mut proxy = Proxy::greeted(&stage);
@@ -37,7 +37,7 @@ fn is_update(line: &Value, uri: &str) -> bool {
 
 #[test]
 fn a_client_of_the_older_era_hears_of_changes_until_it_unsubscribes() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("echo", child::repeat_lines());
     stage.wait_pattern("echo", "ready");
     let mut proxy = Proxy::greeted(&stage);
@@ -65,7 +65,7 @@ fn a_client_of_the_older_era_hears_of_changes_until_it_unsubscribes() {
 
 #[test]
 fn a_client_of_the_newer_era_listens_and_every_change_names_its_subscription() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mut proxy = Proxy::modern(&stage, json!({}));
     let wanted =
         json!({"toolsListChanged": true, "resourceSubscriptions": ["qd://processes", "qd://nothing"]});
@@ -86,7 +86,7 @@ fn a_client_of_the_newer_era_listens_and_every_change_names_its_subscription() {
 
 #[test]
 fn prompts_are_filled_in_and_their_arguments_completed() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("build", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     let names: Vec<Value> = proxy.request("prompts/list", json!({}))["result"]["prompts"]

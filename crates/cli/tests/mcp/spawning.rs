@@ -2,7 +2,7 @@
 
 use proto::agent::ItemKind;
 use serde_json::{Value, json};
-use testkit::Crew;
+use testkit::FakeAgents;
 
 use crate::lead;
 use crate::proxy::Proxy;
@@ -16,7 +16,7 @@ ready = { pattern = "listening" }
 argv = ["/bin/sh", "-c", "echo ran"]
 "#;
 
-fn with_presets() -> (Crew, Proxy) {
+fn with_presets() -> (FakeAgents, Proxy) {
     let crew = lead::crew();
     std::fs::write(crew.root().join(".quarterdeck.toml"), PRESETS).unwrap();
     let agent = lead::enlist(&crew, "lead");
@@ -31,18 +31,18 @@ fn a_preset_is_listed_asked_about_allowed_started_and_waited_for() {
     let names: Vec<&Value> = presets.iter().map(|preset| &preset["preset"]).collect();
     assert_eq!(names, [&json!("once"), &json!("server")], "{project}");
     assert_eq!(presets[1]["is_trusted"], json!(false), "{project}");
-    let wish = json!({"kind": "command", "preset": "server", "name": "web"});
-    let error = agent.refusal("spawn_process", wish.clone());
+    let request = json!({"kind": "command", "preset": "server", "name": "web"});
+    let error = agent.refusal("spawn_process", request.clone());
     assert_eq!(error["code"], json!("needs_trust"), "{error}");
     let item = crew.item_of("lead", ItemKind::Trust);
     assert_eq!(error["item"], json!(item.item), "{error}");
     assert_eq!(
-        agent.refusal("spawn_process", wish.clone())["item"],
+        agent.refusal("spawn_process", request.clone())["item"],
         json!(item.item),
         "one question, not two"
     );
     crew.answer(item.item, "always").unwrap();
-    let spawned = agent.tool("spawn_process", wish);
+    let spawned = agent.tool("spawn_process", request);
     assert_eq!(spawned["name"], json!("web"), "{spawned}");
     let waited = agent
         .tool("wait_for_state", json!({"processes": ["web"], "states": ["ready"], "timeout_seconds": 30}));
@@ -72,10 +72,10 @@ fn b7_a_preset_is_started_as_it_is_or_not_at_all() {
 #[test]
 fn a_refusal_by_a_person_is_denied_and_asked_once() {
     let (crew, mut agent) = with_presets();
-    let wish = json!({"kind": "command", "argv": ["sleep", "1000"]});
-    assert_eq!(agent.refusal("spawn_process", wish.clone())["code"], json!("needs_trust"));
+    let request = json!({"kind": "command", "argv": ["sleep", "1000"]});
+    assert_eq!(agent.refusal("spawn_process", request.clone())["code"], json!("needs_trust"));
     crew.answer(crew.item_of("lead", ItemKind::Trust).item, "deny").unwrap();
-    assert_eq!(agent.refusal("spawn_process", wish)["code"], json!("denied"));
+    assert_eq!(agent.refusal("spawn_process", request)["code"], json!("denied"));
     assert!(crew.inbox().iter().all(|item| item.kind != ItemKind::Trust));
 }
 

@@ -1,7 +1,7 @@
 //! The daemon goes away: the proxy stays, and says what it knows.
 
 use serde_json::json;
-use testkit::{FakeDaemon, Stage, TestDaemon, child};
+use testkit::{FakeDaemon, MarkedDaemon, TestDaemon, child};
 
 use crate::QD;
 use crate::proxy::{Proxy, with_tasks};
@@ -10,7 +10,7 @@ use proto::{Kind, ProcessId, Reply, Request, RunNumber, Status};
 
 #[test]
 fn a_killed_daemon_costs_a_client_nothing_but_a_moment() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("kept", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     for _ in 0..3 {
@@ -27,7 +27,7 @@ fn a_killed_daemon_costs_a_client_nothing_but_a_moment() {
 
 #[test]
 fn a_wait_goes_on_through_the_death_of_the_daemon_and_misses_nothing() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("echo", child::repeat_lines());
     stage.wait_pattern("echo", "ready");
     let mut proxy = Proxy::modern(&stage, with_tasks());
@@ -48,7 +48,7 @@ fn a_wait_goes_on_through_the_death_of_the_daemon_and_misses_nothing() {
 
 #[test]
 fn a_wait_goes_on_through_an_upgrade() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("echo", child::repeat_lines());
     stage.wait_pattern("echo", "ready");
     let mut proxy = Proxy::greeted(&stage);
@@ -63,7 +63,7 @@ fn a_wait_goes_on_through_an_upgrade() {
 
 #[test]
 fn a_daemon_that_was_ended_on_purpose_is_not_woken_by_what_merely_waits() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("kept", child::run_for_ever());
     let mut proxy = Proxy::modern(&stage, with_tasks());
     proxy.begin(

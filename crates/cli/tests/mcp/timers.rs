@@ -1,13 +1,13 @@
 //! Timers as an agent sets them: they wake it, or answer it when it waits.
 
 use serde_json::{Value, json};
-use testkit::Crew;
+use testkit::FakeAgents;
 
 use crate::lead;
 use crate::proxy::with_tasks;
 
 /// Waits until the agent was given a prompt that holds this; all of its text.
-fn woken(crew: &Crew, name: &str, text: &str) -> String {
+fn woken(crew: &FakeAgents, name: &str, text: &str) -> String {
     let until = std::time::Instant::now() + testkit::DEADLINE;
     loop {
         if let Some(prompt) = crew.prompts(name).into_iter().find(|prompt| prompt.contains(text)) {
@@ -134,8 +134,8 @@ fn many_timers_with_long_bodies_are_listed_in_parts_below_twenty_kilobytes() {
     assert_eq!(error["code"], json!("limit"), "{error}");
     let (mut seen, mut cursor) = (0, Value::Null);
     loop {
-        let wish = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
-        let part = agent.tool("timer_list", wish);
+        let request = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
+        let part = agent.tool("timer_list", request);
         assert!(part.to_string().len() < 20_000);
         seen += part["timers"].as_array().unwrap().len();
         cursor = part["next_cursor"].clone();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::proxy::Proxy;
@@ -16,7 +16,7 @@ struct Checked {
 }
 
 impl Checked {
-    fn start(stage: &Stage) -> Self {
+    fn start(stage: &MarkedDaemon) -> Self {
         let mut proxy = Proxy::greeted(stage);
         let tools = proxy.request("tools/list", json!({}))["result"]["tools"].clone();
         let named = |tool: &Value| (tool["name"].as_str().unwrap().to_owned(), tool["outputSchema"].clone());
@@ -61,7 +61,7 @@ fn fits(value: &Value, schema: &Value) -> Result<(), String> {
 
 #[test]
 fn every_tool_for_processes_gives_what_it_promised() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mut qd = Checked::start(&stage);
     assert_eq!(qd.tool("whoami", json!({}))["caller"], json!("human"));
     let mark = stage.mark();
@@ -113,7 +113,7 @@ fn every_tool_for_processes_gives_what_it_promised() {
 
 #[test]
 fn a_terminal_without_argv_is_a_shell_and_a_shell_line_is_run_by_one() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mut qd = Checked::start(&stage);
     qd.tool("spawn_process", json!({"kind": "command", "shell": "echo $((20+22)); pwd", "name": "sum"}));
     qd.tool("wait_for_state", json!({"processes": ["sum"], "states": ["exited"]}));
@@ -134,7 +134,7 @@ fn a_terminal_without_argv_is_a_shell_and_a_shell_line_is_run_by_one() {
 
 #[test]
 fn a_list_of_fifty_processes_fits_twelve_kilobytes_and_longer_ones_come_in_parts() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     for number in 0..50 {
         stage.run(&format!("a-process-with-a-name-{number:02}"), child::run_for_ever());
     }
@@ -149,7 +149,7 @@ fn a_list_of_fifty_processes_fits_twelve_kilobytes_and_longer_ones_come_in_parts
 
 #[test]
 fn long_output_is_read_in_parts_that_meet_without_a_gap() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("long", child::count_lines(5_000));
     stage.wait_exit("long");
     let mut qd = Checked::start(&stage);
@@ -172,7 +172,7 @@ fn long_output_is_read_in_parts_that_meet_without_a_gap() {
 
 #[test]
 fn text_that_grows_in_json_still_fits_an_answer() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("quotes", child::shell(r#"i=0; while [ $i -lt 400 ]; do printf '%s\n' '""""""""""""""""""""""""""""""""""""""""""""""""""'; i=$((i+1)); done"#));
     stage.wait_exit("quotes");
     let mut qd = Checked::start(&stage);
@@ -185,7 +185,7 @@ fn text_that_grows_in_json_still_fits_an_answer() {
 
 #[test]
 fn output_without_line_feeds_fits_an_answer_and_is_read_to_its_end() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("quotes", child::shell("head -c 100000 /dev/zero | tr '\\0' '\"'"));
     stage.wait_exit("quotes");
     let mut qd = Checked::start(&stage);
@@ -208,7 +208,7 @@ fn output_without_line_feeds_fits_an_answer_and_is_read_to_its_end() {
 
 #[test]
 fn c7_escape_sequences_of_a_child_reach_no_answer() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run(
         "evil",
         child::shell(r"printf '\033]0;title\033\\\033[2J\033[31mred\033[0m\007\n'; exec sleep 1000"),

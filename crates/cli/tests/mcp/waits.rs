@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::proxy::{Proxy, with_tasks};
 
 #[test]
 fn a_client_with_tasks_gets_one_and_its_result() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("echo", child::repeat_lines());
     stage.wait_pattern("echo", "ready");
     let mut proxy = Proxy::modern(&stage, with_tasks());
@@ -37,7 +37,7 @@ fn until_over(proxy: &mut Proxy, task: &str) -> Value {
 
 #[test]
 fn a_task_can_be_cancelled_and_the_daemon_forgets_its_wait() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("quiet", child::run_for_ever());
     let mut proxy = Proxy::modern(&stage, with_tasks());
     let created = proxy.call("wait_for_state", json!({"processes": ["quiet"], "states": ["exited"]}));
@@ -49,7 +49,7 @@ fn a_task_can_be_cancelled_and_the_daemon_forgets_its_wait() {
 
 #[test]
 fn what_is_so_already_is_answered_without_a_task() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("over", child::print_and_exit("x", 3));
     stage.wait_exit("over");
     let mut proxy = Proxy::modern(&stage, with_tasks());
@@ -61,7 +61,7 @@ fn what_is_so_already_is_answered_without_a_task() {
 
 #[test]
 fn a_client_without_tasks_hears_progress_and_may_cancel() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("quiet", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     let params = json!({"name": "wait_for_pattern", "arguments": {"process": "quiet", "pattern": "never"}, "_meta": {"progressToken": "p"}});
@@ -75,7 +75,7 @@ fn a_client_without_tasks_hears_progress_and_may_cancel() {
 
 #[test]
 fn a_timeout_is_an_error_and_a_fraction_of_a_second_is_a_time() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("quiet", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     let error = proxy
@@ -90,7 +90,7 @@ fn a_timeout_is_an_error_and_a_fraction_of_a_second_is_a_time() {
 
 #[test]
 fn of_several_processes_any_or_all_are_waited_for() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("short", child::print_and_exit("", 0));
     stage.run("long", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
@@ -102,7 +102,7 @@ fn of_several_processes_any_or_all_are_waited_for() {
 
 #[test]
 fn e7_more_calls_than_there_is_room_for_are_told_so() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("quiet", child::run_for_ever());
     let mut proxy = Proxy::greeted(&stage);
     let wait = json!({"name": "wait_for_state", "arguments": {"processes": ["quiet"], "states": ["exited"]}});

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::process::Stdio;
 
 use proto::Status;
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use super::{sh, stage};
 
 /// Runs `qd` with an input to its end; the exit code and what it printed.
-fn with_input(stage: &Stage, words: &[&str], input: &str) -> (Option<i32>, String) {
+fn with_input(stage: &MarkedDaemon, words: &[&str], input: &str) -> (Option<i32>, String) {
     let mut command = stage.command(words);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

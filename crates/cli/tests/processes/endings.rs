@@ -3,11 +3,11 @@
 use std::sync::Barrier;
 use std::time::Instant;
 
-use client::{ClientError, Connection, Door};
-use proto::request::{Attach, Close, Follow, Input, Shutdown, Spawn, Write};
+use client::{ClientError, Connection, DaemonAddress};
+use proto::request::{Attach, Close, Follow, Shutdown, Spawn, TypedInput, Write};
 use proto::{ErrorCode, Stop};
 use testkit::census::{eventually, everybody, is_zombie, parent};
-use testkit::{Pty, Stage, Tail, child, scaled, survivors};
+use testkit::{MarkedDaemon, Pty, Tail, child, scaled, survivors};
 
 use super::{sh, stage};
 
@@ -17,7 +17,7 @@ const LONGEST: Stop = Stop { signal: None, grace_ms: Some(600_000) };
 /// A grace for those who do not use it.
 const SHORT: Stop = Stop { signal: None, grace_ms: Some(100) };
 
-fn close(stage: &Stage, name: &str, stop: Stop) {
+fn close(stage: &MarkedDaemon, name: &str, stop: Stop) {
     stage.client().close(Close { target: name.into(), keep_background: false, stop }).unwrap();
 }
 
@@ -43,7 +43,7 @@ const ESCAPES: [(&str, &str); 8] = [
 ];
 
 /// Has a script escape, closes it and looks for whoever has escaped.
-fn escape_and_close(stage: &Stage, name: &str, script: &str) {
+fn escape_and_close(stage: &MarkedDaemon, name: &str, script: &str) {
     let mut spawn = stage.spec(name, sh(script));
     let mark = format!("{}/{name}", stage.root().display());
     spawn.env.insert("ESCAPE_MARK".to_owned(), mark.clone());
@@ -105,7 +105,7 @@ const SLOW: &str = "trap 'echo hup >>$LOG' HUP; \
     trap 'echo interrupted >>$LOG; exit 8' INT; echo ready; while :; do sleep 0.02; done";
 
 /// Starts [`SLOW`]; the file that it writes to.
-fn run_slow(stage: &Stage, name: &str) -> std::path::PathBuf {
+fn run_slow(stage: &MarkedDaemon, name: &str) -> std::path::PathBuf {
     let log = stage.root().join(format!("{name}.log"));
     let mut spawn = stage.spec(name, sh(SLOW));
     spawn.env.insert("LOG".to_owned(), log.display().to_string());
@@ -232,15 +232,15 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
         .map(|number| {
             let mut viewer = stage.client();
             let size = if number % 2 == 0 { size } else { proto::Size { cols: 30, rows: 7 }.into() };
-            let wish = Attach { target: "flood".into(), size, ..Attach::default() };
-            viewer.attach(wish).unwrap();
+            let request = Attach { target: "flood".into(), size, ..Attach::default() };
+            viewer.attach(request).unwrap();
             viewer
         })
         .collect();
     // It never reads: half a MiB fills the terminal and the holder's queue.
     let mut writer = stage.client();
     let text = |length: usize, timeout_ms| {
-        let input = Input::Text("x".repeat(length));
+        let input = TypedInput::Text("x".repeat(length));
         Write { target: "flood".into(), input, submit: false, timeout_ms: Some(timeout_ms) }
     };
     let id = writer.send(proto::Request::Write(text(700_000, 60_000))).unwrap();
@@ -259,7 +259,7 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
 
 /// Waits until the flood has left more behind than four viewers that do not read can have in their queues and sockets, and
 /// until the terminal takes not one key more.
-fn fill_everything(stage: &Stage, key: &Write) {
+fn fill_everything(stage: &MarkedDaemon, key: &Write) {
     let from = Some(stage.process("flood").log.end);
     Tail::begin(stage, Follow { target: "flood".into(), from, live: true, ..Follow::default() })
         .until_length(8 << 20);
@@ -288,7 +288,7 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
             early.until(b"ready");
             // All of them are there before the first asks: none may find the door closed.
             let callers: Vec<_> =
-                (0..4).map(|_| Door::without_start(places.clone()).knock().unwrap()).collect();
+                (0..4).map(|_| DaemonAddress::without_start(places.clone()).knock().unwrap()).collect();
             let nursery = parent(parent(stage.process("before").pid.unwrap()));
             let stage = &stage;
             let enders: Vec<_> = callers
@@ -309,7 +309,7 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
 
 /// Ends everything beside others who do the same. Whoever is told that it is over is told when all of it is: nobody lives,
 /// and nobody is dead and not reaped.
-fn end_all(stage: &Stage, mut caller: Connection, all: &Barrier, nursery: i32) {
+fn end_all(stage: &MarkedDaemon, mut caller: Connection, all: &Barrier, nursery: i32) {
     all.wait();
     let ended =
         caller.shutdown(Shutdown { kill: true, stop: Stop::default() }, Instant::now() + testkit::DEADLINE);
@@ -326,8 +326,8 @@ fn end_all(stage: &Stage, mut caller: Connection, all: &Barrier, nursery: i32) {
 }
 
 /// Spawns until the daemon takes no more; every refusal must say that it is ending.
-fn spawn_until_refused(places: &proto::Places, spec: &Spawn, lane: usize) {
-    let mut door = Door::without_start(places.clone());
+fn spawn_until_refused(places: &proto::Dirs, spec: &Spawn, lane: usize) {
+    let mut door = DaemonAddress::without_start(places.clone());
     for number in 0.. {
         let Ok(mut connection) = door.connect() else { return };
         let name = Some(format!("lane-{lane}-{number}"));

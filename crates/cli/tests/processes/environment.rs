@@ -4,9 +4,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 
 use proto::error::Cause;
-use proto::request::{SizeWish, Spawn};
+use proto::request::{SizeRequest, Spawn};
 use proto::{ErrorCode, Request};
-use testkit::{Stage, Tail, TestDaemon};
+use testkit::{MarkedDaemon, Tail, TestDaemon};
 
 use super::{argv, sh, stage, text};
 
@@ -18,7 +18,7 @@ fn t1_a_process_has_its_identity_its_size_and_its_directory() {
     let script = "echo \"id=$QD_PROCESS_ID ws=$QD_WORKSPACE_ID task=[$QD_TASK_ID]\"; stty size; pwd -P";
     let spawned = stage.spawn_as(Spawn {
         cwd: Some(directory.display().to_string()),
-        size: SizeWish { cols: Some(101), rows: Some(33) },
+        size: SizeRequest { cols: Some(101), rows: Some(33) },
         workspace: Some("harbour".to_owned()),
         ..stage.spec("one", sh(script))
     });
@@ -93,7 +93,7 @@ fn h9_m11_a_clean_command_sees_the_allow_list_and_none_of_the_daemons_secrets() 
     }
     starter.env("LC_ALL", "C").env("TERM", "dumb").env("TMUX", "x").env("GITHUB_TOKEN", "CANARY_T");
     assert!(starter.output().unwrap().status.success());
-    let stage = Stage::around(daemon);
+    let stage = MarkedDaemon::around(daemon);
     // Once from the daemon's own environment, once from the client's.
     stage.run("own", sh("env"));
     let clean = ["spawn", "--clean-env", "--name", "clients", "--env", &stage.mark(), "--", "env"];
@@ -114,7 +114,7 @@ fn h9_m11_a_clean_command_sees_the_allow_list_and_none_of_the_daemons_secrets() 
 }
 
 /// What a process printed until its end, without carriage returns.
-fn printed(stage: &Stage, name: &str) -> String {
+fn printed(stage: &MarkedDaemon, name: &str) -> String {
     text(Tail::live(stage, name).to_end()).replace('\r', "")
 }
 
@@ -122,7 +122,7 @@ fn printed(stage: &Stage, name: &str) -> String {
 fn m11_what_a_person_spawns_gets_that_persons_environment_and_nothing_of_the_daemons() {
     let daemon = TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
     assert!(daemon.command(&["ps"]).env("DAEMONS_OWN", "secret").output().unwrap().status.success());
-    let stage = Stage::around(daemon);
+    let stage = MarkedDaemon::around(daemon);
     let bin = stage.root().join("own bin");
     std::fs::create_dir(&bin).unwrap();
     let program = bin.join("only-here");

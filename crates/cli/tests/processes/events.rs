@@ -4,13 +4,13 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use proto::reply::Subscribed;
-use proto::{Event, Exit, ExitReason, Places, ProcessId, ProcessView, Reply, RunNumber};
+use proto::{Dirs, Event, Exit, ExitReason, ProcessId, ProcessView, Reply, RunNumber};
 use serde_json::{Value, json};
-use testkit::{FakeDaemon, Stage, child};
+use testkit::{FakeDaemon, MarkedDaemon, child};
 
 use super::{stage, text};
 
-fn follow(stage: &Stage, words: &[&str]) -> (Child, impl Iterator<Item = String>) {
+fn follow(stage: &MarkedDaemon, words: &[&str]) -> (Child, impl Iterator<Item = String>) {
     let mut events = stage.command(words).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(events.stdout.take().unwrap()).lines();
     (events, lines.map(Result::unwrap))
@@ -42,7 +42,7 @@ fn events_are_json_lines_that_begin_with_how_things_are() {
 fn printed(words: &[&str], events: Vec<Event>) -> String {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
-    let places = Places::below(root.path());
+    let places = Dirs::below(root.path());
     let mut qd = Command::new(env!("CARGO_BIN_EXE_qd"));
     qd.args(["events", "--limit", &events.len().to_string()]).args(words);
     qd.env("QD_RUNTIME_DIR", &places.runtime).env("QD_DATA_DIR", &places.data);

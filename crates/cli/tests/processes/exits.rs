@@ -5,11 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use proto::event::Event;
-use proto::request::{Close, Input, Spawn, Write};
+use proto::request::{Close, Spawn, TypedInput, Write};
 use proto::{ErrorCode, ExitReason, Notice, Request, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::census::{is_alive, parent};
-use testkit::{Stage, Tail, child, scaled};
+use testkit::{MarkedDaemon, Tail, child, scaled};
 
 use super::{argv, sh, stage, text};
 
@@ -55,7 +55,7 @@ fn h1_every_byte_before_exit_is_delivered_under_load() {
 }
 
 /// One run that prints from 1 KiB to 64 KiB, all of it at once and right before its exit.
-fn print_and_exit(stage: &Stage, name: &str, number: usize) {
+fn print_and_exit(stage: &MarkedDaemon, name: &str, number: usize) {
     let count = 200 + number * 97 % 10_000;
     stage.run(name, sh(&format!("exec seq 1 {count}")));
     let mut tail = Tail::live(stage, name);
@@ -84,7 +84,7 @@ fn h1_the_exit_event_carries_the_final_offset_and_the_screen_has_the_last_line()
     }
 }
 
-fn waited(stage: &Stage, name: &str) -> (Option<i64>, Option<i64>, String) {
+fn waited(stage: &MarkedDaemon, name: &str) -> (Option<i64>, Option<i64>, String) {
     let waited = stage.json(&["wait", name, "--exit", "--timeout", "30"]);
     let exit = &waited["satisfied"][0]["exit"];
     (exit["code"].as_i64(), exit["signal"].as_i64(), exit["reason"].as_str().unwrap().to_owned())
@@ -113,7 +113,7 @@ fn h3_death_by_signal_is_that_signal() {
 }
 
 /// Tells a shell to exit while a job of its own has the terminal, and checks that its exit is known while the job lives.
-fn exit_beside_a_job(stage: &Stage, name: &str) {
+fn exit_beside_a_job(stage: &MarkedDaemon, name: &str) {
     let id = stage.run_terminal(name, argv(&["bash", "--norc", "--noprofile", "-i"])).id;
     let mut tail = Tail::live(stage, name);
     let mut events = stage.subscriber();
@@ -236,7 +236,7 @@ fn t8_a_viewer_counts_as_activity() {
 const IDLE: Duration = Duration::from_millis(1_500);
 
 /// Types now and then for longer than it may be idle, then stops; none when this machine was too slow to type in time.
-fn typed_into(stage: &Stage, name: &str) -> Option<()> {
+fn typed_into(stage: &MarkedDaemon, name: &str) -> Option<()> {
     // It neither reads nor prints: nothing but the typing happens.
     let spawn = stage.spec(name, child::never_read());
     stage.spawn_as(Spawn { idle_timeout_ms: Some(IDLE.as_millis() as u64), ..spawn });
@@ -244,8 +244,12 @@ fn typed_into(stage: &Stage, name: &str) -> Option<()> {
     let (began, mut typed) = (Instant::now(), Instant::now());
     while began.elapsed() < IDLE * 2 {
         let silence = stage.qd(&["wait", name, "--silence", "0.3", "--timeout", "30"]);
-        let write =
-            Write { target: name.into(), input: Input::Text("x".into()), submit: false, timeout_ms: None };
+        let write = Write {
+            target: name.into(),
+            input: TypedInput::Text("x".into()),
+            submit: false,
+            timeout_ms: None,
+        };
         let wrote = stage.client().write(write);
         if typed.elapsed() >= IDLE {
             return None;

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use client::{ClientError, Connection};
 use proto::ErrorCode;
-use proto::request::{Attach, Close, Input, Nothing, Write};
-use testkit::{DEADLINE, Stage, Tail, child, scaled};
+use proto::request::{Attach, Close, Empty, TypedInput, Write};
+use testkit::{DEADLINE, MarkedDaemon, Tail, child, scaled};
 
 use super::{argv, sh, stage, text};
 
 fn write(name: &str, text: String, timeout: Duration) -> Write {
     let timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap());
-    Write { target: name.into(), input: Input::Text(text), submit: false, timeout_ms }
+    Write { target: name.into(), input: TypedInput::Text(text), submit: false, timeout_ms }
 }
 
 /// A viewer through which any byte can be typed.
-fn viewer(stage: &Stage, name: &str) -> (Connection, u32) {
+fn viewer(stage: &MarkedDaemon, name: &str) -> (Connection, u32) {
     let mut viewer = stage.client();
     let size = proto::Size::DEFAULT.into();
     let attach = Attach { target: name.into(), size, ..Attach::default() };
@@ -72,7 +72,7 @@ fn t5_input_arrives_once_in_order() {
 }
 
 /// Runs `qd` with this input; its exit code and what it said.
-fn qd_with_input(stage: &Stage, arguments: &[&str], input: Vec<u8>) -> (Option<i32>, String) {
+fn qd_with_input(stage: &MarkedDaemon, arguments: &[&str], input: Vec<u8>) -> (Option<i32>, String) {
     let mut command = stage.command(arguments);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -130,7 +130,7 @@ const OTHERS: [&str; 4] = ["other0", "other1", "other2", "other3"];
 const ROUNDS: usize = 25;
 
 /// Every other process answers while `deaf` is written to.
-fn are_served(stage: &Stage) {
+fn are_served(stage: &MarkedDaemon) {
     for round in 0..ROUNDS {
         for other in OTHERS {
             stage.type_text(other, &format!("round {round}\n"));
@@ -140,7 +140,7 @@ fn are_served(stage: &Stage) {
 }
 
 /// Waits until a write to `deaf` keeps others waiting.
-fn is_kept_waiting(stage: &Stage) {
+fn is_kept_waiting(stage: &MarkedDaemon) {
     let until = Instant::now() + DEADLINE;
     loop {
         match stage.client().write(write("deaf", "y".to_owned(), Duration::from_millis(300))) {
@@ -193,8 +193,8 @@ fn h8_a_write_into_a_child_that_never_reads_is_released_by_close() {
     stage.run("deaf", child::never_read());
     stage.wait_pattern("deaf", "ready");
     let mut writer = stage.client();
-    let wish = write("deaf", "x".repeat(1_000_000), Duration::from_secs(300));
-    let id = writer.send(proto::Request::Write(wish)).unwrap();
+    let request = write("deaf", "x".repeat(1_000_000), Duration::from_secs(300));
+    let id = writer.send(proto::Request::Write(request)).unwrap();
     is_kept_waiting(&stage);
     stage
         .client()
@@ -210,7 +210,7 @@ fn h8_a_write_into_a_child_that_never_reads_is_released_by_close() {
 const EARLY: usize = 5;
 
 /// Does something to a few children at once, as often as the scale says.
-fn early(act: impl Fn(&Stage, &str) + Sync) {
+fn early(act: impl Fn(&MarkedDaemon, &str) + Sync) {
     let stage = stage();
     for round in 0..scaled(1) {
         std::thread::scope(|scope| {
@@ -284,7 +284,7 @@ fn p2_e3_a_streamed_prompt_of_short_lines_is_held_and_bracketed_as_the_child_the
 fn p2_e3_a_held_paste_is_bracketed_as_the_child_then_wants_it() {
     let (prompt, stage) = (prompt_of_lines(), stage());
     stage.run("late", late_composer("late", prompt.len()));
-    let (input, timeout_ms) = (Input::Paste(prompt.clone()), Some(60_000));
+    let (input, timeout_ms) = (TypedInput::Paste(prompt.clone()), Some(60_000));
     stage.client().write(Write { target: "late".into(), input, submit: true, timeout_ms }).unwrap();
     stage.wait_pattern("late", "whole");
     let expected = [term::encode_paste(&prompt, true), b"\r".to_vec()].concat();
@@ -307,9 +307,9 @@ fn p2_a_streamed_line_in_two_pieces_for_a_child_that_stays_canonical_is_told_not
     stage.run("lines", sh("stty -echo; echo ready; cat > lines"));
     stage.wait_pattern("lines", "ready");
     let mut writer = stage.client();
-    let input = Input::PasteStream(Nothing {});
-    let wish = Write { target: "lines".into(), input, submit: false, timeout_ms: Some(1_000) };
-    let id = writer.send(proto::Request::Write(wish)).unwrap();
+    let input = TypedInput::PasteStream(Empty {});
+    let request = Write { target: "lines".into(), input, submit: false, timeout_ms: Some(1_000) };
+    let id = writer.send(proto::Request::Write(request)).unwrap();
     let (stream, half) = (u32::try_from(id).unwrap(), long_text(3_000));
     for piece in [&half, &half, &Vec::new()] {
         writer.send_data(stream, 0, piece).unwrap();
@@ -321,7 +321,7 @@ fn p2_a_streamed_line_in_two_pieces_for_a_child_that_stays_canonical_is_told_not
 }
 
 /// A child that takes pastes in brackets and shows them as they come.
-fn bracketing(stage: &Stage) -> Tail {
+fn bracketing(stage: &MarkedDaemon) -> Tail {
     stage.run("x", sh("stty raw -echo; printf '\\033[?2004hready'; exec cat -v"));
     let mut tail = Tail::live(stage, "x");
     tail.until(b"ready");
@@ -330,9 +330,9 @@ fn bracketing(stage: &Stage) -> Tail {
 
 /// Begins to stream a paste into `x`; the call, and its stream.
 fn begin_paste(writer: &mut Connection, submit: bool) -> (u64, u32) {
-    let input = Input::PasteStream(Nothing {});
-    let wish = Write { target: "x".into(), input, submit, timeout_ms: Some(60_000) };
-    let id = writer.send(proto::Request::Write(wish)).unwrap();
+    let input = TypedInput::PasteStream(Empty {});
+    let request = Write { target: "x".into(), input, submit, timeout_ms: Some(60_000) };
+    let id = writer.send(proto::Request::Write(request)).unwrap();
     (id, u32::try_from(id).unwrap())
 }
 

@@ -3,9 +3,9 @@
 
 use proto::Size;
 use proto::reply::Text;
-use proto::request::{Read, ReadMode, Resize, SizeWish, Spawn};
+use proto::request::{Read, ReadMode, Resize, SizeRequest, Spawn};
 use testkit::census::eventually;
-use testkit::{Stage, Teller, child};
+use testkit::{MarkedDaemon, ScriptedChild, child};
 
 use super::{stage, text};
 
@@ -14,21 +14,21 @@ const COLS: u32 = 1_000;
 const WIDE: usize = 490;
 
 /// A stage with a run whose history is longer than what a holder keeps: ten thousand lines of wide characters.
-fn long_history(stage: &Stage) -> Teller {
-    let mut teller = Teller::new(stage.root(), "long");
-    let size = SizeWish { cols: Some(COLS), rows: Some(24) };
-    stage.spawn_as(Spawn { size, ..stage.spec("long", teller.argv()) });
+fn long_history(stage: &MarkedDaemon) -> ScriptedChild {
+    let mut scripted_child = ScriptedChild::new(stage.root(), "long");
+    let size = SizeRequest { cols: Some(COLS), rows: Some(24) };
+    stage.spawn_as(Spawn { size, ..stage.spec("long", scripted_child.argv()) });
     let row: String = (0..WIDE).map(|n| char::from_u32(0x1f600 + n as u32 % 64).unwrap()).collect();
     let lines: String = (0..10_100).map(|n| format!("{n:05} {row}\r\n")).collect();
     let file = stage.root().join("lines");
     std::fs::write(&file, &lines).unwrap();
-    teller.tell_file(&file, lines.len() as u64);
-    teller.tell(b"=last words=");
+    scripted_child.tell_file(&file, lines.len() as u64);
+    scripted_child.tell(b"=last words=");
     stage.wait_pattern("long", "=last words=");
-    teller
+    scripted_child
 }
 
-fn history(stage: &Stage, since: u64) -> Text {
+fn history(stage: &MarkedDaemon, since: u64) -> Text {
     let read = Read {
         target: "long".into(),
         mode: ReadMode::History,
@@ -39,7 +39,7 @@ fn history(stage: &Stage, since: u64) -> Text {
     stage.client().read(read).unwrap_or_else(|error| stage.fail(&error.to_string()))
 }
 
-fn wait_for_log(stage: &Stage, words: &str) -> String {
+fn wait_for_log(stage: &MarkedDaemon, words: &str) -> String {
     let log = stage.places().daemon_log();
     eventually(words, || {
         let told = std::fs::read_to_string(&log).unwrap_or_default();
@@ -48,8 +48,8 @@ fn wait_for_log(stage: &Stage, words: &str) -> String {
 }
 
 /// Gives a process another size; its screen then.
-fn resize(stage: &Stage, name: &str, cols: u32, rows: u32) -> Text {
-    let size = SizeWish { cols: Some(cols), rows: Some(rows) };
+fn resize(stage: &MarkedDaemon, name: &str, cols: u32, rows: u32) -> Text {
+    let size = SizeRequest { cols: Some(cols), rows: Some(rows) };
     stage.client().resize(Resize { target: name.into(), size }).unwrap();
     let is_there = |size: Size| (u32::from(size.cols), u32::from(size.rows)) == (cols, rows);
     eventually("the new size", || {
@@ -65,7 +65,7 @@ fn number(row: &str) -> u64 {
 #[test]
 fn a_history_too_long_to_be_kept_costs_its_beginning_and_that_is_told() {
     let stage = stage();
-    let mut teller = long_history(&stage);
+    let mut scripted_child = long_history(&stage);
     let before = stage.read("long", ReadMode::Screen);
     let full = history(&stage, 0);
     wait_for_log(&stage, "the history is too long to be kept");
@@ -80,14 +80,14 @@ fn a_history_too_long_to_be_kept_costs_its_beginning_and_that_is_told() {
     let told = left.first_line.unwrap() + left.text.lines().position(|other| other == row).unwrap() as u64;
     assert_eq!(number(row), told, "a row is where it was");
     assert!(10_100 - number(row) >= 500, "a mebibyte of output comes back: {row:.20}");
-    teller.tell(b"\r\nit goes on");
+    scripted_child.tell(b"\r\nit goes on");
     stage.wait_pattern("long", "it goes on");
 }
 
 #[test]
 fn a_history_too_long_to_be_kept_before_a_resize_leaves_the_screen() {
     let stage = stage();
-    let mut teller = long_history(&stage);
+    let mut scripted_child = long_history(&stage);
     let before = resize(&stage, "long", COLS, 30);
     wait_for_log(&stage, "the history is too long to be kept");
     stage.kill_9();
@@ -95,17 +95,17 @@ fn a_history_too_long_to_be_kept_before_a_resize_leaves_the_screen() {
     assert_eq!((after.size, after.text.lines().last()), (before.size, before.text.lines().last()));
     assert!(before.text.ends_with(&after.text), "it shows what it showed, as far as it was kept");
     assert!(history(&stage, 0).missed > 9_000);
-    teller.tell(b"\r\nit goes on");
+    scripted_child.tell(b"\r\nit goes on");
     stage.wait_pattern("long", "it goes on");
 }
 
 /// A daemon whose runs fail when their output says so; a debug build alone can be told to.
 #[cfg(debug_assertions)]
-fn fragile() -> Stage {
+fn fragile() -> MarkedDaemon {
     let daemon = testkit::TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
     let started = daemon.command(&["ps"]).env("QD_TEST_FAILPOINTS", "1").output().unwrap();
     assert!(started.status.success(), "{}", text(&started.stderr));
-    Stage::around(daemon)
+    MarkedDaemon::around(daemon)
 }
 
 /// Output is overwritten undrawn when its run is not drawn any more and the daemon dies: the next one has a picture with an
@@ -114,12 +114,12 @@ fn fragile() -> Stage {
 #[test]
 fn output_that_was_lost_before_it_was_drawn_is_told_and_swallows_nothing_behind_it() {
     let stage = fragile();
-    let mut teller = Teller::new(stage.root(), "x");
-    stage.run("x", teller.argv());
+    let mut scripted_child = ScriptedChild::new(stage.root(), "x");
+    stage.run("x", scripted_child.argv());
     let lines: String = (0..4_000).map(|n| format!("early line {n:05}\r\n")).collect();
-    teller.tell(lines.as_bytes());
-    teller.tell(b"\x1b]0;half a title");
-    let open_at = teller.produced;
+    scripted_child.tell(lines.as_bytes());
+    scripted_child.tell(b"\x1b]0;half a title");
+    let open_at = scripted_child.produced;
     let mut log = testkit::Tail::live(&stage, "x");
     log.until(b"half a title");
     // Before a resize everything is put into the holder's keeping.
@@ -127,13 +127,13 @@ fn output_that_was_lost_before_it_was_drawn_is_told_and_swallows_nothing_behind_
     // Faults, one after the other, until nothing is drawn any more.
     for fault in 0..12 {
         let word = format!("@fail-output@ {fault}.");
-        teller.tell(word.as_bytes());
+        scripted_child.tell(word.as_bytes());
         log.until(word.as_bytes());
     }
     let flood: String = (0..400_000).map(|n| format!("late line {n:06}\r\n")).collect();
     let file = stage.root().join("flood");
     std::fs::write(&file, &flood).unwrap();
-    teller.tell_file(&file, flood.len() as u64);
+    scripted_child.tell_file(&file, flood.len() as u64);
     log.until(b"late line 399999\r\n");
     stage.kill_9();
     let shown = stage.read("x", ReadMode::Screen);

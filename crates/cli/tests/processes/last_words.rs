@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use proto::request::Spawn;
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use super::{sh, stage};
 
 /// A command that says which run it is and ends with 3, but for the run with this number, which stays.
-fn counting(stage: &Stage, stays: u32) -> Vec<String> {
+fn counting(stage: &MarkedDaemon, stays: u32) -> Vec<String> {
     let count = stage.root().join("count");
     sh(&format!(
         "n=$(($(cat '{count}' 2>/dev/null) + 1)); echo $n > '{count}'; echo \"words of run $n\"; \
@@ -17,7 +17,7 @@ fn counting(stage: &Stage, stays: u32) -> Vec<String> {
     ))
 }
 
-fn printed(stage: &Stage, words: &[&str]) -> String {
+fn printed(stage: &MarkedDaemon, words: &[&str]) -> String {
     let output = stage.qd(words);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{words:?}: {err}");
@@ -25,7 +25,7 @@ fn printed(stage: &Stage, words: &[&str]) -> String {
 }
 
 /// What is kept of the process on the disk.
-fn kept(stage: &Stage, name: &str) -> PathBuf {
+fn kept(stage: &MarkedDaemon, name: &str) -> PathBuf {
     stage.places().kept_runs().join(stage.process(name).id.to_string())
 }
 

@@ -9,8 +9,8 @@ use proto::reply::Outcome;
 use proto::request::Spawn;
 use proto::{Failure, Request};
 use testkit::census::eventually;
-use testkit::world::with_few_pids;
-use testkit::{DEADLINE, Stage, child};
+use testkit::pid_namespace::with_few_pids;
+use testkit::{DEADLINE, MarkedDaemon, child};
 
 use super::stage;
 
@@ -35,7 +35,7 @@ impl Taken {
 }
 
 /// What becomes of a spawn; none when nobody is told in time.
-fn told(stage: &Stage, spawn: Spawn) -> Option<Result<(), Failure>> {
+fn told(stage: &MarkedDaemon, spawn: Spawn) -> Option<Result<(), Failure>> {
     let mut connection = stage.client();
     connection.send(Request::Spawn(Box::new(spawn))).unwrap();
     match connection.receive_before(Instant::now() + DEADLINE) {
@@ -53,7 +53,7 @@ fn told(stage: &Stage, spawn: Spawn) -> Option<Result<(), Failure>> {
 ///
 /// On a busy machine a thread or a reaped child may still give its pid back after the others were taken. The spawn then
 /// succeeds with that pid: it is closed, and all pids are taken again.
-fn refusal(stage: &Stage, taken: &mut Taken, free: usize) -> Failure {
+fn refusal(stage: &MarkedDaemon, taken: &mut Taken, free: usize) -> Failure {
     eventually("a spawn without a free pid", || {
         eventually("the daemon to rest", || (extra_workers(stage.pid()) == 0).then_some(()));
         taken.all_but(free);
@@ -76,7 +76,7 @@ fn extra_workers(daemon: i32) -> usize {
     names.filter(|name| name.trim() == "extra-worker").count()
 }
 
-fn is_served(stage: &Stage, word: &str) {
+fn is_served(stage: &MarkedDaemon, word: &str) {
     assert!(stage.list().iter().any(|process| process.name.as_str() == "first"));
     stage.type_text("first", &format!("{word}\r"));
     stage.wait_pattern("first", &format!("got:{word}"));

@@ -23,11 +23,11 @@ mod updates;
 mod verbs;
 mod waits;
 
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 /// A daemon of its own for every test.
-fn stage() -> Stage {
-    Stage::start(env!("CARGO_BIN_EXE_qd"))
+fn stage() -> MarkedDaemon {
+    MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"))
 }
 
 /// A shell script as argv.

@@ -4,20 +4,20 @@ use proto::ErrorCode;
 use proto::reply::Text;
 use proto::request::{Follow, Read, ReadMode, Request};
 use serde_json::json;
-use testkit::{Stage, Tail, child};
+use testkit::{MarkedDaemon, Tail, child};
 
 use super::{sh, stage, text};
 
 /// Prints 200,000 characters and not one line feed.
 const UNBROKEN: &str = "head -c 200000 /dev/zero | tr '\\0' x";
 
-fn read(stage: &Stage, mode: ReadMode, since: Option<u64>, limit: u32, join: bool) -> Text {
+fn read(stage: &MarkedDaemon, mode: ReadMode, since: Option<u64>, limit: u32, join: bool) -> Text {
     let read = Read { target: "x".into(), mode, since, limit: Some(limit), join, ..Read::default() };
     stage.client().read(read).unwrap()
 }
 
 /// Every page from the beginning on; each keeps the limit.
-fn all_pages(stage: &Stage, mode: ReadMode, limit: u32, join: bool) -> String {
+fn all_pages(stage: &MarkedDaemon, mode: ReadMode, limit: u32, join: bool) -> String {
     let (mut all, mut since) = (String::new(), 0);
     loop {
         let page = read(stage, mode, Some(since), limit, join);

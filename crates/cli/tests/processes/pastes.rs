@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use proto::request::{Close, Spawn};
 use proto::{Kind, Status};
-use testkit::{Stage, Tail, scaled};
+use testkit::{MarkedDaemon, Tail, scaled};
 
 use super::{argv, stage};
 
@@ -63,7 +63,7 @@ fn payload(deed: &str, number: usize) -> String {
 
 /// Waits until the shells have taken all of it in: they show the end, and nothing follows. Nothing is typed behind it,
 /// because an Enter of ours would run what lies in their lines.
-fn settle(stage: &Stage, names: &[String]) {
+fn settle(stage: &MarkedDaemon, names: &[String]) {
     for name in names {
         stage.wait_pattern(name, "pwned");
     }
@@ -74,7 +74,7 @@ fn settle(stage: &Stage, names: &[String]) {
 }
 
 /// Starts a shell in a directory of its own, which is its home too.
-fn start(stage: &Stage, name: &str, words: &[&str]) {
+fn start(stage: &MarkedDaemon, name: &str, words: &[&str]) {
     let home = stage.root().join(name);
     std::fs::create_dir(&home).unwrap();
     let home = home.display().to_string();
@@ -83,7 +83,7 @@ fn start(stage: &Stage, name: &str, words: &[&str]) {
     stage.spawn_as(Spawn { kind: Kind::Terminal, cwd: Some(home), ..spawn });
 }
 
-fn paste_into(stage: &Stage, name: &str, ready: &[u8], payload: &str) {
+fn paste_into(stage: &MarkedDaemon, name: &str, ready: &[u8], payload: &str) {
     let mut tail = Tail::live(stage, name);
     tail.until(ready);
     // A program that asked for no brackets is given lines as if they were typed, so it is given none.

@@ -3,11 +3,11 @@
 use std::process::Stdio;
 
 use proto::request::{Follow, Read, ReadMode};
-use testkit::{Stage, Tail, child};
+use testkit::{MarkedDaemon, Tail, child};
 
 use super::{sh, stage, text};
 
-fn read(stage: &Stage, mode: ReadMode, since: Option<u64>, limit: Option<u32>) -> proto::reply::Text {
+fn read(stage: &MarkedDaemon, mode: ReadMode, since: Option<u64>, limit: Option<u32>) -> proto::reply::Text {
     let read = Read { target: "x".into(), mode, since, limit, ..Read::default() };
     stage.client().read(read).unwrap()
 }
@@ -151,7 +151,7 @@ fn a_recording_is_an_asciicast_of_what_was_shown() {
 }
 
 /// What `qd` prints, when it succeeds.
-fn printed(stage: &Stage, arguments: &[&str]) -> String {
+fn printed(stage: &MarkedDaemon, arguments: &[&str]) -> String {
     let output = stage.qd(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
     text(&output.stdout)

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use client::Connection;
-use proto::request::{Attach, Resize, SizeWish, Spawn, View};
+use proto::request::{Attach, Resize, SizeRequest, Spawn, View};
 use proto::{Request, Size};
-use testkit::{DEADLINE, Stage, scaled};
+use testkit::{DEADLINE, MarkedDaemon, scaled};
 
 use super::{argv, stage};
 
@@ -16,8 +16,8 @@ const BOUNDS: [(u32, u32, Size); 4] = [
     (65_536, 65_537, Size { cols: 1000, rows: 1000 }),
 ];
 
-fn wish(cols: u32, rows: u32) -> SizeWish {
-    SizeWish { cols: Some(cols), rows: Some(rows) }
+fn request(cols: u32, rows: u32) -> SizeRequest {
+    SizeRequest { cols: Some(cols), rows: Some(rows) }
 }
 
 /// Counts the signals it gets and tells them with its size, a line for every line it reads.
@@ -28,7 +28,7 @@ fn counter() -> Vec<String> {
 }
 
 /// What the counter says now.
-fn told(stage: &Stage, question: &str) -> (usize, String) {
+fn told(stage: &MarkedDaemon, question: &str) -> (usize, String) {
     stage.type_text("x", &format!("{question}\n"));
     let waited = stage.wait_pattern("x", &format!("^{question} n=\\d+ size=.*\\."));
     let line = waited.satisfied[0].text.clone().unwrap();
@@ -37,7 +37,7 @@ fn told(stage: &Stage, question: &str) -> (usize, String) {
 }
 
 /// Asks until the terminal has this size, which the trailing end of a storm gives it a moment later; the signals then.
-fn told_at(stage: &Stage, question: &str, size: &str) -> usize {
+fn told_at(stage: &MarkedDaemon, question: &str, size: &str) -> usize {
     let until = Instant::now() + DEADLINE;
     for round in 0.. {
         let (count, told) = told(stage, &format!("{question}-{round}"));
@@ -55,12 +55,12 @@ fn t2_a_size_is_clamped_at_spawn() {
     for (number, (cols, rows, expected)) in BOUNDS.into_iter().enumerate() {
         let name = format!("s{number}");
         let argv = testkit::child::run_for_ever();
-        stage.spawn_as(Spawn { size: wish(cols, rows), ..stage.spec(&name, argv) });
+        stage.spawn_as(Spawn { size: request(cols, rows), ..stage.spec(&name, argv) });
         assert_eq!(stage.process(&name).size, expected);
         assert_eq!(stage.read(&name, proto::request::ReadMode::Screen).size, expected);
     }
     stage.spawn_as(Spawn {
-        size: SizeWish { cols: Some(99), rows: None },
+        size: SizeRequest { cols: Some(99), rows: None },
         ..stage.spec("half", testkit::child::run_for_ever())
     });
     assert_eq!(stage.process("half").size, Size { cols: 99, rows: 24 });
@@ -72,23 +72,23 @@ fn t2_a_size_is_clamped_at_resize_and_the_terminal_has_it() {
     stage.run("x", counter());
     stage.wait_pattern("x", "ready");
     for (number, (cols, rows, expected)) in BOUNDS.into_iter().enumerate() {
-        stage.client().resize(Resize { target: "x".into(), size: wish(cols, rows) }).unwrap();
+        stage.client().resize(Resize { target: "x".into(), size: request(cols, rows) }).unwrap();
         assert_eq!(stage.process("x").size, expected);
         // Back to a size in which a line of its answer fits, through a half that stays.
-        stage.client().resize(Resize { target: "x".into(), size: wish(200, 50) }).unwrap();
+        stage.client().resize(Resize { target: "x".into(), size: request(200, 50) }).unwrap();
         told_at(&stage, &format!("q{number}"), "50 200");
     }
     stage
         .client()
-        .resize(Resize { target: "x".into(), size: SizeWish { cols: Some(120), rows: None } })
+        .resize(Resize { target: "x".into(), size: SizeRequest { cols: Some(120), rows: None } })
         .unwrap();
     told_at(&stage, "half", "50 120");
 }
 
-fn attached(stage: &Stage, size: SizeWish) -> Connection {
+fn attached(stage: &MarkedDaemon, size: SizeRequest) -> Connection {
     let mut viewer = stage.client();
-    let wish = Attach { target: "x".into(), size, ..Attach::default() };
-    viewer.attach(wish).unwrap();
+    let request = Attach { target: "x".into(), size, ..Attach::default() };
+    viewer.attach(request).unwrap();
     viewer
 }
 
@@ -98,14 +98,14 @@ fn t2_a_size_is_clamped_at_attach_and_at_a_view() {
     stage.run("x", testkit::child::run_for_ever());
     stage.wait_pattern("x", "ready");
     for (cols, rows, expected) in BOUNDS {
-        let mut viewer = attached(&stage, wish(cols, rows));
+        let mut viewer = attached(&stage, request(cols, rows));
         // It is alone, so it gets its size.
         stage.until_view("x", |view| view.viewers == 1 && view.size == expected);
-        viewer.send(Request::View(View::Size(wish(80, 24)))).unwrap();
+        viewer.send(Request::View(View::Size(request(80, 24)))).unwrap();
         stage.until_view("x", |view| view.size == Size::DEFAULT);
-        viewer.send(Request::View(View::Size(wish(cols, rows)))).unwrap();
+        viewer.send(Request::View(View::Size(request(cols, rows)))).unwrap();
         stage.until_view("x", |view| view.size == expected);
-        viewer.send(Request::View(View::Size(wish(80, 24)))).unwrap();
+        viewer.send(Request::View(View::Size(request(80, 24)))).unwrap();
         stage.until_view("x", |view| view.size == Size::DEFAULT);
         drop(viewer);
         stage.until_view("x", |view| view.viewers == 0);
@@ -118,10 +118,10 @@ fn t6_an_equal_size_is_no_signal_and_another_is_one() {
     stage.run("x", counter());
     stage.wait_pattern("x", "ready");
     for _ in 0..20 {
-        stage.client().resize(Resize { target: "x".into(), size: wish(80, 24) }).unwrap();
+        stage.client().resize(Resize { target: "x".into(), size: request(80, 24) }).unwrap();
     }
     assert_eq!(told(&stage, "equal"), (0, "24 80".to_owned()));
-    stage.client().resize(Resize { target: "x".into(), size: wish(90, 30) }).unwrap();
+    stage.client().resize(Resize { target: "x".into(), size: request(90, 30) }).unwrap();
     assert_eq!(told_at(&stage, "other", "30 90"), 1);
     assert_eq!(stage.process("x").size, Size { cols: 90, rows: 30 });
 }
@@ -140,12 +140,12 @@ fn t6_e5_a_storm_of_resizes_is_few_signals_and_ends_at_the_last_size() {
                 let mut client = stage.client();
                 for number in 0..each {
                     let cols = 40 + lane * 20 + u32::try_from(number % 17).unwrap();
-                    client.resize(Resize { target: "x".into(), size: wish(cols, 24) }).unwrap();
+                    client.resize(Resize { target: "x".into(), size: request(cols, 24) }).unwrap();
                 }
             });
         }
     });
-    stage.client().resize(Resize { target: "x".into(), size: wish(133, 37) }).unwrap();
+    stage.client().resize(Resize { target: "x".into(), size: request(133, 37) }).unwrap();
     let count = told_at(&stage, "storm", "37 133");
     let limit = 70.0 * start.elapsed().as_secs_f64() + 10.0;
     assert!((count as f64) < limit, "{count} signals, {limit} allowed");

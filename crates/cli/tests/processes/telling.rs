@@ -7,12 +7,16 @@ use proto::{Printable, Size};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use testkit::census::parent;
-use testkit::{Pty, Stage, child};
+use testkit::{MarkedDaemon, Pty, child};
 
 use super::{stage, text};
 
 /// Runs `qd` in a terminal of its own; everything that was drawn, and the exit code.
-fn in_a_terminal(stage: &Stage, words: &[&str], meanwhile: impl FnOnce(&mut Pty)) -> (Vec<u8>, Option<i32>) {
+fn in_a_terminal(
+    stage: &MarkedDaemon,
+    words: &[&str],
+    meanwhile: impl FnOnce(&mut Pty),
+) -> (Vec<u8>, Option<i32>) {
     let mut pty = Pty::open(Size { cols: 500, rows: 50 });
     let places = stage.variables();
     let variables: Vec<_> = places.iter().map(|(name, path)| (*name, path.as_os_str())).collect();

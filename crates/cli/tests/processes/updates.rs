@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use proto::request::ReadMode;
-use testkit::Teller;
+use testkit::ScriptedChild;
 use testkit::census::eventually;
 
 use super::stage;
@@ -11,9 +11,9 @@ use super::stage;
 #[test]
 fn c8_an_update_the_child_never_ends_is_shown_after_a_moment() {
     let stage = stage();
-    let mut teller = Teller::new(stage.root(), "x");
-    stage.run("x", teller.argv());
-    teller.tell(b"before\r\n");
+    let mut scripted_child = ScriptedChild::new(stage.root(), "x");
+    stage.run("x", scripted_child.argv());
+    scripted_child.tell(b"before\r\n");
     stage.wait_pattern("x", "before");
     let version = || stage.read("x", ReadMode::Screen).version;
     let mut held = Vec::new();
@@ -21,7 +21,7 @@ fn c8_an_update_the_child_never_ends_is_shown_after_a_moment() {
         let shown = version();
         let begin = Instant::now();
         // Nothing follows that would end it.
-        teller.tell(format!("\x1b[?2026hround {round}.\r\n").as_bytes());
+        scripted_child.tell(format!("\x1b[?2026hround {round}.\r\n").as_bytes());
         eventually("the update is shown", || (version() > shown).then_some(()));
         held.push(begin.elapsed());
         assert!(stage.screen("x").contains(&format!("round {round}.")));

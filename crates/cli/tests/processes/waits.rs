@@ -1,9 +1,9 @@
 //! Waiting for what happens: from now, from an offset, right before the end, for any and for all.
 
 use client::ClientError;
-use proto::request::{Resize, SizeWish, Until, Wait};
+use proto::request::{Resize, SizeRequest, Until, Wait};
 use proto::{ErrorCode, Reply, Request};
-use testkit::{Stage, child, scaled};
+use testkit::{MarkedDaemon, child, scaled};
 
 use super::{sh, stage, text};
 
@@ -12,7 +12,7 @@ fn wait(name: &str, until: Until, since: Option<u64>) -> Wait {
 }
 
 /// Runs `qd`; its exit code and what it said.
-fn qd(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String) {
+fn qd(stage: &MarkedDaemon, arguments: &[&str]) -> (Option<i32>, String) {
     let output = stage.qd(arguments);
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
 }
@@ -141,7 +141,7 @@ fn a_time_out_has_its_own_exit_code_and_nobody_to_wait_for_another() {
 }
 
 /// What a wait from now on is answered with, when this happens after it has begun.
-fn found_after(stage: &Stage, name: &str, happens: impl FnOnce()) -> Option<String> {
+fn found_after(stage: &MarkedDaemon, name: &str, happens: impl FnOnce()) -> Option<String> {
     let mut waiter = stage.client();
     let id = waiter.send(Request::Wait(wait(name, Until::Pattern("needle".to_owned()), None))).unwrap();
     // Answered calls of the same connection: the wait before them is registered.
@@ -179,7 +179,7 @@ fn old_lines_stay_old_when_a_resize_wraps_them_anew() {
         for (round, (cols, rows)) in
             [(40, 24), (100, 24), (20, 60), (100, 10), (80, 50)].into_iter().enumerate()
         {
-            let size = SizeWish { cols: Some(cols), rows: Some(rows) };
+            let size = SizeRequest { cols: Some(cols), rows: Some(rows) };
             stage.client().resize(Resize { target: "x".into(), size }).unwrap();
             stage.type_text("x", &format!("round {round}.\n"));
             stage.wait_pattern("x", &format!("round {round}\\."));

@@ -3,7 +3,7 @@
 //! each three of which fill a million cells.
 
 use proto::Size;
-use proto::request::{SizeWish, Spawn};
+use proto::request::{SizeRequest, Spawn};
 use testkit::{Mark, TestDaemon, child};
 
 use crate::QD;
@@ -14,7 +14,7 @@ const BOMB: &str = "exec yes \"$(printf '\\033#8\\033#8\\033#8\\033#8\\033#8\\03
 /// Two bombs, one for each worker, and two neighbours.
 fn crowd(daemon: &TestDaemon, mark: &Mark) {
     for name in ["bomb1", "bomb2"] {
-        let size = SizeWish::from(Size { cols: 1000, rows: 1000 });
+        let size = SizeRequest::from(Size { cols: 1000, rows: 1000 });
         let spawn = mark.spawn(name, child::shell(BOMB));
         daemon.client().spawn(Spawn { size, ..spawn }).unwrap();
     }

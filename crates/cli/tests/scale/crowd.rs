@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use proto::request::{Close, Input, Quantifier, Target, Until, Wait, Write};
+use proto::request::{Close, Quantifier, Target, TypedInput, Until, Wait, Write};
 use proto::{Request, Status};
 use testkit::census::{pause, processor_time, scale, vitals};
-use testkit::{DEADLINE, Mark, Teller, TestDaemon, child};
+use testkit::{DEADLINE, Mark, ScriptedChild, TestDaemon, child};
 
 use crate::{QD, attach, next};
 
@@ -47,7 +47,7 @@ fn two_hundred_processes_are_listed_answer_and_leave_nothing() {
     assert!(listed.iter().all(|process| process.status == Status::Running));
     let calls: Vec<u64> = (0..PROCESSES)
         .map(|n| {
-            let input = Input::Text(format!("hello{n}\n"));
+            let input = TypedInput::Text(format!("hello{n}\n"));
             let write = Write { target: Target(format!("p{n}")), input, submit: false, timeout_ms: None };
             connection.send(Request::Write(write)).unwrap()
         })
@@ -85,8 +85,8 @@ fn two_hundred_processes_are_listed_answer_and_leave_nothing() {
 fn fifty_viewers_of_one_process_all_see_its_last_words() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
-    let mut teller = Teller::new(daemon.root(), "shown");
-    daemon.client().spawn(mark.spawn("shown", teller.argv())).unwrap();
+    let mut scripted_child = ScriptedChild::new(daemon.root(), "shown");
+    daemon.client().spawn(mark.spawn("shown", scripted_child.argv())).unwrap();
     let viewers: Vec<_> = (0..VIEWERS).map(|_| attach(&daemon, "shown")).collect();
     testkit::census::eventually("all viewers", || {
         (daemon.process("shown").viewers == VIEWERS as u32).then_some(())
@@ -95,7 +95,7 @@ fn fifty_viewers_of_one_process_all_see_its_last_words() {
         .into_iter()
         .map(|mut viewer| {
             std::thread::spawn(move || {
-                let mut shown = term::Screen::new(term::Size::DEFAULT, term::Limits { history_lines: 0 });
+                let mut shown = term::Screen::new(term::GridSize::DEFAULT, term::Limits { history_lines: 0 });
                 while !shown.text(term::Wraps::Keep).contains("=last words=") {
                     if let client::Incoming::Data(data) = next(&mut viewer) {
                         shown.feed(&data.bytes);
@@ -105,8 +105,8 @@ fn fifty_viewers_of_one_process_all_see_its_last_words() {
         })
         .collect();
     let lines: String = (0..4000).map(|n| format!("line {n}\r\n")).collect();
-    teller.tell(lines.as_bytes());
-    teller.tell(b"=last words=");
+    scripted_child.tell(lines.as_bytes());
+    scripted_child.tell(b"=last words=");
     for (n, reader) in readers.into_iter().enumerate() {
         assert!(reader.join().is_ok(), "viewer {n}");
     }
@@ -119,15 +119,15 @@ const MATCHING: Duration = Duration::from_millis(if cfg!(debug_assertions) { 600
 const PIECES: usize = 100;
 
 /// Lets a process print ten megabytes in about a second; the processor time that cost the daemon.
-fn cost_of_ten_megabytes(daemon: &TestDaemon, teller: &mut Teller, piece: &Path) -> Duration {
+fn cost_of_ten_megabytes(daemon: &TestDaemon, scripted_child: &mut ScriptedChild, piece: &Path) -> Duration {
     let begin = processor_time(daemon.pid());
     let length = std::fs::metadata(piece).unwrap().len();
     for _ in 0..PIECES {
-        teller.tell_file(piece, length);
+        scripted_child.tell_file(piece, length);
         pause(Duration::from_millis(10));
     }
-    let end = teller.produced;
-    teller.tell(b"=end=\r\n");
+    let end = scripted_child.produced;
+    scripted_child.tell(b"=end=\r\n");
     let (targets, until) = (vec!["flood".into()], Until::Pattern("=end=".to_owned()));
     let (quantifier, since_version) = (Quantifier::All, None);
     daemon
@@ -151,15 +151,16 @@ fn pattern(n: usize) -> String {
 fn e7_a_hundred_waiters_cost_little_and_are_all_answered() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
-    let mut teller = Teller::new(daemon.root(), "flood");
-    daemon.client().spawn(mark.spawn("flood", teller.argv())).unwrap();
+    let mut scripted_child = ScriptedChild::new(daemon.root(), "flood");
+    daemon.client().spawn(mark.spawn("flood", scripted_child.argv())).unwrap();
     let piece = daemon.root().join("piece");
     let lines: String =
         (0..2_000).map(|n| format!("{n:06} some words of a build that says much\r\n")).collect();
     std::fs::write(&piece, &lines.as_bytes()[..lines.len() / 50 * 50]).unwrap();
     // The least of several: what else the machine does is in the others.
     let rounds = 2 * scale();
-    let alone = (0..rounds).map(|_| cost_of_ten_megabytes(&daemon, &mut teller, &piece)).min().unwrap();
+    let alone =
+        (0..rounds).map(|_| cost_of_ten_megabytes(&daemon, &mut scripted_child, &piece)).min().unwrap();
     let mut connections: Vec<_> = (0..4).map(|_| daemon.client()).collect();
     let calls: Vec<(usize, u64)> = (0..WAITERS)
         .map(|n| {
@@ -171,14 +172,15 @@ fn e7_a_hundred_waiters_cost_little_and_are_all_answered() {
         .collect();
     // A list is answered behind the waits of its own connection, so that all of them are there.
     connections.iter_mut().for_each(|connection| assert_eq!(connection.list().unwrap().len(), 1));
-    let awaited = (0..rounds).map(|_| cost_of_ten_megabytes(&daemon, &mut teller, &piece)).min().unwrap();
+    let awaited =
+        (0..rounds).map(|_| cost_of_ten_megabytes(&daemon, &mut scripted_child, &piece)).min().unwrap();
     println!(
         "10 MB: {alone:?} alone, {awaited:?} with {WAITERS} waits, matching {:?}",
         awaited.saturating_sub(alone)
     );
     assert!(awaited <= alone + MATCHING, "{alone:?} alone, {awaited:?} with {WAITERS} waits");
     for n in 0..WAITERS {
-        teller.tell(format!("filler {n} aaaaaaaaaaaaaaaaaaaaaaaaa\r\n=mark {n}=\r\n").as_bytes());
+        scripted_child.tell(format!("filler {n} aaaaaaaaaaaaaaaaaaaaaaaaa\r\n=mark {n}=\r\n").as_bytes());
     }
     for (connection, call) in calls {
         connections[connection].answer(call).unwrap();

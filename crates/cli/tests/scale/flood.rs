@@ -9,7 +9,7 @@ use client::{Chunk, FollowStream, Incoming};
 use proto::frame::DataKind;
 use proto::request::Follow;
 use testkit::census::{pause, scale, vitals};
-use testkit::{Mark, Teller, TestDaemon, child};
+use testkit::{Mark, ScriptedChild, TestDaemon, child};
 
 use crate::{QD, attach, next};
 
@@ -29,21 +29,21 @@ fn a8_viewers_that_never_read_cost_bounded_memory_and_stall_nobody() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
     let (file, bytes) = numbered(daemon.root(), 4 * MIB);
-    let mut teller = Teller::new(daemon.root(), "flood");
-    daemon.client().spawn(mark.spawn("flood", teller.argv())).unwrap();
-    teller.tell_file(&file, bytes.len() as u64);
+    let mut scripted_child = ScriptedChild::new(daemon.root(), "flood");
+    daemon.client().spawn(mark.spawn("flood", scripted_child.argv())).unwrap();
+    scripted_child.tell_file(&file, bytes.len() as u64);
     daemon.wait_pattern("flood", &format!("{:013}", 4 * MIB / 16 - 1));
     let viewers: Vec<_> = (0..20).map(|_| attach(&daemon, "flood")).collect();
     testkit::census::eventually("all viewers", || (daemon.process("flood").viewers == 20).then_some(()));
     let before = vitals(daemon.pid()).rss_kib;
     for _ in 0..24 * scale() {
-        teller.tell_file(&file, bytes.len() as u64);
+        scripted_child.tell_file(&file, bytes.len() as u64);
     }
-    teller.end();
+    scripted_child.end();
     let waited = daemon.wait_exit("flood");
-    assert_eq!(waited.satisfied[0].offset, teller.produced, "the child was not stalled");
+    assert_eq!(waited.satisfied[0].offset, scripted_child.produced, "the child was not stalled");
     let after = vitals(daemon.pid()).rss_kib;
-    println!("20 stalled viewers, {} MB: {before} -> {after} KiB", teller.produced / 1_000_000);
+    println!("20 stalled viewers, {} MB: {before} -> {after} KiB", scripted_child.produced / 1_000_000);
     assert!(after <= before + 64 * 1024, "{before} -> {after} KiB");
     drop(viewers);
 }
@@ -52,13 +52,13 @@ fn a8_viewers_that_never_read_cost_bounded_memory_and_stall_nobody() {
 fn e2_m10e_a_hundred_thousand_questions_of_a_child_that_never_reads_delay_nobody() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
-    let mut teller = Teller::new(daemon.root(), "asks");
-    daemon.client().spawn(mark.spawn("asks", teller.argv())).unwrap();
+    let mut scripted_child = ScriptedChild::new(daemon.root(), "asks");
+    daemon.client().spawn(mark.spawn("asks", scripted_child.argv())).unwrap();
     daemon.client().spawn(mark.spawn("other", child::repeat_lines())).unwrap();
     daemon.wait_pattern("other", "ready");
     let before = vitals(daemon.pid()).rss_kib;
-    teller.tell(&b"\x1b[6n".repeat(100_000));
-    teller.tell(b"=asked=");
+    scripted_child.tell(&b"\x1b[6n".repeat(100_000));
+    scripted_child.tell(b"=asked=");
     for n in 0..5 {
         assert!(daemon.qd(&["send", "other", &format!("hello{n}")]).status.success());
         daemon.wait_pattern("other", &format!("got:hello{n}"));
@@ -120,27 +120,27 @@ fn e4_received_and_gaps_are_exactly_what_was_produced_for_every_follower() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
     let (file, bytes) = numbered(daemon.root(), 4 * MIB);
-    let mut teller = Teller::new(daemon.root(), "flood");
-    daemon.client().spawn(mark.spawn("flood", teller.argv())).unwrap();
+    let mut scripted_child = ScriptedChild::new(daemon.root(), "flood");
+    daemon.client().spawn(mark.spawn("flood", scripted_child.argv())).unwrap();
     let (pattern, over) = (std::sync::Arc::new(bytes), std::sync::Arc::new(std::sync::Barrier::new(3)));
     let followers: Vec<_> = [Pace::Fast, Pace::Late, Pace::Slow]
         .into_iter()
         .map(|pace| {
-            let wish = Follow { target: "flood".into(), from: Some(0), live: true, ..Follow::default() };
-            let stream = FollowStream::begin(daemon.client(), wish).unwrap();
+            let request = Follow { target: "flood".into(), from: Some(0), live: true, ..Follow::default() };
+            let stream = FollowStream::begin(daemon.client(), request).unwrap();
             let (pattern, over) = (std::sync::Arc::clone(&pattern), std::sync::Arc::clone(&over));
             (pace, std::thread::spawn(move || follow(stream, pace, &over, &pattern)))
         })
         .collect();
     for _ in 0..48 * scale() {
-        teller.tell_file(&file, pattern.len() as u64);
+        scripted_child.tell_file(&file, pattern.len() as u64);
     }
-    teller.end();
-    assert_eq!(daemon.wait_exit("flood").satisfied[0].offset, teller.produced);
+    scripted_child.end();
+    assert_eq!(daemon.wait_exit("flood").satisfied[0].offset, scripted_child.produced);
     for (pace, follower) in followers {
         let (received, gaps) = follower.join().expect("a follower accounts for every byte");
-        println!("{pace:?}: received {received} + gaps {gaps} of {}", teller.produced);
-        assert_eq!(received + gaps, teller.produced, "{pace:?}");
+        println!("{pace:?}: received {received} + gaps {gaps} of {}", scripted_child.produced);
+        assert_eq!(received + gaps, scripted_child.produced, "{pace:?}");
         assert!(received > 0, "{pace:?}");
         assert!(!matches!(pace, Pace::Late) || gaps > 0, "who reads nothing misses something, and is told");
     }
@@ -165,18 +165,18 @@ const PIECE: usize = 128 * 1024;
 fn e6_random_bytes_come_through_the_log_and_the_command_line_unchanged() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
-    let mut teller = Teller::new(daemon.root(), "noise");
-    daemon.client().spawn(mark.spawn("noise", teller.argv())).unwrap();
+    let mut scripted_child = ScriptedChild::new(daemon.root(), "noise");
+    daemon.client().spawn(mark.spawn("noise", scripted_child.argv())).unwrap();
     let mut logs = daemon.command(&["logs", "noise", "-f"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = logs.stdout.take().unwrap();
     for n in 0..160 * scale() as u64 {
         let piece = noise(PIECE, n + 1);
-        teller.tell(&piece);
+        scripted_child.tell(&piece);
         let mut got = vec![0; PIECE];
         out.read_exact(&mut got).unwrap();
         assert!(got == piece, "piece {n} came through changed");
     }
-    teller.end();
+    scripted_child.end();
     assert_eq!(out.read_to_end(&mut Vec::new()).unwrap(), 0, "nothing more came");
     testkit::wait_for_end(&mut logs, testkit::DEADLINE);
 }
@@ -185,14 +185,14 @@ fn e6_random_bytes_come_through_the_log_and_the_command_line_unchanged() {
 fn e6_random_bytes_reach_a_viewer_unchanged() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
-    let mut teller = Teller::new(daemon.root(), "noise");
-    daemon.client().spawn(mark.spawn("noise", teller.argv())).unwrap();
+    let mut scripted_child = ScriptedChild::new(daemon.root(), "noise");
+    daemon.client().spawn(mark.spawn("noise", scripted_child.argv())).unwrap();
     let mut viewer = attach(&daemon, "noise");
     while !matches!(next(&mut viewer), Incoming::Data(data) if data.kind == DataKind::Repaint) {}
     for n in 0..800 * scale() as u64 {
         let piece = noise(8 * 1024, n + 1);
-        let begin = teller.produced;
-        teller.tell(&piece);
+        let begin = scripted_child.produced;
+        scripted_child.tell(&piece);
         let mut got = Vec::new();
         while got.len() < piece.len() {
             match next(&mut viewer) {

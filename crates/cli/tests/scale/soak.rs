@@ -1,6 +1,6 @@
 //! The same things over and over: nothing of them stays.
 
-use proto::request::{Close, Resize, SizeWish};
+use proto::request::{Close, Resize, SizeRequest};
 use testkit::census::{command_line, eventually, everybody, is_zombie, parent, scale, vitals};
 use testkit::{Mark, TestDaemon, child};
 
@@ -21,7 +21,7 @@ fn cycle(daemon: &TestDaemon, mark: &Mark, n: usize) {
     }
     let sizes = [(100, 30), (40, 50), (80, 24)];
     for (cols, rows) in sizes.into_iter().take(n % 4) {
-        let size = SizeWish { cols: Some(cols), rows: Some(rows) };
+        let size = SizeRequest { cols: Some(cols), rows: Some(rows) };
         connection.resize(Resize { target: name.as_str().into(), size }).unwrap();
     }
     connection

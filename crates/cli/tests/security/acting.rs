@@ -4,12 +4,12 @@
 use proto::crew::Right;
 use proto::request::{Audit, Grant, Spawn, Target};
 use proto::{Kind, Reply, Request};
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::inside::{Inside, with_shell_agents};
 
-fn callers(stage: &Stage) -> Vec<(String, String)> {
+fn callers(stage: &MarkedDaemon) -> Vec<(String, String)> {
     let audit = Audit { limit: Some(1000), ..Audit::default() };
     let Ok(Reply::Audit(page)) = stage.client().call(Request::Audit(audit)) else { panic!("no audit") };
     page.rows.iter().map(|row| (row.caller.clone(), row.verb.clone())).collect()
@@ -17,7 +17,7 @@ fn callers(stage: &Stage) -> Vec<(String, String)> {
 
 #[test]
 fn m12_a_terminal_that_a_person_opened_acts_for_that_person() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("other", child::run_for_ever());
     let mut desk = Inside::terminal(&stage, "desk");
     let (code, out) = desk.run(&format!("'{QD}' whoami"));
@@ -41,7 +41,7 @@ fn m12_a_terminal_that_a_person_opened_acts_for_that_person() {
 
 #[test]
 fn m12_a_terminal_acts_for_its_person_after_the_daemon_was_killed() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("other", child::run_for_ever());
     let mut desk = Inside::terminal(&stage, "desk");
     stage.kill_9();
@@ -52,7 +52,7 @@ fn m12_a_terminal_acts_for_its_person_after_the_daemon_was_killed() {
 
 #[test]
 fn m12_commands_act_for_a_person_only_when_the_person_says_so() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("other", child::run_for_ever());
     let mut plain = Inside::command(&stage, "plain");
     let (code, out) = plain.run(&format!("'{QD}' read other"));

@@ -1,27 +1,27 @@
 //! What is written down: who did what to whom, how much was typed, and whether anybody has changed it since.
 
 use proto::crew::{AuditEntry, AuditVerdict};
-use proto::request::{Audit, Input, Nothing, Request, Write};
+use proto::request::{Audit, Empty, Request, TypedInput, Write};
 use proto::{ErrorCode, ProcessId, Reply};
-use testkit::{Crew, Stage, child};
+use testkit::{FakeAgents, MarkedDaemon, child};
 
 use crate::inside::Inside;
 use crate::{AGENT, QD};
 
-fn page(stage: &Stage, limit: Option<u32>) -> (Vec<AuditEntry>, AuditVerdict) {
+fn page(stage: &MarkedDaemon, limit: Option<u32>) -> (Vec<AuditEntry>, AuditVerdict) {
     let page = stage.client().audit(Audit { since: 0, limit, verify: true }).unwrap();
     (page.rows, page.verified.unwrap())
 }
 
 /// The rows of this verb, as who, on whom, what was decided and how much.
-fn rows_of(stage: &Stage, verb: &str) -> Vec<(String, Option<String>, String, String)> {
+fn rows_of(stage: &MarkedDaemon, verb: &str) -> Vec<(String, Option<String>, String, String)> {
     let rows = page(stage, None).0.into_iter().filter(|row| row.verb == verb);
     rows.map(|row| (row.caller, row.target, row.decision, row.detail)).collect()
 }
 
 #[test]
 fn f11_every_byte_that_is_typed_for_somebody_is_counted_and_none_is_kept() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     crew.run("echo", child::repeat_lines());
     crew.wait_pattern("echo", "ready");
     crew.enlist("agent", &[]);
@@ -31,7 +31,7 @@ fn f11_every_byte_that_is_typed_for_somebody_is_counted_and_none_is_kept() {
     let mut client = crew.client();
     let write = Write {
         target: "echo".into(),
-        input: Input::PasteStream(Nothing {}),
+        input: TypedInput::PasteStream(Empty {}),
         submit: false,
         timeout_ms: None,
     };
@@ -59,7 +59,7 @@ fn f11_every_byte_that_is_typed_for_somebody_is_counted_and_none_is_kept() {
 
 #[test]
 fn f11_a_process_that_types_is_named_with_its_run_and_may_not_read_the_log() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mut inside = Inside::command(&stage, "inside");
     let id = stage.process("inside").id;
     inside.spawn("--name kid -- cat");
@@ -87,7 +87,7 @@ fn f11_a_process_that_types_is_named_with_its_run_and_may_not_read_the_log() {
 
 #[test]
 fn f11_the_newest_rows_are_shown_and_a_changed_one_is_found() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("echo", child::repeat_lines());
     stage.wait_pattern("echo", "ready");
     for n in 1..=5 {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use holder::{FromHolder, Link, ToHolder};
 use testkit::census::{eventually, pin, wait_gone};
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::{QD, said};
 
@@ -19,16 +19,16 @@ const TALKER: &str = "i=0; (while :; do i=$((i+1)); echo tick $i; sleep 0.5; don
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs something to be taken; where its holder listens.
-fn victim(stage: &Stage, script: &str) -> PathBuf {
+fn victim(stage: &MarkedDaemon, script: &str) -> PathBuf {
     let victim = stage.run("victim", child::shell(script));
     stage.places().holders().join(format!("{}.1", victim.id))
 }
 
-fn warnings(stage: &Stage) -> String {
+fn warnings(stage: &MarkedDaemon) -> String {
     stage.json(&["status"])["warnings"].to_string()
 }
 
-fn wait_for_warning(stage: &Stage, wanted: &str) {
+fn wait_for_warning(stage: &MarkedDaemon, wanted: &str) {
     eventually(wanted, || warnings(stage).contains(wanted).then_some(()));
 }
 
@@ -49,7 +49,7 @@ fn link_alone(socket: &Path, hidden: &Path) -> Link {
 
 #[test]
 fn m4c_a_displaced_daemon_takes_its_place_again_and_says_who_was_there() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let socket = victim(&stage, TALKER);
     stage.wait_pattern("victim", "tick 1");
     let (mut link, _hello) = Link::connect(&socket, PATIENCE).unwrap();
@@ -72,7 +72,7 @@ fn m4c_a_displaced_daemon_takes_its_place_again_and_says_who_was_there() {
 
 #[test]
 fn m4c_what_an_intruder_leaves_in_a_holder_does_not_outlive_it() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let socket = victim(&stage, TALKER);
     stage.wait_pattern("victim", "tick 1");
     let (mut link, _hello) = Link::connect(&socket, PATIENCE).unwrap();
@@ -97,7 +97,7 @@ fn m4c_what_an_intruder_leaves_in_a_holder_does_not_outlive_it() {
 
 #[test]
 fn m4c_an_intruder_that_links_without_end_keeps_nobody_from_ending_the_run() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let socket = victim(&stage, &format!("trap '' TERM HUP; {TALKER}"));
     stage.wait_pattern("victim", "tick 1");
     let child = pin(stage.process("victim").pid.unwrap());
@@ -132,7 +132,7 @@ fn m4c_an_intruder_that_links_without_end_keeps_nobody_from_ending_the_run() {
 
 #[test]
 fn m4c_a_run_whose_holder_cannot_be_linked_again_is_read_and_ended() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let socket = victim(&stage, TALKER);
     stage.wait_pattern("victim", "tick 1");
     let link = link_alone(&socket, &stage.root().join("hidden"));
@@ -149,7 +149,7 @@ fn m4c_a_run_whose_holder_cannot_be_linked_again_is_read_and_ended() {
 
 #[test]
 fn m4c_an_exit_that_was_announced_to_an_intruder_is_learnt_from_the_next_link() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let socket = victim(&stage, "read line; echo got $line; exit 7");
     let hidden = stage.root().join("hidden");
     let mut link = link_alone(&socket, &hidden);
@@ -165,7 +165,7 @@ fn m4c_an_exit_that_was_announced_to_an_intruder_is_learnt_from_the_next_link() 
 
 #[test]
 fn m4c_what_listens_in_the_place_of_a_holder_is_not_linked_to() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let socket = victim(&stage, TALKER);
     stage.wait_pattern("victim", "tick 1");
     let link = link_alone(&socket, &stage.root().join("hidden"));

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use proto::request::{Attach, SizeWish};
+use proto::request::{Attach, SizeRequest};
 use testkit::census::scale;
 use testkit::{Mark, TestDaemon, child};
 
@@ -147,7 +147,7 @@ fn b4_probes_that_connect_and_close_disturb_no_viewer() {
     daemon.client().spawn(mark.spawn("echo", child::repeat_lines())).unwrap();
     daemon.wait_pattern("echo", "ready");
     let mut viewer = daemon.client();
-    let size = SizeWish::default();
+    let size = SizeRequest::default();
     let attach = Attach { target: "echo".into(), size, ..Attach::default() };
     let attached = viewer.attach(attach).unwrap();
     let holder = daemon.places().holders().read_dir().unwrap().next().unwrap().unwrap().path();

@@ -1,14 +1,14 @@
 //! Who a caller is, as the kernel tells it: a `qd` inside a process is that process and has only its rights.
 
 use proto::ExitReason;
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::inside::{Inside, allow};
 
 #[test]
 fn b6_a_process_sees_its_neighbours_and_drives_only_what_is_below_it() {
-    let daemon = Stage::start(QD);
+    let daemon = MarkedDaemon::start(QD);
     daemon.run("sibling", child::run_for_ever());
     let mut inside = Inside::command(&daemon, "parent");
     let own = daemon.process("parent");
@@ -36,7 +36,7 @@ fn b6_a_process_sees_its_neighbours_and_drives_only_what_is_below_it() {
 
 #[test]
 fn t7_the_death_of_a_parent_takes_its_children_at_any_depth() {
-    let daemon = Stage::start(QD);
+    let daemon = MarkedDaemon::start(QD);
     let mut inside = Inside::command(&daemon, "top");
     let mut exports = String::new();
     for (name, value) in daemon.variables() {
@@ -66,7 +66,7 @@ fn t7_the_death_of_a_parent_takes_its_children_at_any_depth() {
 
 #[test]
 fn b5_an_older_run_of_a_process_is_nobody_to_the_newer_one() {
-    let daemon = Stage::start(QD);
+    let daemon = MarkedDaemon::start(QD);
     daemon.run("sibling", child::run_for_ever());
     let mut inside = Inside::command(&daemon, "again");
     // A job that stays behind when its run ends by itself is still not a person.

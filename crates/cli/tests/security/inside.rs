@@ -6,10 +6,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use proto::agent::ItemKind;
-use proto::request::{GiveAnswer, Nothing, Spawn};
-use proto::{Kind, Places, Reply, Request};
+use proto::request::{Empty, GiveAnswer, Spawn};
+use proto::{Dirs, Kind, Reply, Request};
 use serde_json::{Value, json};
-use testkit::{Stage, TestDaemon, child};
+use testkit::{MarkedDaemon, TestDaemon, child};
 
 use crate::QD;
 
@@ -42,10 +42,10 @@ pub(crate) struct Inside<'a> {
     next: u32,
 }
 
-/// Waits until a process has asked for leave to start something, and gives it once.
+/// Waits until a process has asked for permission to start something, and gives it once.
 pub(crate) fn allow(daemon: &TestDaemon) {
     let item = testkit::census::eventually("somebody to ask for leave", || {
-        let Ok(Reply::Inbox(items)) = daemon.client().call(Request::Inbox(Nothing {})) else { return None };
+        let Ok(Reply::Inbox(items)) = daemon.client().call(Request::Inbox(Empty {})) else { return None };
         items.into_iter().find(|item| item.kind == ItemKind::Trust)
     });
     let choice = "allow_once".to_owned();
@@ -53,14 +53,14 @@ pub(crate) fn allow(daemon: &TestDaemon) {
 }
 
 /// A daemon, not started yet, that knows an agent called `shell`: its program is a shell that does what it is told.
-pub(crate) fn with_shell_agents() -> Stage {
+pub(crate) fn with_shell_agents() -> MarkedDaemon {
     let daemon = TestDaemon::without_start(QD);
     add_shell_agent(&daemon.places());
-    Stage::around(daemon)
+    MarkedDaemon::around(daemon)
 }
 
 /// Makes that agent known there.
-pub(crate) fn add_shell_agent(places: &Places) {
+pub(crate) fn add_shell_agent(places: &Dirs) {
     let agents = places.config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
     std::fs::write(
@@ -72,7 +72,7 @@ pub(crate) fn add_shell_agent(places: &Places) {
 
 impl<'a> Inside<'a> {
     /// A terminal that a person opened, with the variables it gets by itself.
-    pub(crate) fn terminal(stage: &'a Stage, name: &str) -> Self {
+    pub(crate) fn terminal(stage: &'a MarkedDaemon, name: &str) -> Self {
         Self::begin(stage, name, |directory| {
             let mut argv = child::shell(SHELL);
             argv.extend(["sh".to_owned(), directory]);
@@ -81,7 +81,7 @@ impl<'a> Inside<'a> {
     }
 
     /// A command that acts for the person who starts it.
-    pub(crate) fn command_as_me(stage: &'a Stage, name: &str) -> Self {
+    pub(crate) fn command_as_me(stage: &'a MarkedDaemon, name: &str) -> Self {
         Self::begin(stage, name, |directory| {
             let mut argv = child::shell(SHELL);
             argv.extend(["sh".to_owned(), directory]);
@@ -90,7 +90,7 @@ impl<'a> Inside<'a> {
     }
 
     /// A command, with the variables that lead a `qd` to this daemon.
-    pub(crate) fn command(stage: &'a Stage, name: &str) -> Self {
+    pub(crate) fn command(stage: &'a MarkedDaemon, name: &str) -> Self {
         let exports: String = stage
             .variables()
             .iter()
@@ -104,14 +104,14 @@ impl<'a> Inside<'a> {
     }
 
     /// An agent of a daemon [`with_shell_agents`].
-    pub(crate) fn agent(stage: &'a Stage, name: &str) -> Self {
+    pub(crate) fn agent(stage: &'a MarkedDaemon, name: &str) -> Self {
         Self::begin(stage, name, |directory| {
             let spec = stage.spec(name, vec!["shell".to_owned(), directory]);
             Spawn { kind: Kind::Agent, ..spec }
         })
     }
 
-    fn begin(stage: &'a Stage, name: &str, spec: impl FnOnce(String) -> Spawn) -> Self {
+    fn begin(stage: &'a MarkedDaemon, name: &str, spec: impl FnOnce(String) -> Spawn) -> Self {
         let directory = stage.root().join(name);
         std::fs::create_dir(&directory).unwrap();
         stage.spawn_as(spec(directory.display().to_string()));
@@ -179,7 +179,7 @@ impl<'a> Inside<'a> {
         let (script, asked) = (self.directory.join("raw.pl"), self.directory.join("asked"));
         std::fs::write(&script, RAW).unwrap();
         std::fs::write(&asked, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
-        let socket = Places::below(self.daemon.root()).socket();
+        let socket = Dirs::below(self.daemon.root()).socket();
         let words = [&script, &socket, &asked, &self.directory.join("answers")]
             .map(|path| format!(" '{}'", path.display()));
         format!("perl{}", words.concat())

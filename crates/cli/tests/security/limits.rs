@@ -159,7 +159,7 @@ fn d10_more_than_the_most_calls_of_one_connection_are_all_answered() {
     let daemon = TestDaemon::start(QD);
     let mut connection = daemon.client();
     let calls: Vec<u64> =
-        (0..500).map(|_| connection.send(Request::List(proto::request::Nothing {})).unwrap()).collect();
+        (0..500).map(|_| connection.send(Request::List(proto::request::Empty {})).unwrap()).collect();
     let mut answered = 0;
     while answered < calls.len() {
         match connection.receive_before(Instant::now() + DEADLINE).unwrap() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::world::with_few_pids;
-use testkit::{Stage, child};
+use testkit::pid_namespace::with_few_pids;
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::inside::{Inside, with_shell_agents};
@@ -52,7 +52,7 @@ fn leave_a_connection(is_pid_taken: bool) {
         let used = Command::new("perl").args(["-e", "for (1..310) { fork or exit; wait }"]).status().unwrap();
         assert!(used.success());
     }
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mut inside = Inside::command(&stage, "cuckoo");
     std::fs::write(inside.directory.join("cuckoo.pl"), CUCKOO).unwrap();
     let daemon = Pid::from_raw(stage.pid()).unwrap();
@@ -126,7 +126,7 @@ fn m4b_the_daemon_runs_no_program_to_know_the_time() {
     let path = format!("{}:{}", planted.display(), std::env::var("PATH").unwrap());
     let started = daemon.command(&["ps"]).env("PATH", path).output().unwrap();
     assert!(started.status.success());
-    let stage = Stage::around(daemon);
+    let stage = MarkedDaemon::around(daemon);
     // A whole life, and then an end: whatever was to be asked has been asked.
     stage.run("one", child::print_and_exit("x", 0));
     stage.wait_exit("one");
@@ -145,7 +145,7 @@ print "heard " . ($count // "nothing") . "\n";
 
 #[test]
 fn m4c_a_run_cannot_link_to_the_holder_of_another() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let victim = stage.run("victim", child::shell("read line; echo got $line; sleep 1000000"));
     let socket = stage.places().holders().join(format!("{}.1", victim.id));
     let mut inside = Inside::command(&stage, "spy");

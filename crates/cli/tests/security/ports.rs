@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use proto::ErrorCode;
 use proto::crew::{PortView, Ready};
-use proto::request::{Nothing, Ports, Request, Spawn, Until, Wait};
+use proto::request::{Empty, Ports, Request, Spawn, Until, Wait};
 use testkit::census::eventually;
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::inside::Inside;
@@ -26,7 +26,7 @@ fn listener(family: u8, port: u16) -> String {
 }
 
 /// What the program said: its port and its pid.
-fn told(stage: &Stage, name: &str, family: u8) -> (u16, i32) {
+fn told(stage: &MarkedDaemon, name: &str, family: u8) -> (u16, i32) {
     let waited = stage.wait_pattern(name, &format!("port{family} [0-9]+ by [0-9]+"));
     let text = waited.satisfied[0].text.clone().unwrap();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -34,13 +34,13 @@ fn told(stage: &Stage, name: &str, family: u8) -> (u16, i32) {
     (words[at + 1].parse().unwrap(), words[at + 3].parse().unwrap())
 }
 
-fn ports(stage: &Stage, name: &str) -> Vec<PortView> {
+fn ports(stage: &MarkedDaemon, name: &str) -> Vec<PortView> {
     stage.client().ports(Ports { target: name.into() }).unwrap().ports
 }
 
 #[test]
 fn a_listening_child_and_grandchild_are_found_with_pid_and_program() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("other", child::shell(&listener(4, 0)));
     let (other, _) = told(&stage, "other", 4);
     // One of them leaves its session and its parent: it is still below the holder.
@@ -61,7 +61,7 @@ fn a_listening_child_and_grandchild_are_found_with_pid_and_program() {
 
 #[test]
 fn b6_a_process_does_not_see_its_neighbours_ports() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("neighbour", child::run_for_ever());
     let mut inside = Inside::command(&stage, "inside");
     let answers = inside.say(&[
@@ -77,13 +77,13 @@ fn b6_a_process_does_not_see_its_neighbours_ports() {
 fn ready(name: &str, timeout_ms: u64) -> Request {
     Request::Wait(Wait {
         timeout_ms: Some(timeout_ms),
-        ..Wait::until(vec![name.into()], Until::Ready(Nothing {}))
+        ..Wait::until(vec![name.into()], Until::Ready(Empty {}))
     })
 }
 
 #[test]
 fn e7_a_pattern_that_tells_readiness_is_judged_before_anything_is_started() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     for pattern in ["(", "(a{0,999}){999}"] {
         let ready = Some(Ready::Pattern(pattern.to_owned()));
         let spec = Spawn { ready, ..stage.spec("never", child::run_for_ever()) };
@@ -96,7 +96,7 @@ fn e7_a_pattern_that_tells_readiness_is_judged_before_anything_is_started() {
 
 #[test]
 fn a_process_is_ready_when_its_own_tree_listens_on_its_port() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     // Somebody else listens on that port, on another address: that is not it.
     let ours = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
     let port = ours.local_addr().unwrap().port();

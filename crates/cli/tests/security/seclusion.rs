@@ -8,7 +8,7 @@ use proto::Request;
 use proto::request::{Hook, Pad, PadAct};
 use serde_json::json;
 use testkit::census::files;
-use testkit::{Crew, Mark, TestDaemon, child};
+use testkit::{FakeAgents, Mark, TestDaemon, child};
 
 use crate::{AGENT, QD, said};
 
@@ -17,7 +17,7 @@ const SECRETS: [&str; 5] = ["typed-7f3a91", "printed-91bc04", "told-55de62", "no
 
 /// Has each of them pass through the daemon: a shell, an agent with its hooks, a scratchpad, and a hook that is refused,
 /// which is a reason to write into the log.
-fn pass_secrets(crew: &Crew, mask: &Path) {
+fn pass_secrets(crew: &FakeAgents, mask: &Path) {
     let [typed, printed, told, noted, hooked] = SECRETS;
     // Printed in two halves, so that it is in no argument either.
     let (left, right) = printed.split_at(5);
@@ -45,7 +45,7 @@ fn pass_secrets(crew: &Crew, mask: &Path) {
 
 #[test]
 fn b12_under_an_open_mask_nothing_of_ours_is_open_and_children_keep_the_users_mask() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     let places = crew.places();
     let users_own = files(&places.config);
     let script = "umask 000; exec \"$0\" ps";
@@ -76,7 +76,7 @@ fn b12_under_an_open_mask_nothing_of_ours_is_open_and_children_keep_the_users_ma
 
 #[test]
 fn b12_what_is_typed_and_printed_is_in_no_log_of_ours_however_much_it_says() {
-    let crew = Crew::start(QD, AGENT);
+    let crew = FakeAgents::start(QD, AGENT);
     assert!(crew.command(&["ps"]).env("QD_LOG", "trace").output().unwrap().status.success());
     pass_secrets(&crew, &crew.root().join("mask"));
     assert!(crew.qd(&["shutdown"]).status.success());

@@ -1,6 +1,6 @@
 //! One run cannot take the door away from others: not with connections, and people always come in.
 
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::inside::Inside;
@@ -27,7 +27,7 @@ sleep 1000;
 
 #[test]
 fn m5_a_thousand_idle_connections_of_one_run_lock_nobody_out() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("other", child::run_for_ever());
     let mut inside = Inside::command(&stage, "crowd");
     std::fs::write(inside.directory.join("crowd.pl"), CROWD).unwrap();

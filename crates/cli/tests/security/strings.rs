@@ -4,10 +4,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use proto::request::{Attach, SizeWish, Spawn, Tell};
+use proto::request::{Attach, SizeRequest, Spawn, Tell};
 use proto::{Request, Size};
 use serde_json::{Value, json};
-use testkit::{Crew, DEADLINE, Pty, RawClient, child};
+use testkit::{DEADLINE, FakeAgents, Pty, RawClient, child};
 
 use crate::inside::{Inside, add_shell_agent};
 use crate::{AGENT, QD};
@@ -25,13 +25,13 @@ fn is_hostile(c: char) -> bool {
 
 /// A daemon in which everything that can be said was said badly.
 struct Stained {
-    crew: Crew,
+    crew: FakeAgents,
     project: PathBuf,
 }
 
 impl Stained {
     fn new() -> Self {
-        let crew = Crew::start(QD, AGENT);
+        let crew = FakeAgents::start(QD, AGENT);
         add_shell_agent(&crew.places());
         let project = crew.root().canonicalize().unwrap().join("evil\x1b[2J\u{9b}2J\u{202e}");
         std::fs::create_dir(&project).unwrap();
@@ -120,7 +120,7 @@ impl Stained {
             ..Spawn::default()
         })));
         assert!(!named.message.chars().any(is_hostile), "a refused name is not echoed as it is: {named:?}");
-        let size = SizeWish::default();
+        let size = SizeRequest::default();
         let attach = Attach { target: HOSTILE.into(), size, read_only: true, ..Attach::default() };
         assert!(!self.crew.refusal(Request::Attach(attach)).message.chars().any(is_hostile));
     }

@@ -3,12 +3,12 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use client::Door;
+use client::DaemonAddress;
 use proto::crew::AuditEntry;
 use proto::request::{Audit, Hello, Request, Restart};
 use serde_json::{Value, json};
 use testkit::census::{eventually, files};
-use testkit::{RawClient, Stage, child};
+use testkit::{MarkedDaemon, RawClient, child};
 
 use crate::inside::{Inside, with_shell_agents};
 use crate::verbs::every_verb;
@@ -25,7 +25,7 @@ fn everything(token: Option<&str>) -> Vec<Value> {
     all.zip(1u64..).map(|(request, id)| json!({"id": id, "request": request})).collect()
 }
 
-fn audited(stage: &Stage) -> Vec<AuditEntry> {
+fn audited(stage: &MarkedDaemon) -> Vec<AuditEntry> {
     let page = stage.client().audit(Audit { since: 0, limit: Some(10_000), verify: true }).unwrap();
     let verified = page.verified.unwrap();
     assert!(matches!(verified, proto::crew::AuditVerdict::Intact { .. }), "{verified:?}");
@@ -106,7 +106,7 @@ fn b5_a_wrong_token_makes_nobody_of_anybody_and_every_refusal_is_written_down_on
 }
 
 /// Ends the program of a process; what it left behind stays.
-fn end_program(stage: &Stage, inside: &Inside<'_>) {
+fn end_program(stage: &MarkedDaemon, inside: &Inside<'_>) {
     let pid = stage.process(inside.name()).pid.unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -136,7 +136,7 @@ fn b5_what_a_run_leaves_behind_is_nobody_with_and_without_its_token() {
 
 #[test]
 fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("sibling", child::run_for_ever());
     let files = Inside::command(&stage, "files");
     let directory = files.directory.display();
@@ -169,7 +169,7 @@ fn kill_9(pid: i32) {
 #[test]
 fn b5_what_has_killed_its_holder_and_all_above_it_is_nobody_and_not_a_person() {
     for killed in ["holder", "holder and nursery", "holder, nursery and daemon"] {
-        let stage = Stage::start(QD);
+        let stage = MarkedDaemon::start(QD);
         stage.run("sibling", child::run_for_ever());
         let files = Inside::command(&stage, "files");
         let directory = files.directory.display();
@@ -211,7 +211,7 @@ fn b5_what_has_killed_its_holder_and_all_above_it_is_nobody_and_not_a_person() {
 
 #[test]
 fn b5_a_person_in_a_terminal_of_another_quarterdeck_is_a_person_here() {
-    let (here, there) = (Stage::start(QD), Stage::start(QD));
+    let (here, there) = (MarkedDaemon::start(QD), MarkedDaemon::start(QD));
     here.run("sibling", child::run_for_ever());
     let mut inside = Inside::command(&there, "shell");
     let variables: String =
@@ -223,7 +223,7 @@ fn b5_a_person_in_a_terminal_of_another_quarterdeck_is_a_person_here() {
 
 #[test]
 fn b5_one_who_brings_wrong_tokens_again_and_again_is_not_heard_any_more() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let hello = |token: Option<&str>| {
         let mut client = RawClient::connect(&stage.places());
         let answer = client.call(everything(token)[0]["request"].clone());
@@ -243,7 +243,7 @@ fn b5_one_who_brings_wrong_tokens_again_and_again_is_not_heard_any_more() {
 
 #[test]
 fn f11_a_refusal_in_a_loop_is_a_few_rows_and_a_count() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("sibling", child::run_for_ever());
     let mut inside = Inside::command(&stage, "looping");
     let mut lines = everything(None);
@@ -338,7 +338,10 @@ fn b5_a_token_outlives_the_daemon_and_nobody_inside_a_run_starts_another() {
     let out = std::fs::read_to_string(agent.directory.join("ps.out")).unwrap();
     assert_ne!(code.trim(), "0", "{out}");
     assert!(out.contains("inside a process"), "it says why: {out}");
-    assert!(Door::without_start(stage.places()).knock().is_err(), "no daemon was started from inside");
+    assert!(
+        DaemonAddress::without_start(stage.places()).knock().is_err(),
+        "no daemon was started from inside"
+    );
     drop(stage.client());
     assert_eq!(caller(&agent.say(&everything(Some(&token))[..1])), json!(id));
     assert_eq!(caller(&thief.say(&everything(Some(&token))[..1])), json!("nobody"));

@@ -4,17 +4,17 @@ use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
     Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, CheckManifest, Close,
-    Detach, Distrust, Explain, Follow, GiveAnswer, Grant, Hook, Input, Interrupt, Kill, Nothing, Pad, PadAct,
-    Ports, Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select,
-    SetTimer, Shutdown, SizeWish, Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, Until, View,
-    Wait, Write,
+    Detach, Distrust, Empty, Explain, Follow, GiveAnswer, Grant, Hook, Interrupt, Kill, Pad, PadAct, Ports,
+    Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select, SetTimer,
+    Shutdown, SizeRequest, Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, TypedInput, Until,
+    View, Wait, Write,
 };
 use serde_json::json;
 use testkit::child;
 
 /// Every verb of the door once, about a process called `sibling`. A verb that is added does not compile until it is here.
 pub(crate) fn every_verb() -> Vec<Request> {
-    std::iter::successors(Some(Request::Status(Nothing {})), following).collect()
+    std::iter::successors(Some(Request::Status(Empty {})), following).collect()
 }
 
 /// The verb after this one.
@@ -25,7 +25,7 @@ fn following(request: &Request) -> Option<Request> {
         Request::Status(_) => {
             Request::Spawn(Box::new(Spawn { argv: child::run_for_ever(), ..Spawn::default() }))
         }
-        Request::Spawn(_) => Request::List(Nothing {}),
+        Request::Spawn(_) => Request::List(Empty {}),
         Request::List(_) => Request::Read(Read { target: target(), ..Read::default() }),
         Request::Read(_) => {
             Request::Search(Search { target: target(), pattern: "x".to_owned(), limit: None, bytes: None })
@@ -33,26 +33,26 @@ fn following(request: &Request) -> Option<Request> {
         Request::Search(_) => Request::Wait(wait(target())),
         Request::Wait(_) => Request::Write(Write {
             target: target(),
-            input: Input::Text("x".to_owned()),
+            input: TypedInput::Text("x".to_owned()),
             submit: false,
             timeout_ms: None,
         }),
-        Request::Write(_) => Request::Resize(Resize { target: target(), size: SizeWish::default() }),
+        Request::Write(_) => Request::Resize(Resize { target: target(), size: SizeRequest::default() }),
         Request::Resize(_) => Request::Kill(Kill { target: target(), signal: None, grace_ms: None }),
         Request::Kill(_) => Request::Close(Close { target: target(), keep_background: false, stop }),
         Request::Close(_) => Request::Restart(Restart { target: target(), stop }),
         Request::Restart(_) => Request::Rename(Rename { target: target(), name: "mine".to_owned() }),
         Request::Rename(_) => Request::Attach(Attach {
             target: target(),
-            size: SizeWish::default(),
+            size: SizeRequest::default(),
             read_only: true,
             ..Attach::default()
         }),
-        Request::Attach(_) => Request::View(View::Repaint(Nothing {})),
-        Request::View(_) => Request::Viewers(Nothing {}),
+        Request::Attach(_) => Request::View(View::Repaint(Empty {})),
+        Request::View(_) => Request::Viewers(Empty {}),
         Request::Viewers(_) => Request::Detach(Detach { target: target() }),
         Request::Detach(_) => Request::Follow(Follow { target: target(), ..Follow::default() }),
-        Request::Follow(_) => Request::Subscribe(Nothing {}),
+        Request::Follow(_) => Request::Subscribe(Empty {}),
         Request::Subscribe(_) => Request::Tell(Tell {
             target: target(),
             text: "x".to_owned(),
@@ -65,14 +65,14 @@ fn following(request: &Request) -> Option<Request> {
         Request::CancelMessage(_) => Request::Interrupt(Interrupt { target: target() }),
         Request::Interrupt(_) => Request::Result(AskResult { target: target(), turn: None }),
         Request::Result(_) => Request::Explain(Explain { target: target() }),
-        Request::Explain(_) => Request::Inbox(Nothing {}),
+        Request::Explain(_) => Request::Inbox(Empty {}),
         Request::Inbox(_) => Request::Answer(GiveAnswer { item: 1, choice: "1".to_owned() }),
         Request::Answer(_) => Request::Resume(Resume { target: target(), session: None }),
         Request::Resume(_) => Request::Hook(Hook { payload: json!({}), event: None }),
         Request::Hook(_) => Request::Agents(proto::request::AskAgents::default()),
         Request::Agents(_) => Request::CheckManifest(CheckManifest::default()),
         Request::CheckManifest(_) => Request::Sample(Sample { target: target(), state: None }),
-        Request::Sample(_) => Request::WhoAmI(Nothing {}),
+        Request::Sample(_) => Request::WhoAmI(Empty {}),
         Request::WhoAmI(_)
         | Request::SetTimer(_)
         | Request::Timers(_)
@@ -97,7 +97,7 @@ fn following(request: &Request) -> Option<Request> {
 }
 
 fn wait(target: Target) -> Wait {
-    Wait { timeout_ms: Some(1), ..Wait::until(vec![target], Until::Exit(Nothing {})) }
+    Wait { timeout_ms: Some(1), ..Wait::until(vec![target], Until::Exit(Empty {})) }
 }
 
 /// The same for the verbs by which agents lead agents.
@@ -111,9 +111,9 @@ fn following_in_crew(request: &Request) -> Option<Request> {
             label: None,
             key: None,
         }),
-        Request::SetTimer(_) => Request::Timers(Nothing {}),
+        Request::SetTimer(_) => Request::Timers(Empty {}),
         Request::Timers(_) => Request::ChangeTimer(ChangeTimer { timer: 1, change: TimerChange::Cancel }),
-        Request::ChangeTimer(_) => Request::Pad(Pad { project: None, act: PadAct::List(Nothing {}) }),
+        Request::ChangeTimer(_) => Request::Pad(Pad { project: None, act: PadAct::List(Empty {}) }),
         Request::Pad(_) => Request::Ask(Ask { question: "x".to_owned(), options: Vec::new(), key: None }),
         Request::Ask(_) => Request::Attention(Attention { reason: "x".to_owned(), key: None }),
         Request::Attention(_) => Request::Select(Select { target: target() }),
@@ -121,13 +121,13 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         Request::See(_) => Request::Ports(Ports { target: target() }),
         Request::Ports(_) => Request::Grant(Grant { to: target(), right: Right::Read, over: target() }),
         Request::Grant(_) => Request::Revoke(Revoke { grant: 1 }),
-        Request::Revoke(_) => Request::Grants(Nothing {}),
+        Request::Revoke(_) => Request::Grants(Empty {}),
         Request::Grants(_) => Request::Presets(Presets::default()),
         Request::Presets(_) => {
             Request::Trust(Trust { project: None, what: TrustWhat::Preset("x".to_owned()), path: None })
         }
         Request::Trust(_) => Request::Distrust(Distrust { digest: "x".to_owned() }),
-        Request::Distrust(_) => Request::Trusted(Nothing {}),
+        Request::Distrust(_) => Request::Trusted(Empty {}),
         Request::Trusted(_) => Request::Audit(Audit::default()),
         Request::Audit(_) => Request::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
         _ => return None,

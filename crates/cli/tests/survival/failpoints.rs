@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use client::{ClientError, Connection, Door};
+use client::{ClientError, Connection, DaemonAddress};
 use daemon::Failpoint;
 use proto::agent::{Delivery, MailId};
 use proto::crew::TimerStatus;
 use proto::request::{
-    AskReceipt, Close, Input, Nothing, Resize, SetTimer, Shutdown, SizeWish, Tell, TimerWhen, Write,
+    AskReceipt, Close, Empty, Resize, SetTimer, Shutdown, SizeRequest, Tell, TimerWhen, TypedInput, Write,
 };
 use proto::{AgentState, ErrorCode, ProcessId, Reply, Request, Size, Status};
 use testkit::census::{files, pin, scale, wait_gone};
-use testkit::{Crew, DEADLINE, Mark, child};
+use testkit::{DEADLINE, FakeAgents, Mark, child};
 
 use crate::QD;
 use crate::story::Story;
@@ -39,7 +39,7 @@ struct Scene {
     /// Messages of which it is known what became of them.
     settled: BTreeSet<u64>,
     round: usize,
-    crew: Crew,
+    crew: FakeAgents,
     mark: Mark,
 }
 
@@ -68,7 +68,7 @@ fn s1_a_daemon_killed_at_every_failpoint_loses_nothing_and_does_nothing_twice() 
 
 impl Scene {
     fn set() -> Self {
-        let (mark, crew) = (Mark::default(), Crew::start(QD, env!("CARGO_BIN_EXE_qd-agent-test")));
+        let (mark, crew) = (Mark::default(), FakeAgents::start(QD, env!("CARGO_BIN_EXE_qd-agent-test")));
         let order = crew.root().join("die");
         start(&crew, &order);
         let leads = (0..LEADS).map(|n| (crew.enlist(&lead(n), &[]).id, None)).collect();
@@ -142,7 +142,7 @@ impl Scene {
     /// Typing, a start and another size, one after the other; whoever is dead answers none of it.
     fn act(&self, size: Size, promised: &mut Promised) {
         let spawn = self.mark.spawn(&self.newcomer(), child::run_for_ever());
-        let resize = Resize { target: "sized".into(), size: SizeWish::from(size) };
+        let resize = Resize { target: "sized".into(), size: SizeRequest::from(size) };
         promised.typed = self.ask(self.line(&format!("w{}", self.round))).is_some();
         promised.started = self.ask(Request::Spawn(Box::new(spawn))).is_some();
         promised.sized = self.ask(Request::Resize(resize)).is_some();
@@ -153,13 +153,13 @@ impl Scene {
     }
 
     fn line(&self, text: &str) -> Request {
-        let input = Input::Text(format!("{text}\n"));
+        let input = TypedInput::Text(format!("{text}\n"));
         let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
         Request::Write(Write { target: "echo".into(), input, submit: false, timeout_ms })
     }
 
     fn connection(&self) -> Result<Connection, ClientError> {
-        let mut connection = Door::without_start(self.crew.places()).knock()?;
+        let mut connection = DaemonAddress::without_start(self.crew.places()).knock()?;
         connection.hello()?;
         Ok(connection)
     }
@@ -243,7 +243,7 @@ impl Scene {
 
     /// What was acknowledged is there; the rest is asked for again, as whoever heard nothing would. Then it is there once.
     fn ask_again(&self, promised: &Promised, place: Failpoint) {
-        let Some(Reply::Timers(timers)) = self.ask(Request::Timers(Nothing {})) else {
+        let Some(Reply::Timers(timers)) = self.ask(Request::Timers(Empty {})) else {
             self.crew.fail("no timers")
         };
         let is_set = timers.iter().any(|timer| timer.label == format!("t{}", self.round));
@@ -259,7 +259,7 @@ impl Scene {
         let (id, Some(round)) = self.leads[number] else { return };
         if is_timed(round) {
             testkit::census::eventually("the timer has fired", || {
-                let Some(Reply::Timers(all)) = self.ask(Request::Timers(Nothing {})) else { return None };
+                let Some(Reply::Timers(all)) = self.ask(Request::Timers(Empty {})) else { return None };
                 let own: Vec<_> = all.iter().filter(|one| one.label == format!("t{round}")).collect();
                 assert_eq!(own.len(), 1, "{own:?}");
                 (own[0].status == TimerStatus::Fired).then_some(())
@@ -344,7 +344,7 @@ fn news(round: usize) -> Request {
 }
 
 /// Starts a daemon that dies where the file says.
-fn start(crew: &Crew, order: &PathBuf) {
+fn start(crew: &FakeAgents, order: &PathBuf) {
     let output = crew.command(&["ps"]).env("QD_TEST_FAILPOINTS", order).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -206,8 +206,8 @@ fn s1_whoever_attaches_to_an_ended_process_is_told_so_by_the_next_daemon_too() {
     daemon.kill_9();
     let mut viewer = daemon.client();
     let size = Size::DEFAULT.into();
-    let wish = Attach { target: "over".into(), size, read_only: true, ..Attach::default() };
-    viewer.attach(wish).unwrap();
+    let request = Attach { target: "over".into(), size, read_only: true, ..Attach::default() };
+    viewer.attach(request).unwrap();
     let exit = loop {
         match viewer.receive_before(Instant::now() + testkit::DEADLINE).unwrap() {
             Some(Incoming::Notice(Notice::Exit { exit, .. })) => break exit,

@@ -90,7 +90,7 @@ fn s2_a_waiter_and_a_viewer_of_a_lost_run_are_told() {
     let waiter =
         daemon.command(&["--json", "wait", "victim", "--exit"]).stdout(std::process::Stdio::piped()).spawn();
     let mut viewer = daemon.client();
-    let size = proto::request::SizeWish::default();
+    let size = proto::request::SizeRequest::default();
     viewer
         .attach(proto::request::Attach {
             target: "victim".into(),

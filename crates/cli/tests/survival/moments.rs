@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use proto::request::{Close, Nothing, Restart, Target};
+use proto::request::{Close, Empty, Restart, Target};
 use proto::{Request, Status};
 use testkit::census::{pause, scale};
 use testkit::{Mark, TestDaemon, child};
@@ -111,7 +111,7 @@ fn s1_a_kill_during_restart_leaves_one_run_at_most() {
 fn s1_a_client_that_waits_is_told_when_the_daemon_dies() {
     let daemon = TestDaemon::start(QD);
     let mut connection = daemon.client();
-    let id = connection.send(Request::Subscribe(Nothing {})).unwrap();
+    let id = connection.send(Request::Subscribe(Empty {})).unwrap();
     connection.answer(id).unwrap();
     daemon.kill_9();
     assert!(connection.receive().unwrap().is_none(), "the end of the connection is seen at once");

@@ -4,10 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use client::Door;
-use proto::request::{Input, Shutdown, Write};
+use client::DaemonAddress;
+use proto::request::{Shutdown, TypedInput, Write};
 use testkit::census::{pause, scale};
-use testkit::{DEADLINE, Mark, Teller, TestDaemon, child};
+use testkit::{DEADLINE, Mark, ScriptedChild, TestDaemon, child};
 
 use crate::QD;
 use crate::story::{Dice, Story};
@@ -32,7 +32,7 @@ fn replace_while_typing(daemon: &TestDaemon, name: &str) -> Duration {
     );
     assert!(!daemon.places().socket().exists(), "a daemon that ended has no door");
     let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
-    let input = Input::Text("x".to_owned());
+    let input = TypedInput::Text("x".to_owned());
     daemon.client().write(Write { target: name.into(), input, submit: false, timeout_ms }).unwrap();
     began.elapsed()
 }
@@ -71,18 +71,18 @@ fn s3_one_daemon_follows_another_before_a_typist_is_lost() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
     let count = if scale() > 1 { 50 } else { 20 };
-    let mut tellers: Vec<Teller> = (0..count)
+    let mut tellers: Vec<ScriptedChild> = (0..count)
         .map(|n| {
-            let teller = Teller::new(daemon.root(), &format!("t{n}"));
-            daemon.client().spawn(mark.spawn(&format!("t{n}"), teller.argv())).unwrap();
-            teller
+            let scripted_child = ScriptedChild::new(daemon.root(), &format!("t{n}"));
+            daemon.client().spawn(mark.spawn(&format!("t{n}"), scripted_child.argv())).unwrap();
+            scripted_child
         })
         .collect();
     daemon.client().spawn(mark.spawn("typed", child::repeat_bytes())).unwrap();
     daemon.wait_pattern("typed", "ready");
     let mut gaps = Vec::new();
     for _ in 0..10 {
-        tellers.iter_mut().for_each(|teller| teller.tell(&[b'o'; 20_000]));
+        tellers.iter_mut().for_each(|scripted_child| scripted_child.tell(&[b'o'; 20_000]));
         gaps.push(replace_while_typing(&daemon, "typed"));
     }
     daemon.wait_pattern("typed", &"x".repeat(gaps.len()));
@@ -159,7 +159,7 @@ fn s3_a_new_program_that_fails_at_its_start_leaves_everything_to_the_old_one() {
         let new = broken_program(directory.path().join(format!("new{n}")), deed);
         stories.iter_mut().for_each(|story| story.tell(30_000));
         assert!(daemon.qd(&["shutdown"]).status.success());
-        let refused = Door::new(daemon.places(), new).connect_before(Instant::now() + START);
+        let refused = DaemonAddress::new(daemon.places(), new).connect_before(Instant::now() + START);
         assert!(refused.is_err(), "{deed}");
         for story in &stories {
             assert_eq!(daemon.process(&story.name).pid, Some(story.pid));

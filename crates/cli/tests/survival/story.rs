@@ -6,13 +6,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use client::follow::{Chunk, FollowStream};
-use client::{Door, Incoming};
+use client::{DaemonAddress, Incoming};
 use proto::frame::DataKind;
-use proto::request::{Attach, Follow, Read, ReadMode, Resize, SizeWish, Until, Wait};
-use proto::{Places, Size};
+use proto::request::{Attach, Follow, Read, ReadMode, Resize, SizeRequest, Until, Wait};
+use proto::{Dirs, Size};
 use term::{Limits, LineId, Screen, Wraps};
 use testkit::census::pause;
-use testkit::{DEADLINE, Mark, Teller, TestDaemon};
+use testkit::{DEADLINE, Mark, ScriptedChild, TestDaemon};
 
 /// History that is compared, in bytes.
 const HISTORY: u32 = 12_000;
@@ -38,7 +38,7 @@ pub(crate) struct Story {
     pub(crate) name: String,
     pub(crate) pid: i32,
     pub(crate) size: Size,
-    teller: Teller,
+    scripted_child: ScriptedChild,
     told: Vec<u8>,
     model: Screen,
     dice: Dice,
@@ -49,8 +49,8 @@ pub(crate) struct Story {
 
 impl Story {
     pub(crate) fn begin(daemon: &TestDaemon, mark: &Mark, name: &str, seed: u64) -> Self {
-        let teller = Teller::new(daemon.root(), name);
-        let pid = daemon.client().spawn(mark.spawn(name, teller.argv())).unwrap().pid.unwrap();
+        let scripted_child = ScriptedChild::new(daemon.root(), name);
+        let pid = daemon.client().spawn(mark.spawn(name, scripted_child.argv())).unwrap().pid.unwrap();
         let places = daemon.places();
         let target = name.to_owned();
         let follower = std::thread::spawn(move || follow_to_the_end(&places, &target));
@@ -58,9 +58,9 @@ impl Story {
             name: name.to_owned(),
             pid,
             size: Size::DEFAULT,
-            teller,
+            scripted_child,
             told: Vec::new(),
-            model: Screen::new(term::Size::DEFAULT, Limits::default()),
+            model: Screen::new(term::GridSize::DEFAULT, Limits::default()),
             dice: Dice::new(seed),
             step: 0,
             count: 0,
@@ -76,7 +76,7 @@ impl Story {
         }
         self.step += 1;
         text.extend_from_slice(format!("\x1b[0m\x1b[r\x1b[999;1H\r\n=step {}=", self.step).as_bytes());
-        self.teller.tell(&text);
+        self.scripted_child.tell(&text);
         self.model.feed(&text);
         self.told.extend_from_slice(&text);
     }
@@ -141,10 +141,10 @@ impl Story {
     pub(crate) fn ask_for_size(&mut self, daemon: &TestDaemon, size: Size) {
         daemon
             .client()
-            .resize(Resize { target: self.name.as_str().into(), size: SizeWish::from(size) })
+            .resize(Resize { target: self.name.as_str().into(), size: SizeRequest::from(size) })
             .unwrap();
         self.size = size;
-        self.model.resize(term::Size { cols: size.cols, rows: size.rows });
+        self.model.resize(term::GridSize { cols: size.cols, rows: size.rows });
     }
 
     /// Text, cursor, title and the newest history are what an emulator makes of the same bytes.
@@ -184,13 +184,13 @@ impl Story {
         let mut connection = daemon.client();
         let attach = Attach {
             target: self.name.as_str().into(),
-            size: SizeWish::from(self.size),
+            size: SizeRequest::from(self.size),
             read_only: true,
             ..Attach::default()
         };
         connection.attach(attach).unwrap();
         let mut shown =
-            Screen::new(term::Size { cols: self.size.cols, rows: self.size.rows }, Limits::default());
+            Screen::new(term::GridSize { cols: self.size.cols, rows: self.size.rows }, Limits::default());
         loop {
             match connection.receive_before(Instant::now() + DEADLINE).unwrap().expect("a viewer is painted")
             {
@@ -207,7 +207,7 @@ impl Story {
 
     /// Ends the child and accounts for every byte that was ever ordered.
     pub(crate) fn end(mut self, daemon: &TestDaemon) -> Followed {
-        self.teller.end();
+        self.scripted_child.end();
         let waited = daemon.wait_exit(&self.name);
         let exit = waited.satisfied[0].exit.unwrap();
         assert_eq!(
@@ -278,7 +278,7 @@ impl Followed {
 }
 
 /// Follows from the first byte to the child's end, coming back whenever the daemon does.
-pub(crate) fn follow_to_the_end(places: &Places, name: &str) -> Followed {
+pub(crate) fn follow_to_the_end(places: &Dirs, name: &str) -> Followed {
     let mut followed = Followed::default();
     let until = Instant::now() + DEADLINE * 20;
     loop {
@@ -292,8 +292,8 @@ pub(crate) fn follow_to_the_end(places: &Places, name: &str) -> Followed {
     }
 }
 
-fn follow_once(places: &Places, name: &str, followed: &mut Followed) -> Result<(), client::ClientError> {
-    let mut connection = Door::without_start(places.clone()).knock()?;
+fn follow_once(places: &Dirs, name: &str, followed: &mut Followed) -> Result<(), client::ClientError> {
+    let mut connection = DaemonAddress::without_start(places.clone()).knock()?;
     connection.hello()?;
     let follow = Follow { target: name.into(), from: Some(followed.at()), live: true, ..Follow::default() };
     for chunk in FollowStream::begin(connection, follow)? {

@@ -8,7 +8,7 @@ use client::ClientError;
 use proto::agent::{Delivery, MailId};
 use proto::request::AskReceipt;
 use proto::{AgentState, ErrorCode, Request};
-use testkit::Crew;
+use testkit::FakeAgents;
 use testkit::census::{eventually, pause, scale};
 
 use crate::QD;
@@ -23,7 +23,7 @@ const KILLS: usize = 8;
 fn s1_timers_that_come_due_around_kills_fire_exactly_once() {
     let mut dice = Dice::new(9);
     for _ in 0..scale() {
-        let crew = Crew::start(QD, env!("CARGO_BIN_EXE_qd-agent-test"));
+        let crew = FakeAgents::start(QD, env!("CARGO_BIN_EXE_qd-agent-test"));
         crew.enlist("lead", &[]);
         for n in 0..TIMERS {
             let (after, label) = (format!("{}", 0.1 + 0.15 * n as f64), format!("t{n}"));
@@ -41,7 +41,7 @@ fn s1_timers_that_come_due_around_kills_fire_exactly_once() {
 }
 
 /// Every timer fired, and none is left to fire again.
-fn check_timers(crew: &Crew) {
+fn check_timers(crew: &FakeAgents) {
     let fired = eventually("every timer has fired", || {
         let listed = crew.json(&["timers"]);
         let listed = listed.as_array().unwrap().clone();
@@ -56,7 +56,7 @@ fn check_timers(crew: &Crew) {
 }
 
 /// One message for every timer, and each of them with its agent once; how many of them for certain.
-fn check_mail(crew: &Crew) -> usize {
+fn check_mail(crew: &FakeAgents) -> usize {
     let mut certain = 0;
     for mail in (1..).map(MailId).take(TIMERS) {
         match crew.settled(mail) {

@@ -18,10 +18,10 @@ use proto::request::{Close, Restart};
 use proto::{ErrorCode, ExitReason, Request};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::census::{eventually, parent};
-use testkit::world::with_few_pids;
+use testkit::pid_namespace::with_few_pids;
 use testkit::{DEADLINE, Mark, TestDaemon, child};
 #[cfg(debug_assertions)]
-use testkit::{Teller, census};
+use testkit::{ScriptedChild, census};
 
 use crate::QD;
 
@@ -38,16 +38,16 @@ fn start_blind(daemon: &TestDaemon, order: &Path) {
 fn d10_an_adopted_run_that_cannot_be_watched_is_kept_and_tried_again() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
-    let mut teller = Teller::new(daemon.root(), "teller");
-    let told = daemon.client().spawn(mark.spawn("teller", teller.argv())).unwrap();
+    let mut scripted_child = ScriptedChild::new(daemon.root(), "teller");
+    let told = daemon.client().spawn(mark.spawn("teller", scripted_child.argv())).unwrap();
     let typed = daemon.client().spawn(mark.spawn("typed", child::repeat_lines())).unwrap();
     let unwanted = daemon.client().spawn(mark.spawn("unwanted", child::run_for_ever())).unwrap();
     daemon.wait_pattern("typed", "ready");
-    teller.tell(b"before\r\n");
+    scripted_child.tell(b"before\r\n");
     daemon.wait_pattern("teller", "before");
     daemon.kill_9();
     // Said while nobody listens: whoever were still watched for it would wake its worker for ever.
-    teller.tell(b"between\r\n");
+    scripted_child.tell(b"between\r\n");
     let order = daemon.root().join("order");
     start_blind(&daemon, &order);
     for one in [&told, &typed, &unwanted] {

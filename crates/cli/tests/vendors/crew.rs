@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use proto::agent::{Delivery, InboxItem, Receipt, Turn};
 use proto::request::{
-    AgentWish, AskResult, Close, Explain, GiveAnswer, Input, Nothing, ReadMode, SizeWish, Spawn, Tell, Until,
-    Wait, Write,
+    AgentRequest, AskResult, Close, Empty, Explain, GiveAnswer, ReadMode, SizeRequest, Spawn, Tell,
+    TypedInput, Until, Wait, Write,
 };
 use proto::{AgentState, Kind, ProcessView, Size};
 use testkit::vendor::{Home, Vendor};
@@ -21,20 +21,20 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) const NAME: &str = "fix";
 
 /// A daemon with one vendor's program.
-pub(crate) struct Crew {
+pub(crate) struct FakeAgents {
     // Dropped in this order: the daemon ends its agents before their home and their model go.
     pub(crate) daemon: TestDaemon,
     pub(crate) home: Home,
     pub(crate) server: ModelServer,
 }
 
-impl Crew {
+impl FakeAgents {
     /// A program whose user has used it before, running.
     pub(crate) fn seeded(vendor: Vendor) -> Self {
         let server = ModelServer::start();
         let home = Home::seeded(vendor, &server);
         let crew = Self { daemon: TestDaemon::start(QD), home, server };
-        crew.spawn(AgentWish::default());
+        crew.spawn(AgentRequest::default());
         crew
     }
 
@@ -43,24 +43,24 @@ impl Crew {
         let server = ModelServer::start();
         let home = Home::empty(vendor, &server);
         let crew = Self { daemon: TestDaemon::start(QD), home, server };
-        crew.spawn(AgentWish::default());
+        crew.spawn(AgentRequest::default());
         crew
     }
 
     /// Starts the program as `qd spawn --kind agent` does.
-    pub(crate) fn spawn(&self, agent: AgentWish) {
+    pub(crate) fn spawn(&self, agent: AgentRequest) {
         self.start(self.spec(agent));
     }
 
     /// What such a start says.
-    pub(crate) fn spec(&self, agent: AgentWish) -> Spawn {
+    pub(crate) fn spec(&self, agent: AgentRequest) -> Spawn {
         let argv = vec![self.home.vendor().name().to_owned()];
         Spawn {
             kind: Kind::Agent,
             name: Some(NAME.to_owned()),
             argv,
             cwd: Some(self.home.workdir().display().to_string()),
-            size: SizeWish::from(Size { cols: 120, rows: 40 }),
+            size: SizeRequest::from(Size { cols: 120, rows: 40 }),
             env: self.environment(),
             agent,
             ..Spawn::default()
@@ -106,7 +106,7 @@ impl Crew {
 
     /// Waits until the program has ended.
     pub(crate) fn wait_exit(&self) {
-        self.wait(Until::Exit(Nothing {}), "exit");
+        self.wait(Until::Exit(Empty {}), "exit");
     }
 
     fn wait(&self, until: Until, told: &str) {
@@ -184,7 +184,8 @@ impl Crew {
     /// Presses keys, as a person does.
     pub(crate) fn press(&self, keys: &[&str]) {
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-        let write = Write { target: NAME.into(), input: Input::Keys(keys), submit: false, timeout_ms: None };
+        let write =
+            Write { target: NAME.into(), input: TypedInput::Keys(keys), submit: false, timeout_ms: None };
         self.daemon.client().write(write).unwrap();
     }
 

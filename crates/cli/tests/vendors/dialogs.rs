@@ -3,27 +3,27 @@
 use std::time::{Duration, Instant};
 
 use proto::agent::{BlockedKind, InboxItem, ItemKind};
-use proto::request::{AgentWish, GiveAnswer, SizeWish, Spawn};
+use proto::request::{AgentRequest, GiveAnswer, SizeRequest, Spawn};
 use proto::{AgentState, Size};
 use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::{Crew, PATIENCE, shell_script};
+use crate::crew::{FakeAgents, PATIENCE, shell_script};
 
 /// A program in this home, not started yet.
-fn waiting(vendor: Vendor, home: impl Fn(Vendor, &ModelServer) -> Home) -> Crew {
+fn waiting(vendor: Vendor, home: impl Fn(Vendor, &ModelServer) -> Home) -> FakeAgents {
     let server = ModelServer::start();
     let home = home(vendor, &server);
-    Crew { daemon: TestDaemon::start(QD), home, server }
+    FakeAgents { daemon: TestDaemon::start(QD), home, server }
 }
 
-fn small() -> SizeWish {
-    SizeWish::from(Size { cols: 60, rows: 18 })
+fn small() -> SizeRequest {
+    SizeRequest::from(Size { cols: 60, rows: 18 })
 }
 
 /// Answers the item that is about this; one that is drawn anew at that very moment is answered again.
-fn answer(crew: &Crew, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
+fn answer(crew: &FakeAgents, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
     let until = Instant::now() + PATIENCE;
     loop {
         let item = item_about(crew, &is_it);
@@ -39,7 +39,7 @@ fn answer(crew: &Crew, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -> Inbo
 }
 
 /// The item of the inbox that is about this, once it is there.
-fn item_about(crew: &Crew, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
+fn item_about(crew: &FakeAgents, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
     let until = Instant::now() + PATIENCE;
     loop {
         match crew.daemon.client().inbox().unwrap().into_iter().find(|item| is_it(item)) {
@@ -50,7 +50,7 @@ fn item_about(crew: &Crew, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
     }
 }
 
-fn is_onboarding(crew: &Crew) {
+fn is_onboarding(crew: &FakeAgents) {
     let kind = crew.view().agent.and_then(|agent| agent.evidence).and_then(|evidence| evidence.evidence.kind);
     if kind != Some(BlockedKind::Onboarding) {
         crew.fail(&format!("it is blocked by {kind:?}"));
@@ -60,7 +60,7 @@ fn is_onboarding(crew: &Crew) {
 /// A long command on a screen of 60 columns and 18 rows: the whole command and every answer are in the inbox.
 fn asks_on_a_small_screen(vendor: Vendor) {
     let crew = waiting(vendor, Home::seeded);
-    crew.start(Spawn { size: small(), ..crew.spec(AgentWish::default()) });
+    crew.start(Spawn { size: small(), ..crew.spec(AgentRequest::default()) });
     crew.wait_state(&[AgentState::Idle]);
     let steps: Vec<String> = (0..60).map(|number| format!("echo step-{number}")).collect();
     let command = format!("touch made-by-agent && {}", steps.join(" && "));
@@ -100,7 +100,7 @@ fn m20g_opencode_on_a_small_screen_is_answered_from_the_inbox() {
 #[test]
 fn m20h_what_claude_asks_by_a_tool_or_a_form_is_in_the_inbox_with_its_answers() {
     let crew = waiting(Vendor::Claude, Home::seeded);
-    let spec = crew.spec(AgentWish::default());
+    let spec = crew.spec(AgentRequest::default());
     let argv = vec!["claude".to_owned(), "--allowedTools=mcp__quarterdeck".to_owned()];
     crew.start(Spawn { argv, size: small(), ..spec });
     crew.wait_state(&[AgentState::Idle]);
@@ -126,7 +126,7 @@ fn m20i_codexs_folder_trust_is_answered_from_the_inbox() {
     // Only a folder with something in it is asked about.
     std::fs::create_dir(crew.home.workdir().join(".git")).unwrap();
     std::fs::write(crew.home.workdir().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    crew.start(Spawn { size: small(), ..crew.spec(AgentWish::default()) });
+    crew.start(Spawn { size: small(), ..crew.spec(AgentRequest::default()) });
     item_about(&crew, |item| item.title == "Trust this folder?" && item.options.len() == 2);
     is_onboarding(&crew);
     answer(&crew, "trust", |item| item.title == "Trust this folder?");
@@ -137,7 +137,7 @@ fn m20i_codexs_folder_trust_is_answered_from_the_inbox() {
 fn m20i_claudes_first_dialogs_are_answered_from_the_inbox() {
     let crew = waiting(Vendor::Claude, Home::empty);
     std::fs::remove_file(crew.home.home().join(".claude/.claude.json")).unwrap();
-    let mut spec = crew.spec(AgentWish::default());
+    let mut spec = crew.spec(AgentRequest::default());
     // With this provider it does not look for the vendor in the network first.
     spec.env.remove("CLAUDE_CODE_OAUTH_TOKEN");
     for (name, value) in [("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_REGION", "us-east-1")] {
@@ -155,7 +155,7 @@ fn m20i_claudes_first_dialogs_are_answered_from_the_inbox() {
 #[test]
 fn m20i_geminis_form_for_a_key_is_answered_from_the_inbox() {
     let crew = waiting(Vendor::Gemini, Home::seeded);
-    let mut spec = crew.spec(AgentWish::default());
+    let mut spec = crew.spec(AgentRequest::default());
     spec.env.remove("GEMINI_API_KEY");
     crew.start(Spawn { size: small(), ..spec });
     item_about(&crew, |item| item.title == "Enter Gemini API Key");

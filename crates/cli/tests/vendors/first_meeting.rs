@@ -4,10 +4,10 @@ use proto::AgentState;
 use proto::agent::BlockedKind;
 use testkit::vendor::Vendor;
 
-use crate::crew::Crew;
+use crate::crew::FakeAgents;
 
 fn asks_before_it_starts(vendor: Vendor, word: &str) {
-    let crew = Crew::newcomer(vendor);
+    let crew = FakeAgents::newcomer(vendor);
     crew.wait_state(&[AgentState::Blocked]);
     // A dialog may be seen before it is drawn to its end; once its options are there it is known.
     let item = crew.wait_item();
@@ -40,5 +40,5 @@ fn gemini_asks_whether_the_folder_is_trusted() {
 
 #[test]
 fn opencode_asks_nothing_and_is_idle() {
-    Crew::newcomer(Vendor::Opencode).wait_state(&[AgentState::Idle]);
+    FakeAgents::newcomer(Vendor::Opencode).wait_state(&[AgentState::Idle]);
 }

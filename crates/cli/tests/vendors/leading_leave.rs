@@ -7,11 +7,11 @@ use serde_json::json;
 use testkit::model::ModelRequest;
 use testkit::vendor::Vendor;
 
-use crate::crew::{Crew, PATIENCE};
+use crate::crew::{FakeAgents, PATIENCE};
 use crate::leading_stage::call;
 
 fn asks_before_it_uses_our_tools(vendor: Vendor) {
-    let crew = Crew::seeded(vendor);
+    let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
     let write = call(vendor, "scratchpad_write", json!({"pad": "findings", "content": "with leave"}));
     let turn = crew.tell(&format!("{write}\n@say after-leave"));

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto::agent::Delivery;
-use proto::request::{Close, Explain, Pad, PadAct, ReadMode, SizeWish, Spawn, Tell, Until, Wait};
+use proto::request::{Close, Explain, Pad, PadAct, ReadMode, SizeRequest, Spawn, Tell, Until, Wait};
 use proto::{AgentState, Kind, Size};
 use serde_json::Value;
 use testkit::census::{command_line, eventually};
-use testkit::model::{ModelRequest, Outcome};
-use testkit::vendor::{Household, Vendor};
+use testkit::model::{ModelOutcome, ModelRequest};
+use testkit::vendor::{Vendor, VendorHomes};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
@@ -23,7 +23,7 @@ pub(crate) const LEAD: &str = "lead";
 pub(crate) struct Leading {
     // Dropped in this order: the daemon ends its agents before their home and their model go.
     pub(crate) daemon: TestDaemon,
-    pub(crate) household: Household,
+    pub(crate) household: VendorHomes,
     pub(crate) server: ModelServer,
     /// Who lived here before the leader did.
     before: BTreeSet<i32>,
@@ -33,7 +33,7 @@ impl Leading {
     /// The leader's program at its prompt.
     pub(crate) fn by(vendor: Vendor) -> Self {
         let server = ModelServer::start();
-        let household = Household::seeded(&server);
+        let household = VendorHomes::seeded(&server);
         let daemon = TestDaemon::without_start(QD);
         let mut first = daemon.command(&["ps"]);
         let started = first.envs(household.env()).output().unwrap();
@@ -59,7 +59,7 @@ impl Leading {
             name: Some(LEAD.to_owned()),
             argv: vec![vendor.name().to_owned()],
             cwd: Some(self.household.workdir().display().to_string()),
-            size: SizeWish::from(Size { cols: 120, rows: 40 }),
+            size: SizeRequest::from(Size { cols: 120, rows: 40 }),
             base_env: Some(self.persons_environment()),
             ..Spawn::default()
         };
@@ -100,7 +100,7 @@ impl Leading {
 
     /// The same once it was answered to its end.
     pub(crate) fn answered(&self, what: &str, matches: impl Fn(&ModelRequest) -> bool) -> ModelRequest {
-        self.request(what, |request| request.outcome == Some(Outcome::Answered) && matches(request))
+        self.request(what, |request| request.outcome == Some(ModelOutcome::Answered) && matches(request))
     }
 
     /// Who there is.

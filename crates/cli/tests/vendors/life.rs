@@ -1,4 +1,4 @@
-//! A working day of each: told once, told much, asked for leave, interrupted, ended and resumed.
+//! A working day of each: told once, told much, asked for permission, interrupted, ended and resumed.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use proto::agent::{ItemKind, TurnEnd};
 use proto::request::{Kill, Resume};
 use testkit::vendor::Vendor;
 
-use crate::crew::{Crew, NAME, PATIENCE, shell_script};
+use crate::crew::{FakeAgents, NAME, PATIENCE, shell_script};
 
 /// The words of a prompt that must arrive whole: 500 lines, each with its number.
 fn long_prompt(say: &str) -> String {
@@ -15,14 +15,14 @@ fn long_prompt(say: &str) -> String {
     format!("{}\n@say {say}", lines.join("\n"))
 }
 
-fn is_submitted_once(crew: &Crew, prompt: &str) {
+fn is_submitted_once(crew: &FakeAgents, prompt: &str) {
     let times = crew.server.submissions(prompt);
     if times != 1 {
         crew.fail(&format!("{prompt:?} was submitted {times} times"));
     }
 }
 
-fn is_told_once_and_answers(crew: &Crew) {
+fn is_told_once_and_answers(crew: &FakeAgents) {
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("please\n@say first-answer");
     let result = crew.wait_turn(turn);
@@ -32,7 +32,7 @@ fn is_told_once_and_answers(crew: &Crew) {
     is_submitted_once(crew, "first-answer");
 }
 
-fn takes_five_hundred_lines_once(crew: &Crew) {
+fn takes_five_hundred_lines_once(crew: &FakeAgents) {
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell(&long_prompt("long-answer"));
     let result = crew.wait_turn(turn);
@@ -51,7 +51,7 @@ fn takes_five_hundred_lines_once(crew: &Crew) {
     }
 }
 
-fn works_and_is_idle_again(crew: &Crew) {
+fn works_and_is_idle_again(crew: &FakeAgents) {
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("@gate work\n@say gated-answer");
     crew.wait_state(&[AgentState::Working, AgentState::Thinking]);
@@ -59,7 +59,7 @@ fn works_and_is_idle_again(crew: &Crew) {
     crew.wait_turn(turn);
 }
 
-fn asks_for_leave_and_gets_it_from_the_inbox(crew: &Crew) {
+fn asks_for_leave_and_gets_it_from_the_inbox(crew: &FakeAgents) {
     let made = crew.home.workdir().join("made-by-agent");
     let turn = crew.tell(&shell_script(crew.home.vendor(), "touch made-by-agent", "after-leave"));
     crew.wait_state(&[AgentState::Blocked]);
@@ -81,7 +81,7 @@ fn asks_for_leave_and_gets_it_from_the_inbox(crew: &Crew) {
     assert!(stale.is_err(), "an answer to a dialog that is gone is refused");
 }
 
-fn is_interrupted_by_escape(crew: &Crew) {
+fn is_interrupted_by_escape(crew: &FakeAgents) {
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("@hang");
     crew.wait_state(&[AgentState::Working, AgentState::Thinking]);
@@ -102,7 +102,7 @@ fn is_interrupted_by_escape(crew: &Crew) {
     crew.fail("three Escapes did not interrupt it");
 }
 
-fn shows_its_context(crew: &Crew, percent: u8) {
+fn shows_its_context(crew: &FakeAgents, percent: u8) {
     let context = || crew.view().agent.and_then(|agent| agent.context);
     let until = Instant::now() + PATIENCE;
     while context().and_then(|context| context.percent()) != Some(percent) {
@@ -113,7 +113,7 @@ fn shows_its_context(crew: &Crew, percent: u8) {
     }
 }
 
-fn is_resumed_in_the_same_session(crew: &Crew) {
+fn is_resumed_in_the_same_session(crew: &FakeAgents) {
     let session = crew.view().agent.and_then(|agent| agent.session);
     let Some(session) = session else { crew.fail("its session is not known") };
     crew.daemon.client().kill(Kill { target: NAME.into(), signal: None, grace_ms: None }).unwrap();
@@ -139,7 +139,7 @@ fn is_resumed_in_the_same_session(crew: &Crew) {
 }
 
 fn live(vendor: Vendor, percent: u8) {
-    let crew = Crew::seeded(vendor);
+    let crew = FakeAgents::seeded(vendor);
     is_told_once_and_answers(&crew);
     shows_its_context(&crew, percent);
     takes_five_hundred_lines_once(&crew);

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use proto::AgentState;
 use testkit::vendor::Vendor;
 
-use crate::crew::{Crew, PATIENCE};
+use crate::crew::{FakeAgents, PATIENCE};
 
 fn runs_out(vendor: Vendor, tells_when: bool) {
-    let crew = Crew::seeded(vendor);
+    let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
     crew.tell("@quota 3600");
     let until = Instant::now() + PATIENCE;

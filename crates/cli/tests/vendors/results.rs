@@ -2,24 +2,24 @@
 
 use proto::AgentState;
 use proto::agent::{Delivery, TurnEnd};
-use proto::request::{AgentWish, AskReceipt, Interrupt, Tell};
+use proto::request::{AgentRequest, AskReceipt, Interrupt, Tell};
 use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::{Crew, NAME, PATIENCE, shell_script};
+use crate::crew::{FakeAgents, NAME, PATIENCE, shell_script};
 
 /// A seeded program that is started with its first prompt.
-fn instructed(vendor: Vendor, prompt: &str) -> Crew {
+fn instructed(vendor: Vendor, prompt: &str) -> FakeAgents {
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);
-    let crew = Crew { daemon: TestDaemon::start(QD), home, server };
-    crew.spawn(AgentWish { prompt: Some(prompt.to_owned()), ..AgentWish::default() });
+    let crew = FakeAgents { daemon: TestDaemon::start(QD), home, server };
+    crew.spawn(AgentRequest { prompt: Some(prompt.to_owned()), ..AgentRequest::default() });
     crew
 }
 
 /// The result of a turn must be exactly what the model said.
-fn says(crew: &Crew, turn: u64, words: &str) {
+fn says(crew: &FakeAgents, turn: u64, words: &str) {
     let result = crew.wait_turn(turn);
     if result.text.trim() != words || result.from == "screen" || result.end != TurnEnd::Done {
         crew.fail(&format!("the result of turn {turn} is not {words:?}: {result:?}"));
@@ -40,7 +40,7 @@ fn c18_geminis_first_result_is_what_the_model_said() {
 
 /// The daemon dies in the middle of a turn, once until after its end and once until before it.
 fn outlives_the_daemon(vendor: Vendor) {
-    let crew = Crew::seeded(vendor);
+    let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
     for (number, ends_alone) in [true, false].into_iter().enumerate() {
         let (gate, words) = (format!("gate-{number}"), format!("answer-{number}"));
@@ -84,7 +84,7 @@ fn c18_geminis_result_after_a_daemons_death_is_what_the_model_said() {
 
 /// Three messages that come at once are three turns with three results.
 fn three_at_once(vendor: Vendor) {
-    let crew = Crew::seeded(vendor);
+    let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
     let letters = ["alpha", "beta", "gamma"];
     let mails: Vec<_> = letters
@@ -119,7 +119,7 @@ fn c18_three_messages_at_once_to_opencode_are_three_results() {
 
 #[test]
 fn c18_geminis_result_has_a_long_text_once() {
-    let crew = Crew::seeded(Vendor::Gemini);
+    let crew = FakeAgents::seeded(Vendor::Gemini);
     crew.wait_state(&[AgentState::Idle]);
     let words: Vec<String> = (0..1500).map(|number| format!("word-{number}")).collect();
     let said = words.join(" ");
@@ -127,9 +127,9 @@ fn c18_geminis_result_has_a_long_text_once() {
     says(&crew, turn, &said);
 }
 
-/// A person refuses what the agent asks leave for, which ends its turn.
+/// A person refuses what the agent asks permission for, which ends its turn.
 fn is_denied(vendor: Vendor) {
-    let crew = Crew::seeded(vendor);
+    let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell(&shell_script(vendor, "touch made-by-agent", "after-leave"));
     crew.wait_state(&[AgentState::Blocked]);
@@ -146,7 +146,7 @@ fn is_denied(vendor: Vendor) {
 
 /// A program interrupts the agent in the middle of an answer.
 fn is_interrupted(vendor: Vendor) {
-    let crew = Crew::seeded(vendor);
+    let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("@hang");
     crew.server.wait_request(|request| request.prompt.contains("@hang"), PATIENCE);

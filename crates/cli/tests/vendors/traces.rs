@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use proto::AgentState;
 use testkit::vendor::Vendor;
 
-use crate::crew::Crew;
+use crate::crew::FakeAgents;
 
 /// The settings files a user of each owns; what the programs write of their own accord (histories, caches) is theirs.
 fn settings(vendor: Vendor) -> &'static [&'static str] {
@@ -31,7 +31,7 @@ fn leaves_nothing(vendor: Vendor) {
     let server = testkit::ModelServer::start();
     let home = testkit::vendor::Home::seeded(vendor, &server);
     let before = contents(&home.home(), vendor);
-    let crew = Crew { daemon: testkit::TestDaemon::start(crate::QD), home, server };
+    let crew = FakeAgents { daemon: testkit::TestDaemon::start(crate::QD), home, server };
     crew.spawn(Default::default());
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("@say hello-there");

@@ -6,13 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use proto::agent::{Turn, TurnEnd};
-use proto::request::{AgentWish, AskResult, Kill, Resume, Spawn, Until, Wait};
+use proto::request::{AgentRequest, AskResult, Kill, Resume, Spawn, Until, Wait};
 use proto::{AgentState, Size};
 use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::{self, Crew, NAME, shell_script};
+use crate::crew::{self, FakeAgents, NAME, shell_script};
 
 /// What fits a terminal as it is opened by most programs.
 const SMALL: Size = Size { cols: 80, rows: 24 };
@@ -22,7 +22,7 @@ const STREAM: &str =
 /// A version that does not do something at all is not waited for as long as a busy machine would need.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Scenario = (&'static str, fn(&Crew));
+type Scenario = (&'static str, fn(&FakeAgents));
 
 const SCENARIOS: [Scenario; 7] = [
     ("starts", starts),
@@ -35,7 +35,7 @@ const SCENARIOS: [Scenario; 7] = [
 ];
 
 /// The first start of one of them in a fresh home takes long.
-fn starts(crew: &Crew) {
+fn starts(crew: &FakeAgents) {
     let is_first = |request: &testkit::model::ModelRequest| request.prompt.contains("streamed-answer");
     if crew.server.find_request(|request| !request.is_side && is_first(request), crew::PATIENCE).is_none() {
         crew.fail("the prompt of the spawn never reached the model");
@@ -43,7 +43,7 @@ fn starts(crew: &Crew) {
 }
 
 /// From its request to its end the turn is never taken for over.
-fn works_while_it_streams(crew: &Crew) {
+fn works_while_it_streams(crew: &FakeAgents) {
     let is_streaming = || {
         let requests = crew.server.requests();
         let own = requests.iter().rev().find(|request| !request.is_side);
@@ -59,7 +59,7 @@ fn works_while_it_streams(crew: &Crew) {
     }
 }
 
-fn wait(crew: &Crew, until: Until, told: &str) {
+fn wait(crew: &FakeAgents, until: Until, told: &str) {
     let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
     let wait = Wait { timeout_ms, ..Wait::until(vec![NAME.into()], until) };
     if let Err(error) = crew.daemon.client().wait(wait) {
@@ -67,24 +67,24 @@ fn wait(crew: &Crew, until: Until, told: &str) {
     }
 }
 
-fn wait_state(crew: &Crew, states: &[AgentState]) {
+fn wait_state(crew: &FakeAgents, states: &[AgentState]) {
     wait(crew, Until::State(states.to_vec()), &format!("state {states:?}"));
 }
 
-fn turn_of(crew: &Crew, turn: u64) -> Turn {
+fn turn_of(crew: &FakeAgents, turn: u64) -> Turn {
     wait(crew, Until::Turn(turn), &format!("end of turn {turn}"));
     let result = crew.daemon.client().result(AskResult { target: NAME.into(), turn: Some(turn) });
     result.unwrap_or_else(|error| crew.fail(&format!("no result of turn {turn}: {error}")))
 }
 
-fn answers_the_prompt_at_spawn(crew: &Crew) {
+fn answers_the_prompt_at_spawn(crew: &FakeAgents) {
     let result = turn_of(crew, 1);
     if !result.text.contains("eleven streamed-answer") || result.end != TurnEnd::Done {
         crew.fail(&format!("the result is {result:?}"));
     }
 }
 
-fn has_a_dialog_answered(crew: &Crew) {
+fn has_a_dialog_answered(crew: &FakeAgents) {
     wait_state(crew, &[AgentState::Idle]);
     let turn = crew.tell(&shell_script(crew.home.vendor(), "touch made-by-agent", "after-leave"));
     let item = crew.wait_item();
@@ -98,7 +98,7 @@ fn has_a_dialog_answered(crew: &Crew) {
     }
 }
 
-fn shows_a_failure(crew: &Crew) {
+fn shows_a_failure(crew: &FakeAgents) {
     wait_state(crew, &[AgentState::Idle]);
     let turn = crew.tell("@fail 400");
     wait_state(crew, &[AgentState::Error]);
@@ -108,7 +108,7 @@ fn shows_a_failure(crew: &Crew) {
     }
 }
 
-fn is_interrupted(crew: &Crew) {
+fn is_interrupted(crew: &FakeAgents) {
     wait_state(crew, &[AgentState::Idle, AgentState::Error]);
     let turn = crew.tell("@hang now");
     wait_state(crew, &[AgentState::Working, AgentState::Thinking]);
@@ -123,7 +123,7 @@ fn is_interrupted(crew: &Crew) {
     }
 }
 
-fn is_resumed(crew: &Crew) {
+fn is_resumed(crew: &FakeAgents) {
     let Some(session) = crew.view().agent.and_then(|agent| agent.session) else {
         crew.fail("its session is not known")
     };
@@ -147,8 +147,8 @@ fn is_resumed(crew: &Crew) {
 fn run_all(vendor: Vendor) -> Vec<&'static str> {
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);
-    let crew = Crew { daemon: TestDaemon::start_below(QD, home.outside_tmp()), home, server };
-    let agent = AgentWish { prompt: Some(STREAM.to_owned()), ..AgentWish::default() };
+    let crew = FakeAgents { daemon: TestDaemon::start_below(QD, home.outside_tmp()), home, server };
+    let agent = AgentRequest { prompt: Some(STREAM.to_owned()), ..AgentRequest::default() };
     crew.start(Spawn { size: SMALL.into(), ..crew.spec(agent) });
     let mut failed = Vec::new();
     for (name, scenario) in SCENARIOS {

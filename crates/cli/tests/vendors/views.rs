@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use proto::AgentState;
 use proto::agent::{Composer, Delivery};
-use proto::request::{Explain, Input, Write};
+use proto::request::{Explain, TypedInput, Write};
 use testkit::vendor::Vendor;
 
-use crate::crew::{Crew, NAME, PATIENCE};
+use crate::crew::{FakeAgents, NAME, PATIENCE};
 
 /// Longer than programs keep away after a person's key: only the view holds a message back.
 const BEYOND_THE_LEASE: Duration = Duration::from_millis(4_500);
@@ -25,12 +25,12 @@ const SEARCH: View = View { text: "", keys: &["ctrl-r"], is: Composer::Unknown, 
 const EDITOR: View =
     View { text: "", keys: &["ctrl-g"], is: Composer::Unknown, leave: &[":", "q", "!", "enter"] };
 
-fn write(crew: &Crew, input: Input) {
+fn write(crew: &FakeAgents, input: TypedInput) {
     let write = Write { target: NAME.into(), input, submit: false, timeout_ms: None };
     crew.daemon.client().write(write).unwrap();
 }
 
-fn wait_composer(crew: &Crew, wanted: Composer) {
+fn wait_composer(crew: &FakeAgents, wanted: Composer) {
     let until = Instant::now() + PATIENCE;
     loop {
         let seen = crew.daemon.client().explain(Explain { target: NAME.into() }).unwrap().composer;
@@ -43,14 +43,14 @@ fn wait_composer(crew: &Crew, wanted: Composer) {
 }
 
 fn is_not_typed_into(vendor: Vendor, views: &[&View]) {
-    let crew = Crew::seeded(vendor);
+    let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("please\n@say old-answer");
     crew.wait_turn(turn);
     for (number, view) in views.iter().enumerate() {
         crew.wait_state(&[AgentState::Idle]);
         if !view.text.is_empty() {
-            write(&crew, Input::Text(view.text.to_owned()));
+            write(&crew, TypedInput::Text(view.text.to_owned()));
         }
         if !view.keys.is_empty() {
             crew.press(view.keys);

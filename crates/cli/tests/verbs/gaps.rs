@@ -6,12 +6,12 @@ use std::process::Stdio;
 use proto::request::ReadMode;
 use serde_json::{Value, json};
 use testkit::census::eventually;
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use super::text;
 
-fn stage() -> Stage {
-    Stage::start(env!("CARGO_BIN_EXE_qd"))
+fn stage() -> MarkedDaemon {
+    MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"))
 }
 
 #[test]

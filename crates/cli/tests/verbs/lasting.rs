@@ -9,7 +9,7 @@ use proto::reply::{Satisfied, Subscribed, Waited};
 use proto::request::{Quantifier, Target, Wait};
 use proto::{ErrorCode, Event, Failure, ProcessView, Reply, Request};
 use serde_json::{Value, json};
-use testkit::{FakeDaemon, Peer, Stage, child, wait_for_end};
+use testkit::{FakeDaemon, MarkedDaemon, Peer, child, wait_for_end};
 
 use super::{id, qd, text};
 
@@ -184,7 +184,7 @@ fn events_go_on_with_a_resync_and_the_names_that_there_are_then() {
 }
 
 /// A `qd` with its output to be read line by line.
-fn begin(stage: &Stage, words: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
+fn begin(stage: &MarkedDaemon, words: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut child = stage.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap());
     (child, lines)
@@ -202,7 +202,7 @@ fn json_line(lines: &mut impl BufRead) -> Value {
 
 #[test]
 fn s1_a_log_a_recording_and_waits_survive_daemons_that_are_killed() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("x", child::repeat_lines());
     stage.wait_pattern("x", "ready");
     let (mut logs, mut log) = begin(&stage, &["logs", "x", "-f"]);
@@ -232,7 +232,7 @@ fn s1_a_log_a_recording_and_waits_survive_daemons_that_are_killed() {
 
 #[test]
 fn s1_whoever_listens_starts_the_daemon_that_was_killed() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let (mut events, mut lines) = begin(&stage, &["--json", "events"]);
     assert!(json_line(&mut lines)["processes"].is_array());
     stage.kill_9();
@@ -246,7 +246,7 @@ fn s1_whoever_listens_starts_the_daemon_that_was_killed() {
 
 #[test]
 fn s3_whoever_listens_undoes_no_shutdown_and_goes_on_after_it() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("x", child::repeat_lines());
     stage.wait_pattern("x", "ready");
     // From a file of its own, so that a daemon that it starts can be told from others.

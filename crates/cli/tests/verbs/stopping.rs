@@ -156,7 +156,7 @@ fn a_plain_log_leaves_the_cursor_where_it_is() {
     peer.data(DataKind::Output, 0, b"text\n");
     peer.notice(Notice::End { stream: 1, reason: "complete".to_owned(), last_row: None });
     pty.wait_exit(testkit::DEADLINE);
-    let mut screen = term::Screen::new(term::Size::clamped(80, 24), term::Limits::default());
+    let mut screen = term::Screen::new(term::GridSize::clamped(80, 24), term::Limits::default());
     screen.feed(pty.seen());
     assert_eq!((screen.cursor().row, screen.cursor().col, screen.is_alternate()), (1, 0, false));
 }

@@ -3,12 +3,12 @@
 use proto::Event;
 use proto::agent::{InboxItem, ItemKind};
 use serde_json::json;
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::{Inside, QD, crew, text, told};
 
 /// The item that opens while `subscriber` listens.
-fn opened(stage: &Stage, subscriber: &mut client::Connection) -> InboxItem {
+fn opened(stage: &MarkedDaemon, subscriber: &mut client::Connection) -> InboxItem {
     let events = stage.until_event(subscriber, |event| matches!(event, Event::ItemOpened(_)));
     match events.into_iter().last() {
         Some(Event::ItemOpened(item)) => *item,
@@ -82,7 +82,7 @@ fn attention_is_called_and_dismissed() {
 
 #[test]
 fn a_person_and_a_command_have_nobody_to_ask() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let build = Inside::start(&stage, "build");
     assert_eq!(build.qd("ask 'anyone?' --json").error().1["code"], "wrong_kind");
     for words in [&["ask", "x", "--wait", "1"][..], &["ask", "x"], &["attention", "x"]] {

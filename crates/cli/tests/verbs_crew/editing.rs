@@ -4,20 +4,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::{QD, text, told};
 
 /// An editor that is a script, and a place for copies that the test can look into.
 struct Desk {
-    stage: Stage,
+    stage: MarkedDaemon,
     editor: PathBuf,
     copies: PathBuf,
 }
 
 impl Desk {
     fn new(script: &str) -> Self {
-        let stage = Stage::start(QD);
+        let stage = MarkedDaemon::start(QD);
         let (editor, copies) = (stage.root().join("editor"), stage.root().join("copies"));
         std::fs::write(&editor, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o700)).unwrap();

@@ -18,7 +18,7 @@ use std::process::Output;
 use proto::Kind;
 use proto::request::Spawn;
 use serde_json::Value;
-use testkit::{Crew, Stage};
+use testkit::{FakeAgents, MarkedDaemon};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
@@ -39,8 +39,8 @@ pattern = '.'
 verdict = 'idle'
 ";
 
-fn crew() -> Crew {
-    Crew::start(QD, AGENT)
+fn crew() -> FakeAgents {
+    FakeAgents::start(QD, AGENT)
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -55,7 +55,7 @@ fn told(output: &Output) -> &str {
 
 /// A shell in a process of the daemon: what it runs, a process asks for.
 struct Inside<'a> {
-    stage: &'a Stage,
+    stage: &'a MarkedDaemon,
     name: &'static str,
     count: Cell<u32>,
 }
@@ -83,14 +83,14 @@ impl Ran {
 
 impl<'a> Inside<'a> {
     /// In a command.
-    fn start(stage: &'a Stage, name: &'static str) -> Self {
+    fn start(stage: &'a MarkedDaemon, name: &'static str) -> Self {
         Self::start_as(stage, name, |script| {
             stage.run(name, testkit::child::shell(script));
         })
     }
 
     /// In an agent, whose program is the shell.
-    fn start_agent(crew: &'a Crew, name: &'static str) -> Self {
+    fn start_agent(crew: &'a FakeAgents, name: &'static str) -> Self {
         let manifest = crew.places().config.join("agents").join("shelled.toml");
         std::fs::write(manifest, SHELLED).unwrap();
         Self::start_as(crew, name, |script| {
@@ -100,7 +100,7 @@ impl<'a> Inside<'a> {
     }
 
     /// In whatever `launch` makes of the script, in the test's own directory.
-    fn start_as(stage: &'a Stage, name: &'static str, launch: impl FnOnce(&str)) -> Self {
+    fn start_as(stage: &'a MarkedDaemon, name: &'static str, launch: impl FnOnce(&str)) -> Self {
         let exports: String = stage
             .variables()
             .iter()

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::{Inside, QD, text, told};
 
-fn qd(stage: &Stage, words: &[&str]) -> Output {
+fn qd(stage: &MarkedDaemon, words: &[&str]) -> Output {
     stage.command(words).current_dir(stage.root()).output().unwrap()
 }
 
-fn qd_with_input(stage: &Stage, words: &[&str], input: &[u8]) -> Output {
+fn qd_with_input(stage: &MarkedDaemon, words: &[&str], input: &[u8]) -> Output {
     let mut command = stage.command(words);
     command.current_dir(stage.root()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -27,7 +27,7 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn a_scratchpad_lives_from_its_first_write_to_its_removal() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let written =
         json(&qd_with_input(&stage, &["pads", "write", "notes", "-", "--expect", "0", "--json"], b"a\nb"));
     assert_eq!(written, json!({"name": "notes", "revision": 1}));
@@ -50,7 +50,7 @@ fn a_scratchpad_lives_from_its_first_write_to_its_removal() {
 
 #[test]
 fn a_write_that_has_not_seen_the_newest_is_a_conflict_that_names_it() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     told(&qd(&stage, &["pads", "write", "notes", "one"]));
     told(&qd(&stage, &["pads", "write", "notes", "two"]));
     let output = qd(&stage, &["pads", "write", "notes", "mine", "--expect", "1", "--json"]);
@@ -61,7 +61,7 @@ fn a_write_that_has_not_seen_the_newest_is_a_conflict_that_names_it() {
 
 #[test]
 fn bad_names_and_texts_change_nothing() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     for name in ["../x", "a/b", "A", ".x", "", &"x".repeat(65)] {
         let output = qd(&stage, &["pads", "write", name, "text"]);
         assert_eq!(output.status.code(), Some(2), "{name}: {}", text(&output.stderr));
@@ -78,7 +78,7 @@ fn bad_names_and_texts_change_nothing() {
 
 #[test]
 fn the_file_of_a_scratchpad_is_the_scratchpad() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     assert_eq!(qd(&stage, &["pads", "path", "notes"]).status.code(), Some(3));
     told(&qd(&stage, &["pads", "write", "notes", "one"]));
     let output = qd(&stage, &["pads", "path", "notes"]);
@@ -91,7 +91,7 @@ fn the_file_of_a_scratchpad_is_the_scratchpad() {
 
 #[test]
 fn each_project_has_its_own_and_a_process_only_that_of_its_project() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let other = stage.root().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join(".quarterdeck.toml"), "").unwrap();

@@ -1,13 +1,13 @@
 //! `qd grant`, `qd grants`, `qd revoke`, `qd whoami` and `qd audit`.
 
 use serde_json::json;
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::{Inside, QD, text, told};
 
 #[test]
 fn b6_a_right_is_given_used_and_taken_back() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("web", child::print_and_exit("hello", 0));
     stage.wait_exit("web");
     let lead = Inside::start(&stage, "lead");
@@ -28,7 +28,7 @@ fn b6_a_right_is_given_used_and_taken_back() {
 
 #[test]
 fn b6_a_process_gives_nobody_a_right() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("web", child::run_for_ever());
     let lead = Inside::start(&stage, "lead");
     for words in ["grant lead drive web", "revoke 1", "audit"] {
@@ -39,7 +39,7 @@ fn b6_a_process_gives_nobody_a_right() {
 
 #[test]
 fn everybody_hears_whom_the_daemon_takes_them_for() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     assert_eq!(told(&stage.qd(&["whoami"])).lines().next(), Some("human"));
     let lead = Inside::start(&stage, "lead");
     let who = lead.qd("whoami --json").json();
@@ -50,7 +50,7 @@ fn everybody_hears_whom_the_daemon_takes_them_for() {
 
 #[test]
 fn f11_what_was_done_and_refused_is_in_the_log_and_the_chain_holds() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("web", child::run_for_ever());
     let lead = Inside::start(&stage, "lead");
     lead.qd("kill web --json").error();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use proto::{ErrorCode, Failure, Places, Reply, Request};
+use proto::{Dirs, ErrorCode, Failure, Reply, Request};
 use serde_json::{Value, json};
 use testkit::FakeDaemon;
 
@@ -21,7 +21,7 @@ struct Case {
 }
 
 fn run(root: &Path, words: &[&str]) -> Command {
-    let places = Places::below(root);
+    let places = Dirs::below(root);
     let mut command = Command::new(QD);
     command.args(words).env("QD_RUNTIME_DIR", &places.runtime).env("QD_DATA_DIR", &places.data);
     command.env("QD_CONFIG_DIR", &places.config).env_remove("QD_RUN_TOKEN").stdin(Stdio::null());
@@ -333,7 +333,7 @@ fn e8_wrong_words_are_told_by_their_flag_before_anybody_is_asked() {
             let told = text(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
             assert!(told.contains(part), "{words:?}: {told}");
-            assert!(!Places::below(root.path()).runtime.exists(), "{words:?} started a daemon");
+            assert!(!Dirs::below(root.path()).runtime.exists(), "{words:?} started a daemon");
             if is_json {
                 let error: Value = serde_json::from_str(told).unwrap();
                 assert_eq!(error["error"]["code"], "invalid_args");

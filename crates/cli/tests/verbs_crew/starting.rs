@@ -2,13 +2,13 @@
 
 use proto::Event;
 use serde_json::json;
-use testkit::{Stage, child};
+use testkit::{MarkedDaemon, child};
 
 use crate::{Inside, QD, text, told};
 
 #[test]
 fn f4_the_same_key_starts_nothing_twice() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mark = stage.mark();
     let words = ["spawn", "--env", &mark, "--key", "k", "--", "sleep", "1000"];
     let first = stage.json(&words);
@@ -19,7 +19,7 @@ fn f4_the_same_key_starts_nothing_twice() {
 
 #[test]
 fn a_preset_is_started_by_its_name_alone() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let file = "[preset.dev]\nshell = \"echo up $GREETING; exec sleep 1000\"\nenv = { GREETING = \"hello\" }\n\
                 ready = { pattern = \"up hello\" }\n";
     std::fs::write(stage.root().join(".quarterdeck.toml"), file).unwrap();
@@ -44,7 +44,7 @@ fn a_preset_is_started_by_its_name_alone() {
 
 #[test]
 fn a_process_is_ready_when_it_says_so_and_a_wait_hears_it() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mark = stage.mark();
     let words = ["spawn", "--name", "web", "--env", &mark, "--ready-pattern", "serving [0-9]+", "--"];
     let argv = child::shell("read line; echo serving 80; exec sleep 1000");
@@ -62,7 +62,7 @@ fn a_process_is_ready_when_it_says_so_and_a_wait_hears_it() {
 
 #[test]
 fn f10_a_budget_bounds_the_tree_and_names_its_limit() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mark = stage.mark();
     let words = ["spawn", "--name", "lead", "--env", &mark, "--budget", "spawns=0,minutes=30", "--"];
     let lead = Inside::start_as(&stage, "lead", |script| {
@@ -78,7 +78,7 @@ fn f10_a_budget_bounds_the_tree_and_names_its_limit() {
 
 #[test]
 fn ports_are_listed_and_a_port_makes_ready() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     let mark = stage.mark();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let serve = "import socket,sys,time\ns=socket.socket()\ns.setsockopt(socket.SOL_SOCKET,socket.SO_REUSEADDR,1)\n\
@@ -99,7 +99,7 @@ fn ports_are_listed_and_a_port_makes_ready() {
 
 #[test]
 fn a_selection_is_announced_to_every_face() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     stage.run("web", child::run_for_ever());
     let mut subscriber = stage.subscriber();
     assert_eq!(told(&stage.qd(&["select", "web"])), "web is selected\n");
@@ -112,7 +112,7 @@ fn a_selection_is_announced_to_every_face() {
 
 #[test]
 fn t7_h6_when_a_leader_is_closed_or_killed_its_family_is_gone_too() {
-    let stage = Stage::start(QD);
+    let stage = MarkedDaemon::start(QD);
     for verb in ["close", "kill", "close"] {
         let lead = Inside::start(&stage, "lead");
         // It outlives its leader by a grace: it hears no signal that can be ignored.

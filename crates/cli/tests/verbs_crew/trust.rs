@@ -1,19 +1,19 @@
 //! `qd presets`, `qd trust` and the questions that a spawn by a process asks.
 
 use serde_json::{Value, json};
-use testkit::Stage;
+use testkit::MarkedDaemon;
 
 use crate::{Inside, QD, text, told};
 
 /// A project with a preset in the test's own directory.
-fn stage() -> Stage {
-    let stage = Stage::start(QD);
+fn stage() -> MarkedDaemon {
+    let stage = MarkedDaemon::start(QD);
     let preset = "[preset.dev]\nargv = [\"sleep\", \"1000\"]\n";
     std::fs::write(stage.root().join(".quarterdeck.toml"), preset).unwrap();
     stage
 }
 
-fn qd(stage: &Stage, words: &[&str]) -> Value {
+fn qd(stage: &MarkedDaemon, words: &[&str]) -> Value {
     let output = stage.command(&["--json"]).args(words).current_dir(stage.root()).output().unwrap();
     serde_json::from_str(told(&output)).unwrap()
 }

@@ -8,23 +8,23 @@
 //! | file | owns |
 //! |---|---|
 //! | `terminal` | raw mode and the way back |
-//! | `passing` | giving the terminal to the daemon and taking it back |
+//! | `handoff` | giving the terminal to the daemon and taking it back |
 //! | `asking` | what the terminal is asked about itself, and its answers |
-//! | `silence` | reading the keys in place of a daemon that does nothing |
-//! | `returning` | attaching again after the daemon died, and to the next run |
+//! | `stall` | reading the keys in place of a daemon that does nothing |
+//! | `reattach` | attaching again after the daemon died, and to the next run |
 //! | `signals` | size changes and requests to end |
-//! | `visit` | the beginning and the end |
+//! | `attach_once` | the beginning and the end |
 //! | `session` | the loop |
 
 pub mod terminal;
 
 mod asking;
-mod passing;
-mod returning;
+mod attach_once;
+mod handoff;
+mod reattach;
 mod session;
 mod signals;
-mod silence;
-mod visit;
+mod stall;
 
 use std::os::fd::BorrowedFd;
 
@@ -34,11 +34,11 @@ use proto::request::{SizePolicy, Target};
 pub use proto::terminal::{BadDetachKeys, Clipboard, DetachKeys, Filter};
 pub use terminal::Terminal;
 
-use crate::{ClientError, Door};
+use crate::{ClientError, DaemonAddress};
 
 /// How to attach.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct AttachOptions {
     /// To which process.
     pub target: Target,
     /// Watch only.
@@ -55,7 +55,7 @@ pub struct Options {
     pub raw: bool,
 }
 
-impl Options {
+impl AttachOptions {
     /// Attaching to `target` with every default.
     #[must_use]
     pub fn new(target: Target) -> Self {
@@ -88,7 +88,7 @@ pub enum Left {
 
 /// How an attachment went.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct AttachOutcome {
     /// The process's name; before the daemon has told it, what was asked for.
     pub name: String,
     /// Why it is over.
@@ -97,16 +97,16 @@ pub struct Outcome {
 
 /// Attaches this process's own terminal until the person, the process or the daemon ends it. The terminal is as it
 /// was when this returns, whatever it returns.
-pub fn attach(door: &mut Door, options: &Options) -> Result<Outcome, ClientError> {
-    attach_terminal(door, options, rustix::stdio::stdin(), rustix::stdio::stdout())
+pub fn attach(address: &mut DaemonAddress, options: &AttachOptions) -> Result<AttachOutcome, ClientError> {
+    attach_terminal(address, options, rustix::stdio::stdin(), rustix::stdio::stdout())
 }
 
 /// Like [`attach`], for a terminal that is not this process's own.
 pub fn attach_terminal(
-    door: &mut Door,
-    options: &Options,
+    address: &mut DaemonAddress,
+    options: &AttachOptions,
     input: BorrowedFd<'_>,
     output: BorrowedFd<'_>,
-) -> Result<Outcome, ClientError> {
-    visit::run(door, options, input, output)
+) -> Result<AttachOutcome, ClientError> {
+    attach_once::run(address, options, input, output)
 }

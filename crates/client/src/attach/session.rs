@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 
 use proto::frame::DataKind;
 use proto::reply::Attached;
-use proto::request::{Nothing, SizeWish, View};
-use proto::terminal::{BELL, CANCEL, KeyWatch, Wish};
+use proto::request::{Empty, SizeRequest, View};
+use proto::terminal::{BELL, CANCEL, DetachIntent, KeyWatch};
 use proto::{Exit, Notice, Request};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::passing::Keeper;
+use super::handoff::TerminalOwner;
 use super::signals::Signals;
-use super::silence::Watch;
-use super::{Filter, Left, Options, Terminal};
+use super::stall::Watch;
+use super::{AttachOptions, Filter, Left, Terminal};
 use crate::connection::{broken, data_frame};
-use crate::{ClientError, Connection, Door, Incoming, ready};
+use crate::{ClientError, Connection, DaemonAddress, Incoming, ready};
 
 /// How long a daemon that died may take to come back.
 pub(super) const RETURN_DEADLINE: Duration = Duration::from_secs(5);
@@ -33,8 +33,8 @@ const MAX_UNSHOWN: usize = 4 << 20; // 4 MiB
 pub(super) const TYPED_AT_ONCE: usize = 64 << 10; // 64 KiB
 
 pub(super) struct Session<'s> {
-    pub(super) door: &'s mut Door,
-    pub(super) options: &'s Options,
+    pub(super) address: &'s mut DaemonAddress,
+    pub(super) options: &'s AttachOptions,
     pub(super) connection: Connection,
     pub(super) attached: Attached,
     pub(super) stream: u32,
@@ -50,7 +50,7 @@ pub(super) struct Session<'s> {
     pub(super) unshown: Vec<u8>,
     pub(super) exit: Option<Exit>,
     pub(super) last_kind: Option<DataKind>,
-    pub(super) keeper: Keeper,
+    pub(super) keeper: TerminalOwner,
     /// What is known about a daemon that has the terminal.
     pub(super) watch: Watch,
     /// Whether keys were read in place of the daemon since it was last asked for a sign of life.
@@ -164,7 +164,7 @@ impl Session<'_> {
         }
         if asked.continued {
             self.terminal.make_raw().map_err(ClientError::Broken)?;
-            self.ask(View::Repaint(Nothing {}))?;
+            self.ask(View::Repaint(Empty {}))?;
         }
         if asked.resized || asked.continued {
             self.tell_size()?;
@@ -182,7 +182,7 @@ impl Session<'_> {
 
     /// Tells the terminal's size; the call by which it is told. Where the daemon has the terminal it answers.
     pub(super) fn tell_size(&mut self) -> Result<u64, ClientError> {
-        let size = self.terminal.size().map_or_else(SizeWish::default, SizeWish::from);
+        let size = self.terminal.size().map_or_else(SizeRequest::default, SizeRequest::from);
         self.ask(View::Size(size))
     }
 
@@ -204,10 +204,10 @@ impl Session<'_> {
             Err(error) => return Err(ClientError::Broken(error)),
         };
         let mut keys = Vec::with_capacity(count);
-        let wish = self.keys.watch(&buffer[..count], &mut keys);
+        let request = self.keys.watch(&buffer[..count], &mut keys);
         self.note_answers()?;
         self.type_keys(&keys)?;
-        if wish == Wish::Stay {
+        if request == DetachIntent::Stay {
             return Ok(None);
         }
         // What was typed before the detach keys still goes out, if the daemon takes it at once.
@@ -298,8 +298,8 @@ impl Session<'_> {
 
     /// The daemon has said its last word, and has let go of the terminal before it.
     fn ended(&mut self, reason: String, last_row: Option<u16>) -> Result<Option<Left>, ClientError> {
-        let was_offered = matches!(self.keeper, Keeper::Offered(_));
-        self.keeper = Keeper::Us;
+        let was_offered = matches!(self.keeper, TerminalOwner::Offered(_));
+        self.keeper = TerminalOwner::Us;
         if was_offered {
             // The daemon has never drawn on the terminal: what it sent meanwhile is all there is to see.
             let unshown = std::mem::take(&mut self.unshown);
@@ -319,11 +319,11 @@ impl Session<'_> {
 
     fn show(&mut self, kind: DataKind, bytes: &[u8]) {
         match self.keeper {
-            Keeper::Us => {}
+            TerminalOwner::Us => {}
             // The daemon will draw it, or it is asked for again; kept for the case that the daemon ends before that.
-            Keeper::Offered(_) => return self.keep_unshown(kind, bytes),
+            TerminalOwner::Offered(_) => return self.keep_unshown(kind, bytes),
             // What the terminal did not take of what the daemon drew, to the end.
-            Keeper::Daemon => return self.drawing.extend_from_slice(bytes),
+            TerminalOwner::Daemon => return self.drawing.extend_from_slice(bytes),
         }
         let is_raw = self.options.raw && !self.terminal.is_screen();
         if kind == DataKind::Repaint && self.last_kind == Some(DataKind::Output) {

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use engine::RunKey;
-use proto::Places;
+use proto::Dirs;
 use serde::{Deserialize, Serialize};
 use store::{ensure_private_dir, write_file_atomically};
 
@@ -61,7 +61,7 @@ pub(crate) struct Directory(PathBuf);
 
 impl Directory {
     /// Where a run's directory is, whether or not it exists.
-    pub(crate) fn of(places: &Places, run: RunKey) -> Self {
+    pub(crate) fn of(places: &Dirs, run: RunKey) -> Self {
         let name = format!("{}.{}", run.process, run.run);
         let (usual, former) = (places.launches().join(&name), former(places).join(&name));
         Self(if !usual.exists() && former.exists() { former } else { usual })
@@ -129,12 +129,12 @@ impl Directory {
 }
 
 /// Where earlier versions had them.
-fn former(places: &Places) -> PathBuf {
+fn former(places: &Dirs) -> PathBuf {
     places.runtime.join("launch")
 }
 
 /// Removes the directories of runs that no longer exist.
-pub(crate) fn sweep(places: &Places, alive: &HashSet<RunKey>) {
+pub(crate) fn sweep(places: &Dirs, alive: &HashSet<RunKey>) {
     let kept: HashSet<PathBuf> = alive.iter().map(|run| Directory::of(places, *run).0).collect();
     let all = [places.launches(), former(places)];
     for entry in all.iter().filter_map(|all| std::fs::read_dir(all).ok()).flatten().flatten() {
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn b12_everything_in_it_is_closed_to_others_and_goes_with_it() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places::below(root.path());
+        let places = Dirs::below(root.path());
         let directory = Directory::of(&places, run(1));
         directory.create().unwrap();
         directory.write(Path::new("deep/settings.json"), "{}").unwrap();
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn f4_nothing_is_written_outside_of_it() {
         let root = tempfile::tempdir().unwrap();
-        let directory = Directory::of(&Places::below(root.path()), run(1));
+        let directory = Directory::of(&Dirs::below(root.path()), run(1));
         directory.create().unwrap();
         for path in ["../x", "/x", "a/../../x", "", "."] {
             assert!(directory.write(Path::new(path), "").is_err(), "{path}");
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn directories_of_runs_that_are_gone_are_swept() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places::below(root.path());
+        let places = Dirs::below(root.path());
         let (kept, gone) = (Directory::of(&places, run(1)), Directory::of(&places, run(2)));
         kept.create().unwrap();
         gone.create().unwrap();

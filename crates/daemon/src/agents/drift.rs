@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agents::Manifest;
-use agents::sample::Sample;
+use agents::sample::RecordedScreen;
 use proto::Evidence;
 use store::{ensure_private_dir, write_file_atomically};
 use term::Screen;
@@ -36,7 +36,7 @@ pub(crate) fn keep(
     screen: &Screen,
     (winner, other): (&Evidence, &Evidence),
 ) -> Result<(), DriftError> {
-    let (sample, _) = Sample::record(manifest, version.unwrap_or_default(), screen, None)?;
+    let (sample, _) = RecordedScreen::record(manifest, version.unwrap_or_default(), screen, None)?;
     let all = data.join("drift");
     ensure_private_dir(&all)?;
     let place = all.join(plain(&format!("{}-{}", manifest.name, version.unwrap_or("unknown"))));
@@ -44,7 +44,7 @@ pub(crate) fn keep(
     let pair = format!("{}.{}", word(winner), word(other));
     count(&place, &pair)?;
     if kept(&place) < MOST_KEPT {
-        let text = format!("# {} over {}\n", told(winner), told(other));
+        let text = format!("# {} over {}\n", describe(winner), describe(other));
         let file = place.join(plain(&format!("{}-{pair}.sample", clock::now().wall_ms)));
         write_file_atomically(&file, with_comment(&sample.to_string(), &text).as_bytes())?;
     }
@@ -78,7 +78,7 @@ fn word(evidence: &Evidence) -> String {
     format!("{source}-{}", evidence.state.map_or("hold", |state| state.word()))
 }
 
-fn told(evidence: &Evidence) -> String {
+fn describe(evidence: &Evidence) -> String {
     format!("{} ({})", word(evidence), proto::Printable(&evidence.rule))
 }
 
@@ -94,7 +94,7 @@ mod tests {
     use proto::AgentState;
     use proto::agent::Source;
     use std::os::unix::fs::PermissionsExt;
-    use term::{Limits, Size};
+    use term::{GridSize, Limits};
 
     fn evidence(source: Source, state: AgentState) -> Evidence {
         Evidence::new(source, "rule", Some(state))
@@ -106,7 +106,7 @@ mod tests {
         let data = root.path().join("data");
         std::fs::create_dir(&data).unwrap();
         let manifest = Manifest { name: "mine".to_owned(), ..Manifest::default() };
-        let mut screen = Screen::new(Size::clamped(80, 24), Limits::default());
+        let mut screen = Screen::new(GridSize::clamped(80, 24), Limits::default());
         screen.feed(b"token sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789 here");
         let (winner, other) =
             (evidence(Source::Hook, AgentState::Idle), evidence(Source::Screen, AgentState::Working));
@@ -121,7 +121,7 @@ mod tests {
             assert!(!text.contains("sk-ant-api03"), "{text}");
             assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o077, 0);
             if entry.path().extension().is_some_and(|end| end == "sample") {
-                Sample::parse(&text).unwrap();
+                RecordedScreen::parse(&text).unwrap();
             }
         }
         assert!(kept(&place) >= 1);

@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agents::Manifest;
-use agents::launch::{LaunchError, Plan, Wish, plan};
+use agents::launch::{LaunchInput, Plan, PlanError, plan};
 use engine::StartRun;
 use proto::error::Cause;
-use proto::{ErrorCode, Failure, Places, Printable};
+use proto::{Dirs, ErrorCode, Failure, Printable};
 
-use super::chance;
-use super::charge::Charge;
+use super::agent_run::AgentRun;
 use super::directory::{Directory, Note};
-use super::errand::find;
 use super::fitting::Fitted;
+use super::random;
+use super::subprocess::find;
 use crate::tokens::{self, Tokens};
 
 /// What launches need that does not change.
-pub(crate) struct Yard {
-    pub(crate) places: Arc<Places>,
+pub(crate) struct AgentLauncher {
+    pub(crate) places: Arc<Dirs>,
     /// This program, which agents call back.
     pub(crate) exe: PathBuf,
     /// What each agent's run proves itself with.
     pub(crate) tokens: Tokens,
 }
 
-impl Yard {
+impl AgentLauncher {
     /// The variables by which our own programs, run by an agent, find this daemon and prove whose they are. The token
     /// itself is in none of them: vendors hand variables on to every tool, and write them into files.
     fn own_env(&self, directory: &Directory) -> Vec<(String, String)> {
-        let Places { runtime, data, config } = &*self.places;
+        let Dirs { runtime, data, config } = &*self.places;
         let token = directory.path().join(tokens::FILE);
         [
             ("QD_RUNTIME_DIR", runtime),
@@ -50,7 +50,7 @@ impl Yard {
         start: &mut StartRun,
         directory: Directory,
         mut fitted: Fitted,
-    ) -> Result<Charge, Failure> {
+    ) -> Result<AgentRun, Failure> {
         let manifest = &fitted.manifest;
         let mut env: BTreeMap<String, String> = start.env.iter().cloned().collect();
         inherit(&mut env, manifest, &start.person_env);
@@ -71,14 +71,14 @@ impl Yard {
             tracing::warn!(run = ?start.run, "{}", Printable(shortfall));
         }
         (note.version, note.shortfalls) = (fitted.version, fitted.shortfalls);
-        let token = chance::secret().map_err(no_chance)?;
+        let token = random::secret().map_err(no_chance)?;
         write(&directory, &plan, &note, &token).inspect_err(|_| drop(directory.remove()))?;
         self.tokens.admit(start.run, &token);
         start.argv = plan.argv;
         start.env = env.clone().into_iter().collect();
-        let mut charge = Charge::new(start.run, cwd, env, directory, fitted.manifest, note);
-        charge.is_fixed = start.content.is_some() || start.needs_built_in;
-        Ok(charge)
+        let mut agent_run = AgentRun::new(start.run, cwd, env, directory, fitted.manifest, note);
+        agent_run.is_fixed = start.content.is_some() || start.needs_built_in;
+        Ok(agent_run)
     }
 
     fn plan(
@@ -88,13 +88,13 @@ impl Yard {
         directory: &Directory,
         env: &BTreeMap<String, String>,
     ) -> Result<(Plan, Note), Failure> {
-        let (fresh, secret) = (chance::uuid().map_err(no_chance)?, chance::secret().map_err(no_chance)?);
-        let port = manifest.server.as_ref().and_then(|_| chance::free_port().ok());
+        let (fresh, secret) = (random::uuid().map_err(no_chance)?, random::secret().map_err(no_chance)?);
+        let port = manifest.server.as_ref().and_then(|_| random::free_port().ok());
         let agent = start.agent.clone().unwrap_or_default();
         let socket = self.places.socket();
         let own_env = self.own_env(directory);
         let inherited = |name: &str| env.get(name).cloned();
-        let wish = Wish {
+        let request = LaunchInput {
             manifest,
             words: start.argv.get(1..).unwrap_or_default(),
             cwd: Path::new(&start.cwd),
@@ -112,7 +112,7 @@ impl Yard {
             model: agent.model.as_deref(),
             mode: agent.mode,
         };
-        let plan = plan(&wish).map_err(|error| no_plan(&error))?;
+        let plan = plan(&request).map_err(|error| no_plan(&error))?;
         let server = plan.server.as_ref();
         let note = Note {
             manifest: manifest.name.clone(),
@@ -171,9 +171,9 @@ fn no_chance(error: std::io::Error) -> Failure {
     Failure::new(ErrorCode::SpawnFailed, format!("the system gives no random numbers: {error}"))
 }
 
-fn no_plan(error: &LaunchError) -> Failure {
+fn no_plan(error: &PlanError) -> Failure {
     let code = match error {
-        LaunchError::NoModel(_) | LaunchError::NoMode { .. } => ErrorCode::InvalidArgs,
+        PlanError::NoModel(_) | PlanError::NoMode { .. } => ErrorCode::InvalidArgs,
         _ => ErrorCode::SpawnFailed,
     };
     let failure = Failure::new(code, Printable(&error.to_string()).to_string());

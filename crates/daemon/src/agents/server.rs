@@ -6,10 +6,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agents::server::{self, Ask, Fetch, Request, ServerNews, ServerReader, ServerSpec};
+use agents::server::{self, Fetch, PendingRequest, ServerNews, ServerReader, ServerRequest, ServerSpec};
 
+use super::http::{Answer, CallError, Endpoint};
 use super::stream::{EventStream, Stop};
-use super::stream_http::{Answer, CallError, Endpoint};
 
 /// How long a call may take for each step; a server that migrates its database takes seconds.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
@@ -78,7 +78,7 @@ fn fetch(endpoint: &Endpoint, reader: &Mutex<ServerReader>, asked: Fetch, tell: 
 }
 
 /// Returns what the server answers to a request; none when it refuses or cannot be reached.
-pub(crate) fn ask(endpoint: &Endpoint, request: &Request) -> Option<serde_json::Value> {
+pub(crate) fn ask(endpoint: &Endpoint, request: &ServerRequest) -> Option<serde_json::Value> {
     match endpoint.call(request, CALL_LIMIT) {
         Ok(answer) if answer.is_good() => Some(answer.body),
         Ok(Answer { status, .. }) => {
@@ -115,7 +115,13 @@ pub(crate) fn hand_over(endpoint: &Endpoint, spec: &ServerSpec, session: Option<
 }
 
 /// Answers a request of the agent.
-pub(crate) fn answer(endpoint: &Endpoint, spec: &ServerSpec, ask: &Ask, name: &str, text: &str) -> Handed {
+pub(crate) fn answer(
+    endpoint: &Endpoint,
+    spec: &ServerSpec,
+    ask: &PendingRequest,
+    name: &str,
+    text: &str,
+) -> Handed {
     match server::answer(spec, ask, name, text) {
         Some(request) => judge(endpoint.call(&request, CALL_LIMIT)),
         None => Handed::NotTaken(format!("the agent's server takes no {name:?} here")),
@@ -123,7 +129,7 @@ pub(crate) fn answer(endpoint: &Endpoint, spec: &ServerSpec, ask: &Ask, name: &s
 }
 
 fn begin(endpoint: &Endpoint, spec: &ServerSpec) -> Result<String, String> {
-    let request: Request = server::begin(spec).ok_or("the agent's server begins no session")?;
+    let request: ServerRequest = server::begin(spec).ok_or("the agent's server begins no session")?;
     let answer = endpoint.call(&request, CALL_LIMIT).map_err(|error| error.to_string())?;
     let begun = answer.is_good().then(|| server::begun(spec, &answer.body)).flatten();
     begun.ok_or_else(|| format!("the agent's server began no session: it answered {}", answer.status))

@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::stream_http::{Body, CallError, Endpoint};
+use super::http::{Body, CallError, Endpoint};
 
 /// The longest event that is read, in bytes; longer ones are skipped.
 const LONGEST_EVENT: usize = 8 * 1024 * 1024;

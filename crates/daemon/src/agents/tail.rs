@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use agents::transcript::location::Spot;
+use agents::transcript::location::FileLocation;
 use rustix::fs::{Mode, OFlags};
 
 /// Most entries of one directory that are looked at while a file is searched.
@@ -130,7 +130,7 @@ impl Opened {
 }
 
 /// The newest file that a spot may mean.
-pub(crate) fn find(spot: &Spot) -> Option<PathBuf> {
+pub(crate) fn find(spot: &FileLocation) -> Option<PathBuf> {
     let mut found = vec![spot.root.clone()];
     for pattern in spot.below.split('/') {
         found = found.iter().flat_map(|directory| matching(directory, pattern)).collect();
@@ -260,7 +260,7 @@ mod tests {
     fn the_newest_of_the_fitting_files_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().to_owned();
-        let spot = Spot { root: root.clone(), below: "s/*/r-*-ab.jsonl".into() };
+        let spot = FileLocation { root: root.clone(), below: "s/*/r-*-ab.jsonl".into() };
         assert_eq!(find(&spot), None);
         for (day, name) in
             [("1", "r-x-ab.jsonl"), ("2", "r-y-ab.jsonl"), ("2", "r-y-cd.jsonl"), ("3", "other")]
@@ -272,7 +272,7 @@ mod tests {
         File::options().append(true).open(root.join("s/1/r-x-ab.jsonl")).unwrap().set_modified(old).unwrap();
         assert_eq!(find(&spot), Some(root.join("s/2/r-y-ab.jsonl")));
         assert_eq!(
-            find(&Spot { root: root.clone(), below: "s/3/other".into() }),
+            find(&FileLocation { root: root.clone(), below: "s/3/other".into() }),
             Some(root.join("s/3/other"))
         );
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use agents::{Manifest, Version};
 use proto::Printable;
 
-use super::errand::{Errand, find};
+use super::subprocess::{Subprocess, find};
 
 /// Some vendors' programs take seconds to say a number.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -58,7 +58,7 @@ impl Versions {
         if let Some(version) = self.known(&program, stamp) {
             return version;
         }
-        let errand = Errand {
+        let subprocess = Subprocess {
             argv: argv.to_vec(),
             env: env.clone(),
             cwd: "/".into(),
@@ -66,7 +66,7 @@ impl Versions {
             limit: LIMIT,
         };
         let version =
-            errand.run().ok().filter(|done| done.code == Some(0)).and_then(|done| first(&done.output));
+            subprocess.run().ok().filter(|done| done.code == Some(0)).and_then(|done| first(&done.output));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(program, (stamp, version.clone()));
         version

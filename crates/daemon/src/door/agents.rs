@@ -4,57 +4,60 @@
 //! agent's own run: a stray one would make another agent look busy.
 
 use engine::input::{HookDecision, HookMoment, HookNotice};
-use engine::{Answer, Caller, Command, Fact, Input, Verb};
+use engine::{Caller, Command, CommandAnswer, Input, RunFact, Verb};
 use proto::reply::{HookAnswer, ManifestChecked, SampleTaken};
 use proto::request::{AskAgents, CheckManifest, Hook, Sample};
 use proto::{ErrorCode, Failure, Reply};
 
-use ::agents::hook::{self, Decision, Moment, Reading};
+use ::agents::hook::{self, Decision, EventMoment, Reading};
 
 use super::connection::Client;
 use super::dispatch::{locate, unexpected};
 use super::read::hosted;
 use super::trust::{own_standing, path_of};
-use crate::log::Seldom;
+use crate::log::RateLimited;
 
 /// Largest manifest that is checked.
 const MAX_MANIFEST: usize = 256 * 1024;
 /// Warnings that anybody can cause in a loop.
-static OUTSIDE: Seldom = Seldom::new();
-static NO_AGENT: Seldom = Seldom::new();
+static OUTSIDE: RateLimited = RateLimited::new();
+static NO_AGENT: RateLimited = RateLimited::new();
 
-/// Hands a lifecycle event to the engine and answers with what the agent is to do. A request for leave that waits for a
+/// Hands a lifecycle event to the engine and answers with what the agent is to do. A request for permission that waits for a
 /// person is answered when that person has.
-pub(super) async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> {
+pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
     let Caller::Process(run) = client.caller else {
         if let Some(more) = OUTSIDE.is_due() {
             tracing::warn!(caller = ?client.caller, more, "a hook from outside of every agent was refused");
         }
         return Err(refused());
     };
-    let Some(charge) = client.door.agents.find(run) else {
+    let Some(agent_run) = client.door.agents.find(run) else {
         if let Some(more) = NO_AGENT.is_due() {
             tracing::warn!(?run, more, "a hook from a process that is no agent was refused");
         }
         return Err(refused());
     };
-    let manifest = charge.manifest();
-    let reading = hook::read(&manifest, wish.event.as_deref(), &wish.payload);
-    // A subagent's request for leave waits for the same person as the agent's own; nothing else of it is the agent's.
-    if reading.is_child && !matches!(reading.moment, Moment::PermissionAsked { .. }) {
+    let manifest = agent_run.manifest();
+    let reading = hook::read(&manifest, request.event.as_deref(), &request.payload);
+    // A subagent's request for permission waits for the same person as the agent's own; nothing else of it is the agent's.
+    if reading.is_child && !matches!(reading.moment, EventMoment::PermissionAsked { .. }) {
         return Ok(nothing());
     }
-    let session = reading.session.as_deref().filter(|session| charge.pin_session(session));
+    let session = reading.session.as_deref().filter(|session| agent_run.pin_session(session));
     if let Some(session) = session {
-        let fact = Fact::Session(session.to_owned());
+        let fact = RunFact::Session(session.to_owned());
         // The daemon is ending when nobody listens.
-        drop(client.door.desk.facts.send(Input::Fact { run, fact }).await);
+        drop(client.door.engine.facts.send(Input::Fact { run, fact }).await);
     }
-    client.door.agents.heard(&charge, &reading, session.is_some());
+    client.door.agents.heard(&agent_run, &reading, session.is_some());
     let notice = HookNotice { evidence: reading.evidence.clone(), moment: moment(&reading) };
-    let decision = match client.door.desk.ask(client.caller, Command::Hook(Box::new(notice))).await? {
-        Answer::Hook(decision) => decision,
-        Answer::Reply(_) | Answer::Located(_) | Answer::Standing(_) | Answer::Listed { .. } => {
+    let decision = match client.door.engine.ask(client.caller, Command::Hook(Box::new(notice))).await? {
+        CommandAnswer::Hook(decision) => decision,
+        CommandAnswer::Reply(_)
+        | CommandAnswer::Located(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Listed { .. } => {
             return Err(unexpected("hook"));
         }
     };
@@ -64,11 +67,11 @@ pub(super) async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> 
 
 fn moment(reading: &Reading) -> HookMoment {
     match &reading.moment {
-        Moment::Other => HookMoment::Other,
-        Moment::PromptSubmitted => HookMoment::PromptSubmitted { prompt: reading.prompt.clone() },
-        Moment::TurnEnded => HookMoment::TurnEnded,
-        Moment::TurnFailed => HookMoment::TurnFailed,
-        Moment::PermissionAsked { title, body } => {
+        EventMoment::Other => HookMoment::Other,
+        EventMoment::PromptSubmitted => HookMoment::PromptSubmitted { prompt: reading.prompt.clone() },
+        EventMoment::TurnEnded => HookMoment::TurnEnded,
+        EventMoment::TurnFailed => HookMoment::TurnFailed,
+        EventMoment::PermissionAsked { title, body } => {
             HookMoment::PermissionAsked { title: title.clone(), body: body.clone() }
         }
     }
@@ -92,22 +95,22 @@ fn refused() -> Failure {
 }
 
 /// Which agents there are.
-pub(super) async fn agents(client: &Client, wish: AskAgents) -> Result<Reply, Failure> {
+pub(super) async fn agents(client: &Client, request: AskAgents) -> Result<Reply, Failure> {
     let own = match client.caller {
         Caller::Process(_) => own_standing(client, "agents").await?.path,
         Caller::Human | Caller::Via(_) | Caller::Nobody => None,
     };
-    let path = path_of(client, own, wish.path);
-    Ok(Reply::Agents(client.door.agents.offers(path).await))
+    let path = path_of(client, own, request.path);
+    Ok(Reply::Agents(client.door.agents.list(path).await))
 }
 
 /// What is wrong with a manifest.
-pub(super) async fn check_manifest(wish: CheckManifest) -> Result<Reply, Failure> {
-    if wish.text.len() > MAX_MANIFEST {
+pub(super) async fn check_manifest(request: CheckManifest) -> Result<Reply, Failure> {
+    if request.text.len() > MAX_MANIFEST {
         return Err(Failure::invalid("text", format!("a manifest has at most {} KiB", MAX_MANIFEST / 1024)));
     }
     // Patterns are compiled: not on the door's time.
-    let checked = crate::threads::run(move || check_with_recordings(&wish)).await;
+    let checked = crate::threads::run(move || check_with_recordings(&request)).await;
     let checked =
         checked.map_err(|error| Failure::new(ErrorCode::Internal, format!("checking failed: {error}")))?;
     Ok(Reply::Manifest(checked))
@@ -118,31 +121,31 @@ fn check_with_recordings(request: &CheckManifest) -> ManifestChecked {
     let faults = ::agents::check(&request.name, &request.text);
     let files = vec![(request.name.clone(), request.text.clone())];
     let (catalogue, _) = ::agents::Catalogue::merged(&[::agents::Layer { origin: String::new(), files }]);
-    let trial = match catalogue.get(&request.name) {
+    let try_recordings = match catalogue.get(&request.name) {
         Some(manifest) if faults.is_empty() => {
             let recordings: Vec<(&str, &str)> =
                 request.recordings.iter().map(|one| (one.name.as_str(), one.text.as_str())).collect();
-            ::agents::trial::try_on(manifest, &recordings)
+            ::agents::try_recordings::try_on(manifest, &recordings)
         }
-        Some(_) | None => ::agents::trial::Trial::default(),
+        Some(_) | None => ::agents::try_recordings::Trial::default(),
     };
-    ManifestChecked { faults, disagreements: trial.disagreements, unused: trial.unused }
+    ManifestChecked { faults, disagreements: try_recordings.disagreements, unused: try_recordings.unused }
 }
 
 /// A recording of what an agent's screen shows, masked, with what its manifest's rules make of it.
-pub(super) async fn sample(client: &Client, wish: Sample) -> Result<Reply, Failure> {
-    let located = locate(client, wish.target, Verb::Read).await?;
+pub(super) async fn sample(client: &Client, request: Sample) -> Result<Reply, Failure> {
+    let located = locate(client, request.target, Verb::Read).await?;
     let handle = hosted(client, &located)?;
     handle.ready().await;
-    let Some(charge) = client.door.agents.find(located.run) else {
+    let Some(agent_run) = client.door.agents.find(located.run) else {
         let message = format!("{} is no agent: only an agent's screen has rules", located.name);
         return Err(Failure::new(ErrorCode::WrongKind, message));
     };
     let internal = |why: String| Failure::new(ErrorCode::Internal, format!("nothing was recorded: {why}"));
     let recorded = crate::threads::run(move || {
-        let (manifest, version) = (charge.manifest(), charge.version().unwrap_or_default());
+        let (manifest, version) = (agent_run.manifest(), agent_run.version().unwrap_or_default());
         let screen = handle.screen();
-        let recorded = ::agents::sample::Sample::record(&manifest, &version, &screen, wish.state);
+        let recorded = ::agents::sample::RecordedScreen::record(&manifest, &version, &screen, request.state);
         recorded.map(|(sample, masked)| (manifest.name.clone(), sample, masked))
     })
     .await;

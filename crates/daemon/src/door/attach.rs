@@ -5,44 +5,52 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use engine::{Answer, Caller, Command, Located};
+use engine::{Caller, Command, CommandAnswer, Located};
 use proto::reply::{Answer as Line, Attached, Outcome, ServerLine};
 use proto::request::Attach;
 use proto::{Failure, Reply};
 
-use super::Seat;
+use super::ViewerPermit;
 use super::connection::{Client, encode};
 use super::dispatch::unexpected;
-use super::quota::Slip;
+use super::quota::CallPermit;
 use super::read::hosted;
 use crate::screens::{NewViewer, Order, ScreenHandle, ViewOptions};
 
 /// What a viewer is to be shown.
-pub(super) struct Sight {
+pub(super) struct AttachTarget {
     pub(super) located: Located,
     handle: Arc<ScreenHandle>,
 }
 
 /// Which run is meant, if the caller may and it can be shown.
-pub(super) async fn locate(client: &Client, wish: &Attach) -> Result<Sight, Failure> {
-    match client.door.desk.ask(client.caller, Command::Attach(wish.clone())).await? {
-        Answer::Located(located) => {
+pub(super) async fn locate(client: &Client, request: &Attach) -> Result<AttachTarget, Failure> {
+    match client.door.engine.ask(client.caller, Command::Attach(request.clone())).await? {
+        CommandAnswer::Located(located) => {
             let handle = hosted(client, &located)?;
             handle.ready().await;
-            Ok(Sight { located, handle })
+            Ok(AttachTarget { located, handle })
         }
-        Answer::Reply(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
-            Err(unexpected("attach"))
-        }
+        CommandAnswer::Reply(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Listed { .. } => Err(unexpected("attach")),
     }
 }
 
 /// A place for the viewer, unless what it is to be shown would then show itself.
-pub(super) fn seat(client: &Client, wish: &Attach, sight: &Sight, place: Slip) -> Result<Seat, Failure> {
-    let (gallery, process) = (&client.door.gallery, sight.located.run.process);
+pub(super) fn seat(
+    client: &Client,
+    request: &Attach,
+    sight: &AttachTarget,
+    place: CallPermit,
+) -> Result<ViewerPermit, Failure> {
+    let (viewer_limits, process) = (&client.door.viewer_limits, sight.located.run.process);
     let seat = match client.caller {
-        Caller::Process(run) | Caller::Via(run) => gallery.sit_within(run.process, process, wish.take_over),
-        Caller::Human | Caller::Nobody => gallery.sit(process, wish.take_over),
+        Caller::Process(run) | Caller::Via(run) => {
+            viewer_limits.sit_within(run.process, process, request.take_over)
+        }
+        Caller::Human | Caller::Nobody => viewer_limits.sit(process, request.take_over),
     };
     seat.map(|seat| seat.counted_as(place))
 }
@@ -53,13 +61,13 @@ pub(super) fn hand_over(
     client: &Client,
     (socket, unread, mut greeting): (UnixStream, Vec<u8>, Vec<u8>),
     id: u64,
-    wish: &Attach,
-    sight: Sight,
-    seat: Seat,
+    request: &Attach,
+    sight: AttachTarget,
+    seat: ViewerPermit,
 ) {
-    let Sight { located, handle } = sight;
+    let AttachTarget { located, handle } = sight;
     let stream = 1;
-    let options = ViewOptions::of(wish, located.run.run);
+    let options = ViewOptions::of(request, located.run.run);
     let attached = Attached {
         id: located.run.process,
         name: located.name,
@@ -79,9 +87,9 @@ pub(super) fn hand_over(
         unread,
         greeting,
         stream,
-        size: wish.size.or(located.size),
-        read_only: wish.read_only,
-        take_over: wish.take_over,
+        size: request.size.or(located.size),
+        read_only: request.read_only,
+        take_over: request.take_over,
         caller: client.caller,
         options,
         seat,

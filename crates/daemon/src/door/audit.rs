@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Answer, AuditNote, Command, Located, RunKey, Verb};
+use engine::{AuditNote, Command, CommandAnswer, Located, RunKey, Verb};
 use proto::request::Audit;
 use proto::{ErrorCode, Failure, Reply};
 
@@ -13,18 +13,19 @@ use super::connection::Client;
 use super::dispatch::unexpected;
 
 /// What the log says; people only.
-pub(super) async fn audit(client: &Client, wish: Audit) -> Result<Reply, Failure> {
+pub(super) async fn audit(client: &Client, request: Audit) -> Result<Reply, Failure> {
     permit(client, Verb::Administer).await?;
-    Ok(Reply::Audit(client.door.records.audit_page(wish).await?))
+    Ok(Reply::Audit(client.door.records.audit_page(request).await?))
 }
 
 /// Whether the caller may do something without a target that the engine itself does not do.
 pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
-    match client.door.desk.ask(client.caller, Command::Permit(verb)).await? {
-        Answer::Reply(_) => Ok(()),
-        Answer::Located(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
-            Err(unexpected("permit"))
-        }
+    match client.door.engine.ask(client.caller, Command::Permit(verb)).await? {
+        CommandAnswer::Reply(_) => Ok(()),
+        CommandAnswer::Located(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Listed { .. } => Err(unexpected("permit")),
     }
 }
 
@@ -64,10 +65,10 @@ pub(super) async fn attached(client: &Client, located: &Located, is_read_only: b
         return;
     }
     let detail = if is_read_only { "watching" } else { "typing" };
-    client.door.records.note(deed(client, "attach", located.run, detail.to_owned())).await;
+    client.door.records.note(launch_spec(client, "attach", located.run, detail.to_owned())).await;
 }
 
-fn deed(client: &Client, verb: &'static str, run: RunKey, detail: String) -> AuditNote {
+fn launch_spec(client: &Client, verb: &'static str, run: RunKey, detail: String) -> AuditNote {
     let (target, decision) = (Some(run.process.to_string()), "allowed".to_owned());
     AuditNote { caller: Some(client.caller), via: client.via.clone(), verb, target, decision, detail }
 }
@@ -100,7 +101,7 @@ impl<'a> Typed<'a> {
     }
 
     /// Writes it down, if there is anything.
-    pub(super) async fn settle(&self) {
+    pub(super) async fn flush(&self) {
         if let Some(note) = self.note() {
             self.client.door.records.note(note).await;
         }
@@ -115,7 +116,7 @@ impl<'a> Typed<'a> {
             (written, 0) => format!("{written} bytes"),
             (written, more) => format!("{written} bytes and up to {more} more"),
         };
-        Some(deed(self.client, "write", self.run, detail))
+        Some(launch_spec(self.client, "write", self.run, detail))
     }
 }
 

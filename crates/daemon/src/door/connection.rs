@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use engine::{Answer as EngineAnswer, Caller, Command};
+use engine::{Caller, Command, CommandAnswer as EngineAnswer};
 use proto::frame::{DataKind, Decoder, Frame};
 use proto::reply::{Answer, Outcome, ServerLine};
 use proto::request::{Request, parse_call};
@@ -17,9 +17,9 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::quota::Pass;
-use super::{Doorway, attach, audit, dispatch};
-use crate::caller::Visitor;
+use super::quota::ConnectionPermit;
+use super::{Server, attach, audit, dispatch};
+use crate::caller::Peer;
 
 /// Lines and frames that may wait to be written; the calls that make them wait.
 const OUTGOING: usize = 32;
@@ -35,7 +35,7 @@ const READ: usize = 64 * 1024;
 /// What a call's task needs.
 #[derive(Clone)]
 pub(crate) struct Client {
-    pub(crate) door: Doorway,
+    pub(crate) door: Server,
     pub(crate) caller: Caller,
     /// In which process a person sits, by its name.
     pub(crate) via: Option<String>,
@@ -44,13 +44,13 @@ pub(crate) struct Client {
 
 impl Client {
     /// Sends a line; whether the client is still there.
-    pub(crate) async fn say(&self, line: &ServerLine) -> bool {
+    pub(crate) async fn send_line(&self, line: &ServerLine) -> bool {
         self.out.send(encode(line)).await.is_ok()
     }
 
     /// Answers a call.
     pub(crate) async fn answer(&self, id: u64, result: Result<Reply, Failure>) -> bool {
-        self.say(&ServerLine::Reply(Answer { id, outcome: Outcome::from(result) })).await
+        self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::from(result) })).await
     }
 }
 
@@ -70,8 +70,8 @@ pub(crate) fn failure_line(id: u64, failure: Failure) -> Vec<u8> {
 }
 
 struct Connection {
-    visitor: Visitor,
-    pass: Pass,
+    visitor: Peer,
+    pass: ConnectionPermit,
     stream: UnixStream,
     decoder: Decoder,
     client: Client,
@@ -95,9 +95,9 @@ enum Next {
 }
 
 /// Serves a connection until its peer closes it or it becomes a viewer.
-pub(super) async fn serve(door: Doorway, stream: UnixStream) {
+pub(super) async fn serve(door: Server, stream: UnixStream) {
     let (out, outgoing) = mpsc::channel(OUTGOING);
-    let visitor = Visitor::meet(&stream, &door.screens, &door.places.holders());
+    let visitor = Peer::meet(&stream, &door.screens, &door.places.holders());
     let caller = visitor.caller();
     let closing = door.closing();
     let pass = match door.quotas.admit(caller) {
@@ -264,7 +264,7 @@ impl Connection {
         if std::mem::replace(&mut self.is_placed, true) {
             return;
         }
-        let asked = self.client.door.desk.ask(self.client.caller, Command::Standing(engine::PLACING)).await;
+        let asked = self.client.door.engine.ask(self.client.caller, Command::Standing(engine::PLACING)).await;
         if let Ok(EngineAnswer::Standing(standing)) = asked
             && standing.identity.acts_for_person
         {
@@ -328,8 +328,8 @@ impl Connection {
     }
 
     /// Turns the connection into a viewer; on failure it stays a connection.
-    async fn hand_over(&mut self, id: u64, wish: proto::request::Attach) -> Next {
-        let sight = match attach::locate(&self.client, &wish).await {
+    async fn hand_over(&mut self, id: u64, request: proto::request::Attach) -> Next {
+        let sight = match attach::locate(&self.client, &request).await {
             Ok(sight) => sight,
             Err(failure) => {
                 self.refuse(id, failure).await;
@@ -342,7 +342,7 @@ impl Connection {
             self.refuse(id, failure.hint("attach on a connection of its own")).await;
             return Next::GoOn;
         }
-        let seated = self.pass.viewer().and_then(|place| attach::seat(&self.client, &wish, &sight, place));
+        let seated = self.pass.viewer().and_then(|place| attach::seat(&self.client, &request, &sight, place));
         let seat = match seated {
             Ok(seat) => seat,
             Err(failure) => {
@@ -350,11 +350,13 @@ impl Connection {
                 return Next::GoOn;
             }
         };
-        audit::attached(&self.client, &sight.located, wish.read_only).await;
+        audit::attached(&self.client, &sight.located, request.read_only).await;
         let unsent = self.unsent();
         let unread = self.decoder.pending().to_vec();
         match self.take_stream() {
-            Ok(stream) => attach::hand_over(&self.client, (stream, unread, unsent), id, &wish, sight, seat),
+            Ok(stream) => {
+                attach::hand_over(&self.client, (stream, unread, unsent), id, &request, sight, seat)
+            }
             Err(error) => tracing::warn!(%error, "a connection could not become a viewer"),
         }
         Next::HandedOver

@@ -2,10 +2,10 @@
 //!
 //! Owns which verbs the engine decides and which go on to the data plane. Refuses doing either.
 
-use engine::{Answer, Caller, Command, Located, Verb};
+use engine::{Caller, Command, CommandAnswer, Located, Verb};
 use proto::crew::Ready;
 use proto::reply::{DaemonStatus, Welcome};
-use proto::request::{Hello, Hook, Input, Request, Until};
+use proto::request::{Hello, Hook, Request, TypedInput, Until};
 use proto::version::{PROTOCOL, VERSION, is_compatible};
 use proto::{Call, ErrorCode, Failure, Reply, Target};
 use tokio::sync::mpsc;
@@ -34,17 +34,17 @@ pub(super) fn hello(hello: &Hello, who: Caller) -> Result<Reply, Failure> {
 
 /// Whether a call is followed by data frames.
 pub(super) fn wants_pieces(request: &Request) -> bool {
-    matches!(request, Request::Write(write) if matches!(write.input, Input::PasteStream(_)))
+    matches!(request, Request::Write(write) if matches!(write.input, TypedInput::PasteStream(_)))
 }
 
 /// An answer for the case that serving a call fails, as when no thread can be had for it: whoever hears nothing waits for
 /// ever.
-struct Owed {
+struct PanicReply {
     out: mpsc::Sender<Vec<u8>>,
     id: u64,
 }
 
-impl Drop for Owed {
+impl Drop for PanicReply {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let failure = Failure::new(ErrorCode::Internal, "the daemon failed to serve this call")
@@ -58,35 +58,35 @@ impl Drop for Owed {
 /// Serves one call to its end.
 pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Receiver<Vec<u8>>>) {
     let id = call.id;
-    let _owed = Owed { out: client.out.clone(), id };
+    let _owed = PanicReply { out: client.out.clone(), id };
     let result = match call.request {
         Request::Subscribe(_) => return listing::subscribe(client, id).await,
-        Request::Follow(wish) => return follow::serve(client, id, wish).await,
+        Request::Follow(request) => return follow::serve(client, id, request).await,
         Request::Status(_) => status(&client).await,
         Request::List(_) => listing::list(&client).await,
-        Request::Read(wish) => read::read(&client, wish).await,
-        Request::Search(wish) => read::search(&client, wish).await,
-        Request::Write(wish) => write::write(&client, wish, pieces).await,
-        Request::Hook(wish) => hook(&client, wish).await,
-        Request::Agents(wish) => match audit::permit(&client, Verb::List).await {
-            Ok(()) => agents::agents(&client, wish).await,
+        Request::Read(request) => read::read(&client, request).await,
+        Request::Search(request) => read::search(&client, request).await,
+        Request::Write(request) => write::write(&client, request, pieces).await,
+        Request::Hook(request) => hook(&client, request).await,
+        Request::Agents(request) => match audit::permit(&client, Verb::List).await {
+            Ok(()) => agents::agents(&client, request).await,
             Err(failure) => Err(failure),
         },
-        Request::CheckManifest(wish) => match audit::permit(&client, Verb::List).await {
-            Ok(()) => agents::check_manifest(wish).await,
+        Request::CheckManifest(request) => match audit::permit(&client, Verb::List).await {
+            Ok(()) => agents::check_manifest(request).await,
             Err(failure) => Err(failure),
         },
         Request::View(_) => audit::permit(&client, Verb::List).await.and_then(|()| Err(not_attached())),
-        Request::Spawn(wish) => match check_ready(wish.ready.as_ref()) {
-            Ok(()) => spawn::spawn(&client, *wish).await,
+        Request::Spawn(request) => match check_ready(request.ready.as_ref()) {
+            Ok(()) => spawn::spawn(&client, *request).await,
             Err(failure) => Err(failure),
         },
-        Request::Presets(wish) => trust::presets(&client, wish).await,
-        Request::Trust(wish) => trust::trust(&client, wish).await,
-        Request::Pad(wish) => pads::pad(&client, wish).await,
-        Request::Ports(wish) => ports::ports(&client, wish).await,
-        Request::Audit(wish) => audit::audit(&client, wish).await,
-        Request::Sample(wish) => agents::sample(&client, wish).await,
+        Request::Presets(request) => trust::presets(&client, request).await,
+        Request::Trust(request) => trust::trust(&client, request).await,
+        Request::Pad(request) => pads::pad(&client, request).await,
+        Request::Ports(request) => ports::ports(&client, request).await,
+        Request::Audit(request) => audit::audit(&client, request).await,
+        Request::Sample(request) => agents::sample(&client, request).await,
         request => command(&client, request).await,
     };
     client.answer(id, result).await;
@@ -108,32 +108,32 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         Request::Restart(restart) => Command::Restart(restart),
         Request::Rename(rename) => Command::Rename(rename),
         Request::Viewers(_) => Command::Viewers,
-        Request::Detach(wish) => Command::Detach(wish),
+        Request::Detach(request) => Command::Detach(request),
         Request::Shutdown(shutdown) => Command::Shutdown(shutdown),
         Request::Tell(tell) => Command::Tell(tell),
         Request::Receipt(ask) => Command::Receipt(ask.mail),
-        Request::CancelMessage(wish) => Command::CancelMessage(wish.mail),
-        Request::Interrupt(wish) => Command::Interrupt(wish),
+        Request::CancelMessage(request) => Command::CancelMessage(request.mail),
+        Request::Interrupt(request) => Command::Interrupt(request),
         Request::Result(ask) => Command::Result(ask),
         Request::Explain(explain) => Command::Explain(explain),
         Request::Inbox(_) => Command::Inbox,
         Request::Answer(answer) => Command::Answer(answer),
         Request::Resume(resume) => Command::Resume(resume),
         Request::WhoAmI(_) => Command::WhoAmI,
-        Request::SetTimer(wish) => Command::SetTimer(Box::new(wish)),
+        Request::SetTimer(request) => Command::SetTimer(Box::new(request)),
         Request::Timers(_) => Command::Timers,
-        Request::ChangeTimer(wish) => Command::ChangeTimer(wish),
-        Request::Ask(wish) => Command::Ask(wish),
-        Request::Attention(wish) => Command::Attention(wish),
-        Request::Select(wish) => Command::Select(wish),
+        Request::ChangeTimer(request) => Command::ChangeTimer(request),
+        Request::Ask(request) => Command::Ask(request),
+        Request::Attention(request) => Command::Attention(request),
+        Request::Select(request) => Command::Select(request),
         Request::See(see) => {
             let offset = see.version.map(offset_of);
             Command::See { see, offset }
         }
-        Request::Grant(wish) => Command::Grant(wish),
-        Request::Revoke(wish) => Command::Revoke(wish),
+        Request::Grant(request) => Command::Grant(request),
+        Request::Revoke(request) => Command::Revoke(request),
         Request::Grants(_) => Command::Grants,
-        Request::Distrust(wish) => Command::Distrust(wish),
+        Request::Distrust(request) => Command::Distrust(request),
         Request::Trusted(_) => Command::Trusted,
         Request::Hello(_)
         | Request::Status(_)
@@ -156,32 +156,34 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         | Request::Audit(_)
         | Request::Subscribe(_) => return Err(unexpected(verb)),
     };
-    match client.door.desk.ask(client.caller, command).await? {
-        Answer::Reply(reply) => Ok(reply),
-        Answer::Located(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
-            Err(unexpected(verb))
-        }
+    match client.door.engine.ask(client.caller, command).await? {
+        CommandAnswer::Reply(reply) => Ok(reply),
+        CommandAnswer::Located(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Listed { .. } => Err(unexpected(verb)),
     }
 }
 
 /// Which run a verb of the data plane means.
 pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Result<Located, Failure> {
-    match client.door.desk.ask(client.caller, Command::Locate { target, verb }).await? {
-        Answer::Located(located) => Ok(located),
-        Answer::Reply(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
-            Err(unexpected("locate"))
-        }
+    match client.door.engine.ask(client.caller, Command::Locate { target, verb }).await? {
+        CommandAnswer::Located(located) => Ok(located),
+        CommandAnswer::Reply(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Listed { .. } => Err(unexpected("locate")),
     }
 }
 
 /// A lifecycle event. One from outside of every agent's run is refused by the door itself, which writes that down.
-async fn hook(client: &Client, wish: Hook) -> Result<Reply, Failure> {
+async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
     let is_agents = matches!(client.caller, Caller::Process(run) if client.door.agents.find(run).is_some());
     if !is_agents {
         audit::permit(client, Verb::List).await?;
         audit::refused(client, "hook", ErrorCode::Denied, "not inside an agent's run").await;
     }
-    agents::hook(client, wish).await
+    agents::hook(client, request).await
 }
 
 /// How the daemon is. Everybody is told that it lives; what lives in it is told only to those who may know.

@@ -13,7 +13,7 @@ use proto::process::LogSpan;
 use proto::reply::{Following, ServerLine};
 use proto::request::Follow;
 use proto::{Exit, ExitReason, Failure, Reply, Size};
-use term::View;
+use term::PaintView;
 
 use super::connection::Client;
 use super::{dispatch::locate, read::chosen};
@@ -27,8 +27,8 @@ const MAX_LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Serves a follower until its stream ends or it goes.
-pub(super) async fn serve(client: Client, id: u64, wish: Follow) {
-    match begin(&client, id, &wish).await {
+pub(super) async fn serve(client: Client, id: u64, request: Follow) {
+    match begin(&client, id, &request).await {
         Ok((place, reply, drawing)) => {
             if client.answer(id, Ok(Reply::Following(reply))).await
                 && place.send_screen(&client, drawing).await
@@ -43,33 +43,33 @@ pub(super) async fn serve(client: Client, id: u64, wish: Follow) {
 async fn begin(
     client: &Client,
     id: u64,
-    wish: &Follow,
-) -> Result<(Place, Following, Option<Vec<u8>>), Failure> {
-    let located = locate(client, wish.target.clone(), Verb::Read).await?;
-    let run = chosen(client, &located, wish.run).await?;
+    request: &Follow,
+) -> Result<(FollowPosition, Following, Option<Vec<u8>>), Failure> {
+    let located = locate(client, request.target.clone(), Verb::Read).await?;
+    let run = chosen(client, &located, request.run).await?;
     let log = LogSpan { start: run.log().start(), end: run.log().end() };
-    let (at, drawing) = match wish.screen {
+    let (at, drawing) = match request.screen {
         true => {
-            check_screen(wish)?;
+            check_screen(request)?;
             let (at, drawing) = draw(&*run).await;
             (at, Some(drawing))
         }
-        false => (beginning(&*run, log, wish)?, None),
+        false => (beginning(&*run, log, request)?, None),
     };
     // What the terminal has, which may not yet be what it was told to have.
     let size = run.progress().borrow().size.unwrap_or(located.size);
     let stream = u32::try_from(id & u64::from(u32::MAX)).unwrap_or(0);
-    let until = if wish.live { None } else { Some(log.end) };
-    let times = wish.times.then_some(Times::Untold);
+    let until = if request.live { None } else { Some(log.end) };
+    let times = request.times.then_some(Times::Untold);
     let key = run.key();
     let exit = located.exit.filter(|_| key == located.run);
-    let place = Place { run, stream, at, until, size, exit, times };
+    let place = FollowPosition { run, stream, at, until, size, exit, times };
     Ok((place, Following { id: key.process, run: key.run, stream, log, size, from: at }, drawing))
 }
 
 /// A drawing of the screen has its own place in the log.
-fn check_screen(wish: &Follow) -> Result<(), Failure> {
-    match wish.from.is_some() || wish.since_ms.is_some() || wish.tail.is_some() {
+fn check_screen(request: &Follow) -> Result<(), Failure> {
+    match request.from.is_some() || request.since_ms.is_some() || request.tail.is_some() {
         true => Err(Failure::invalid("screen", "not together with from, since_ms or tail")),
         false => Ok(()),
     }
@@ -86,7 +86,7 @@ async fn draw(run: &dyn ReadableRun) -> (u64, Vec<u8>) {
             let screen = run.screen();
             if screen.version() == now.version || tries >= MAX_LOOKS || now.is_over {
                 let at = now.seen.saturating_sub(screen.unfinished_bytes() as u64);
-                return (at, screen.repaint(View::Whole));
+                return (at, screen.repaint(PaintView::Whole));
             }
         }
         tries += 1;
@@ -96,15 +96,15 @@ async fn draw(run: &dyn ReadableRun) -> (u64, Vec<u8>) {
 }
 
 /// Where a follower begins. One who names no place wants everything: what is gone of it is told as a gap.
-fn beginning(run: &dyn ReadableRun, log: LogSpan, wish: &Follow) -> Result<u64, Failure> {
-    let is_relative = wish.since_ms.is_some() || wish.tail.is_some();
-    match wish.from {
+fn beginning(run: &dyn ReadableRun, log: LogSpan, request: &Follow) -> Result<u64, Failure> {
+    let is_relative = request.since_ms.is_some() || request.tail.is_some();
+    match request.from {
         Some(_) if is_relative => Err(Failure::invalid("from", "not together with since_ms or tail")),
         Some(from) if from > log.end => Err(Failure::invalid("from", format!("the log ends at {}", log.end))),
         Some(from) => Ok(from),
         None => {
-            let since = wish.since_ms.map_or(0, |since| run.times().since(since).unwrap_or(log.end));
-            let tail = wish.tail.map_or(0, |lines| last_lines(run.log(), log, lines));
+            let since = request.since_ms.map_or(0, |since| run.times().since(since).unwrap_or(log.end));
+            let tail = request.tail.map_or(0, |lines| last_lines(run.log(), log, lines));
             Ok(since.max(tail))
         }
     }
@@ -143,7 +143,7 @@ enum Times {
 }
 
 /// One follower's place in the log.
-struct Place {
+struct FollowPosition {
     run: Arc<dyn ReadableRun>,
     stream: u32,
     at: u64,
@@ -157,7 +157,7 @@ struct Place {
     times: Option<Times>,
 }
 
-impl Place {
+impl FollowPosition {
     /// Sends a drawing of the screen, if there is one; whether the client is still there.
     async fn send_screen(&self, client: &Client, drawing: Option<Vec<u8>>) -> bool {
         let Some(drawing) = drawing else { return true };
@@ -206,7 +206,7 @@ impl Place {
         let Some(size) = size.filter(|size| self.until.is_none() && *size != self.size) else { return true };
         self.size = size;
         let resized = Notice::Resized { stream: self.stream, size, fits: true };
-        client.say(&ServerLine::Notice(resized)).await
+        client.send_line(&ServerLine::Notice(resized)).await
     }
 
     /// Sends what is there now, up to what the worker has seen (`seen`) when times are told with it. Returns whether the
@@ -229,7 +229,7 @@ impl Place {
                     let to = self.until.map_or(resume_at, |until| until.min(resume_at));
                     let gap = Notice::Gap { stream: self.stream, from: self.at, to };
                     self.at = to;
-                    client.say(&ServerLine::Notice(gap)).await
+                    client.send_line(&ServerLine::Notice(gap)).await
                 }
             };
             if !is_sent {
@@ -251,7 +251,7 @@ impl Place {
         if told != Times::Told(at_ms) {
             self.times = Some(Times::Told(at_ms));
             let notice = Notice::Time { stream: self.stream, offset: self.at, at_ms };
-            if !client.say(&ServerLine::Notice(notice)).await {
+            if !client.send_line(&ServerLine::Notice(notice)).await {
                 return None;
             }
         }
@@ -261,13 +261,13 @@ impl Place {
     /// Says how the run ended, and that this was all.
     async fn end_with(&self, client: &Client, exit: Exit, offset: u64, reason: &str) {
         let notice = Notice::Exit { stream: self.stream, exit, offset };
-        if client.say(&ServerLine::Notice(notice)).await {
+        if client.send_line(&ServerLine::Notice(notice)).await {
             self.end(client, reason).await;
         }
     }
 
     async fn end(&self, client: &Client, reason: &str) {
         let notice = Notice::End { stream: self.stream, reason: reason.to_owned(), last_row: None };
-        client.say(&ServerLine::Notice(notice)).await;
+        client.send_line(&ServerLine::Notice(notice)).await;
     }
 }

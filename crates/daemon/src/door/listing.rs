@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use engine::{Answer, Caller, Command, RunKey};
+use engine::{Caller, Command, CommandAnswer, RunKey};
 use proto::event::{Announcement, Event};
 use proto::process::LogSpan;
 use proto::reply::{ServerLine, Subscribed};
@@ -24,19 +24,20 @@ pub(super) async fn processes(
     caller: Caller,
     command: Command,
 ) -> Result<(Vec<ProcessView>, u64), Failure> {
-    match client.door.desk.ask(caller, command).await? {
-        Answer::Listed { mut processes, revision } => {
-            processes.iter_mut().for_each(|process| enliven(client, process));
+    match client.door.engine.ask(caller, command).await? {
+        CommandAnswer::Listed { mut processes, revision } => {
+            processes.iter_mut().for_each(|process| fill_live_fields(client, process));
             Ok((processes, revision))
         }
-        Answer::Reply(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Located(_) => {
-            Err(unexpected("list"))
-        }
+        CommandAnswer::Reply(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Located(_) => Err(unexpected("list")),
     }
 }
 
 /// Fills in what only the data plane knows.
-fn enliven(client: &Client, process: &mut ProcessView) {
+fn fill_live_fields(client: &Client, process: &mut ProcessView) {
     let run = RunKey::new(process.id, process.run);
     if let Some(handle) = client.door.screens.find(run) {
         process.log = LogSpan { start: handle.ring.start(), end: handle.ring.end() };
@@ -45,11 +46,11 @@ fn enliven(client: &Client, process: &mut ProcessView) {
 
 /// Sends events until the client goes. The receiver is made before the list is taken, so nothing falls between.
 pub(super) async fn subscribe(client: Client, id: u64) {
-    let mut events = client.door.desk.events();
+    let mut events = client.door.engine.events();
     let first = processes(&client, client.caller, Command::Subscribe).await;
     let mut revision = first.as_ref().map_or(0, |(_, revision)| *revision);
     let mut ear = match (&first, client.caller) {
-        (Ok((processes, _)), Caller::Process(run)) => Some(Ear::new(run, processes)),
+        (Ok((processes, _)), Caller::Process(run)) => Some(EventFilter::new(run, processes)),
         _ => None,
     };
     let is_accepted = first.is_ok();
@@ -80,14 +81,14 @@ pub(super) async fn subscribe(client: Client, id: u64) {
             true => Announcement { revision, what: Event::Resync {} },
             false => announcement,
         };
-        if !client.say(&ServerLine::Event(announcement)).await || is_last {
+        if !client.send_line(&ServerLine::Event(announcement)).await || is_last {
             return;
         }
     }
 }
 
 /// What a process that has subscribed may hear of: what it could ask for as well. People hear of everything.
-struct Ear {
+struct EventFilter {
     run: RunKey,
     workspace: String,
     /// The processes it was told of.
@@ -101,7 +102,7 @@ struct Ear {
 /// How many processes that are gone an ear remembers: the last word about one follows its removal closely.
 const MAX_GONE: usize = 256;
 
-impl Ear {
+impl EventFilter {
     fn new(run: RunKey, processes: &[ProcessView]) -> Self {
         let own = processes.iter().find(|process| process.id == run.process);
         Self {
@@ -160,7 +161,7 @@ impl Ear {
 
 /// Asks the engine whether the caller may be told of something.
 async fn ask(client: &Client, event: &Event) -> Result<bool, Failure> {
-    match client.door.desk.ask(client.caller, Command::Knows(Box::new(event.clone()))).await {
+    match client.door.engine.ask(client.caller, Command::Knows(Box::new(event.clone()))).await {
         Ok(_) => Ok(true),
         Err(failure) if failure.code == ErrorCode::NotFound => Ok(false),
         Err(failure) => Err(failure),

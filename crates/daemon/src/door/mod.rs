@@ -8,7 +8,6 @@ mod audit;
 mod connection;
 mod dispatch;
 mod follow;
-mod gallery;
 mod listing;
 mod pads;
 mod ports;
@@ -16,6 +15,7 @@ mod quota;
 mod read;
 mod spawn;
 mod trust;
+mod viewer_limits;
 mod write;
 
 use std::fs::File;
@@ -25,16 +25,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::ViewerId;
-use proto::{ErrorCode, Failure, Places};
+use proto::{Dirs, ErrorCode, Failure};
 use store::Pads;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, Semaphore, watch};
 
-pub(crate) use self::gallery::{Gallery, Seat};
 use self::quota::{CONNECTIONS, Quotas};
+pub(crate) use self::viewer_limits::{ViewerLimits, ViewerPermit};
 use crate::agents::Agents;
 use crate::caller;
-use crate::desk::DeskHandle;
+use crate::engine_task::EngineHandle;
 use crate::records::{Records, Warnings};
 use crate::screens::Screens;
 
@@ -45,8 +45,8 @@ const BREATHE: Duration = Duration::from_millis(100);
 
 /// What every connection needs. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Doorway {
-    pub(crate) desk: DeskHandle,
+pub(crate) struct Server {
+    pub(crate) engine: EngineHandle,
     pub(crate) screens: Screens,
     pub(crate) agents: Agents,
     pub(crate) records: Records,
@@ -54,26 +54,26 @@ pub(crate) struct Doorway {
     pub(crate) pads: Arc<Pads>,
     pub(crate) started: Instant,
     viewers: Arc<AtomicU64>,
-    pub(crate) gallery: Gallery,
-    pub(crate) places: Arc<Places>,
-    /// Turns true when the desk has ended: connections answer what they owe and close.
+    pub(crate) viewer_limits: ViewerLimits,
+    pub(crate) places: Arc<Dirs>,
+    /// Turns true when the engine task has ended: connections answer what they owe and close.
     closing: watch::Sender<bool>,
     room: Arc<Semaphore>,
     quotas: Quotas,
 }
 
-impl Doorway {
+impl Server {
     pub(crate) fn new(
-        desk: DeskHandle,
+        engine: EngineHandle,
         screens: Screens,
         agents: Agents,
         records: Records,
         warnings: Warnings,
-        places: Arc<Places>,
+        places: Arc<Dirs>,
     ) -> Self {
-        let pads = crate::pads::open(&places, &desk.facts);
+        let pads = crate::pads::open(&places, &engine.facts);
         Self {
-            desk,
+            engine,
             screens,
             agents,
             records,
@@ -81,7 +81,7 @@ impl Doorway {
             pads,
             started: Instant::now(),
             viewers: Arc::new(AtomicU64::new(1)),
-            gallery: Gallery::default(),
+            viewer_limits: ViewerLimits::default(),
             places,
             closing: watch::Sender::new(false),
             room: Arc::new(Semaphore::new(CONNECTIONS)),
@@ -152,7 +152,7 @@ impl Doorway {
     }
 }
 
-impl Doorway {
+impl Server {
     /// There is no room: all of it is taken, or it is being taken back because the daemon ends.
     fn turn_away(&self, stream: &UnixStream) {
         if *self.closing.borrow() {

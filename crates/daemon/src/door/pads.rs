@@ -15,12 +15,12 @@ use super::trust::{blocking, standing};
 const TAKEN: [&str; 2] = ["human", "editor"];
 
 /// Reads or changes scratchpads.
-pub(super) async fn pad(client: &Client, wish: Pad) -> Result<Reply, Failure> {
-    let standing = standing(client, "pad", wish.project).await?;
+pub(super) async fn pad(client: &Client, request: Pad) -> Result<Reply, Failure> {
+    let standing = standing(client, "pad", request.project).await?;
     let is_taken = !client.caller.is_person() && TAKEN.contains(&standing.name.as_str());
     let author = if is_taken { format!("process-{}", standing.name) } else { standing.name };
-    let (pads, project) = (client.door.pads.clone(), standing.site.project.key);
-    blocking(move || act(&pads, &project, &author, wish.act).map(Reply::Pad)).await
+    let (pads, project) = (client.door.pads.clone(), standing.project_dir.project.key);
+    blocking(move || act(&pads, &project, &author, request.act).map(Reply::Pad)).await
 }
 
 fn act(pads: &Pads, project: &str, author: &str, act: PadAct) -> Result<PadOutcome, Failure> {

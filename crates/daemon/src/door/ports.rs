@@ -13,12 +13,12 @@ use super::dispatch::locate;
 use super::read::{catch_up, hosted};
 use crate::{ports, urls};
 
-pub(super) async fn ports(client: &Client, wish: Ports) -> Result<Reply, Failure> {
-    let located = locate(client, wish.target, Verb::Read).await?;
+pub(super) async fn ports(client: &Client, request: Ports) -> Result<Reply, Failure> {
+    let located = locate(client, request.target, Verb::Read).await?;
     let handle = hosted(client, &located)?;
     catch_up(&*handle).await;
     let look = move || {
-        let shown = urls::shown(&handle.screen());
+        let shown = urls::candidate_lines(&handle.screen());
         // A run that is over may have left background jobs, and those may listen.
         Listening { ports: ports::of_tree(handle.holder_pid), urls: urls::addresses(&shown) }
     };

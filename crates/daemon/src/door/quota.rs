@@ -103,7 +103,7 @@ impl Default for Quotas {
 
 /// One connection's place, and its caller's allowance.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub(crate) struct ConnectionPermit {
     quotas: Quotas,
     who: Who,
     allowance: Arc<Allowance>,
@@ -113,7 +113,7 @@ pub(crate) struct Pass {
 
 /// One call's, wait's or viewer's place. The allowance stays as long as anything of it is in use.
 #[derive(Debug)]
-pub(crate) struct Slip {
+pub(crate) struct CallPermit {
     _allowance: Arc<Allowance>,
     _own: OwnedSemaphorePermit,
     _shared: Option<OwnedSemaphorePermit>,
@@ -121,13 +121,13 @@ pub(crate) struct Slip {
 
 impl Quotas {
     /// A place for one more connection of this caller.
-    pub(crate) fn admit(&self, caller: Caller) -> Result<Pass, Failure> {
+    pub(crate) fn admit(&self, caller: Caller) -> Result<ConnectionPermit, Failure> {
         let who = Who::of(caller);
         let allowance = self.allowance(who);
         let limit = allowance.limits.connections;
         let own = take(&allowance.connections).ok_or_else(|| full(limit, "connections"))?;
         let shared = self.shared(who, &self.connections_of_runs, CONNECTIONS_OF_RUNS, "connections")?;
-        Ok(Pass { quotas: self.clone(), who, allowance, _own: own, _shared: shared })
+        Ok(ConnectionPermit { quotas: self.clone(), who, allowance, _own: own, _shared: shared })
     }
 
     fn allowance(&self, who: Who) -> Arc<Allowance> {
@@ -153,28 +153,28 @@ impl Quotas {
     }
 }
 
-impl Pass {
+impl ConnectionPermit {
     /// A place for one more call under way.
-    pub(crate) fn call(&self) -> Result<Slip, Failure> {
+    pub(crate) fn call(&self) -> Result<CallPermit, Failure> {
         self.slip(&self.allowance.calls, self.allowance.limits.calls, "calls under way")
     }
 
     /// A place for one more wait.
-    pub(crate) fn wait(&self) -> Result<Slip, Failure> {
+    pub(crate) fn wait(&self) -> Result<CallPermit, Failure> {
         self.slip(&self.allowance.waits, self.allowance.limits.waits, "waits")
     }
 
     /// A place for one more viewer.
-    pub(crate) fn viewer(&self) -> Result<Slip, Failure> {
+    pub(crate) fn viewer(&self) -> Result<CallPermit, Failure> {
         let mut slip = self.slip(&self.allowance.viewers, self.allowance.limits.viewers, "viewers")?;
         let room = &self.quotas.viewers_of_runs;
         slip._shared = self.quotas.shared(self.who, room, VIEWERS_OF_RUNS, "viewers")?;
         Ok(slip)
     }
 
-    fn slip(&self, room: &Arc<Semaphore>, limit: usize, what: &str) -> Result<Slip, Failure> {
+    fn slip(&self, room: &Arc<Semaphore>, limit: usize, what: &str) -> Result<CallPermit, Failure> {
         let own = take(room).ok_or_else(|| full(limit, what))?;
-        Ok(Slip { _allowance: Arc::clone(&self.allowance), _own: own, _shared: None })
+        Ok(CallPermit { _allowance: Arc::clone(&self.allowance), _own: own, _shared: None })
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
         Caller::Process(RunKey::new(ProcessId::from_entropy(n), RunNumber(1)))
     }
 
-    fn all(quotas: &Quotas, caller: Caller) -> Vec<Pass> {
+    fn all(quotas: &Quotas, caller: Caller) -> Vec<ConnectionPermit> {
         std::iter::from_fn(|| quotas.admit(caller).ok()).take(2 * CONNECTIONS).collect()
     }
 
@@ -210,10 +210,11 @@ mod tests {
         assert_eq!(quotas.admit(process(1)).unwrap_err().code, ErrorCode::Limit);
         let again = Caller::Via(RunKey::new(ProcessId::from_entropy(1), RunNumber(2)));
         assert!(quotas.admit(again).is_err(), "a new run of it has no new share");
-        let others: Vec<Pass> = (2..100).chain([0]).flat_map(|n| all(&quotas, process(n))).collect();
+        let others: Vec<ConnectionPermit> =
+            (2..100).chain([0]).flat_map(|n| all(&quotas, process(n))).collect();
         assert_eq!(first.len() + others.len(), CONNECTIONS_OF_RUNS);
         assert!(quotas.admit(Caller::Nobody).is_err());
-        let people: Vec<Pass> =
+        let people: Vec<ConnectionPermit> =
             (0..CONNECTIONS - CONNECTIONS_OF_RUNS).map(|_| quotas.admit(Caller::Human).unwrap()).collect();
         drop(first);
         assert_eq!(all(&quotas, process(1)).len(), OF_A_PROCESS.connections, "what is left is free");
@@ -227,14 +228,14 @@ mod tests {
         let quotas = Quotas::default();
         let [one, two] = [process(1), process(1)].map(|caller| quotas.admit(caller).unwrap());
         let stranger = quotas.admit(process(2)).unwrap();
-        type Ask = fn(&Pass) -> Result<Slip, Failure>;
+        type Ask = fn(&ConnectionPermit) -> Result<CallPermit, Failure>;
         let kinds: [(Ask, usize); 3] = [
-            (Pass::call, OF_A_PROCESS.calls),
-            (Pass::wait, OF_A_PROCESS.waits),
-            (Pass::viewer, OF_A_PROCESS.viewers),
+            (ConnectionPermit::call, OF_A_PROCESS.calls),
+            (ConnectionPermit::wait, OF_A_PROCESS.waits),
+            (ConnectionPermit::viewer, OF_A_PROCESS.viewers),
         ];
         for (ask, limit) in kinds {
-            let mut slips: Vec<Slip> = (0..limit).map(|n| ask([&one, &two][n % 2]).unwrap()).collect();
+            let mut slips: Vec<CallPermit> = (0..limit).map(|n| ask([&one, &two][n % 2]).unwrap()).collect();
             assert_eq!(ask(&two).unwrap_err().code, ErrorCode::Limit);
             assert!(ask(&stranger).is_ok(), "another caller's share is its own");
             slips.pop();
@@ -245,7 +246,7 @@ mod tests {
     #[test]
     fn m5_a_viewer_counts_after_its_connection_has_become_one() {
         let quotas = Quotas::default();
-        let seats: Vec<Slip> =
+        let seats: Vec<CallPermit> =
             (0..OF_A_PROCESS.viewers).map(|_| quotas.admit(process(1)).unwrap().viewer().unwrap()).collect();
         assert!(quotas.admit(process(1)).unwrap().viewer().is_err());
         drop(seats);

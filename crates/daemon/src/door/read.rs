@@ -35,15 +35,15 @@ const MAX_MATCHES: usize = 1_000;
 /// How long a read waits for the screen to show what was printed before it.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
-pub(super) async fn read(client: &Client, wish: Read) -> Result<Reply, Failure> {
-    let limit = read_limit(&wish)?;
-    let run = chosen(client, &locate(client, wish.target, Verb::Read).await?, wish.run).await?;
+pub(super) async fn read(client: &Client, request: Read) -> Result<Reply, Failure> {
+    let limit = read_limit(&request)?;
+    let run = chosen(client, &locate(client, request.target, Verb::Read).await?, request.run).await?;
     let caught_up = catch_up(&*run).await;
-    let wraps = if wish.join { Wraps::Join } else { Wraps::Keep };
-    let span = Span { since: wish.since, until: wish.until, limit };
-    blocking(move || match wish.mode {
-        ReadMode::Screen if wish.styles => styles::screen(&*run, caught_up, span),
-        ReadMode::History if wish.styles => styles::history(&*run, span),
+    let wraps = if request.join { Wraps::Join } else { Wraps::Keep };
+    let span = Span { since: request.since, until: request.until, limit };
+    blocking(move || match request.mode {
+        ReadMode::Screen if request.styles => styles::screen(&*run, caught_up, span),
+        ReadMode::History if request.styles => styles::history(&*run, span),
         ReadMode::Screen => pages::screen(&*run, caught_up, wraps, limit),
         ReadMode::History => pages::history(&*run, span, wraps),
         ReadMode::Stream => pages::stream(&*run, span),
@@ -53,23 +53,23 @@ pub(super) async fn read(client: &Client, wish: Read) -> Result<Reply, Failure> 
 }
 
 /// How long the answer may be; an error for what cannot be asked together.
-fn read_limit(wish: &Read) -> Result<usize, Failure> {
-    match wish {
-        Read { styles: false, .. } => bounded("limit", wish.limit, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT),
+fn read_limit(request: &Read) -> Result<usize, Failure> {
+    match request {
+        Read { styles: false, .. } => bounded("limit", request.limit, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT),
         Read { mode: ReadMode::Stream, .. } => {
             Err(Failure::invalid("styles", "a log has no looks; read the screen or the history"))
         }
         Read { join: true, .. } => Err(Failure::invalid("join", "rows with styles are not joined")),
-        _ => bounded("limit", wish.limit, MIN_LIMIT, DEFAULT_STYLED, MAX_STYLED),
+        _ => bounded("limit", request.limit, MIN_LIMIT, DEFAULT_STYLED, MAX_STYLED),
     }
 }
 
-pub(super) async fn search(client: &Client, wish: Search) -> Result<Reply, Failure> {
-    let limit = bounded("limit", wish.limit, 1, DEFAULT_MATCHES, MAX_MATCHES)?;
-    let bytes = bounded("bytes", wish.bytes, 1, DEFAULT_LIMIT, MAX_LIMIT)?;
+pub(super) async fn search(client: &Client, request: Search) -> Result<Reply, Failure> {
+    let limit = bounded("limit", request.limit, 1, DEFAULT_MATCHES, MAX_MATCHES)?;
+    let bytes = bounded("bytes", request.bytes, 1, DEFAULT_LIMIT, MAX_LIMIT)?;
     let wanted =
-        Wanted { regex: pattern::compile(&wish.pattern)?, is_light: pattern::is_light(&wish.pattern) };
-    let handle = hosted(client, &locate(client, wish.target, Verb::Read).await?)?;
+        Wanted { regex: pattern::compile(&request.pattern)?, is_light: pattern::is_light(&request.pattern) };
+    let handle = hosted(client, &locate(client, request.target, Verb::Read).await?)?;
     catch_up(&*handle).await;
     blocking(move || {
         let lines = {
@@ -78,43 +78,43 @@ pub(super) async fn search(client: &Client, wish: Search) -> Result<Reply, Failu
         };
         // Off the lock: a pattern may take long, and the screen's worker serves other runs too.
         let found = scan::search(lines, &wanted, limit, bytes)?;
-        let matches = found.matches.into_iter().map(told).collect();
+        let matches = found.matches.into_iter().map(to_reply).collect();
         Ok(Reply::Matches(Matches { matches, truncated: found.is_cut }))
     })
     .await?
 }
 
-fn told(found: term::Match) -> Match {
-    let term::Match { line, start, end, text, skipped, is_cut } = found;
+fn to_reply(found: term::TextMatch) -> Match {
+    let term::TextMatch { line, start, end, text, skipped, is_cut } = found;
     Match { line: line.0, start, end, text, skipped: skipped as u64, cut: is_cut }
 }
 
 /// What was asked for within what there may be: the most is given silently, for an answer says what was cut off.
 fn bounded(
     field: &str,
-    wish: Option<u32>,
+    request: Option<u32>,
     least: usize,
     default: usize,
     most: usize,
 ) -> Result<usize, Failure> {
-    match wish.map(|wish| wish as usize) {
-        Some(wish) if wish < least => Err(Failure::invalid(field, format!("at least {least}"))),
-        Some(wish) => Ok(wish.min(most)),
+    match request.map(|request| request as usize) {
+        Some(request) if request < least => Err(Failure::invalid(field, format!("at least {least}"))),
+        Some(request) => Ok(request.min(most)),
         None => Ok(default),
     }
 }
 
 /// A wait from a version on is one from the offset that the version names: whichever daemon has told it.
-pub(super) async fn wait_since(client: &Client, mut wish: Wait) -> Result<Wait, Failure> {
-    let Some(version) = wish.since_version.take() else { return Ok(wish) };
+pub(super) async fn wait_since(client: &Client, mut request: Wait) -> Result<Wait, Failure> {
+    let Some(version) = request.since_version.take() else { return Ok(request) };
     let field = "since_version";
-    let [target] = wish.targets.as_slice() else {
+    let [target] = request.targets.as_slice() else {
         return Err(Failure::invalid(field, "a version is one screen's: name one process"));
     };
-    if wish.since.is_some() {
+    if request.since.is_some() {
         return Err(Failure::invalid(field, "since says it already: give one of them"));
     }
-    if !matches!(wish.until, Until::Pattern(_)) {
+    if !matches!(request.until, Until::Pattern(_)) {
         return Err(Failure::invalid(field, "only a pattern is looked for in what came before"));
     }
     let located = locate(client, target.clone(), Verb::Read).await?;
@@ -124,8 +124,8 @@ pub(super) async fn wait_since(client: &Client, mut wish: Wait) -> Result<Wait, 
         return Err(Failure::new(ErrorCode::NotFound, message)
             .hint("the offset of that read does the same: --since OFFSET"));
     }
-    wish.since = Some(offset);
-    Ok(wish)
+    request.since = Some(offset);
+    Ok(request)
 }
 
 /// The run's data, unless it is gone with its holder.
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_kept_within_what_there_may_be() {
-        let limit = |wish| bounded("limit", wish, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT);
+        let limit = |request| bounded("limit", request, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT);
         assert_eq!((limit(None), limit(Some(4)), limit(Some(u32::MAX))), (Ok(12_000), Ok(4), Ok(65_536)));
         for low in [0, 3] {
             assert_eq!(limit(Some(low)).unwrap_err().message, "limit: at least 4");

@@ -1,11 +1,11 @@
 //! `spawn`: from what was asked to an order with everything in it that only the disk knows.
 //!
-//! Owns putting a preset's words into a spawn, the project it is for, and the warrant for what a process wants started.
+//! Owns putting a preset's words into a spawn, the project it is for, and the trust subject for what a process wants started.
 //! Refuses an environment that a process brings along: what it wants to be different it declares, where a person sees it.
 
 use std::path::{Path, PathBuf};
 
-use engine::{Answer, Caller, Command, Rule, SpawnOrder, Warrant};
+use engine::{Caller, Command, CommandAnswer, Rule, SpawnOrder, TrustSubject};
 use proto::crew::Project;
 use proto::environment::from_hex;
 use proto::request::{OnTimeout, Spawn};
@@ -15,11 +15,11 @@ use super::connection::Client;
 use super::dispatch::unexpected;
 use super::trust::{blocking, own_home, own_path, own_standing, site_of};
 use crate::agents::ForeignManifest;
-use crate::policy::Free;
-use crate::presets::{Preset, Shelf};
-use crate::project::{self, Site};
+use crate::policy::CommandRule;
+use crate::presets::{Preset, PresetSet};
+use crate::project::{self, ProjectDir};
 use crate::settings::SpawnSettings;
-use crate::warrant::{self, Deed};
+use crate::trust_subject::{self, LaunchSpec};
 
 /// Starts a process.
 pub(super) async fn spawn(client: &Client, spawn: Spawn) -> Result<Reply, Failure> {
@@ -34,16 +34,17 @@ pub(super) async fn spawn(client: &Client, spawn: Spawn) -> Result<Reply, Failur
         }
         Caller::Process(_) => processes(client, spawn, config).await?,
     };
-    match client.door.desk.ask(client.caller, Command::Spawn(Box::new(order))).await? {
-        Answer::Reply(reply) => Ok(reply),
-        Answer::Located(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
-            Err(unexpected("spawn"))
-        }
+    match client.door.engine.ask(client.caller, Command::Spawn(Box::new(order))).await? {
+        CommandAnswer::Reply(reply) => Ok(reply),
+        CommandAnswer::Located(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Listed { .. } => Err(unexpected("spawn")),
     }
 }
 
 /// What the person's settings say of terminals that say nothing themselves.
-fn own_rights(mut spawn: Spawn, places: &proto::Places) -> Spawn {
+fn own_rights(mut spawn: Spawn, places: &proto::Dirs) -> Spawn {
     if spawn.kind == Kind::Terminal && spawn.as_me.is_none() {
         spawn.as_me = Some(crate::settings::terminals_act_for_people(places));
     }
@@ -60,32 +61,33 @@ fn without_dropped(mut spawn: Spawn, settings: &SpawnSettings) -> Spawn {
     spawn
 }
 
-/// What a person wants started. Their word needs no warrant, and what they say beside a preset wins over it.
+/// What a person wants started. Their word needs no trust subject, and what they say beside a preset wins over it.
 fn persons(mut spawn: Spawn, config: &Path) -> Result<SpawnOrder, Failure> {
     let dir = spawn.cwd.clone().unwrap_or_else(own_home);
     let Some(name) = spawn.preset.clone() else {
         // A directory that is not there is told by whoever starts the child, in the words it has always had.
-        let project = Site::of(Path::new(&dir)).map_or_else(|_| Project::default(), |site| site.project);
-        return Ok(SpawnOrder { spawn, project, warrant: None });
+        let project = ProjectDir::of(Path::new(&dir))
+            .map_or_else(|_| Project::default(), |project_dir| project_dir.project);
+        return Ok(SpawnOrder { spawn, project, trust_subject: None });
     };
     if spawn.kind == Kind::Agent {
         return Err(Failure::invalid("preset", "a preset is a command: leave kind out"));
     }
-    let site = site_of("cwd", &dir)?;
-    let shelf = Shelf::read(&site, config);
-    lay_under(&mut spawn, shelf.find(&name)?, &site)?;
-    Ok(SpawnOrder { spawn, project: site.project, warrant: None })
+    let project_dir = site_of("cwd", &dir)?;
+    let preset_set = PresetSet::read(&project_dir, config);
+    apply_preset(&mut spawn, preset_set.find(&name)?, &project_dir)?;
+    Ok(SpawnOrder { spawn, project: project_dir.project, trust_subject: None })
 }
 
 /// Puts a preset's words where the spawn has none. Where the caller stands only says which project is meant.
-fn lay_under(spawn: &mut Spawn, preset: &Preset, site: &Site) -> Result<(), Failure> {
+fn apply_preset(spawn: &mut Spawn, preset: &Preset, project_dir: &ProjectDir) -> Result<(), Failure> {
     if spawn.argv.is_empty() {
         spawn.argv.clone_from(&preset.argv);
     }
     for (name, value) in &preset.env {
         spawn.env.entry(name.clone()).or_insert_with(|| value.clone());
     }
-    spawn.cwd = Some(preset.directory(site)?);
+    spawn.cwd = Some(preset.directory(project_dir)?);
     let is_command = spawn.kind == Kind::Command;
     spawn.auto_restart |= preset.auto_restart && is_command;
     spawn.restore |= preset.restore && is_command;
@@ -101,7 +103,7 @@ async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result
         if spawn.task.is_some() {
             return Err(Failure::invalid("cwd", "a process says where a task's command runs"));
         }
-        spawn.cwd = Some(own.site.project.path.clone());
+        spawn.cwd = Some(own.project_dir.project.path.clone());
     }
     if spawn.kind == Kind::Terminal && spawn.argv.is_empty() {
         spawn.argv = vec![own.shell.filter(|shell| shell.starts_with('/')).unwrap_or_else(own_shell)];
@@ -110,7 +112,10 @@ async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result
     let agents = client.door.agents.clone();
     blocking(move || {
         let manifest = |name: &str, cwd: &Path| agents.foreign_manifest(name, cwd);
-        judged(spawn, &Asker { own: &own.site, config: &config, path: path.as_deref(), manifest: &manifest })
+        judged(
+            spawn,
+            &Asker { own: &own.project_dir, config: &config, path: path.as_deref(), manifest: &manifest },
+        )
     })
     .await
 }
@@ -118,7 +123,7 @@ async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result
 /// What a process's spawn is judged by.
 struct Asker<'a> {
     /// The project of the process.
-    own: &'a Site,
+    own: &'a ProjectDir,
     config: &'a Path,
     /// The search path of what is started.
     path: Option<&'a str>,
@@ -138,13 +143,13 @@ fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     site_of("cwd", &dir)?;
     // What is judged is what runs: a link that is turned elsewhere meanwhile leads nowhere new, to no other project either.
     let dir = project::real("cwd", Path::new(&dir))?;
-    let site = site_of("cwd", &dir)?;
-    let shelf = Shelf::read(&site, asker.config);
+    let project_dir = site_of("cwd", &dir)?;
+    let preset_set = PresetSet::read(&project_dir, asker.config);
     let preset = match spawn.preset.clone() {
         Some(name) => {
             refuse_words_beside(&spawn)?;
-            let preset = shelf.find(&name)?;
-            lay_under(&mut spawn, preset, &site)?;
+            let preset = preset_set.find(&name)?;
+            apply_preset(&mut spawn, preset, &project_dir)?;
             Some(preset)
         }
         None => {
@@ -159,37 +164,43 @@ fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     let is_agent = spawn.kind == Kind::Agent;
     let cwd = Path::new(spawn.cwd.as_deref().unwrap_or("/"));
     let manifest = if is_agent { (asker.manifest)(name, cwd) } else { None };
-    let is_elsewhere = is_elsewhere(asker.own, &site);
+    let is_elsewhere = is_elsewhere(asker.own, &project_dir);
     if name.is_empty() || (is_plain_agent(&spawn) && manifest.is_none() && !is_elsewhere) {
         // An order without a program is refused by the engine.
-        return Ok(SpawnOrder { spawn, project: site.project, warrant: None });
+        return Ok(SpawnOrder { spawn, project: project_dir.project, trust_subject: None });
     }
-    let found = Found { site: &site, shelf: &shelf, preset, manifest: manifest.as_ref(), is_elsewhere };
-    let warrant = draw(&spawn, &found, asker)?;
-    Ok(SpawnOrder { spawn, project: site.project, warrant: Some(warrant) })
+    let found = Found {
+        project_dir: &project_dir,
+        preset_set: &preset_set,
+        preset,
+        manifest: manifest.as_ref(),
+        is_elsewhere,
+    };
+    let trust_subject = draw(&spawn, &found, asker)?;
+    Ok(SpawnOrder { spawn, project: project_dir.project, trust_subject: Some(trust_subject) })
 }
 
 /// Whether a directory belongs to another project than a process's own. Below the process's own project a directory
 /// without a mark of its own is part of it.
-fn is_elsewhere(own: &Site, site: &Site) -> bool {
-    let is_part = site.dir.starts_with(&own.dir) && !project::is_marked(&site.dir);
-    site.project.key != own.project.key && !is_part
+fn is_elsewhere(own: &ProjectDir, project_dir: &ProjectDir) -> bool {
+    let is_part = project_dir.dir.starts_with(&own.dir) && !project::is_marked(&project_dir.dir);
+    project_dir.project.key != own.project.key && !is_part
 }
 
 /// What was found on the disk about a spawn.
 struct Found<'a> {
-    site: &'a Site,
-    shelf: &'a Shelf,
+    project_dir: &'a ProjectDir,
+    preset_set: &'a PresetSet,
     preset: Option<&'a Preset>,
     manifest: Option<&'a ForeignManifest>,
     /// It is not in the asker's own project.
     is_elsewhere: bool,
 }
 
-fn draw(spawn: &Spawn, found: &Found<'_>, asker: &Asker<'_>) -> Result<Warrant, Failure> {
-    let Found { site, shelf, preset, manifest, is_elsewhere } = *found;
-    let deed = Deed {
-        site,
+fn draw(spawn: &Spawn, found: &Found<'_>, asker: &Asker<'_>) -> Result<TrustSubject, Failure> {
+    let Found { project_dir, preset_set, preset, manifest, is_elsewhere } = *found;
+    let launch_spec = LaunchSpec {
+        project_dir,
         kind: spawn.kind,
         argv: &spawn.argv,
         cwd: spawn.cwd.as_deref().unwrap_or("/"),
@@ -200,16 +211,18 @@ fn draw(spawn: &Spawn, found: &Found<'_>, asker: &Asker<'_>) -> Result<Warrant, 
         manifest,
         from: is_elsewhere.then_some(asker.own),
     };
-    let (mut warrant, program) = warrant::draw(&deed, asker.path)?;
-    let denies = |shelf: &Shelf| shelf.policy.free == Free::Deny;
+    let (mut trust_subject, program) = trust_subject::draw(&launch_spec, asker.path)?;
+    let denies = |preset_set: &PresetSet| preset_set.policy.free == CommandRule::Deny;
     let is_free = preset.is_none() && !is_plain_agent(spawn);
-    if is_free && (denies(shelf) || (is_elsewhere && denies(&Shelf::read(asker.own, asker.config)))) {
-        warrant.rule = Rule::Deny;
+    if is_free && (denies(preset_set) || (is_elsewhere && denies(&PresetSet::read(asker.own, asker.config))))
+    {
+        trust_subject.rule = Rule::Deny;
     }
-    let is_listed = !is_elsewhere && program.is_some_and(|program| shelf.policy.covers(&deed, &program));
+    let is_listed =
+        !is_elsewhere && program.is_some_and(|program| preset_set.policy.covers(&launch_spec, &program));
     // Whether a person trusts the list as it stands, the engine knows.
-    warrant.listed = is_listed.then(|| shelf.policy.digest(site, asker.path));
-    Ok(warrant)
+    trust_subject.listed = is_listed.then(|| preset_set.policy.digest(project_dir, asker.path));
+    Ok(trust_subject)
 }
 
 /// A preset that a process starts is started as it is: a person trusted exactly that.
@@ -234,14 +247,14 @@ fn refuse_words_beside(spawn: &Spawn) -> Result<(), Failure> {
     }
 }
 
-/// An agent as its manifest has it, which needs nobody's leave if that manifest is built in.
+/// An agent as its manifest has it, which needs no permission if that manifest is built in.
 fn is_plain_agent(spawn: &Spawn) -> bool {
     spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && !grants_leave(spawn)
 }
 
-/// Whether requests for leave of an agent are granted when nobody answers them.
+/// Whether requests for permission of an agent are granted when nobody answers them.
 fn grants_leave(spawn: &Spawn) -> bool {
-    spawn.agent.permissions.is_some_and(|desk| desk.on_timeout == OnTimeout::Allow)
+    spawn.agent.permissions.is_some_and(|engine| engine.on_timeout == OnTimeout::Allow)
 }
 
 /// What a terminal runs that names nothing, when nobody knows the caller's shell.

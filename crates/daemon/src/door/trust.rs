@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Answer, Caller, CallerStanding, Command, Warrant};
+use engine::{Caller, CallerStanding, Command, CommandAnswer, TrustSubject};
 use proto::crew::{PresetList, TrustView};
 use proto::request::{Presets, Trust, TrustWhat};
 use proto::{ErrorCode, Failure, Kind, Printable, Reply};
@@ -15,13 +15,13 @@ use super::audit;
 use super::connection::Client;
 use super::dispatch::unexpected;
 use crate::agents::Agents;
-use crate::presets::{Preset, Shelf};
-use crate::project::{self, Site};
-use crate::warrant::{self, Deed};
+use crate::presets::{Preset, PresetSet};
+use crate::project::{self, ProjectDir};
+use crate::trust_subject::{self, LaunchSpec};
 
 /// Where a caller stands.
-pub(super) struct Standing {
-    pub(super) site: Site,
+pub(super) struct CallerProject {
+    pub(super) project_dir: ProjectDir,
     /// What it is called.
     pub(super) name: String,
     /// The search path of its process; none for people, who say theirs.
@@ -35,18 +35,19 @@ pub(super) async fn standing(
     client: &Client,
     verb: &'static str,
     dir: Option<String>,
-) -> Result<Standing, Failure> {
+) -> Result<CallerProject, Failure> {
     match client.caller {
         Caller::Nobody => Err(audit::turn_away(client, verb).await),
         Caller::Human | Caller::Via(_) => {
             let dir = dir.unwrap_or_else(own_home);
-            let site = blocking(move || site_of("project", &dir)).await?;
-            Ok(Standing { site, name: "human".to_owned(), path: None, shell: None })
+            let project_dir = blocking(move || site_of("project", &dir)).await?;
+            Ok(CallerProject { project_dir, name: "human".to_owned(), path: None, shell: None })
         }
         Caller::Process(_) => {
             let own = own_standing(client, verb).await?;
             if let Some(dir) = dir
-                && blocking(move || site_of("project", &dir)).await?.project.key != own.site.project.key
+                && blocking(move || site_of("project", &dir)).await?.project.key
+                    != own.project_dir.project.key
             {
                 audit::refused(client, verb, ErrorCode::NotRelated, "another project").await;
                 let message = format!("{verb}: a process has its own project only");
@@ -58,11 +59,14 @@ pub(super) async fn standing(
 }
 
 /// What a process is called and which project it works in.
-pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<Standing, Failure> {
+pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<CallerProject, Failure> {
     let CallerStanding { identity, path, shell } =
-        match client.door.desk.ask(client.caller, Command::Standing(verb)).await? {
-            Answer::Standing(standing) => *standing,
-            Answer::Reply(_) | Answer::Located(_) | Answer::Hook(_) | Answer::Listed { .. } => {
+        match client.door.engine.ask(client.caller, Command::Standing(verb)).await? {
+            CommandAnswer::Standing(standing) => *standing,
+            CommandAnswer::Reply(_)
+            | CommandAnswer::Located(_)
+            | CommandAnswer::Hook(_)
+            | CommandAnswer::Listed { .. } => {
                 return Err(unexpected(verb));
             }
         };
@@ -70,18 +74,18 @@ pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<
     let name = view.name.to_string();
     if identity.project.key.is_empty() {
         // Its record is from before projects were known.
-        let site = blocking(move || site_of("project", &view.cwd)).await?;
-        return Ok(Standing { site, name, path, shell });
+        let project_dir = blocking(move || site_of("project", &view.cwd)).await?;
+        return Ok(CallerProject { project_dir, name, path, shell });
     }
-    Ok(Standing { site: Site::recorded(identity.project), name, path, shell })
+    Ok(CallerProject { project_dir: ProjectDir::recorded(identity.project), name, path, shell })
 }
 
 /// The project of a directory that somebody named.
-pub(super) fn site_of(field: &str, dir: &str) -> Result<Site, Failure> {
+pub(super) fn site_of(field: &str, dir: &str) -> Result<ProjectDir, Failure> {
     if !dir.starts_with('/') || dir.contains('\0') {
         return Err(Failure::invalid(field, "a directory is an absolute path"));
     }
-    Site::of(Path::new(dir)).map_err(|error| project::gone(dir, &error))
+    ProjectDir::of(Path::new(dir)).map_err(|error| project::gone(dir, &error))
 }
 
 /// Where the daemon's user is at home.
@@ -104,23 +108,23 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 /// Everything that people trust.
 pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
-    match client.door.desk.ask(Caller::Human, Command::Trusted).await? {
-        Answer::Reply(Reply::Trusted(all)) => Ok(all),
-        Answer::Reply(_)
-        | Answer::Located(_)
-        | Answer::Hook(_)
-        | Answer::Standing(_)
-        | Answer::Listed { .. } => Err(unexpected("trusted")),
+    match client.door.engine.ask(Caller::Human, Command::Trusted).await? {
+        CommandAnswer::Reply(Reply::Trusted(all)) => Ok(all),
+        CommandAnswer::Reply(_)
+        | CommandAnswer::Located(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Listed { .. } => Err(unexpected("trusted")),
     }
 }
 
 /// Which presets there are.
-pub(super) async fn presets(client: &Client, wish: Presets) -> Result<Reply, Failure> {
-    let Standing { site, path, .. } = standing(client, "presets", wish.project).await?;
-    let path = path_of(client, path, wish.path);
+pub(super) async fn presets(client: &Client, request: Presets) -> Result<Reply, Failure> {
+    let CallerProject { project_dir, path, .. } = standing(client, "presets", request.project).await?;
+    let path = path_of(client, path, request.path);
     let trusted = ledger(client).await?;
     let config = client.door.places.config.clone();
-    blocking(move || Ok(Reply::Presets(list(&site, &config, &trusted, path.as_deref())))).await
+    blocking(move || Ok(Reply::Presets(list(&project_dir, &config, &trusted, path.as_deref())))).await
 }
 
 /// The search path by which a caller's programs are found: a person says theirs, a process has its own.
@@ -129,32 +133,36 @@ pub(super) fn path_of(client: &Client, own: Option<String>, said: Option<String>
     said.or(own).or_else(own_path)
 }
 
-fn list(site: &Site, config: &Path, trusted: &[TrustView], path: Option<&str>) -> PresetList {
-    let mut shelf = Shelf::read(site, config);
+fn list(project_dir: &ProjectDir, config: &Path, trusted: &[TrustView], path: Option<&str>) -> PresetList {
+    let mut preset_set = PresetSet::read(project_dir, config);
     let mut presets = Vec::new();
-    for preset in shelf.presets.values() {
-        let drawn = draw(preset, site, path);
+    for preset in preset_set.presets.values() {
+        let drawn = draw(preset, project_dir, path);
         let is_known = |digest: &str| trusted.iter().any(|trust| trust.digest == digest);
-        let is_trusted = drawn.as_ref().is_ok_and(|(_, warrant)| is_known(&warrant.digest));
+        let is_trusted = drawn.as_ref().is_ok_and(|(_, trust_subject)| is_known(&trust_subject.digest));
         let cwd = match drawn {
             Ok((cwd, _)) => cwd,
             Err(failure) => {
                 // It is listed all the same: it may be started once what is missing is there.
-                shelf.faults.push(format!("preset {}: {}", preset.name, failure.message));
-                let dir = site.dir.join(preset.working_dir.as_deref().unwrap_or("."));
+                preset_set.faults.push(format!("preset {}: {}", preset.name, failure.message));
+                let dir = project_dir.dir.join(preset.working_dir.as_deref().unwrap_or("."));
                 dir.display().to_string()
             }
         };
         presets.push(preset.view(cwd, is_trusted));
     }
-    PresetList { project: site.project.clone(), presets, faults: shelf.faults }
+    PresetList { project: project_dir.project.clone(), presets, faults: preset_set.faults }
 }
 
-/// Where a preset runs, and its warrant.
-pub(super) fn draw(preset: &Preset, site: &Site, path: Option<&str>) -> Result<(String, Warrant), Failure> {
-    let cwd = preset.directory(site)?;
-    let deed = Deed {
-        site,
+/// Where a preset runs, and its trust subject.
+pub(super) fn draw(
+    preset: &Preset,
+    project_dir: &ProjectDir,
+    path: Option<&str>,
+) -> Result<(String, TrustSubject), Failure> {
+    let cwd = preset.directory(project_dir)?;
+    let launch_spec = LaunchSpec {
+        project_dir,
         kind: Kind::Command,
         argv: &preset.argv,
         cwd: &cwd,
@@ -165,37 +173,38 @@ pub(super) fn draw(preset: &Preset, site: &Site, path: Option<&str>) -> Result<(
         manifest: None,
         from: None,
     };
-    let (warrant, _) = warrant::draw(&deed, path)?;
-    Ok((cwd, warrant))
+    let (trust_subject, _) = trust_subject::draw(&launch_spec, path)?;
+    Ok((cwd, trust_subject))
 }
 
 /// Trusts a preset, an agent's manifest or the project's list of commands, as it is now. Only people do.
-pub(super) async fn trust(client: &Client, wish: Trust) -> Result<Reply, Failure> {
-    let warrant = match client.caller {
+pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Failure> {
+    let trust_subject = match client.caller {
         Caller::Human | Caller::Via(_) => {
             let (config, agents) = (client.door.places.config.clone(), client.door.agents.clone());
-            blocking(move || meant(wish, config, &agents)).await?
+            blocking(move || meant(request, config, &agents)).await?
         }
         // The engine refuses it and writes that down; there is nothing in it to be trusted.
-        Caller::Process(_) | Caller::Nobody => Warrant::default(),
+        Caller::Process(_) | Caller::Nobody => TrustSubject::default(),
     };
-    match client.door.desk.ask(client.caller, Command::Trust(Box::new(warrant))).await? {
-        Answer::Reply(reply) => Ok(reply),
-        Answer::Located(_) | Answer::Hook(_) | Answer::Standing(_) | Answer::Listed { .. } => {
-            Err(unexpected("trust"))
-        }
+    match client.door.engine.ask(client.caller, Command::Trust(Box::new(trust_subject))).await? {
+        CommandAnswer::Reply(reply) => Ok(reply),
+        CommandAnswer::Located(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Standing(_)
+        | CommandAnswer::Listed { .. } => Err(unexpected("trust")),
     }
 }
 
 /// The manifest of an agent as a person trusts it for a project.
 fn manifest_warrant(
     name: String,
-    site: &Site,
+    project_dir: &ProjectDir,
     agents: &Agents,
     path: Option<&str>,
-) -> Result<Warrant, Failure> {
-    let Some(manifest) = agents.foreign_manifest(&name, &site.dir) else {
-        let is_known = agents.shelf(Some(&site.dir)).catalogue.get(&name).is_some();
+) -> Result<TrustSubject, Failure> {
+    let Some(manifest) = agents.foreign_manifest(&name, &project_dir.dir) else {
+        let is_known = agents.manifest_set(Some(&project_dir.dir)).catalogue.get(&name).is_some();
         return Err(if is_known {
             Failure::invalid("agent", "its manifest is built in: processes start it without being trusted")
         } else {
@@ -203,11 +212,11 @@ fn manifest_warrant(
                 .hint("qd agents lists them")
         });
     };
-    let deed = Deed {
-        site,
+    let launch_spec = LaunchSpec {
+        project_dir,
         kind: Kind::Agent,
         argv: &[name],
-        cwd: &site.project.path,
+        cwd: &project_dir.project.path,
         env: &BTreeMap::new(),
         preset: None,
         auto_restart: false,
@@ -215,28 +224,28 @@ fn manifest_warrant(
         manifest: Some(&manifest),
         from: None,
     };
-    Ok(warrant::draw(&deed, path)?.0)
+    Ok(trust_subject::draw(&launch_spec, path)?.0)
 }
 
-fn meant(wish: Trust, config: PathBuf, agents: &Agents) -> Result<Warrant, Failure> {
-    let site = site_of("project", &wish.project.unwrap_or_else(own_home))?;
-    let shelf = Shelf::read(&site, &config);
-    let path = wish.path.or_else(own_path);
-    match wish.what {
-        TrustWhat::Preset(name) => Ok(draw(shelf.find(&name)?, &site, path.as_deref())?.1),
-        TrustWhat::Agent(name) => manifest_warrant(name, &site, agents, path.as_deref()),
+fn meant(request: Trust, config: PathBuf, agents: &Agents) -> Result<TrustSubject, Failure> {
+    let project_dir = site_of("project", &request.project.unwrap_or_else(own_home))?;
+    let preset_set = PresetSet::read(&project_dir, &config);
+    let path = request.path.or_else(own_path);
+    match request.what {
+        TrustWhat::Preset(name) => Ok(draw(preset_set.find(&name)?, &project_dir, path.as_deref())?.1),
+        TrustWhat::Agent(name) => manifest_warrant(name, &project_dir, agents, path.as_deref()),
         TrustWhat::Policy(_) => {
-            if shelf.policy.is_empty() {
+            if preset_set.policy.is_empty() {
                 let failure =
                     Failure::new(ErrorCode::NotFound, "the project lists no commands to be trusted");
-                return Err(match shelf.faults.first() {
+                return Err(match preset_set.faults.first() {
                     Some(fault) => failure.hint(format!("something does not read: {fault}")),
                     None => failure.hint("[policy] free = \"allow\", allow = [[\"cargo\", \"test\"]]"),
                 });
             }
-            let digest = shelf.policy.digest(&site, path.as_deref());
-            let (command, project) = (shelf.policy.command(), site.project);
-            Ok(Warrant { digest, command, project, ..Warrant::default() })
+            let digest = preset_set.policy.digest(&project_dir, path.as_deref());
+            let (command, project) = (preset_set.policy.command(), project_dir.project);
+            Ok(TrustSubject { digest, command, project, ..TrustSubject::default() })
         }
     }
 }

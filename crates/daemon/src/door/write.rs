@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use engine::Verb;
 use engine::effect::{ComposerIs, Guard};
-use engine::input::Typing;
+use engine::input::TypingOutcome;
 use proto::reply::Wrote;
-use proto::request::{Input, Write};
+use proto::request::{TypedInput, Write};
 use proto::{ErrorCode, Failure, Owner, Reply};
 use term::{Key, PasteEncoder, PastePiece};
 use tokio::sync::{mpsc, oneshot};
@@ -37,11 +37,11 @@ const HUMAN_LEASE_MS: u64 = 3_000;
 
 pub(super) async fn write(
     client: &Client,
-    wish: Write,
+    request: Write,
     pieces: Option<mpsc::Receiver<Vec<u8>>>,
 ) -> Result<Reply, Failure> {
-    let timeout = wish.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
-    let located = locate(client, wish.target, Verb::Drive).await?;
+    let timeout = request.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
+    let located = locate(client, request.target, Verb::Drive).await?;
     let not_running = || {
         let message = format!("{} is not running: nothing can be typed", located.name);
         Failure::new(ErrorCode::NotRunning, message).hint("qd restart starts it again")
@@ -61,8 +61,8 @@ pub(super) async fn write(
             format!("another write to {} is not done", located.name),
         ));
     };
-    let wrote = writer.write(wish.input, wish.submit, pieces).await;
-    typed.settle().await;
+    let wrote = writer.write(request.input, request.submit, pieces).await;
+    typed.flush().await;
     if let Err(failure) = &wrote
         && failure.code == ErrorCode::Denied
     {
@@ -92,7 +92,7 @@ fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failur
 
 /// What a write goes on from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WritePosition {
     /// Whatever is there: a person's draft must not be touched.
     Composer,
     /// What this call has typed itself.
@@ -111,18 +111,18 @@ impl Writer<'_> {
     /// Does all of one call.
     async fn write(
         &self,
-        input: Input,
+        input: TypedInput,
         submits: bool,
         pieces: Option<mpsc::Receiver<Vec<u8>>>,
     ) -> Result<Wrote, Failure> {
         let text = match input {
-            Input::Text(text) => Some(Text::Bytes(text.into_bytes())),
-            Input::Paste(text) => Some(Text::Paste(PastePiece::whole(&text))),
-            Input::Keys(keys) => Some(Text::Bytes(encode_keys(&keys, self.handle)?)),
-            Input::PasteStream(_) => None,
+            TypedInput::Text(text) => Some(Text::Bytes(text.into_bytes())),
+            TypedInput::Paste(text) => Some(Text::Paste(PastePiece::whole(&text))),
+            TypedInput::Keys(keys) => Some(Text::Bytes(encode_keys(&keys, self.handle)?)),
+            TypedInput::PasteStream(_) => None,
         };
         let outcome = match text {
-            Some(text) => self.send(text, submits, Place::Composer).await?,
+            Some(text) => self.send(text, submits, WritePosition::Composer).await?,
             None => self.send_pieces(pieces, submits).await?,
         };
         if outcome.written < outcome.of {
@@ -133,12 +133,16 @@ impl Writer<'_> {
     }
 
     /// Sends a text and waits until it is written, given up or dropped.
-    async fn send(&self, text: Text, is_prompt: bool, place: Place) -> Result<WriteOutcome, Failure> {
+    async fn send(&self, text: Text, is_prompt: bool, place: WritePosition) -> Result<WriteOutcome, Failure> {
         let is_person = self.client.caller.is_person();
         // People may type anywhere; a program may not type over them, into a dialog or into a password.
         let guard = (!is_person).then(|| Guard {
             dialog: None,
-            composer: if place == Place::Composer { ComposerIs::NoDraft } else { ComposerIs::NoShell },
+            composer: if place == WritePosition::Composer {
+                ComposerIs::NoDraft
+            } else {
+                ComposerIs::NoShell
+            },
             human_quiet_ms: HUMAN_LEASE_MS,
         });
         let most = text.most();
@@ -180,13 +184,13 @@ impl Writer<'_> {
         };
         let mut paste = StreamedPaste { writer: self, encoder: Some(PasteEncoder::default()) };
         let mut total = WriteOutcome { written: 0, of: 0, was_held: false, obstacle: None };
-        let mut place = Place::Composer;
+        let mut place = WritePosition::Composer;
         // Whether a prompt is long enough to be held is known only by that much of it.
         let mut least = if submits { MAX_CANONICAL + 1 } else { 1 };
         while let Some(piece) = paste.next(&mut pieces, least).await? {
             let is_last = piece.is_last();
             let outcome = self.send(Text::Paste(piece), submits, place).await?;
-            (place, least) = (Place::OwnText, 1);
+            (place, least) = (WritePosition::OwnText, 1);
             total.of += outcome.of;
             total.written += outcome.written;
             total.was_held |= outcome.was_held;
@@ -204,10 +208,10 @@ impl Writer<'_> {
 
     /// Presses Enter once the screen has settled; whether something visible followed.
     async fn submit(&self) -> Result<bool, Failure> {
-        self.settle().await;
+        self.wait_until_quiet().await;
         let before = self.handle.progress.borrow().version;
         let version_before = self.handle.screen().version().max(before);
-        let outcome = self.send(Text::Bytes(b"\r".to_vec()), false, Place::OwnText).await?;
+        let outcome = self.send(Text::Bytes(b"\r".to_vec()), false, WritePosition::OwnText).await?;
         if outcome.written < outcome.of {
             return Ok(false);
         }
@@ -218,7 +222,7 @@ impl Writer<'_> {
     }
 
     /// Waits until nothing has been printed for as long as a program may take a burst for a paste.
-    async fn settle(&self) {
+    async fn wait_until_quiet(&self) {
         let mut progress = self.handle.progress.subscribe();
         let latest = tokio::time::Instant::now() + MAX_SETTLE;
         loop {
@@ -292,26 +296,26 @@ impl Drop for StreamedPaste<'_> {
 }
 
 /// Why a program may not type there now.
-fn refusal(obstacle: Typing, name: &str) -> Failure {
+fn refusal(obstacle: TypingOutcome, name: &str) -> Failure {
     let failure = |code, why: &str| Failure::new(code, format!("nothing was typed into {name}: {why}"));
     match obstacle {
-        Typing::Dialog | Typing::Stale => failure(ErrorCode::DialogOpen, "a dialog is open")
+        TypingOutcome::Dialog | TypingOutcome::Stale => failure(ErrorCode::DialogOpen, "a dialog is open")
             .hint("qd inbox shows it and qd answer answers it"),
-        Typing::NoEcho => failure(ErrorCode::Denied, "its terminal reads a secret")
+        TypingOutcome::NoEcho => failure(ErrorCode::Denied, "its terminal reads a secret")
             .hint("only a person may type there: qd attach"),
-        Typing::Draft => failure(ErrorCode::HumanTyping, "somebody's unsent text is in it")
+        TypingOutcome::Draft => failure(ErrorCode::HumanTyping, "somebody's unsent text is in it")
             .hint("qd tell waits until it is gone"),
-        Typing::Shell => {
+        TypingOutcome::Shell => {
             failure(ErrorCode::Denied, "its composer is in shell mode, where it would run as a command")
                 .hint("only a person may type there: qd attach")
         }
-        Typing::NoComposer | Typing::OtherText => {
+        TypingOutcome::NoComposer | TypingOutcome::OtherText => {
             failure(ErrorCode::NotDelivered, "its composer is not on the screen")
                 .hint("qd explain shows what is known of it; qd tell waits until it is there")
         }
-        Typing::HumanTyping => failure(ErrorCode::HumanTyping, "a person typed there a moment ago")
+        TypingOutcome::HumanTyping => failure(ErrorCode::HumanTyping, "a person typed there a moment ago")
             .hint("try again in a few seconds; qd tell waits by itself"),
-        Typing::Done | Typing::Partial | Typing::Gone => {
+        TypingOutcome::Done | TypingOutcome::Partial | TypingOutcome::Gone => {
             failure(ErrorCode::NotRunning, "its run is over").hint("qd restart starts it again")
         }
     }

@@ -6,7 +6,7 @@ use proto::crew::{AuditEntry, AuditPage, AuditVerdict};
 use proto::request::Audit;
 use store::{AuditCheck, AuditRow, StoreError};
 
-use super::keeper::Look;
+use super::store_thread::AuditQuery;
 
 /// Rows in one answer when nothing is said, and at most.
 const ROWS: std::ops::RangeInclusive<u32> = 200..=10_000;
@@ -14,26 +14,26 @@ const ROWS: std::ops::RangeInclusive<u32> = 200..=10_000;
 const MAX_PAGE: usize = 3 << 20; // 3 MiB
 
 /// From which moment on.
-pub(super) fn since(wish: &Audit) -> i64 {
-    i64::try_from(wish.since).unwrap_or(i64::MAX)
+pub(super) fn since(request: &Audit) -> i64 {
+    i64::try_from(request.since).unwrap_or(i64::MAX)
 }
 
 /// How many rows.
-pub(super) fn limit(wish: &Audit) -> usize {
-    wish.limit.unwrap_or(*ROWS.start()).min(*ROWS.end()) as usize
+pub(super) fn limit(request: &Audit) -> usize {
+    request.limit.unwrap_or(*ROWS.start()).min(*ROWS.end()) as usize
 }
 
 /// The answer to a wish. May take as long as the log is long.
-pub(super) fn page(look: Look, wish: &Audit) -> Result<AuditPage, StoreError> {
+pub(super) fn page(look: AuditQuery, request: &Audit) -> Result<AuditPage, StoreError> {
     let (rows, check) = match look {
-        Look::Inside(rows, check) => (rows, check),
-        Look::Beside(reader, refused) => {
-            let mut rows = reader.rows(since(wish), limit(wish))?;
+        AuditQuery::Inside(rows, check) => (rows, check),
+        AuditQuery::Beside(reader, refused) => {
+            let mut rows = reader.rows(since(request), limit(request))?;
             // What the disk refuses was decided all the same; it has no place in the chain yet.
-            rows.extend(refused.into_iter().filter(|row| row.at_ms >= since(wish)));
-            let excess = rows.len().saturating_sub(limit(wish));
+            rows.extend(refused.into_iter().filter(|row| row.at_ms >= since(request)));
+            let excess = rows.len().saturating_sub(limit(request));
             rows.drain(..excess);
-            (rows, wish.verify.then(|| reader.verify()).transpose()?)
+            (rows, request.verify.then(|| reader.verify()).transpose()?)
         }
     };
     Ok(AuditPage { rows: fitting(rows), verified: check.map(verdict) })

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use proto::crew::AuditVerdict;
 
-use super::keeper::Look;
+use super::store_thread::AuditQuery;
 use super::*;
 
 /// Far more than a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn deed(number: u64) -> Change {
+fn launch_spec(number: u64) -> Change {
     audit(AuditNote {
         caller: Some(Caller::Human),
         via: None,
@@ -31,18 +31,18 @@ async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
 fn f11_a_record_is_acknowledged_while_somebody_is_about_to_walk_a_long_chain() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::open(&directory.path().join("state.db")).unwrap();
-    store.apply(&(0..5000).map(deed).collect::<Vec<_>>()).unwrap();
+    store.apply(&(0..5000).map(launch_spec).collect::<Vec<_>>()).unwrap();
     let records = Records::start(store, Warnings::default()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
-        let wish = Audit { since: 0, limit: Some(1), verify: true };
+        let request = Audit { since: 0, limit: Some(1), verify: true };
         let (reply, look) = oneshot::channel();
-        soon("the queue", records.post(Job::Audit(wish, reply))).await;
+        soon("the queue", records.post(Job::Audit(request, reply))).await;
         let look = soon("a look", look).await.unwrap().unwrap();
-        assert!(matches!(look, Look::Beside(..)), "the store's thread walks no chain itself");
+        assert!(matches!(look, AuditQuery::Beside(..)), "the store's thread walks no chain itself");
         // Nobody has walked it yet, and the thread is free.
-        soon("the acknowledgement", records.keep(vec![deed(5000)], Otherwise::Retry)).await.unwrap();
-        let page = pages::page(look, &wish).unwrap();
+        soon("the acknowledgement", records.keep(vec![launch_spec(5000)], Otherwise::Retry)).await.unwrap();
+        let page = pages::page(look, &request).unwrap();
         assert_eq!(page.rows[0].detail, "5000 bytes");
         let verdict = page.verified.unwrap();
         assert!(matches!(verdict, AuditVerdict::Intact { first: 1, rows: 5001, .. }), "{verdict:?}");

@@ -1,6 +1,6 @@
 //! When a run's screen is put into its holder's keeping, so that a daemon that dies loses nothing.
 //!
-//! Owns the policy. Refuses serialising or sending: `keeping` does that on the verdict.
+//! Owns the policy. Refuses serialising or sending: `checkpoint_io` does that on the verdict.
 //!
 //! A ring is replayed from the newest checkpoint, so bytes after it may not be overwritten. A checkpoint with history
 //! costs milliseconds, one of the screen alone some ten microseconds. Under a flood the screen alone is taken every
@@ -18,7 +18,7 @@ const WORTH: u64 = 64 << 10; // 64 KiB
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CheckpointStep {
     /// Nothing.
     Wait,
     /// Take the screen; hand over the one taken before it.
@@ -47,10 +47,10 @@ impl Checkpoints {
     }
 
     /// Output up to `seen` was fed.
-    pub(crate) fn fed(&mut self, seen: u64, bytes: usize, now: Instant) -> Verdict {
+    pub(crate) fn fed(&mut self, seen: u64, bytes: usize, now: Instant) -> CheckpointStep {
         self.last_output = now;
         self.since_full += bytes as u64;
-        if seen - self.taken >= STEP { Verdict::Step } else { Verdict::Wait }
+        if seen - self.taken >= STEP { CheckpointStep::Step } else { CheckpointStep::Wait }
     }
 
     /// When quiet will have lasted long enough.
@@ -59,8 +59,8 @@ impl Checkpoints {
     }
 
     /// Whether it has.
-    pub(crate) fn quiet(&self, now: Instant) -> Verdict {
-        if self.due().is_some_and(|due| due <= now) { Verdict::Full } else { Verdict::Wait }
+    pub(crate) fn quiet(&self, now: Instant) -> CheckpointStep {
+        if self.due().is_some_and(|due| due <= now) { CheckpointStep::Full } else { CheckpointStep::Wait }
     }
 
     /// A checkpoint of the screen at `seen` was taken; the one to hand over, if any.
@@ -98,7 +98,7 @@ mod tests {
     fn an_idle_shell_is_never_checkpointed() {
         let now = Instant::now();
         let mut checkpoints = Checkpoints::new(0, now);
-        assert_eq!(checkpoints.fed(500, 500, now), Verdict::Wait);
+        assert_eq!(checkpoints.fed(500, 500, now), CheckpointStep::Wait);
         assert_eq!(checkpoints.due(), None);
     }
 
@@ -106,14 +106,14 @@ mod tests {
     fn a_flood_hands_over_one_step_late_and_quiet_completes() {
         let now = Instant::now();
         let mut checkpoints = Checkpoints::new(0, now);
-        assert_eq!(checkpoints.fed(STEP, STEP as usize, now), Verdict::Step);
+        assert_eq!(checkpoints.fed(STEP, STEP as usize, now), CheckpointStep::Step);
         assert_eq!(checkpoints.stepped(STEP, vec![1]), None);
         assert_eq!(checkpoints.covered(), 0);
-        assert_eq!(checkpoints.fed(STEP * 2, STEP as usize, now), Verdict::Step);
+        assert_eq!(checkpoints.fed(STEP * 2, STEP as usize, now), CheckpointStep::Step);
         assert_eq!(checkpoints.stepped(STEP * 2, vec![2]), Some((STEP, vec![1])));
         assert_eq!(checkpoints.covered(), STEP);
-        assert_eq!(checkpoints.quiet(now), Verdict::Wait);
-        assert_eq!(checkpoints.quiet(now + QUIET), Verdict::Full);
+        assert_eq!(checkpoints.quiet(now), CheckpointStep::Wait);
+        assert_eq!(checkpoints.quiet(now + QUIET), CheckpointStep::Full);
         checkpoints.put_off();
         assert_eq!(
             (checkpoints.covered(), checkpoints.due()),

@@ -13,7 +13,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use engine::RunKey;
-use holder::{Hello, Link, LinkError, ToHolder};
+use holder::{HolderHello, Link, LinkError, ToHolder};
 use rustix::event::epoll;
 
 use super::hosting::kill_holder;
@@ -111,7 +111,7 @@ impl Run {
     pub(super) fn release(&mut self, end_tree: bool) {
         (self.is_released, self.release_ends_tree) = (true, end_tree);
         let _gone = self.link.send(&ToHolder::Release { end_tree });
-        self.lane.clear();
+        self.input_queue.clear();
     }
 
     /// What a holder must be told that may not have heard it: to go, or to end its tree.
@@ -129,9 +129,9 @@ impl Run {
 
     /// Goes on over a new link to the same holder. What another program told the holder meanwhile is overwritten: the
     /// size and the checkpoint. The exit may have been announced to that program.
-    fn go_on_linked(&mut self, exited: Option<holder::Exit>, last_input_id: u64) {
+    fn go_on_linked(&mut self, exited: Option<holder::RunExit>, last_input_id: u64) {
         self.exited = self.exited.or(exited);
-        self.lane.inherit(last_input_id);
+        self.input_queue.inherit(last_input_id);
         let _gone = self.link.send(&ToHolder::Resize { cols: self.size.cols, rows: self.size.rows });
         self.full_checkpoint();
     }
@@ -148,7 +148,7 @@ impl Worker {
         let text = by.map(|pid| {
             format!("was taken over by pid {pid}{}{}", name(pid), times(slot.run.displacement.times))
         });
-        slot.run.lane.clear();
+        slot.run.input_queue.clear();
         slot.run.go_on_typing(now, &mut self.facts);
         if let Some(text) = text {
             warn(&self.warnings, slot.run.key(), &format!("{text}; this daemon takes it back"));
@@ -164,7 +164,7 @@ impl Worker {
         if slot.run.displacement.displaced(now) <= now {
             return self.link_again(number, now);
         }
-        self.settle(number);
+        self.sync_interest(number);
     }
 
     /// Links again without a pause, because somebody wants something of the holder.
@@ -203,7 +203,7 @@ impl Worker {
             Ok(link) => {
                 slot.run.link = link;
                 slot.run.displacement.linked(now);
-                self.settle(number);
+                self.sync_interest(number);
             }
             Err(error) => self.cannot_link(number, &error, now),
         }
@@ -214,7 +214,7 @@ impl Worker {
         slot.run.displacement.displaced(now);
         if !slot.run.is_holder_alive() {
             // The next look finds it gone; until then it may still be on its way out.
-            return self.settle(number);
+            return self.sync_interest(number);
         }
         let key = slot.run.key();
         // A holder that is killed may still be there when its link and its socket are not.
@@ -227,14 +227,14 @@ impl Worker {
         if slot.run.is_to_end() {
             kill_holder(&mut slot.run);
         }
-        self.settle(number);
+        self.sync_interest(number);
     }
 
     /// Takes the holder's answer to a new link, if it is there.
     pub(super) fn on_greeting(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         match slot.run.link.take_hello() {
-            Ok(None) => self.settle(number),
+            Ok(None) => self.sync_interest(number),
             Ok(Some(hello)) => self.go_on_linked(number, hello, now),
             Err(error) => {
                 tracing::warn!(%error, run = ?slot.run.key(), "a holder did not take a new link");
@@ -247,7 +247,7 @@ impl Worker {
         }
     }
 
-    fn go_on_linked(&mut self, number: u64, hello: Hello, now: Instant) {
+    fn go_on_linked(&mut self, number: u64, hello: HolderHello, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let data = epoll::EventData::new_u64(Source::Ring(number).token());
         let _gone = epoll::delete(&self.epoll, &slot.wake);

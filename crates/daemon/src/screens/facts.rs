@@ -4,29 +4,29 @@
 
 use std::collections::VecDeque;
 
-use engine::{Fact, Input, RunKey};
+use engine::{Input, RunFact, RunKey};
 use tokio::sync::mpsc::{self, error::TrySendError};
 
 /// Facts on their way.
-pub(crate) struct FactLane {
+pub(crate) struct FactQueue {
     engine: mpsc::Sender<Input>,
     /// Full-queue policy: kept here, in order, and retried every turn. Bounded because of what a child or a viewer can say
     /// without end only the newest waits, and the others come a few per run.
     waiting: VecDeque<Input>,
 }
 
-impl FactLane {
+impl FactQueue {
     pub(crate) fn new(engine: mpsc::Sender<Input>) -> Self {
         Self { engine, waiting: VecDeque::new() }
     }
 
     /// Says one thing about a run.
-    pub(crate) fn say(&mut self, run: RunKey, fact: Fact) {
-        self.tell(Input::Fact { run, fact });
+    pub(crate) fn push_fact(&mut self, run: RunKey, fact: RunFact) {
+        self.push_input(Input::Fact { run, fact });
     }
 
     /// Says what is not about a run the engine knows yet.
-    pub(crate) fn tell(&mut self, input: Input) {
+    pub(crate) fn push_input(&mut self, input: Input) {
         self.waiting.retain(|earlier| !is_outdated(earlier, &input));
         self.waiting.push_back(input);
         self.flush();
@@ -65,14 +65,14 @@ fn is_outdated(earlier: &Input, later: &Input) -> bool {
         return false;
     };
     let is_same = match (fact, later) {
-        (Fact::Output { .. }, Fact::Output { .. }) | (Fact::Title(_), Fact::Title(_)) => true,
-        (Fact::Typed { by, viewer }, Fact::Typed { by: later_by, viewer: later }) => {
+        (RunFact::Output { .. }, RunFact::Output { .. }) | (RunFact::Title(_), RunFact::Title(_)) => true,
+        (RunFact::Typed { by, viewer }, RunFact::Typed { by: later_by, viewer: later }) => {
             (by, viewer) == (later_by, later)
         }
         // A wish to own the size is not the news that it changed: it counts although the size is another by now.
         (
-            Fact::ViewerResized { viewer, owns, .. },
-            Fact::ViewerResized { viewer: later, owns: later_owns, .. },
+            RunFact::ViewerResized { viewer, owns, .. },
+            RunFact::ViewerResized { viewer: later, owns: later_owns, .. },
         ) => (viewer, owns) == (later, later_owns),
         _ => false,
     };
@@ -90,26 +90,26 @@ mod tests {
         RunKey { process: ProcessId::from_entropy(process), run: RunNumber(1) }
     }
 
-    fn resized(viewer: u64, cols: u16, owns: bool) -> Fact {
-        Fact::ViewerResized { viewer: ViewerId(viewer), size: Size { cols, rows: 24 }, owns }
+    fn resized(viewer: u64, cols: u16, owns: bool) -> RunFact {
+        RunFact::ViewerResized { viewer: ViewerId(viewer), size: Size { cols, rows: 24 }, owns }
     }
 
     /// Everything that comes out of a queue with room for one.
-    fn said(facts: &[(RunKey, Fact)]) -> Vec<String> {
+    fn said(facts: &[(RunKey, RunFact)]) -> Vec<String> {
         let (engine, mut heard) = mpsc::channel(1);
-        let mut lane = FactLane::new(engine);
-        lane.say(run(9), Fact::TreeGone);
-        facts.iter().for_each(|(run, fact)| lane.say(*run, fact.clone()));
+        let mut input_queue = FactQueue::new(engine);
+        input_queue.push_fact(run(9), RunFact::TreeGone);
+        facts.iter().for_each(|(run, fact)| input_queue.push_fact(*run, fact.clone()));
         let mut all = Vec::new();
         while let Ok(input) = heard.try_recv() {
             all.push(format!("{input:?}"));
-            lane.flush();
+            input_queue.flush();
         }
-        assert!(lane.is_clear());
+        assert!(input_queue.is_clear());
         all.split_off(1)
     }
 
-    fn shown(run: RunKey, fact: Fact) -> String {
+    fn describe(run: RunKey, fact: RunFact) -> String {
         format!("{:?}", Input::Fact { run, fact })
     }
 
@@ -119,17 +119,17 @@ mod tests {
         for cols in 100..300 {
             asked.push((run(1), resized(1, cols, false)));
             asked.push((run(1), resized(1, cols, true)));
-            asked.push((run(1), Fact::Typed { by: Owner::User, viewer: Some(ViewerId(1)) }));
-            asked.push((run(1), Fact::Typed { by: Owner::User, viewer: Some(ViewerId(2)) }));
-            asked.push((run(1), Fact::Output { end: cols.into() }));
-            asked.push((run(1), Fact::Title(format!("{cols}"))));
+            asked.push((run(1), RunFact::Typed { by: Owner::User, viewer: Some(ViewerId(1)) }));
+            asked.push((run(1), RunFact::Typed { by: Owner::User, viewer: Some(ViewerId(2)) }));
+            asked.push((run(1), RunFact::Output { end: cols.into() }));
+            asked.push((run(1), RunFact::Title(format!("{cols}"))));
         }
         assert!(
             said(&asked)
                 == asked
                     .split_off(asked.len() - 6)
                     .into_iter()
-                    .map(|(run, fact)| shown(run, fact))
+                    .map(|(run, fact)| describe(run, fact))
                     .collect::<Vec<_>>()
         );
     }
@@ -140,11 +140,11 @@ mod tests {
             (run(1), resized(1, 100, true)),
             (run(1), resized(2, 90, false)),
             (run(2), resized(1, 80, true)),
-            (run(1), Fact::ViewerLeft { viewer: ViewerId(2) }),
+            (run(1), RunFact::ViewerLeft { viewer: ViewerId(2) }),
             (run(1), resized(1, 101, false)),
-            (run(1), Fact::TreeGone),
-            (run(1), Fact::TreeGone),
+            (run(1), RunFact::TreeGone),
+            (run(1), RunFact::TreeGone),
         ];
-        assert_eq!(said(&told), told.map(|(run, fact)| shown(run, fact)));
+        assert_eq!(said(&told), told.map(|(run, fact)| describe(run, fact)));
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use engine::{RunKey, ViewerId};
 
-use super::facts::FactLane;
+use super::facts::FactQueue;
 use super::run::Run;
 use super::viewer::Mode;
 use super::worker::Worker;
@@ -28,7 +28,7 @@ const REST: Duration = Duration::from_millis(10);
 
 /// Whom work is done for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Whose {
+pub(super) enum FaultScope {
     Run(u64),
     Viewer(ViewerId),
     Nobody,
@@ -118,14 +118,14 @@ fn reason(panic: &(dyn Any + Send)) -> &str {
 
 impl Worker {
     /// Does something for a run or a viewer. When it fails, that run's picture is begun anew, or that viewer is let go.
-    pub(super) fn contained(&mut self, whose: Whose, now: Instant, act: impl FnOnce(&mut Self)) {
+    pub(super) fn contained(&mut self, whose: FaultScope, now: Instant, act: impl FnOnce(&mut Self)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| act(self)));
         let Err(panic) = outcome else { return };
         tracing::error!(?whose, "serving failed: {}", reason(&*panic));
         match whose {
-            Whose::Run(number) => self.start_over(number, now),
-            Whose::Viewer(id) => self.let_go(id),
-            Whose::Nobody => {}
+            FaultScope::Run(number) => self.start_over(number, now),
+            FaultScope::Viewer(id) => self.let_go(id),
+            FaultScope::Nobody => {}
         }
     }
 
@@ -143,7 +143,7 @@ impl Worker {
                 viewer.is_stale = true;
             }
         }
-        self.settle(number);
+        self.sync_interest(number);
     }
 
     /// Names a run whose picture was lost where people look for what is wrong.
@@ -172,11 +172,11 @@ fn subject(run: RunKey) -> String {
 
 impl Run {
     /// Begins anew with a blank screen of the same size. What was in the middle of being done is not known.
-    pub(super) fn start_over(&mut self, now: Instant, facts: &mut FactLane) {
+    pub(super) fn start_over(&mut self, now: Instant, facts: &mut FactQueue) {
         self.faults.display_reset();
         let handle = std::sync::Arc::clone(&self.handle);
         let mut screen = handle.screen();
-        screen.reset_display(term::Size::clamped(self.size.cols.into(), self.size.rows.into()));
+        screen.reset_display(term::GridSize::clamped(self.size.cols.into(), self.size.rows.into()));
         drop(screen.take_facts());
         self.forget_picture(&screen, now, facts);
     }

@@ -6,23 +6,23 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use engine::{Fact, Input, RunKey};
+use engine::{Input, RunFact, RunKey};
 use rustix::event::epoll;
 use rustix::io::Result;
 
 use super::budget::TURN;
 use super::displaced;
 use super::failpoint;
-use super::fault::{Whose, attempt, retract};
+use super::fault::{FaultScope, attempt, retract};
 use super::order::NewRun;
-use super::run::{HolderIs, Run};
+use super::run::{LinkState, Run};
 use super::unread_answers;
 use super::worker::{Slot, Source, Worker};
 use crate::threads;
 
 /// What a run is watched as: by which worker, under which number.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct WorkerSlot {
     pub(super) worker: usize,
     pub(super) number: u64,
 }
@@ -64,14 +64,14 @@ impl Worker {
     pub(super) fn host(&mut self, mut new: NewRun, now: Instant) {
         let (number, watched) = self.watch(&mut new);
         if let Some(adopted) = new.adopted.take() {
-            self.facts.tell(*adopted);
+            self.facts.push_input(*adopted);
         }
         // First, so that the answer to the spawn has what the launch lacks.
         if let Some(agent) = &new.agent {
-            self.facts.say(new.handle.run, Fact::Launched(agent.launched.clone()));
+            self.facts.push_fact(new.handle.run, RunFact::Launched(agent.launched.clone()));
         }
         if new.is_new {
-            self.facts.say(new.handle.run, Fact::Started { pid: new.handle.child_pid });
+            self.facts.push_fact(new.handle.run, RunFact::Started { pid: new.handle.child_pid });
         }
         let (run, wake) = Run::new(new, &self.matcher, &self.last_colors, now);
         let key = run.key();
@@ -87,10 +87,10 @@ impl Worker {
             return self.holder_gone(number, now);
         }
         self.ready.insert(number);
-        self.contained(Whose::Run(number), now, |worker| {
-            worker.tell(key, |run, facts| run.begin_observing(now, facts));
+        self.contained(FaultScope::Run(number), now, |worker| {
+            worker.with_run(key, |run, facts| run.begin_observing(now, facts));
         });
-        self.contained(Whose::Run(number), now, |worker| worker.on_link(number, now));
+        self.contained(FaultScope::Run(number), now, |worker| worker.on_link(number, now));
     }
 
     pub(super) fn on_link(&mut self, number: u64, now: Instant) {
@@ -100,27 +100,27 @@ impl Worker {
             return self.on_greeting(number, now);
         }
         match slot.run.hear_holder(now, &mut self.facts) {
-            HolderIs::Here => {
+            LinkState::Here => {
                 slot.run.say_exit_if_drained(now, &mut self.facts);
                 // An exit may have been said before the last bytes were taken.
                 self.ready.insert(number);
                 self.go_on_hearing(number, now);
-                self.settle(number);
+                self.sync_interest(number);
             }
-            HolderIs::Anothers => self.on_displaced(number, now),
+            LinkState::Anothers => self.on_displaced(number, now),
             // A holder that lives has taken another link and could not say so.
-            HolderIs::Gone if !slot.run.is_released && slot.run.is_holder_alive() => {
+            LinkState::Gone if !slot.run.is_released && slot.run.is_holder_alive() => {
                 self.on_displaced(number, now);
             }
-            HolderIs::Gone => self.holder_gone(number, now),
+            LinkState::Gone => self.holder_gone(number, now),
         }
     }
 
     pub(super) fn release(&mut self, run: RunKey, end_tree: bool, reason: &'static str, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         // A holder that was to go and is not told would stay for ever, whatever becomes of viewers.
-        self.contained(Whose::Run(number), now, |worker| worker.end_viewers(number, reason, now));
-        self.tell(run, |run, _| run.release(end_tree));
+        self.contained(FaultScope::Run(number), now, |worker| worker.end_viewers(number, reason, now));
+        self.with_run(run, |run, _| run.release(end_tree));
         self.link_now(run, now);
     }
 
@@ -145,11 +145,11 @@ impl Worker {
         }
         slot.run.say_exit_if_drained(now, &mut self.facts);
         slot.run.end_watches();
-        slot.run.lane.clear();
+        slot.run.input_queue.clear();
         slot.run.abandon_typing(&mut self.facts);
         slot.run.close_progress();
         for id in slot.viewers.clone() {
-            self.contained(Whose::Viewer(id), now, |worker| {
+            self.contained(FaultScope::Viewer(id), now, |worker| {
                 if let Some(viewer) = worker.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
                     slot.run.end_bytes(viewer, &mut worker.buffer, now);
                     if !viewer.options.exact {
@@ -186,7 +186,7 @@ impl Worker {
             if let Err(error) = holder::sweep_lost_run(&token, pid, start_time) {
                 tracing::warn!(%error, run = ?key, "could not sweep after a lost holder");
             }
-            let fact = Input::Fact { run: key, fact: Fact::Lost { final_offset: seen } };
+            let fact = Input::Fact { run: key, fact: RunFact::Lost { final_offset: seen } };
             // The daemon is ending when nobody listens.
             drop(engine.blocking_send(fact));
         };

@@ -184,7 +184,7 @@ impl KeptRun {
         let (times, log) = rest.split_at_checked(header.times)?;
         let log = KeptLog { start: header.log_start, bytes: log.get(..header.log)?.to_vec() };
         let screen = Screen::restore(screen, limits).unwrap_or_else(|_| {
-            let mut screen = Screen::new(term::Size::clamped(80, 24), limits);
+            let mut screen = Screen::new(term::GridSize::clamped(80, 24), limits);
             screen.feed(&log.bytes);
             screen
         });

@@ -5,15 +5,13 @@
 //!
 //! | thread | owns | hears | says | when others are slow |
 //! |---|---|---|---|---|
-//! | `screens-N` (2 to 4) | its runs: link, ring position, viewers, input lane | bounded orders, rings, links, viewers, by epoll | facts (kept and retried when the engine's queue is full), viewers' frames | never waits: a full viewer is skipped ahead by repaint, a full engine queue is retried |
+//! | `screens-N` (2 to 4) | its runs: link, ring position, viewers, input queue | bounded orders, rings, links, viewers, by epoll | facts (kept and retried when the engine's queue is full), viewers' frames | never waits: a full viewer is skipped ahead by repaint, a full engine queue is retried |
 //! | `patterns`, `patterns-slow` | open searches for patterns | text to look at, bounded | what was found | a search that falls too far behind ends, and is told so |
 
 mod alert;
-mod aside;
-mod asking;
-mod audience;
 mod budget;
 mod checkpoint;
+mod checkpoint_io;
 mod displaced;
 mod echo;
 mod facts;
@@ -21,26 +19,28 @@ mod failpoint;
 mod fault;
 mod handle;
 mod hosting;
-mod keeping;
+mod input_queue;
 mod kept_runs;
-mod lane;
 mod log_times;
 mod observe;
 mod order;
+mod out_of_band;
 mod outbox;
 mod pace;
 mod readable;
 mod run;
+mod run_viewers;
 mod terminal;
+mod tree_end;
 mod typing;
 mod unread_answers;
 mod versions;
 mod view_options;
 mod viewer;
 mod viewer_colors;
-mod viewers;
 mod watch;
 mod worker;
+mod worker_viewers;
 
 use std::collections::HashMap;
 use std::io;
@@ -54,9 +54,9 @@ use term::Limits;
 use tokio::sync::{mpsc, oneshot, watch as value};
 
 pub(crate) use handle::ScreenHandle;
-use hosting::{Place, register};
+use hosting::{WorkerSlot, register};
 pub(crate) use kept_runs::{KeptRuns, newest_before};
-pub(crate) use observe::AgentRun;
+pub(crate) use observe::ObservedAgent;
 pub(crate) use order::{Ended, NewRun, NewViewer, Order, Text, WriteJob, WriteOutcome};
 pub(crate) use readable::{Log, ReadableRun};
 pub(crate) use typing::{MAX_CANONICAL, TypeJob};
@@ -161,7 +161,7 @@ impl Screens {
         // Workers number what nobody has numbered before from one on.
         let number = REGISTERED + turn as u64;
         register(self.shared.workers[worker].epoll.as_fd(), run, number)?;
-        run.place = Some(Place { worker, number });
+        run.place = Some(WorkerSlot { worker, number });
         Ok(())
     }
 

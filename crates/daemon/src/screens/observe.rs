@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agents::detect::Written;
-use agents::{Detector, Heard};
-use engine::Fact;
-use engine::input::{Launched, Look};
+use agents::{Detector, StreamEvidence};
+use engine::RunFact;
+use engine::input::{Launched, ScreenSeen};
 use term::Screen;
 
-use super::facts::FactLane;
+use super::facts::FactQueue;
 use super::run::Run;
 use crate::clock;
 
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const MAX_FAILURES: u32 = 8;
 
 /// What a worker needs of an agent's run.
-pub(crate) struct AgentRun {
+pub(crate) struct ObservedAgent {
     /// None: nobody can read its screen.
     pub(crate) detector: Option<Detector>,
     /// What is known from the launch.
@@ -38,13 +38,13 @@ pub(crate) struct Observer {
     looked_at: Option<Instant>,
     due: Option<Instant>,
     /// What the last look showed.
-    shown: Look,
+    shown: ScreenSeen,
     /// The text of a draft in the composer, at the last look.
     written: Written,
     /// What the engine was told.
-    said: Option<Look>,
+    said: Option<ScreenSeen>,
     /// What the last looks made of an earlier report, not told yet.
-    revised: Option<Fact>,
+    revised: Option<RunFact>,
     /// How often its rules failed.
     failures: u32,
 }
@@ -55,7 +55,7 @@ impl Observer {
             detector,
             looked_at: None,
             due: None,
-            shown: Look::default(),
+            shown: ScreenSeen::default(),
             written: Written::default(),
             said: None,
             revised: None,
@@ -71,14 +71,14 @@ impl Observer {
     }
 
     /// What the stream said.
-    pub(crate) fn hear(&mut self, news: &[term::Fact]) -> Vec<Fact> {
+    pub(crate) fn hear(&mut self, news: &[term::Fact]) -> Vec<RunFact> {
         let hear =
             |detector: &mut Detector| news.iter().filter_map(|fact| detector.hear(fact)).map(fact).collect();
         self.attempt(hear).unwrap_or_default()
     }
 
     /// The screen may have changed: looks now, or soon. What is new.
-    pub(crate) fn changed(&mut self, screen: &Screen, now: Instant) -> Vec<Fact> {
+    pub(crate) fn changed(&mut self, screen: &Screen, now: Instant) -> Vec<RunFact> {
         if screen.is_synchronizing() {
             // Half a picture; the end of the update, or its time limit, leads back here.
             return Vec::new();
@@ -88,12 +88,12 @@ impl Observer {
             self.due = Some(owed);
             return Vec::new();
         }
-        self.look(screen, now);
+        self.look_now(screen, now);
         self.news()
     }
 
     /// Looks without waiting for its turn.
-    pub(crate) fn look(&mut self, screen: &Screen, now: Instant) -> &Look {
+    pub(crate) fn look_now(&mut self, screen: &Screen, now: Instant) -> &ScreenSeen {
         self.due = None;
         let looked = self.attempt(|detector| {
             let mut look = detector.look(screen)?;
@@ -102,13 +102,13 @@ impl Observer {
         });
         if looked.is_none() {
             // What it cannot read is not known.
-            (self.looked_at, self.shown) = (Some(now), Look::default());
+            (self.looked_at, self.shown) = (Some(now), ScreenSeen::default());
             self.written = Written::default();
         }
         if let Some(look) = looked.flatten() {
             self.looked_at = Some(now);
             self.written = look.written;
-            self.shown = Look {
+            self.shown = ScreenSeen {
                 screen: look.screen,
                 dialog: look.dialog,
                 title: look.title,
@@ -121,9 +121,9 @@ impl Observer {
     }
 
     /// What the engine has not been told yet.
-    pub(crate) fn news(&mut self) -> Vec<Fact> {
+    pub(crate) fn news(&mut self) -> Vec<RunFact> {
         let is_new = self.said.as_ref() != Some(&self.shown);
-        let look = is_new.then(|| Fact::Looked(Box::new(self.shown.clone())));
+        let look = is_new.then(|| RunFact::Looked(Box::new(self.shown.clone())));
         if is_new {
             self.said = Some(self.shown.clone());
         }
@@ -155,16 +155,16 @@ impl Observer {
     }
 }
 
-fn fact(heard: Heard) -> Fact {
+fn fact(heard: StreamEvidence) -> RunFact {
     match heard {
-        Heard::Evidence(evidence) => Fact::Evidence(evidence),
-        Heard::Withdrawn(source) => Fact::Withdrawn(source),
+        StreamEvidence::Evidence(evidence) => RunFact::Evidence(evidence),
+        StreamEvidence::Withdrawn(source) => RunFact::Withdrawn(source),
     }
 }
 
 impl Run {
     /// What a restored screen says, before anything new is fed: reports an earlier daemon heard are on it.
-    pub(super) fn begin_observing(&mut self, now: Instant, facts: &mut FactLane) {
+    pub(super) fn begin_observing(&mut self, now: Instant, facts: &mut FactQueue) {
         let handle = Arc::clone(&self.handle);
         let screen = handle.screen();
         let reports: Vec<term::Fact> =
@@ -179,7 +179,7 @@ impl Run {
         screen: &Screen,
         news: &[term::Fact],
         now: Instant,
-        facts: &mut FactLane,
+        facts: &mut FactQueue,
     ) {
         let (key, is_replaying) = (self.key(), self.seen < self.ready_at);
         let Some(observer) = &mut self.observer else { return };
@@ -188,15 +188,15 @@ impl Run {
         if !looked.is_empty() {
             self.typewriter.looked(&observer.shown, now);
         }
-        heard.into_iter().chain(looked).for_each(|fact| facts.say(key, fact));
+        heard.into_iter().chain(looked).for_each(|fact| facts.push_fact(key, fact));
     }
 
     /// The screen is another one: what it showed is not known until it is looked at again.
-    pub(super) fn look_anew(&mut self, now: Instant, facts: &mut FactLane) {
+    pub(super) fn look_anew(&mut self, now: Instant, facts: &mut FactQueue) {
         let key = self.key();
         let Some(observer) = &mut self.observer else { return };
-        (observer.shown, observer.due) = (Look::default(), Some(now));
-        observer.news().into_iter().for_each(|news| facts.say(key, news));
+        (observer.shown, observer.due) = (ScreenSeen::default(), Some(now));
+        observer.news().into_iter().for_each(|news| facts.push_fact(key, news));
     }
 
     /// Looks by other rules from now on.
@@ -207,10 +207,10 @@ impl Run {
     }
 
     /// What the screen shows right now; nothing is known of a run that is no agent's.
-    pub(super) fn look_now(&mut self, now: Instant) -> Look {
+    pub(super) fn look_now(&mut self, now: Instant) -> ScreenSeen {
         let handle = Arc::clone(&self.handle);
-        let Some(observer) = &mut self.observer else { return Look::default() };
-        let look = observer.look(&handle.screen(), now).clone();
+        let Some(observer) = &mut self.observer else { return ScreenSeen::default() };
+        let look = observer.look_now(&handle.screen(), now).clone();
         // The engine hears of it too, at the next opportunity: what stood in the way is news.
         observer.due = observer.said.as_ref().is_none_or(|said| *said != look).then_some(now);
         self.typewriter.looked(&look, now);
@@ -218,11 +218,11 @@ impl Run {
     }
 
     /// Says what the screen shows at the end, whether or not its turn has come.
-    pub(super) fn say_last_look(&mut self, now: Instant, facts: &mut FactLane) {
+    pub(super) fn say_last_look(&mut self, now: Instant, facts: &mut FactQueue) {
         let (key, handle) = (self.key(), Arc::clone(&self.handle));
         let Some(observer) = &mut self.observer else { return };
-        observer.look(&handle.screen(), now);
-        observer.news().into_iter().for_each(|news| facts.say(key, news));
+        observer.look_now(&handle.screen(), now);
+        observer.news().into_iter().for_each(|news| facts.push_fact(key, news));
     }
 }
 
@@ -230,10 +230,10 @@ impl Run {
 mod tests {
     use super::*;
     use agents::Manifest;
-    use term::{Limits, Size};
+    use term::{GridSize, Limits};
 
     fn screen() -> Screen {
-        Screen::new(Size::clamped(80, 24), Limits::default())
+        Screen::new(GridSize::clamped(80, 24), Limits::default())
     }
 
     fn observer() -> Observer {
@@ -273,7 +273,7 @@ mod tests {
         }
         assert_eq!(observer.attempt(|_| 7), None);
         let (screen, now) = (screen(), Instant::now());
-        assert_eq!(*observer.look(&screen, now), Look::default());
+        assert_eq!(*observer.look_now(&screen, now), ScreenSeen::default());
         observer.replace(Detector::new(&Manifest::default()).unwrap(), now);
         assert_eq!(observer.attempt(|_| 7), Some(7));
     }

@@ -10,19 +10,19 @@ use std::time::Instant;
 
 use agents::Detector;
 use engine::effect::Guard;
-use engine::input::Typing;
-use engine::{Caller, Fact, RunKey, ViewerId, WaitId};
-use holder::{Hello, Link};
+use engine::input::TypingOutcome;
+use engine::{Caller, RunFact, RunKey, ViewerId, WaitId};
+use holder::{HolderHello, Link};
 use proto::{Exit, Owner, Size};
 use term::{Limits, PastePiece, Screen};
 use tokio::sync::oneshot;
 
 use super::handle::{HelloParts, ScreenHandle};
-use super::hosting::Place;
-use super::observe::AgentRun;
+use super::hosting::WorkerSlot;
+use super::observe::ObservedAgent;
 use super::typing::TypeJob;
 use super::view_options::ViewOptions;
-use crate::door::Seat;
+use crate::door::ViewerPermit;
 use crate::pattern::LinePattern;
 
 /// One order to the worker that hosts a run.
@@ -87,10 +87,10 @@ impl Order {
 
     /// What the engine is told when this cannot be done, because it waits to be told something. Jobs with an answer of
     /// their own answer by going.
-    pub(super) fn owed_fact(&self) -> Option<(RunKey, Fact)> {
+    pub(super) fn owed_fact(&self) -> Option<(RunKey, RunFact)> {
         match self {
-            Self::Watch { run, wait, .. } => Some((*run, Fact::Unmatched { wait: *wait })),
-            Self::Attach(new) => Some((new.run, Fact::ViewerLeft { viewer: new.viewer })),
+            Self::Watch { run, wait, .. } => Some((*run, RunFact::Unmatched { wait: *wait })),
+            Self::Attach(new) => Some((new.run, RunFact::ViewerLeft { viewer: new.viewer })),
             Self::Host(_)
             | Self::Resize(..)
             | Self::Signal(..)
@@ -130,7 +130,7 @@ pub(crate) struct NewRun {
     /// Whether this daemon started it; an adopted one has been announced by a former daemon.
     pub(crate) is_new: bool,
     /// How the child ended, when it already has.
-    pub(crate) exited: Option<holder::Exit>,
+    pub(crate) exited: Option<holder::RunExit>,
     pub(crate) last_input_id: u64,
     /// What an earlier daemon left of the screen, and the offset it stands for.
     pub(crate) checkpoint: Option<(u64, Vec<u8>)>,
@@ -139,11 +139,11 @@ pub(crate) struct NewRun {
     /// The mark its processes carry.
     pub(crate) token: String,
     /// What is needed to look at its screen, if it is an agent's.
-    pub(crate) agent: Option<AgentRun>,
+    pub(crate) agent: Option<ObservedAgent>,
     /// What the engine is to be told before anything else, if it was adopted while the door was open.
     pub(crate) adopted: Option<Box<engine::Input>>,
     /// Where it is watched already, before anybody has been told of it.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<WorkerSlot>,
     /// What its holder understands.
     pub(crate) wire_version: u16,
     /// Where its holder listens.
@@ -157,11 +157,11 @@ impl NewRun {
         run: RunKey,
         token: String,
         (link, socket): (Link, PathBuf),
-        hello: Hello,
+        hello: HolderHello,
         limits: Limits,
         is_new: bool,
     ) -> Self {
-        let size = term::Size::clamped(hello.cols.into(), hello.rows.into());
+        let size = term::GridSize::clamped(hello.cols.into(), hello.rows.into());
         let screen = Screen::new(size, limits);
         let ring = Arc::new(hello.ring);
         let parts = HelloParts {
@@ -208,7 +208,7 @@ pub(crate) struct NewViewer {
     /// On whose behalf.
     pub(crate) caller: Caller,
     pub(crate) options: ViewOptions,
-    pub(crate) seat: Seat,
+    pub(crate) seat: ViewerPermit,
 }
 
 /// What is typed.
@@ -277,5 +277,5 @@ pub(crate) struct WriteOutcome {
     /// The child never left canonical mode.
     pub(crate) was_held: bool,
     /// Nothing was typed, because this stood in the way.
-    pub(crate) obstacle: Option<Typing>,
+    pub(crate) obstacle: Option<TypingOutcome>,
 }

@@ -68,7 +68,7 @@ pub(crate) struct Flood {
 
 impl Flood {
     /// What one look found.
-    pub(crate) fn look(&mut self, is_flood: bool, now: Instant) {
+    pub(crate) fn note_look(&mut self, is_flood: bool, now: Instant) {
         if is_flood {
             self.since.get_or_insert(now);
             self.last = Some(now);
@@ -96,14 +96,14 @@ mod tests {
     fn a_flood_survives_a_pause_of_its_child_and_ends_with_calm() {
         let (mut flood, start) = (Flood::default(), Instant::now());
         let at = |ms| start + Duration::from_millis(ms);
-        flood.look(true, at(0));
-        flood.look(false, at(10));
-        flood.look(true, at(15));
+        flood.note_look(true, at(0));
+        flood.note_look(false, at(10));
+        flood.note_look(true, at(15));
         assert!(!flood.has_lasted(at(20)));
-        flood.look(true, at(59));
-        flood.look(false, at(70));
+        flood.note_look(true, at(59));
+        flood.note_look(false, at(70));
         assert!(flood.has_lasted(at(70)) && flood.is_on());
-        flood.look(false, at(80));
+        flood.note_look(false, at(80));
         assert!(!flood.has_lasted(at(200)) && !flood.is_on());
     }
 

@@ -72,6 +72,6 @@ impl ReadableRun for ScreenHandle {
     }
 
     fn version(&self, screen: &Screen, seen: u64) -> u64 {
-        self.versions().tell(screen.version(), seen)
+        self.versions().version_at(screen.version(), seen)
     }
 }

@@ -1,6 +1,6 @@
 //! One hosted run: from the ring into the screen, and what follows from it.
 //!
-//! Owns its place in the log, its link, its input lane, its watches and its checkpoints. Refuses knowing why: orders
+//! Owns its place in the log, its link, its input queue, its watches and its checkpoints. Refuses knowing why: orders
 //! and facts are all it speaks.
 
 use std::os::fd::OwnedFd;
@@ -9,27 +9,27 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::input::ChildExit;
-use engine::{Fact, RunKey, ViewerId};
+use engine::{RunFact, RunKey, ViewerId};
 use holder::{ArmOutcome, ExitStatus, FromHolder, Link, ReadOutcome, SignalTarget, ToHolder};
 use proto::{Owner, Size};
 use rustix::process::Signal;
 use term::{Depth, Screen};
 
-use super::asking::{Asking, survivors};
 use super::budget::Budget;
-use super::checkpoint::{Checkpoints, Verdict};
+use super::checkpoint::{CheckpointStep, Checkpoints};
+use super::checkpoint_io::restore;
 use super::displaced::Displacement;
 use super::echo::EchoWatch;
-use super::facts::FactLane;
+use super::facts::FactQueue;
 use super::failpoint;
 use super::fault::{Faults, attempt};
 use super::handle::{Progress, ScreenHandle};
-use super::keeping::restore;
-use super::lane::Lane;
+use super::input_queue::InputQueue;
 use super::observe::Observer;
 use super::order::{Ended, NewRun, WriteJob, WriteOutcome};
 use super::pace::{Flood, Pace};
-use super::typing::{SETTLE, Typewriter};
+use super::tree_end::{TreeEnd, survivors};
+use super::typing::{GuardedTyping, SETTLE};
 use super::unread_answers::UnreadAnswers;
 use super::viewer::Viewer;
 use super::viewer_colors::LastColors;
@@ -48,7 +48,7 @@ const CANCEL: u8 = 0x18;
 pub(crate) struct Run {
     pub(crate) handle: Arc<ScreenHandle>,
     pub(crate) link: Link,
-    pub(crate) lane: Lane,
+    pub(crate) input_queue: InputQueue,
     pub(crate) size: Size,
     /// Output up to here is on the screen.
     pub(crate) seen: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Run {
     pub(crate) typist: Option<ViewerId>,
     pub(crate) echo: EchoWatch,
     /// What programs type.
-    pub(super) typewriter: Typewriter,
+    pub(super) typewriter: GuardedTyping,
     /// Looks at the screen, if the run is an agent's.
     pub(super) observer: Option<Observer>,
     pub(crate) child_start_time: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Run {
     pub(super) budget: Budget,
     flood: Flood,
     pub(super) checkpoints: Checkpoints,
-    pub(super) exited: Option<holder::Exit>,
+    pub(super) exited: Option<holder::RunExit>,
     is_exit_said: bool,
     resized_at: Option<Instant>,
     hosted_at: Instant,
@@ -96,7 +96,7 @@ pub(crate) struct Run {
     pub(super) last_colors: LastColors,
     pub(super) unread_answers: UnreadAnswers,
     /// An end that the holder cannot time itself.
-    pub(super) asking: Asking,
+    pub(super) asking: TreeEnd,
 }
 
 /// What one look at the ring found.
@@ -141,7 +141,7 @@ impl Run {
             seen,
             ready_at,
             answers_from: if new.is_new { 0 } else { ready_at },
-            lane: Lane::new(new.last_input_id),
+            input_queue: InputQueue::new(new.last_input_id),
             watches: Watches::new(new.handle.run, Arc::clone(matcher)),
             handle: new.handle,
             link: new.link,
@@ -149,7 +149,7 @@ impl Run {
             faults: Faults::default(),
             typist: None,
             echo: EchoWatch::default(),
-            typewriter: Typewriter::new(settle),
+            typewriter: GuardedTyping::new(settle),
             observer: new.agent.and_then(|agent| agent.detector).map(Observer::new),
             child_start_time: new.child_start_time,
             holder_start_time,
@@ -158,7 +158,7 @@ impl Run {
             release_ends_tree: false,
             socket: new.socket,
             displacement: Displacement::default(),
-            asking: Asking::new(new.wire_version),
+            asking: TreeEnd::new(new.wire_version),
             pace: Pace::new(now),
             budget: Budget::for_replay(if new.is_new { 0 } else { ready_at.saturating_sub(seen) }),
             flood: Flood::default(),
@@ -193,7 +193,7 @@ impl Run {
             match self.handle.ring.read(self.seen, buffer) {
                 ReadOutcome::Bytes(0) => match self.handle.ring.arm(self.seen) {
                     ArmOutcome::Armed => {
-                        self.flood.look(false, now);
+                        self.flood.note_look(false, now);
                         return None;
                     }
                     ArmOutcome::MovedTo(_) => {}
@@ -203,7 +203,7 @@ impl Run {
                     self.seen += count as u64;
                     let has_more = self.handle.ring.end() > self.seen;
                     let is_flood = self.pace.took(count, now);
-                    self.flood.look(is_flood, now);
+                    self.flood.note_look(is_flood, now);
                     // Without a flood the ring is armed right away: the next byte wakes us.
                     let is_armed =
                         has_more || is_flood || self.handle.ring.arm(self.seen) == ArmOutcome::Armed;
@@ -227,7 +227,7 @@ impl Run {
 
     /// Leaves output out that would cost more to draw than anybody may wait for: what a former daemon had drawn already,
     /// and what was printed before an end. The log keeps it.
-    pub(super) fn skip_costly(&mut self, now: Instant, facts: &mut FactLane) {
+    pub(super) fn skip_costly(&mut self, now: Instant, facts: &mut FactQueue) {
         let end = self.handle.ring.end();
         let until = if self.seen < self.ready_at { self.ready_at } else { end };
         let Some(resume_at) = self.budget.pass_over_to(until).filter(|resume_at| *resume_at > self.seen)
@@ -267,7 +267,7 @@ impl Run {
     }
 
     /// Does what follows from output that was put on the screen.
-    pub(super) fn after_drawing(&mut self, bytes: &[u8], now: Instant, facts: &mut FactLane) {
+    pub(super) fn after_drawing(&mut self, bytes: &[u8], now: Instant, facts: &mut FactQueue) {
         if self.faults.is_blind(now) {
             return self.pass_over(now, facts);
         }
@@ -293,17 +293,17 @@ impl Run {
         }
         self.watches.changed(&screen, self.seen, now, false);
         let verdict = self.checkpoints.fed(self.seen, bytes.len(), now);
-        let step = (verdict == Verdict::Step).then(|| screen.checkpoint(Depth::Screen));
+        let step = (verdict == CheckpointStep::Step).then(|| screen.checkpoint(Depth::Screen));
         let version = screen.version();
         drop(screen);
         if !replies.is_empty() && self.seen > self.answers_from {
             // A child that asks and does not read gets no answer; nobody else is delayed.
-            self.lane.answer(&replies, &self.handle, &mut self.link);
-            self.unread_answers.add(dropped + self.lane.take_dropped_answers());
+            self.input_queue.answer(&replies, &self.handle, &mut self.link);
+            self.unread_answers.add(dropped + self.input_queue.take_dropped_answers());
         }
         if let Some(title) = title {
             self.title.clone_from(&title);
-            facts.say(self.key(), Fact::Title(title));
+            facts.push_fact(self.key(), RunFact::Title(title));
         }
         if let Some(blob) = step {
             let ready = self.checkpoints.stepped(self.seen, blob);
@@ -315,7 +315,7 @@ impl Run {
     }
 
     /// Takes note of output that is not drawn, so that the log and the child go on.
-    fn pass_over(&mut self, now: Instant, facts: &mut FactLane) {
+    fn pass_over(&mut self, now: Instant, facts: &mut FactQueue) {
         // The holder's checkpoint stands for less than this: whoever replays it finds a gap, and is told.
         self.checkpoints.completed(self.seen);
         self.let_go_of_covered();
@@ -326,7 +326,7 @@ impl Run {
 
     /// The screen is blank and stands for nothing that was done before. The terminal has the size we last chose, whether or
     /// not the holder had been told.
-    pub(super) fn forget_picture(&mut self, screen: &Screen, now: Instant, facts: &mut FactLane) {
+    pub(super) fn forget_picture(&mut self, screen: &Screen, now: Instant, facts: &mut FactQueue) {
         self.sync_due = None;
         self.watches.resized(screen);
         self.publish(screen.version());
@@ -345,7 +345,7 @@ impl Run {
         });
     }
 
-    fn say_output(&mut self, now: Instant, facts: &mut FactLane) {
+    fn say_output(&mut self, now: Instant, facts: &mut FactQueue) {
         match self.output_said_at {
             Some(said) if now.duration_since(said) < OUTPUT => {
                 self.output_due.get_or_insert(said + OUTPUT);
@@ -353,13 +353,13 @@ impl Run {
             _ => {
                 self.output_said_at = Some(now);
                 self.output_due = None;
-                facts.say(self.key(), Fact::Output { end: self.seen });
+                facts.push_fact(self.key(), RunFact::Output { end: self.seen });
             }
         }
     }
 
     /// The exit, once every byte before it is on the screen.
-    pub(crate) fn say_exit_if_drained(&mut self, now: Instant, facts: &mut FactLane) {
+    pub(crate) fn say_exit_if_drained(&mut self, now: Instant, facts: &mut FactQueue) {
         let Some(exit) = self.exited.filter(|exit| !self.is_exit_said && self.seen >= exit.final_offset)
         else {
             return;
@@ -374,12 +374,12 @@ impl Run {
             self.start_over(now, facts);
         }
         self.end_watches();
-        self.lane.clear();
+        self.input_queue.clear();
         let status = match exit.status {
             ExitStatus::Code(code) => ChildExit::Code(code),
             ExitStatus::Signal(signal) => ChildExit::Signal(signal),
         };
-        facts.say(self.key(), Fact::Exited { exit: status, final_offset: exit.final_offset });
+        facts.push_fact(self.key(), RunFact::Exited { exit: status, final_offset: exit.final_offset });
         let version = self.handle.screen().version();
         self.publish(version);
         self.go_on_typing(now, facts);
@@ -391,13 +391,13 @@ impl Run {
     }
 
     /// What the holder says.
-    pub(crate) fn hear_holder(&mut self, now: Instant, facts: &mut FactLane) -> HolderIs {
+    pub(crate) fn hear_holder(&mut self, now: Instant, facts: &mut FactQueue) -> LinkState {
         loop {
             match self.link.receive() {
-                Ok(None) => return HolderIs::Here,
+                Ok(None) => return LinkState::Here,
                 Ok(Some(FromHolder::InputDone { id, written, .. })) => {
                     crate::failpoint::pass(crate::Failpoint::InputTyped);
-                    self.lane.done(id, written, &self.handle, &mut self.link);
+                    self.input_queue.done(id, written, &self.handle, &mut self.link);
                     self.go_on_typing(now, facts);
                 }
                 Ok(Some(FromHolder::Exited(exit))) => {
@@ -411,7 +411,7 @@ impl Run {
                 Ok(Some(FromHolder::TreeGone { survivors: 0 })) => {
                     self.budget.end();
                     self.asking.over();
-                    facts.say(self.key(), Fact::TreeGone);
+                    facts.push_fact(self.key(), RunFact::TreeGone);
                 }
                 Ok(Some(FromHolder::TreeGone { .. })) => {
                     self.budget.end();
@@ -420,18 +420,21 @@ impl Run {
                     let left = survivors(self.handle.holder_pid);
                     tracing::warn!(run = ?self.key(), ?left, "descendants survived their end");
                     let is_gone = left.is_empty();
-                    facts.say(self.key(), if is_gone { Fact::TreeGone } else { Fact::TreeSurvived(left) });
+                    facts.push_fact(
+                        self.key(),
+                        if is_gone { RunFact::TreeGone } else { RunFact::TreeSurvived(left) },
+                    );
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {
-                    return HolderIs::Anothers;
+                    return LinkState::Anothers;
                 }
-                Err(_) => return HolderIs::Gone,
+                Err(_) => return LinkState::Gone,
             }
         }
     }
 
     /// Types bytes; a program's only if nothing stands in the way.
-    pub(crate) fn write(&mut self, job: WriteJob, now: Instant, facts: &mut FactLane) {
+    pub(crate) fn write(&mut self, job: WriteJob, now: Instant, facts: &mut FactQueue) {
         let obstacle = job.guard.as_ref().and_then(|guard| self.obstacle_to_write(guard, now));
         if obstacle.is_some() || self.displacement.is_unlinked() {
             // Whoever waited may have gone.
@@ -442,10 +445,10 @@ impl Run {
         if job.by == Owner::User {
             self.human_typed(now);
         }
-        facts.say(self.key(), Fact::Typed { by: job.by, viewer: None });
-        self.lane.write(job, now, &self.handle, &mut self.link);
+        facts.push_fact(self.key(), RunFact::Typed { by: job.by, viewer: None });
+        self.input_queue.write(job, now, &self.handle, &mut self.link);
         if self.is_exit_said {
-            self.lane.clear();
+            self.input_queue.clear();
         }
     }
 
@@ -471,7 +474,7 @@ impl Run {
         let _gone = self.link.send(&ToHolder::Resize { cols: size.cols, rows: size.rows });
         let handle = Arc::clone(&self.handle);
         let mut screen = handle.screen();
-        screen.resize(term::Size::clamped(size.cols.into(), size.rows.into()));
+        screen.resize(term::GridSize::clamped(size.cols.into(), size.rows.into()));
         self.watches.resized(&screen);
         self.publish(screen.version());
         true
@@ -516,7 +519,7 @@ impl Run {
         let may_resize_at = self.resized_at.map_or(self.hosted_at, |at| at + RESIZE);
         let resize = self.wanted_size.filter(|_| !is_replaying).map(|_| may_resize_at);
         let all = [
-            self.lane.due(),
+            self.input_queue.due(),
             self.checkpoints.due(),
             self.watches.due(),
             self.typewriter.due().filter(|_| !is_replaying),
@@ -536,20 +539,20 @@ impl Run {
     }
 
     /// Does what is due; whether the size changed and the screen was released from a synchronized update.
-    pub(crate) fn pass(&mut self, now: Instant, facts: &mut FactLane) -> Passed {
+    pub(crate) fn pass(&mut self, now: Instant, facts: &mut FactQueue) -> Passed {
         failpoint::at_deadline(self.key());
         self.look_before_releasing(now);
         if let Some(message) = self.asking.pass(now, false) {
             let _gone = self.link.send(&message);
         }
-        self.lane.pass(now, &self.handle, &mut self.link);
-        if self.checkpoints.quiet(now) == Verdict::Full {
+        self.input_queue.pass(now, &self.handle, &mut self.link);
+        if self.checkpoints.quiet(now) == CheckpointStep::Full {
             self.keep_everything();
         }
         if self.output_due.is_some_and(|due| due <= now) {
             self.output_due = None;
             self.output_said_at = Some(now);
-            facts.say(self.key(), Fact::Output { end: self.seen });
+            facts.push_fact(self.key(), RunFact::Output { end: self.seen });
         }
         let is_sync_late = self.sync_due.is_some_and(|due| due <= now);
         if is_sync_late {
@@ -578,7 +581,7 @@ impl Run {
 
 /// What became of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HolderIs {
+pub(crate) enum LinkState {
     /// It is there.
     Here,
     /// Another daemon has taken it over: the run lives, and is no longer ours.

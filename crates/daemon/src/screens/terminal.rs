@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use proto::request::{PassedTerminal, Questions};
 use proto::terminal::answers::QUESTIONS;
-use proto::terminal::{CANCEL, Clipboard, Filter, KeyWatch, TerminalReport, Wish};
+use proto::terminal::{CANCEL, Clipboard, DetachIntent, Filter, KeyWatch, TerminalReport};
 use rustix::event::epoll::EventFlags;
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
@@ -47,7 +47,7 @@ pub(crate) enum Typed {
 
 /// What has to be undone on a terminal besides what always is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct TerminalState {
     /// Its alternate screen.
     pub(crate) alternate: bool,
     /// Other colours than its own.
@@ -67,14 +67,14 @@ pub(crate) struct Terminal {
     is_live: bool,
     /// Its client does not hold it raw: left alone until the client speaks.
     is_aside: bool,
-    shown: Shown,
+    shown: TerminalState,
     /// What it is watched for, once it is.
     pub(super) watched: Option<EventFlags>,
 }
 
 impl Terminal {
     /// Takes a terminal.
-    pub(crate) fn open(passed: Option<OwnedFd>, wish: PassedTerminal) -> Result<Self, NotTaken> {
+    pub(crate) fn open(passed: Option<OwnedFd>, intent: PassedTerminal) -> Result<Self, NotTaken> {
         let passed = passed.ok_or(NotTaken::Missing)?;
         let before = fstat(&passed)?;
         let is_device = FileType::from_raw_mode(before.st_mode) == FileType::CharacterDevice;
@@ -89,9 +89,9 @@ impl Terminal {
         if fstat(&fd)?.st_rdev != before.st_rdev || !isatty(&fd) {
             return Err(NotTaken::NoTerminal);
         }
-        let clipboard = if wish.clipboard { Clipboard::Writable } else { Clipboard::Refused };
-        let mut keys = KeyWatch::new(wish.detach_keys);
-        match wish.questions {
+        let clipboard = if intent.clipboard { Clipboard::Writable } else { Clipboard::Refused };
+        let mut keys = KeyWatch::new(intent.detach_keys);
+        match intent.questions {
             Questions::NotAsked => {}
             Questions::Asked => keys.expect_answers(),
             Questions::Answered => keys.know_answers(TerminalReport::default()),
@@ -104,7 +104,7 @@ impl Terminal {
             undrawn: Outbox::default(),
             is_live: false,
             is_aside: false,
-            shown: Shown::default(),
+            shown: TerminalState::default(),
             watched: None,
         })
     }
@@ -123,10 +123,10 @@ impl Terminal {
     }
 
     /// What of the typed bytes is meant for the child.
-    pub(crate) fn watch_keys(&mut self, typed: &[u8], now: Instant, keys: &mut Vec<u8>) -> Wish {
-        let wish = self.keys.watch(typed, keys);
+    pub(crate) fn watch_keys(&mut self, typed: &[u8], now: Instant, keys: &mut Vec<u8>) -> DetachIntent {
+        let intent = self.keys.watch(typed, keys);
         self.held_until = self.keys.pause().map(|pause| now + pause);
-        wish
+        intent
     }
 
     /// When a key whose rest did not arrive is taken for what it is.
@@ -203,8 +203,9 @@ impl Terminal {
     }
 
     /// What it shows from here on, if that is something else than was asked last.
-    pub(crate) fn take_screen_change(&mut self) -> Option<Shown> {
-        let shown = Shown { alternate: self.filter.is_alternate(), colored: self.filter.is_colored() };
+    pub(crate) fn take_screen_change(&mut self) -> Option<TerminalState> {
+        let shown =
+            TerminalState { alternate: self.filter.is_alternate(), colored: self.filter.is_colored() };
         (std::mem::replace(&mut self.shown, shown) != shown).then_some(shown)
     }
 

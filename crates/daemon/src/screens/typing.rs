@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use agents::detect::Written;
 use engine::effect::{ComposerIs, Guard, Keystrokes};
-use engine::input::{JobId, Look, Typing};
-use engine::{Fact, RunKey};
+use engine::input::{JobId, ScreenSeen, TypingOutcome};
+use engine::{RunFact, RunKey};
 use proto::Owner;
 use proto::agent::Composer;
 use term::{Key, PastePiece};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
-use super::facts::FactLane;
+use super::facts::FactQueue;
 use super::order::{Text, WriteJob, WriteOutcome};
 use super::run::Run;
 use super::worker::Worker;
@@ -68,7 +68,7 @@ enum Then {
 }
 
 /// What is being typed into one run, and when a person last did.
-pub(crate) struct Typewriter {
+pub(crate) struct GuardedTyping {
     waiting: VecDeque<(TypeJob, Instant)>,
     under_way: Option<UnderWay>,
     /// When a person last typed.
@@ -78,7 +78,7 @@ pub(crate) struct Typewriter {
     settle: Duration,
 }
 
-impl Typewriter {
+impl GuardedTyping {
     pub(crate) fn new(settle: Duration) -> Self {
         Self { waiting: VecDeque::new(), under_way: None, human_at: None, is_human_draft: false, settle }
     }
@@ -95,7 +95,7 @@ impl Typewriter {
     }
 
     /// The screen was looked at.
-    pub(crate) fn looked(&mut self, look: &Look, now: Instant) {
+    pub(crate) fn looked(&mut self, look: &ScreenSeen, now: Instant) {
         let is_shown = self.human_at.is_none_or(|at| now.duration_since(at) > ECHO);
         if look.composer == Composer::Empty && is_shown {
             self.is_human_draft = false;
@@ -115,8 +115,8 @@ impl Typewriter {
 }
 
 /// What stands in the way of a program that wants to type.
-pub(crate) struct Surroundings<'a> {
-    pub(crate) look: &'a Look,
+pub(crate) struct TypingContext<'a> {
+    pub(crate) look: &'a ScreenSeen,
     /// The text of a draft in the composer.
     pub(crate) written: &'a Written,
     /// The terminal reads lines and does not show them.
@@ -126,44 +126,44 @@ pub(crate) struct Surroundings<'a> {
 }
 
 /// Why nothing may be typed; none: it may.
-pub(crate) fn obstacle(guard: &Guard, around: &Surroundings<'_>) -> Option<Typing> {
+pub(crate) fn obstacle(guard: &Guard, around: &TypingContext<'_>) -> Option<TypingOutcome> {
     let open = around.look.dialog.as_ref();
     let digest = open.and_then(|evidence| evidence.dialog.as_ref()).map(|dialog| dialog.digest.as_str());
     let is_human_near =
         around.human_quiet.is_some_and(|quiet| quiet < Duration::from_millis(guard.human_quiet_ms));
     match &guard.dialog {
-        Some(wanted) if digest != Some(wanted.as_str()) => Some(Typing::Stale),
-        None if open.is_some() => Some(Typing::Dialog),
-        _ if around.is_secret => Some(Typing::NoEcho),
-        _ if is_human_near => Some(Typing::HumanTyping),
+        Some(wanted) if digest != Some(wanted.as_str()) => Some(TypingOutcome::Stale),
+        None if open.is_some() => Some(TypingOutcome::Dialog),
+        _ if around.is_secret => Some(TypingOutcome::NoEcho),
+        _ if is_human_near => Some(TypingOutcome::HumanTyping),
         _ => composer_obstacle(&guard.composer, around),
     }
 }
 
 /// What about the composer stands in the way.
-fn composer_obstacle(wanted: &ComposerIs, around: &Surroundings<'_>) -> Option<Typing> {
+fn composer_obstacle(wanted: &ComposerIs, around: &TypingContext<'_>) -> Option<TypingOutcome> {
     match (wanted, around.look.composer) {
         (ComposerIs::Any, _)
         | (ComposerIs::NoShell, Composer::Unknown | Composer::Empty | Composer::Draft)
         | (ComposerIs::NoDraft, Composer::Unknown | Composer::Empty)
         | (ComposerIs::Empty, Composer::Empty) => None,
-        (_, Composer::Shell) => Some(Typing::Shell),
-        (ComposerIs::NoDraft | ComposerIs::Empty, Composer::Draft) => Some(Typing::Draft),
+        (_, Composer::Shell) => Some(TypingOutcome::Shell),
+        (ComposerIs::NoDraft | ComposerIs::Empty, Composer::Draft) => Some(TypingOutcome::Draft),
         (ComposerIs::Holds(text), Composer::Draft) if around.written.reads_as(text) => None,
-        (ComposerIs::Holds(_), Composer::Draft | Composer::Empty) => Some(Typing::OtherText),
-        (ComposerIs::Empty | ComposerIs::Holds(_), Composer::Unknown) => Some(Typing::NoComposer),
+        (ComposerIs::Holds(_), Composer::Draft | Composer::Empty) => Some(TypingOutcome::OtherText),
+        (ComposerIs::Empty | ComposerIs::Holds(_), Composer::Unknown) => Some(TypingOutcome::NoComposer),
     }
 }
 
 impl Run {
     /// Takes something to be typed; what became of it is said as a fact.
-    pub(crate) fn begin_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactLane) {
+    pub(crate) fn begin_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactQueue) {
         self.typewriter.waiting.push_back((job, now + CATCH_UP));
         self.go_on_typing(now, facts);
     }
 
     /// Does what can be done now: after output, after the holder spoke, after a deadline.
-    pub(crate) fn go_on_typing(&mut self, now: Instant, facts: &mut FactLane) {
+    pub(crate) fn go_on_typing(&mut self, now: Instant, facts: &mut FactQueue) {
         // Every piece of output leads here; the screen is looked at only when something is to be typed.
         if self.typewriter.is_resting() {
             return;
@@ -182,7 +182,7 @@ impl Run {
     }
 
     /// Nobody is there to be typed to any more.
-    pub(super) fn abandon_typing(&mut self, facts: &mut FactLane) {
+    pub(super) fn abandon_typing(&mut self, facts: &mut FactQueue) {
         let waiting = self.typewriter.waiting.drain(..).map(|(job, _)| job.job);
         let left: Vec<JobId> = self
             .typewriter
@@ -192,7 +192,7 @@ impl Run {
             .into_iter()
             .chain(waiting)
             .collect();
-        left.into_iter().for_each(|job| say_done(self.key(), job, Typing::Gone, facts));
+        left.into_iter().for_each(|job| say_done(self.key(), job, TypingOutcome::Gone, facts));
     }
 
     /// Whether the next thing can be begun: the screen shows everything there is, or it has taken too long. While an
@@ -206,8 +206,9 @@ impl Run {
         self.is_over() || is_caught_up || *latest <= now
     }
 
-    fn start_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactLane) {
-        let obstacle = if self.is_over() { Some(Typing::Gone) } else { self.obstacle(&job.guard, now) };
+    fn start_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactQueue) {
+        let obstacle =
+            if self.is_over() { Some(TypingOutcome::Gone) } else { self.obstacle(&job.guard, now) };
         let will_show = self.look_now(now).composer == Composer::Empty;
         if let Some(obstacle) = obstacle {
             return say_done(self.key(), job.job, obstacle, facts);
@@ -219,7 +220,7 @@ impl Run {
             Keystrokes::Keys(names) => self.encode_keys(names).map(|bytes| (Text::Bytes(bytes), Then::Done)),
         };
         let Some((text, then)) = text else {
-            return say_done(self.key(), job.job, Typing::Partial, facts);
+            return say_done(self.key(), job.job, TypingOutcome::Partial, facts);
         };
         let (reply, outcome) = oneshot::channel();
         let (is_prompt, by) = (matches!(then, Then::Settle { .. }), Owner::Orchestrator);
@@ -238,7 +239,7 @@ impl Run {
     }
 
     /// Moves what is under way on; how it ended, if it has.
-    fn advance_typing(&mut self, now: Instant) -> Option<Typing> {
+    fn advance_typing(&mut self, now: Instant) -> Option<TypingOutcome> {
         let version = self.handle.screen().version();
         let (is_over, settle) = (self.is_over(), self.typewriter.settle);
         let is_hidden = self
@@ -256,10 +257,10 @@ impl Run {
                     Err(TryRecvError::Closed) => (false, None),
                 };
                 match (is_whole, *then) {
-                    _ if is_over => return Some(Typing::Gone),
+                    _ if is_over => return Some(TypingOutcome::Gone),
                     (false, _) if obstacle.is_some() => return obstacle,
-                    (false, _) => return Some(Typing::Partial),
-                    (true, Then::Done) => return Some(Typing::Done),
+                    (false, _) => return Some(TypingOutcome::Partial),
+                    (true, Then::Done) => return Some(TypingOutcome::Done),
                     (true, Then::Settle { will_show }) => {
                         let latest = now + MAX_SETTLE;
                         under_way.stage =
@@ -268,30 +269,30 @@ impl Run {
                 }
                 None
             }
-            Stage::Settling { .. } if is_over => Some(Typing::Gone),
+            Stage::Settling { .. } if is_over => Some(TypingOutcome::Gone),
             Stage::Settling { is_shown, version: seen, still_since, latest } => {
                 *is_shown |= is_draft;
                 if *seen != version {
                     (*seen, *still_since) = (version, now);
                 }
                 let is_settled = *is_shown && now >= *still_since + settle;
-                (is_settled || now >= *latest).then_some(Typing::Done)
+                (is_settled || now >= *latest).then_some(TypingOutcome::Done)
             }
         }
     }
 
     /// What stands in the way right now, by a fresh look.
-    pub(crate) fn obstacle(&mut self, guard: &Guard, now: Instant) -> Option<Typing> {
+    pub(crate) fn obstacle(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
         let look = self.look_now(now);
         let written = self.observer.as_ref().map(|observer| observer.written().clone()).unwrap_or_default();
         let is_secret = self.handle.is_secret();
         let human_quiet = self.typewriter.human_at.map(|at| now.duration_since(at));
-        obstacle(guard, &Surroundings { look: &look, written: &written, is_secret, human_quiet })
+        obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, human_quiet })
     }
 
     /// What stands in the way of a program that writes by itself. Unlike mail, what it typed before and has not
     /// submitted is no obstacle: only a person's draft is.
-    pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<Typing> {
+    pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
         let composer = match &guard.composer {
             ComposerIs::NoDraft if !self.typewriter.is_human_draft => ComposerIs::NoShell,
             wanted => wanted.clone(),
@@ -301,9 +302,9 @@ impl Run {
 
     /// What was held for as long as the child was starting meets another screen than the one it was allowed on.
     pub(super) fn look_before_releasing(&mut self, now: Instant) {
-        let guard = self.lane.about_to_go(now);
+        let guard = self.input_queue.about_to_go(now);
         if let Some(obstacle) = guard.and_then(|guard| self.obstacle_to_write(&guard, now)) {
-            self.lane.refuse_held(obstacle);
+            self.input_queue.refuse_held(obstacle);
         }
     }
 
@@ -318,13 +319,13 @@ impl Worker {
     pub(super) fn type_into(&mut self, run: RunKey, job: TypeJob, now: Instant) {
         let id = job.job;
         if self.with(run, |run, facts| run.begin_typing(job, now, facts)).is_none() {
-            say_done(run, id, Typing::Gone, &mut self.facts);
+            say_done(run, id, TypingOutcome::Gone, &mut self.facts);
         }
     }
 }
 
-fn say_done(run: RunKey, job: JobId, outcome: Typing, facts: &mut FactLane) {
-    facts.say(run, Fact::TypingDone { job, outcome });
+fn say_done(run: RunKey, job: JobId, outcome: TypingOutcome, facts: &mut FactQueue) {
+    facts.push_fact(run, RunFact::TypingDone { job, outcome });
 }
 
 #[cfg(test)]
@@ -343,70 +344,78 @@ mod tests {
         Evidence { dialog: Some(open), ..Evidence::new(Source::Dialog, "ask", Some(AgentState::Blocked)) }
     }
 
-    fn obstacle_with(guard: &Guard, look: &Look, is_secret: bool, quiet_ms: Option<u64>) -> Option<Typing> {
+    fn obstacle_with(
+        guard: &Guard,
+        look: &ScreenSeen,
+        is_secret: bool,
+        quiet_ms: Option<u64>,
+    ) -> Option<TypingOutcome> {
         let human_quiet = quiet_ms.map(Duration::from_millis);
-        obstacle(guard, &Surroundings { look, written: &Written::default(), is_secret, human_quiet })
+        obstacle(guard, &TypingContext { look, written: &Written::default(), is_secret, human_quiet })
     }
 
-    fn seen(composer: Composer) -> Look {
-        Look { composer, ..Look::default() }
+    fn seen(composer: Composer) -> ScreenSeen {
+        ScreenSeen { composer, ..ScreenSeen::default() }
     }
 
     #[test]
     fn c17_a_message_is_pasted_only_into_a_composer_that_is_seen_and_empty() {
         let obstacle = |composer| obstacle_with(&guard(), &seen(composer), false, None);
         assert_eq!(obstacle(Composer::Empty), None);
-        assert_eq!(obstacle(Composer::Unknown), Some(Typing::NoComposer));
-        assert_eq!(obstacle(Composer::Shell), Some(Typing::Shell));
-        assert_eq!(obstacle(Composer::Draft), Some(Typing::Draft));
+        assert_eq!(obstacle(Composer::Unknown), Some(TypingOutcome::NoComposer));
+        assert_eq!(obstacle(Composer::Shell), Some(TypingOutcome::Shell));
+        assert_eq!(obstacle(Composer::Draft), Some(TypingOutcome::Draft));
     }
 
     #[test]
     fn c17_enter_is_pressed_only_when_the_composer_holds_the_text_it_is_meant_for() {
         let enter = Guard { composer: ComposerIs::Holds("fix it".to_owned()), ..guard() };
         let obstacle = |composer| obstacle_with(&enter, &seen(composer), false, None);
-        assert_eq!(obstacle(Composer::Draft), Some(Typing::OtherText), "another text");
-        assert_eq!(obstacle(Composer::Empty), Some(Typing::OtherText));
-        assert_eq!(obstacle(Composer::Unknown), Some(Typing::NoComposer));
-        assert_eq!(obstacle(Composer::Shell), Some(Typing::Shell));
+        assert_eq!(obstacle(Composer::Draft), Some(TypingOutcome::OtherText), "another text");
+        assert_eq!(obstacle(Composer::Empty), Some(TypingOutcome::OtherText));
+        assert_eq!(obstacle(Composer::Unknown), Some(TypingOutcome::NoComposer));
+        assert_eq!(obstacle(Composer::Shell), Some(TypingOutcome::Shell));
     }
 
     #[test]
     fn c17_what_a_program_types_by_itself_never_reaches_a_shell_mode() {
         for composer in [ComposerIs::NoDraft, ComposerIs::NoShell] {
             let write = Guard { composer, ..guard() };
-            assert_eq!(obstacle_with(&write, &seen(Composer::Shell), false, None), Some(Typing::Shell));
+            assert_eq!(
+                obstacle_with(&write, &seen(Composer::Shell), false, None),
+                Some(TypingOutcome::Shell)
+            );
             assert_eq!(obstacle_with(&write, &seen(Composer::Unknown), false, None), None);
         }
     }
 
     #[test]
     fn c3_a_program_types_neither_into_a_dialog_nor_over_a_draft_nor_into_a_secret() {
-        let clear = Look { composer: Composer::Empty, ..Look::default() };
-        let draft = Look { composer: Composer::Draft, ..Look::default() };
-        let asking = Look { dialog: Some(dialog("d1")), ..Look::default() };
+        let clear = ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() };
+        let draft = ScreenSeen { composer: Composer::Draft, ..ScreenSeen::default() };
+        let asking = ScreenSeen { dialog: Some(dialog("d1")), ..ScreenSeen::default() };
         assert_eq!(obstacle_with(&guard(), &clear, false, None), None);
-        assert_eq!(obstacle_with(&guard(), &draft, false, None), Some(Typing::Draft));
-        assert_eq!(obstacle_with(&guard(), &asking, false, None), Some(Typing::Dialog));
-        assert_eq!(obstacle_with(&guard(), &clear, true, None), Some(Typing::NoEcho));
-        assert_eq!(obstacle_with(&guard(), &clear, false, Some(2_999)), Some(Typing::HumanTyping));
+        assert_eq!(obstacle_with(&guard(), &draft, false, None), Some(TypingOutcome::Draft));
+        assert_eq!(obstacle_with(&guard(), &asking, false, None), Some(TypingOutcome::Dialog));
+        assert_eq!(obstacle_with(&guard(), &clear, true, None), Some(TypingOutcome::NoEcho));
+        assert_eq!(obstacle_with(&guard(), &clear, false, Some(2_999)), Some(TypingOutcome::HumanTyping));
         assert_eq!(obstacle_with(&guard(), &clear, false, Some(3_000)), None);
     }
 
     #[test]
     fn c3_an_answer_reaches_only_the_dialog_it_names() {
         let answer = Guard { dialog: Some("d1".to_owned()), composer: ComposerIs::Any, human_quiet_ms: 0 };
-        let asking = |digest| Look { dialog: Some(dialog(digest)), ..Look::default() };
+        let asking = |digest| ScreenSeen { dialog: Some(dialog(digest)), ..ScreenSeen::default() };
         assert_eq!(obstacle_with(&answer, &asking("d1"), false, None), None);
-        assert_eq!(obstacle_with(&answer, &asking("d2"), false, None), Some(Typing::Stale));
-        assert_eq!(obstacle_with(&answer, &Look::default(), false, None), Some(Typing::Stale));
+        assert_eq!(obstacle_with(&answer, &asking("d2"), false, None), Some(TypingOutcome::Stale));
+        assert_eq!(obstacle_with(&answer, &ScreenSeen::default(), false, None), Some(TypingOutcome::Stale));
     }
 
     #[test]
     fn a_draft_is_a_persons_until_the_composer_was_seen_empty_after_their_last_key() {
         let start = Instant::now();
-        let mut typewriter = Typewriter::new(SETTLE);
-        let empty = Look { composer: Composer::Empty, ..Look::default() };
+        let mut typewriter = GuardedTyping::new(SETTLE);
+        let empty = ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() };
         typewriter.human_typed(start);
         typewriter.looked(&empty, start + Duration::from_millis(10));
         assert!(typewriter.is_human_draft);

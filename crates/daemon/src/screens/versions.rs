@@ -18,7 +18,7 @@ pub(crate) struct Versions {
 impl Versions {
     /// The version of this state of the screen, which shows all output before the offset. States come in their order: they
     /// are told while the screen is locked.
-    pub(crate) fn tell(&mut self, shown: u64, offset: u64) -> u64 {
+    pub(crate) fn version_at(&mut self, shown: u64, offset: u64) -> u64 {
         if self.shown != Some(shown) {
             let by_output = offset << BITS;
             let by_itself = if self.shown.is_some() { after(self.told) } else { self.told };
@@ -58,9 +58,9 @@ mod tests {
         let mut versions = Versions::default();
         let told: Vec<u64> = [(1, 0), (2, 10), (3, 10), (4, 9), (5, 11)]
             .map(|(shown, offset)| {
-                let told = versions.tell(shown, offset);
+                let told = versions.version_at(shown, offset);
                 // Told again, also when output came that changed nothing.
-                assert_eq!(versions.tell(shown, offset + 5), told);
+                assert_eq!(versions.version_at(shown, offset + 5), told);
                 told
             })
             .to_vec();
@@ -74,11 +74,11 @@ mod tests {
         let mut last = 0;
         for daemon in 0..10 {
             for resize in 0..5 {
-                last = versions.tell(resize, 1000);
+                last = versions.version_at(resize, 1000);
             }
             let next = versions.next();
             versions.go_on_from(next);
-            let first = versions.tell(0, 1000);
+            let first = versions.version_at(0, 1000);
             assert!(first > last, "daemon {daemon}: {first} after {last}");
             assert_eq!(offset_of(first), 1000);
         }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn thousands_of_changes_without_output_do_not_make_up_output() {
         let mut versions = Versions::default();
-        let last = (0..10_000).map(|shown| versions.tell(shown, 7)).last();
+        let last = (0..10_000).map(|shown| versions.version_at(shown, 7)).last();
         assert_eq!(last.map(offset_of), Some(7));
     }
 }

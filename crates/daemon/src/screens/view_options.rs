@@ -73,7 +73,7 @@ fn pace(ms: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use proto::request::{Nothing, PassedTerminal, Questions, SizeWish};
+    use proto::request::{Empty, PassedTerminal, Questions, SizeRequest};
     use proto::terminal::DetachKeys;
 
     use super::*;
@@ -110,9 +110,9 @@ mod tests {
     fn n1_a_mirror_decides_no_size_and_an_exact_viewer_asks_for_no_drawing() {
         let detach_keys: DetachKeys = DetachKeys::default();
         let views = [
-            View::Size(SizeWish::default()),
-            View::OwnSize(Nothing {}),
-            View::Repaint(Nothing {}),
+            View::Size(SizeRequest::default()),
+            View::OwnSize(Empty {}),
+            View::Repaint(Empty {}),
             View::PaceMs(100),
             View::Terminal(PassedTerminal { detach_keys, clipboard: false, questions: Questions::NotAsked }),
         ];

@@ -19,12 +19,12 @@ use proto::{ErrorCode, Failure, Owner, Size};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::aside::Asides;
 use super::order::Ended;
+use super::out_of_band::OutOfBand;
 use super::outbox::Outbox;
-use super::terminal::{Shown, Terminal};
+use super::terminal::{Terminal, TerminalState};
 use super::view_options::ViewOptions;
-use crate::door::Seat;
+use crate::door::ViewerPermit;
 
 /// Bytes on their way to a viewer beyond which its wrong calls are not answered any more.
 const MAX_UNREAD: usize = 256 * 1024;
@@ -91,7 +91,7 @@ pub(crate) struct Viewer {
     /// Composed: the screen has changed since the last frame.
     pub(crate) is_stale: bool,
     /// Composed: what the child has said beside its screen since the last frame.
-    pub(crate) asides: Asides,
+    pub(crate) asides: OutOfBand,
     /// Composed: when the last frame was sent.
     pub(crate) painted_at: Option<Instant>,
     /// When the engine was last told that it types.
@@ -101,7 +101,7 @@ pub(crate) struct Viewer {
     /// Its keys are not read, because the child does not take those before them.
     pub(super) is_held_back: bool,
     /// Keys that came through the socket and are held back; nothing behind them is read.
-    pub(super) unheard: Option<Vec<u8>>,
+    pub(super) pending: Option<Vec<u8>>,
     /// The other side of the socket has gone: what it sent before is all there will be.
     pub(super) is_leaving: bool,
     /// Its terminal. Closed before the socket: whoever sees the socket end has the terminal to itself.
@@ -115,7 +115,7 @@ pub(crate) struct Viewer {
     is_closing: bool,
     owed: Owed,
     /// Free again when this viewer is gone.
-    _seat: Seat,
+    _seat: ViewerPermit,
 }
 
 impl Viewer {
@@ -138,12 +138,12 @@ impl Viewer {
             drawn_to: 0,
             is_outrun: false,
             is_stale: false,
-            asides: Asides::default(),
+            asides: OutOfBand::default(),
             painted_at: None,
             typed_at: None,
             watched: EventFlags::IN,
             is_held_back: false,
-            unheard: None,
+            pending: None,
             is_leaving: false,
             terminal: None,
             socket: new.socket,
@@ -201,7 +201,7 @@ impl Viewer {
     /// What the socket is to be watched for. Its end is told whatever it is watched for.
     pub(crate) fn wants(&self) -> EventFlags {
         let mut wants = EventFlags::empty();
-        wants.set(EventFlags::IN, self.unheard.is_none());
+        wants.set(EventFlags::IN, self.pending.is_none());
         wants.set(EventFlags::OUT, !self.out.is_clear());
         wants
     }
@@ -212,8 +212,8 @@ impl Viewer {
     }
 
     /// Draws on the terminal that came with the call of this id, from here on; otherwise says why not.
-    pub(crate) fn take_terminal(&mut self, id: u64, wish: PassedTerminal) {
-        match Terminal::open(self.passed.take(), wish) {
+    pub(crate) fn take_terminal(&mut self, id: u64, request: PassedTerminal) {
+        match Terminal::open(self.passed.take(), request) {
             Ok(terminal) => {
                 self.terminal = Some(terminal);
                 self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Ok(Reply::Done(Done {})) }));
@@ -277,7 +277,7 @@ impl Viewer {
     /// Whoever restores the terminal must know which screen to leave.
     fn note_screen(&mut self) {
         if let Some(shown) = self.terminal.as_mut().and_then(Terminal::take_screen_change) {
-            let Shown { alternate, colored } = shown;
+            let TerminalState { alternate, colored } = shown;
             self.send_notice(Notice::Screen { stream: self.stream, alternate, colored });
         }
     }

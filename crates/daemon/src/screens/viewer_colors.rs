@@ -13,14 +13,14 @@ use super::run::Run;
 use super::viewer::Viewer;
 
 /// What a terminal shows.
-type Shown = (ColorTable, Option<Scheme>);
+type TerminalColors = (ColorTable, Option<Scheme>);
 
 /// The colours of the terminal that any run was last viewed with, shared by all workers.
 #[derive(Clone, Default)]
-pub(crate) struct LastColors(Arc<Mutex<Option<Shown>>>);
+pub(crate) struct LastColors(Arc<Mutex<Option<TerminalColors>>>);
 
 impl LastColors {
-    fn set(&self, shown: Shown) {
+    fn set(&self, shown: TerminalColors) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
     }
 
@@ -47,7 +47,7 @@ impl Run {
         if viewer.read_only || report.is_colorless() {
             return;
         }
-        let shown = shown(report);
+        let shown = reported_colors(report);
         self.last_colors.set(shown.clone());
         let handle = Arc::clone(&self.handle);
         let mut screen = handle.screen();
@@ -59,7 +59,7 @@ impl Run {
         let replies = screen.take_replies();
         drop(screen);
         if !replies.is_empty() && self.ended.is_none() {
-            self.lane.answer(&replies, &self.handle, &mut self.link);
+            self.input_queue.answer(&replies, &self.handle, &mut self.link);
         }
         if self.seen >= self.ready_at {
             self.keep_everything();
@@ -67,7 +67,7 @@ impl Run {
     }
 }
 
-fn shown(report: &TerminalReport) -> Shown {
+fn reported_colors(report: &TerminalReport) -> TerminalColors {
     let mut table = ColorTable::default();
     for (index, [red, green, blue]) in &report.colors {
         table.set(*index, Rgb(*red, *green, *blue));

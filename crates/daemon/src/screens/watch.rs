@@ -21,11 +21,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Fact, RunKey, WaitId};
+use engine::{RunFact, RunKey, WaitId};
 use term::{LineId, Screen, Wraps};
 
 use self::search::{Glance, LogScan, Search};
-use super::facts::FactLane;
+use super::facts::FactQueue;
 use super::run::Run;
 use crate::pattern::LinePattern;
 
@@ -39,7 +39,7 @@ const LAST_LOOK: Duration = Duration::from_millis(10);
 const MAX_ROWS_ABOVE: u64 = 256;
 
 /// The lines that are no news.
-type Known = HashMap<Place, String>;
+type Known = HashMap<LinePosition, String>;
 
 struct Watch {
     wait: WaitId,
@@ -65,7 +65,7 @@ pub(crate) struct Watches {
 
 /// Which searches are given what is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whom {
+enum Searches {
     /// Those that have looked at everything so far: the others look at the newest when they have.
     Waiting,
     /// All, because what is new is about to go.
@@ -103,7 +103,7 @@ impl Watches {
     }
 
     /// Looks for what was given, here and now, for a short time; what came of it.
-    fn finish(&self) -> Vec<(RunKey, Fact)> {
+    fn finish(&self) -> Vec<(RunKey, RunFact)> {
         let ids: Vec<u64> = self.watches.iter().map(|watch| watch.id).collect();
         if ids.is_empty() { Vec::new() } else { self.matcher.finish(&ids, Instant::now() + LAST_LOOK) }
     }
@@ -116,9 +116,9 @@ impl Watches {
             self.due = None;
             return;
         }
-        let whom = if is_last || self.is_scrolling_away(screen) { Whom::All } else { Whom::Waiting };
+        let whom = if is_last || self.is_scrolling_away(screen) { Searches::All } else { Searches::Waiting };
         let is_soon = self.looked_at.is_some_and(|looked| now.duration_since(looked) < LOOK);
-        if is_soon && whom == Whom::Waiting {
+        if is_soon && whom == Searches::Waiting {
             self.due = Some(now + LOOK);
             return;
         }
@@ -162,10 +162,10 @@ impl Watches {
     }
 
     /// Gives what is new to these; whether there is nobody else.
-    fn look(&mut self, screen: &Screen, seen: u64, whom: Whom) -> bool {
+    fn look(&mut self, screen: &Screen, seen: u64, whom: Searches) -> bool {
         let all = self.watches.len();
         let matcher = &self.matcher;
-        let is_given = |watch: &&mut Watch| whom == Whom::All || !matcher.is_behind(watch.id);
+        let is_given = |watch: &&mut Watch| whom == Searches::All || !matcher.is_behind(watch.id);
         let mut given: Vec<&mut Watch> = self.watches.iter_mut().filter(is_given).collect();
         let Some(from) = given.iter().map(|watch| watch.from).min() else { return false };
         let (lines, first_shown) = (Lines::read(screen, from), first_shown(screen));
@@ -192,7 +192,7 @@ impl Drop for Watches {
 
 /// Where a line is. Lines of the history and the main screen come before rows of the alternate one, which have no ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Place {
+enum LinePosition {
     Line(LineId),
     Alternate(usize),
 }
@@ -220,7 +220,7 @@ impl Drop for Held {
 }
 
 struct Row {
-    place: Place,
+    place: LinePosition,
     text: Range<usize>,
 }
 
@@ -228,17 +228,17 @@ impl Lines {
     fn read(screen: &Screen, from: LineId) -> Self {
         let mut lines = Self::default();
         for line in screen.lines(from..screen.next_line(), Wraps::Join) {
-            lines.push(Place::Line(line.id), &line.text);
+            lines.push(LinePosition::Line(line.id), &line.text);
         }
         if screen.is_alternate() {
             for (row, text) in screen.text(Wraps::Join).lines().enumerate() {
-                lines.push(Place::Alternate(row), text);
+                lines.push(LinePosition::Alternate(row), text);
             }
         }
         lines
     }
 
-    fn push(&mut self, place: Place, text: &str) {
+    fn push(&mut self, place: LinePosition, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -252,7 +252,7 @@ impl Lines {
 
     /// The row that is the first from this line on; all of the alternate screen is.
     fn since(&self, from: LineId) -> usize {
-        self.rows.partition_point(|row| row.place < Place::Line(from))
+        self.rows.partition_point(|row| row.place < LinePosition::Line(from))
     }
 
     fn counted(mut self, all: &Arc<AtomicUsize>) -> Self {
@@ -294,10 +294,10 @@ impl Run {
 
     /// What the screen shows at the end, whether or not its turn has come. It is looked at right here as far as it costs
     /// little: a pattern in a run's last words is found before the run's end is known.
-    pub(super) fn look_at_last_words(&mut self, now: Instant, facts: &mut FactLane) {
+    pub(super) fn look_at_last_words(&mut self, now: Instant, facts: &mut FactQueue) {
         self.watches.changed(&self.handle.screen(), self.seen, now, true);
         for (run, fact) in self.watches.finish() {
-            facts.say(run, fact);
+            facts.push_fact(run, fact);
         }
     }
 

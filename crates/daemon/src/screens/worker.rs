@@ -10,19 +10,19 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use engine::{Fact, Input, RunKey, ViewerId};
+use engine::{Input, RunFact, RunKey, ViewerId};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use tokio::sync::{mpsc, oneshot};
 
 use super::budget::TURN;
-use super::facts::FactLane;
-use super::fault::Whose;
+use super::facts::FactQueue;
+use super::fault::FaultScope;
 use super::hosting::kill_holder;
 use super::order::Order;
 use super::run::Run;
+use super::run_viewers::due;
 use super::viewer::Viewer;
 use super::viewer_colors::LastColors;
-use super::viewers::due;
 use super::watch::Matcher;
 use crate::records::Warnings;
 
@@ -104,7 +104,7 @@ pub(crate) struct Worker {
     pub(super) epoll: OwnedFd,
     pub(super) bell: Arc<OwnedFd>,
     pub(super) orders: Receiver<Order>,
-    pub(super) facts: FactLane,
+    pub(super) facts: FactQueue,
     pub(super) warnings: Warnings,
     /// Looks for what somebody waits for.
     pub(super) matcher: Arc<Matcher>,
@@ -145,7 +145,7 @@ impl Worker {
             epoll,
             bell: Arc::clone(&bell),
             orders,
-            facts: FactLane::new(engine),
+            facts: FactQueue::new(engine),
             warnings,
             matcher,
             last_colors,
@@ -237,16 +237,18 @@ impl Worker {
                 }
                 self.ready.insert(slot);
             }
-            Source::Link(slot) => self.contained(Whose::Run(slot), now, |worker| worker.on_link(slot, now)),
+            Source::Link(slot) => {
+                self.contained(FaultScope::Run(slot), now, |worker| worker.on_link(slot, now))
+            }
             Source::Viewer(id) => {
                 let id = ViewerId(id);
-                self.contained(Whose::Viewer(id), now, |worker| worker.on_viewer(id, flags, now));
+                self.contained(FaultScope::Viewer(id), now, |worker| worker.on_viewer(id, flags, now));
             }
             Source::Terminal(id) => {
                 let id = ViewerId(id);
-                self.contained(Whose::Viewer(id), now, |worker| worker.on_terminal(id, flags, now));
+                self.contained(FaultScope::Viewer(id), now, |worker| worker.on_terminal(id, flags, now));
             }
-            Source::Echo(slot) => self.contained(Whose::Run(slot), now, |worker| worker.on_echo(slot)),
+            Source::Echo(slot) => self.contained(FaultScope::Run(slot), now, |worker| worker.on_echo(slot)),
         }
     }
 
@@ -256,15 +258,15 @@ impl Worker {
             let number = order.run().and_then(|run| self.by_run.get(&run).copied());
             let owed = order.owed_fact();
             let mut is_done = false;
-            self.contained(number.map_or(Whose::Nobody, Whose::Run), now, |worker| {
+            self.contained(number.map_or(FaultScope::Nobody, FaultScope::Run), now, |worker| {
                 worker.obey(order, now);
                 is_done = true;
             });
             match owed.filter(|_| !is_done) {
-                Some((_, Fact::ViewerLeft { viewer })) if self.viewers.contains_key(&viewer) => {
+                Some((_, RunFact::ViewerLeft { viewer })) if self.viewers.contains_key(&viewer) => {
                     self.let_go(viewer);
                 }
-                Some((run, fact)) => self.facts.say(run, fact),
+                Some((run, fact)) => self.facts.push_fact(run, fact),
                 None => {}
             }
         }
@@ -281,31 +283,31 @@ impl Worker {
             }
             Order::Signal(run, signal) => {
                 self.link_now(run, now);
-                self.tell(run, |run, _| run.signal(signal));
+                self.with_run(run, |run, _| run.signal(signal));
             }
             Order::EndChild(run, signal) => {
                 self.link_now(run, now);
-                self.tell(run, |run, _| run.end_child(signal));
+                self.with_run(run, |run, _| run.end_child(signal));
             }
             Order::Kill { run, signal, grace_ms } => {
-                self.tell(run, |run, _| run.kill(signal, grace_ms, now));
+                self.with_run(run, |run, _| run.kill(signal, grace_ms, now));
                 self.link_now(run, now);
             }
-            Order::Sweep(run) => self.tell(run, |run, _| kill_holder(run)),
+            Order::Sweep(run) => self.with_run(run, |run, _| kill_holder(run)),
             Order::Release { run, end_tree, reason } => self.release(run, end_tree, reason, now),
             Order::Watch { run, wait, pattern, since } => {
                 if self.with(run, |run, _| run.watch(wait, pattern, since)).is_none() {
-                    self.facts.say(run, Fact::Unmatched { wait });
+                    self.facts.push_fact(run, RunFact::Unmatched { wait });
                 }
             }
-            Order::Unwatch(run, wait) => self.tell(run, |run, _| run.watches.end(wait)),
+            Order::Unwatch(run, wait) => self.with_run(run, |run, _| run.watches.end(wait)),
             Order::TellExit(run, ended) => self.tell_exit(run, ended, now),
             Order::LetGo(run, viewer) => self.end_viewer(run, viewer, now),
             Order::Write(run, job) => {
                 self.link_now(run, now);
-                self.tell(run, |run, facts| run.write(job, now, facts));
+                self.with_run(run, |run, facts| run.write(job, now, facts));
             }
-            Order::Observe(run, detector) => self.tell(run, |run, _| run.observe_with(*detector, now)),
+            Order::Observe(run, detector) => self.with_run(run, |run, _| run.observe_with(*detector, now)),
             Order::Alert { about, sound } => self.alert(about, &sound, now),
             Order::Type(run, job) => self.type_into(run, *job, now),
             Order::Finish(told) => self.finishing = Some(told),
@@ -316,22 +318,22 @@ impl Worker {
     pub(super) fn with<T>(
         &mut self,
         key: RunKey,
-        act: impl FnOnce(&mut Run, &mut FactLane) -> T,
+        act: impl FnOnce(&mut Run, &mut FactQueue) -> T,
     ) -> Option<T> {
         let number = *self.by_run.get(&key)?;
         let slot = self.slots.get_mut(&number)?;
         let result = act(&mut slot.run, &mut self.facts);
-        self.settle(number);
+        self.sync_interest(number);
         Some(result)
     }
 
     /// [`Worker::with`] for orders that leave nothing to be done here; one for a run that went is moot.
-    pub(super) fn tell(&mut self, key: RunKey, act: impl FnOnce(&mut Run, &mut FactLane)) {
+    pub(super) fn with_run(&mut self, key: RunKey, act: impl FnOnce(&mut Run, &mut FactQueue)) {
         let _moot = self.with(key, act);
     }
 
     /// Brings what is watched for a slot in line with what it wants.
-    pub(super) fn settle(&mut self, number: u64) {
+    pub(super) fn sync_interest(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let wants_room = slot.run.link.wants_write();
         if wants_room != slot.is_waiting_for_room {
@@ -375,7 +377,7 @@ impl Worker {
     fn serve_and_show(&mut self, number: u64) -> u64 {
         let now = Instant::now();
         let mut work = 0;
-        self.contained(Whose::Run(number), now, |worker| work = worker.serve(number, now));
+        self.contained(FaultScope::Run(number), now, |worker| work = worker.serve(number, now));
         self.show(number, now);
         work
     }
@@ -384,9 +386,9 @@ impl Worker {
     fn show(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get(&number) else { return };
         for id in slot.viewers.clone() {
-            self.contained(Whose::Viewer(id), now, |worker| worker.catch_up(id, now));
+            self.contained(FaultScope::Viewer(id), now, |worker| worker.catch_up(id, now));
         }
-        self.settle(number);
+        self.sync_interest(number);
     }
 
     fn serve(&mut self, number: u64, now: Instant) -> u64 {
@@ -432,7 +434,7 @@ impl Worker {
             .filter(|slot| self.slot_due(*slot).is_some_and(|due| due <= now))
             .collect();
         for number in due {
-            self.contained(Whose::Run(number), now, |worker| worker.pass(number, now));
+            self.contained(FaultScope::Run(number), now, |worker| worker.pass(number, now));
             self.show(number, now);
         }
     }

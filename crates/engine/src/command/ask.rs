@@ -6,12 +6,12 @@ use proto::event::Event;
 use proto::request::{Ask, Attention, Select};
 use proto::{Failure, Reply};
 
-use super::{Verdict, done};
+use super::{CommandResult, done};
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::inbox::{About, option};
 use crate::input::{Caller, RunKey};
-use crate::letter;
+use crate::mail_format;
 use crate::rights::Verb;
 
 /// Longest question or reason, in bytes.
@@ -24,24 +24,24 @@ const MAX_OPTIONS: usize = 20;
 const MAX_OPTION: usize = 200;
 
 impl Engine {
-    pub(super) fn ask(&mut self, caller: Caller, wish: Ask) -> Verdict {
-        if let Some(item) = self.asked_before(caller, wish.key.as_deref())? {
-            return Ok(Some(Answer::Reply(Reply::Asked(Asked { item }))));
+    pub(super) fn ask(&mut self, caller: Caller, request: Ask) -> CommandResult {
+        if let Some(item) = self.asked_before(caller, request.key.as_deref())? {
+            return Ok(Some(CommandAnswer::Reply(Reply::Asked(Asked { item }))));
         }
         let run = self.check_asker(caller)?;
-        check_text("question", &wish.question)?;
-        let options = check_options(&wish.options)?;
-        self.open_question((run, wish.key), ItemKind::Question, &wish.question, options)
+        check_text("question", &request.question)?;
+        let options = check_options(&request.options)?;
+        self.open_question((run, request.key), ItemKind::Question, &request.question, options)
     }
 
-    pub(super) fn attention(&mut self, caller: Caller, wish: Attention) -> Verdict {
-        if let Some(item) = self.asked_before(caller, wish.key.as_deref())? {
-            return Ok(Some(Answer::Reply(Reply::Asked(Asked { item }))));
+    pub(super) fn attention(&mut self, caller: Caller, request: Attention) -> CommandResult {
+        if let Some(item) = self.asked_before(caller, request.key.as_deref())? {
+            return Ok(Some(CommandAnswer::Reply(Reply::Asked(Asked { item }))));
         }
         let run = self.check_asker(caller)?;
-        check_text("reason", &wish.reason)?;
+        check_text("reason", &request.reason)?;
         let options = vec![option(1, "dismiss", "Dismiss")];
-        self.open_question((run, wish.key), ItemKind::Attention, &wish.reason, options)
+        self.open_question((run, request.key), ItemKind::Attention, &request.reason, options)
     }
 
     fn open_question(
@@ -50,14 +50,14 @@ impl Engine {
         kind: ItemKind,
         text: &str,
         options: Vec<DialogOption>,
-    ) -> Verdict {
+    ) -> CommandResult {
         let item = self.open_item(run.process, kind, title_and_body(text), options, About::Question(run));
         self.record_question(item, run, key);
-        Ok(Some(Answer::Reply(Reply::Asked(Asked { item }))))
+        Ok(Some(CommandAnswer::Reply(Reply::Asked(Asked { item }))))
     }
 
-    pub(super) fn select(&mut self, caller: Caller, wish: &Select) -> Verdict {
-        let id = self.find_id(caller, &wish.target, Verb::Read)?;
+    pub(super) fn select(&mut self, caller: Caller, request: &Select) -> CommandResult {
+        let id = self.find_id(caller, &request.target, Verb::Read)?;
         self.announce(Event::Selected { id });
         done()
     }
@@ -80,7 +80,7 @@ fn check_options(options: &[String]) -> Result<Vec<DialogOption>, Failure> {
     }
     let mut checked: Vec<DialogOption> = Vec::new();
     for (number, text) in (1u32..).zip(options) {
-        let label = letter::lines(text.trim()).join(" ");
+        let label = mail_format::lines(text.trim()).join(" ");
         if label.is_empty() || label.len() > MAX_OPTION {
             return Err(Failure::invalid("options", format!("each has between 1 and {MAX_OPTION} bytes")));
         }
@@ -99,7 +99,7 @@ fn check_options(options: &[String]) -> Result<Vec<DialogOption>, Failure> {
 
 /// What is asked in one line, and all of it when that is not all. Control characters are shown, not passed on.
 fn title_and_body(text: &str) -> (String, String) {
-    let lines = letter::lines(text.trim());
+    let lines = mail_format::lines(text.trim());
     let first = lines.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim());
     let title: String = first.chars().take(MAX_TITLE).collect();
     let body = lines.join("\n");

@@ -3,14 +3,14 @@
 use proto::Failure;
 use proto::request::Attach;
 
-use super::{Verdict, locate::located};
+use super::{CommandResult, locate::located};
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::input::Caller;
 use crate::rights::Verb;
 
 impl Engine {
-    pub(super) fn attach(&mut self, caller: Caller, attach: &Attach) -> Verdict {
+    pub(super) fn attach(&mut self, caller: Caller, attach: &Attach) -> CommandResult {
         check(attach)?;
         // Whoever sends the others away or decides about sizes does something to the process, watching or not.
         let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
@@ -19,10 +19,10 @@ impl Engine {
         self.find(caller, &attach.target, verb)?.check_heard()?;
         if let (Some(policy), Some(process)) = (attach.policy, self.processes.get_mut(&id)) {
             process.policy = policy;
-            self.touch(id);
+            self.mark_durable(id);
         }
         let process = self.find(caller, &attach.target, verb)?;
-        Ok(Some(Answer::Located(located(process))))
+        Ok(Some(CommandAnswer::Located(located(process))))
     }
 }
 

@@ -3,7 +3,7 @@
 use proto::request::Close;
 use proto::{ExitReason, ProcessId, Status, Stop};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
@@ -11,7 +11,7 @@ use crate::rights::Verb;
 use crate::stopping::EndRequest;
 
 impl Engine {
-    pub(super) fn close(&mut self, caller: Caller, ticket: Ticket, close: &Close) -> Verdict {
+    pub(super) fn close(&mut self, caller: Caller, ticket: Ticket, close: &Close) -> CommandResult {
         close.stop.check()?;
         let id = self.find_id(caller, &close.target, Verb::Drive)?;
         if close.keep_background {

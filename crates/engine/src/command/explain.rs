@@ -4,18 +4,18 @@ use proto::Reply;
 use proto::agent::{Explanation, Source};
 use proto::request::Explain;
 
-use super::Verdict;
+use super::CommandResult;
 use super::tell::wrong_kind;
 use crate::Engine;
 use crate::agent::Agent;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::evidence::Slot;
 use crate::input::Caller;
 use crate::rights::Verb;
-use crate::state::Ruling;
+use crate::state::Reason;
 
 impl Engine {
-    pub(super) fn explain(&mut self, caller: Caller, explain: &Explain) -> Verdict {
+    pub(super) fn explain(&mut self, caller: Caller, explain: &Explain) -> CommandResult {
         let now = self.now.uptime_ms;
         let process = self.find(caller, &explain.target, Verb::Read)?;
         let Some(agent) = process.agent.as_deref() else { return Err(wrong_kind(process)) };
@@ -29,7 +29,7 @@ impl Engine {
             drifts: agent.live.drift.count,
             composer: agent.live.composer,
         };
-        Ok(Some(Answer::Reply(Reply::Explanation(Box::new(explanation)))))
+        Ok(Some(CommandAnswer::Reply(Reply::Explanation(Box::new(explanation)))))
     }
 }
 
@@ -47,16 +47,16 @@ fn why(agent: &Agent) -> String {
     let winner = slot(judgement.winner).map_or_else(|| "nobody says anything".to_owned(), says);
     let over = slot(judgement.runner_up).map(|slot| format!("; {}", says(slot))).unwrap_or_default();
     let rule = match judgement.ruling {
-        Ruling::Nothing => "what was believed before stands",
-        Ruling::Strongest => "the strongest source that counts wins",
-        Ruling::Parked => "a request for leave waits in the inbox, which blocks it",
-        Ruling::DialogStands => "a dialog that stands on the screen beats a report that does not know it",
-        Ruling::TurnFailed => "a report says that it rests, and the last hook that its turn failed",
-        Ruling::HookWorn => "a hook that is not fresh gives way to newer evidence that stands",
-        Ruling::SameInstant => "at the same instant blocked beats working beats idle",
-        Ruling::Held => "the strongest source cannot judge, so the state before it is held",
-        Ruling::NotYet => "a turn is over only when weak sources agree for 300 ms",
-        Ruling::ErrorStays => "a failed turn stays failed until the next prompt",
+        Reason::Nothing => "what was believed before stands",
+        Reason::Strongest => "the strongest source that counts wins",
+        Reason::Parked => "a request for permission waits in the inbox, which blocks it",
+        Reason::DialogStands => "a dialog that stands on the screen beats a report that does not know it",
+        Reason::TurnFailed => "a report says that it rests, and the last hook that its turn failed",
+        Reason::HookWorn => "a hook that is not fresh gives way to newer evidence that stands",
+        Reason::SameInstant => "at the same instant blocked beats working beats idle",
+        Reason::Held => "the strongest source cannot judge, so the state before it is held",
+        Reason::NotYet => "a turn is over only when weak sources agree for 300 ms",
+        Reason::ErrorStays => "a failed turn stays failed until the next prompt",
     };
     format!("{state}: {winner}{over}; {rule}")
 }

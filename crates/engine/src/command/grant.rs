@@ -3,9 +3,9 @@
 use proto::request::{Grant, Revoke};
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
-use super::{Verdict, done};
+use super::{CommandResult, done};
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::input::Caller;
 use crate::registry::denied;
 use crate::rights::Verb;
@@ -14,23 +14,23 @@ use crate::rights::Verb;
 const MAX_GRANTS: usize = 1_000;
 
 impl Engine {
-    pub(super) fn grant(&mut self, caller: Caller, wish: &Grant) -> Verdict {
+    pub(super) fn grant(&mut self, caller: Caller, request: &Grant) -> CommandResult {
         self.people_only(caller, "only people grant rights")?;
-        let (to, over) = (self.grantable(caller, &wish.to)?, self.grantable(caller, &wish.over)?);
+        let (to, over) = (self.grantable(caller, &request.to)?, self.grantable(caller, &request.over)?);
         if to == over {
             return Err(Failure::invalid("over", "a process has every right over itself"));
         }
-        let grant = match self.grants.same(to, wish.right, over) {
+        let grant = match self.grants.same(to, request.right, over) {
             Some(known) => known,
             None if self.grants.len() >= MAX_GRANTS => {
                 let message = format!("there are {MAX_GRANTS} grants already, the most there may be");
                 return Err(Failure::new(ErrorCode::Limit, message).hint("qd revoke takes one back"));
             }
-            None => self.put_grant(to, wish.right, over),
+            None => self.put_grant(to, request.right, over),
         };
         let gone = || Failure::new(ErrorCode::NotFound, "one of the two is gone");
         let view = self.grant_view(&grant).ok_or_else(gone)?;
-        Ok(Some(Answer::Reply(Reply::Granted(view))))
+        Ok(Some(CommandAnswer::Reply(Reply::Granted(view))))
     }
 
     /// An entry that rights may be about: one that is listed.
@@ -42,20 +42,20 @@ impl Engine {
         Ok(process.id)
     }
 
-    pub(super) fn revoke(&mut self, caller: Caller, wish: Revoke) -> Verdict {
+    pub(super) fn revoke(&mut self, caller: Caller, request: Revoke) -> CommandResult {
         self.people_only(caller, "only people take rights back")?;
-        if !self.drop_grant(wish.grant) {
-            let message = format!("no grant {}", wish.grant);
+        if !self.drop_grant(request.grant) {
+            let message = format!("no grant {}", request.grant);
             return Err(Failure::new(ErrorCode::NotFound, message).hint("qd grants lists them"));
         }
         done()
     }
 
-    pub(super) fn grants(&mut self, caller: Caller) -> Verdict {
-        Ok(Some(Answer::Reply(Reply::Grants(self.grants_seen_by(caller)))))
+    pub(super) fn grants(&mut self, caller: Caller) -> CommandResult {
+        Ok(Some(CommandAnswer::Reply(Reply::Grants(self.grants_seen_by(caller)))))
     }
 
-    pub(super) fn permit(&mut self, caller: Caller, verb: Verb) -> Verdict {
+    pub(super) fn permit(&mut self, caller: Caller, verb: Verb) -> CommandResult {
         if self.may_at_all(caller, verb) { done() } else { Err(denied(caller, verb.word())) }
     }
 }

@@ -3,14 +3,14 @@
 use proto::agent::Source;
 use proto::{AgentState, Evidence};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::input::{Caller, HookDecision, HookMoment, HookNotice, RunKey, Ticket};
 use crate::registry::denied;
 
 impl Engine {
-    pub(super) fn hook(&mut self, caller: Caller, ticket: Ticket, notice: HookNotice) -> Verdict {
+    pub(super) fn hook(&mut self, caller: Caller, ticket: Ticket, notice: HookNotice) -> CommandResult {
         let run = self.hooked_run(caller)?;
         let id = run.process;
         let HookNotice { evidence, moment } = notice;
@@ -27,7 +27,7 @@ impl Engine {
                     // The turn goes on, whatever the event's name says.
                     let goes_on = Evidence::new(Source::Hook, "continued", Some(AgentState::Working));
                     self.heard(run, goes_on);
-                    return Ok(Some(Answer::Hook(HookDecision::Continue(text))));
+                    return Ok(Some(CommandAnswer::Hook(HookDecision::Continue(text))));
                 }
             }
             HookMoment::PermissionAsked { title, body } => {
@@ -39,13 +39,13 @@ impl Engine {
                 if let Some(evidence) = evidence {
                     self.heard(run, evidence);
                 }
-                return Ok((!is_parked).then_some(Answer::Hook(HookDecision::Nothing)));
+                return Ok((!is_parked).then_some(CommandAnswer::Hook(HookDecision::Nothing)));
             }
         }
         if let Some(evidence) = evidence {
             self.heard(run, evidence);
         }
-        Ok(Some(Answer::Hook(HookDecision::Nothing)))
+        Ok(Some(CommandAnswer::Hook(HookDecision::Nothing)))
     }
 
     /// The run a hook speaks for: the caller's own, and only while it is an agent's current one.

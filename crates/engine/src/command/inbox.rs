@@ -1,14 +1,14 @@
 //! `inbox` and `answer`: what needs a person, and what a person says to it. What was asked of the person is answered
-//! by people only; dialogs and requests for leave also by the processes above.
+//! by people only; dialogs and requests for permission also by the processes above.
 
 use proto::agent::{DialogOption, InboxItem};
 use proto::request::{GiveAnswer, Resume, Target};
 use proto::{ErrorCode, Failure, Printable, ProcessId, Reply};
 
-use super::{Verdict, done};
+use super::{CommandResult, done};
 use crate::Engine;
 use crate::delivery::LEASE_MS;
-use crate::effect::{Answer, ComposerIs, Effect, Guard, Keystrokes};
+use crate::effect::{CommandAnswer, ComposerIs, Effect, Guard, Keystrokes};
 use crate::inbox::{About, Answering, Item, TYPED_MS};
 use crate::input::{Caller, HookDecision, Ticket};
 use crate::registry::{denied, not_related};
@@ -21,14 +21,14 @@ const MAX_WORDS: usize = 4 << 10;
 const TEXT: &str = "{text}";
 
 impl Engine {
-    pub(super) fn inbox(&mut self, caller: Caller) -> Verdict {
+    pub(super) fn inbox(&mut self, caller: Caller) -> CommandResult {
         if !self.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "inbox"));
         }
         let is_seen = |item: &&Item| self.may_answer(caller, item);
         let items: Vec<InboxItem> =
             self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
-        Ok(Some(Answer::Reply(Reply::Inbox(items))))
+        Ok(Some(CommandAnswer::Reply(Reply::Inbox(items))))
     }
 
     pub(super) fn may_answer(&self, caller: Caller, item: &Item) -> bool {
@@ -37,7 +37,7 @@ impl Engine {
         process.is_some_and(|process| self.may_do(caller, Verb::Answer, process))
     }
 
-    pub(super) fn answer(&mut self, caller: Caller, ticket: Ticket, answer: &GiveAnswer) -> Verdict {
+    pub(super) fn answer(&mut self, caller: Caller, ticket: Ticket, answer: &GiveAnswer) -> CommandResult {
         let Some(item) = self.items.get(&answer.item) else {
             if !self.may_at_all(caller, Verb::List) {
                 return Err(denied(caller, "answer"));
@@ -98,7 +98,7 @@ impl Engine {
         item: u64,
         digest: String,
         option: DialogOption,
-    ) -> Verdict {
+    ) -> CommandResult {
         let job = self.next_job();
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get_mut(&id) else { return Err(self.no_such_item(item)) };

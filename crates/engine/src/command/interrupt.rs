@@ -3,7 +3,7 @@
 use proto::request::Interrupt;
 use proto::{AgentState, ErrorCode, Failure};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
 use crate::delivery::LEASE_MS;
 use crate::input::{Caller, Ticket};
@@ -11,7 +11,12 @@ use crate::interrupt::dialog_open;
 use crate::rights::Verb;
 
 impl Engine {
-    pub(super) fn interrupt(&mut self, caller: Caller, ticket: Ticket, interrupt: &Interrupt) -> Verdict {
+    pub(super) fn interrupt(
+        &mut self,
+        caller: Caller,
+        ticket: Ticket,
+        interrupt: &Interrupt,
+    ) -> CommandResult {
         let id = self.find_agent(caller, &interrupt.target, Verb::Drive)?;
         let Some(process) = self.processes.get(&id) else {
             return Err(Failure::new(ErrorCode::NotFound, "it is gone"));

@@ -3,7 +3,7 @@
 use proto::request::Kill;
 use proto::{ErrorCode, Failure, Stop};
 
-use super::{Verdict, done};
+use super::{CommandResult, done};
 use crate::Engine;
 use crate::effect::Effect;
 use crate::input::{Caller, Ticket};
@@ -12,7 +12,7 @@ use crate::rights::Verb;
 use crate::stopping::EndRequest;
 
 impl Engine {
-    pub(super) fn kill(&mut self, caller: Caller, ticket: Ticket, kill: &Kill) -> Verdict {
+    pub(super) fn kill(&mut self, caller: Caller, ticket: Ticket, kill: &Kill) -> CommandResult {
         let process = self.find(caller, &kill.target, Verb::Drive)?;
         let stop = Stop { signal: kill.signal, grace_ms: kill.grace_ms };
         stop.check()?;

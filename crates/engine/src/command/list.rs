@@ -2,26 +2,26 @@
 
 use proto::{ErrorCode, Event, Failure, ProcessId};
 
-use super::{Verdict, done};
+use super::{CommandResult, done};
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::input::Caller;
 use crate::process::Process;
 use crate::registry::denied;
 use crate::rights::Verb;
 
 impl Engine {
-    pub(super) fn list(&mut self, caller: Caller) -> Verdict {
+    pub(super) fn list(&mut self, caller: Caller) -> CommandResult {
         if !self.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "list"));
         }
         let is_seen = |process: &&Process| !process.is_departed() && self.may_do(caller, Verb::List, process);
         let processes = self.processes.values().filter(is_seen).map(Process::view).collect();
-        Ok(Some(Answer::Listed { revision: self.revision, processes }))
+        Ok(Some(CommandAnswer::Listed { revision: self.revision, processes }))
     }
 
     /// Whether the caller may be told of something that happened: what it could ask for as well.
-    pub(super) fn knows(&mut self, caller: Caller, event: &Event) -> Verdict {
+    pub(super) fn knows(&mut self, caller: Caller, event: &Event) -> CommandResult {
         let may = |id: &ProcessId, verb| {
             self.processes.get(id).is_some_and(|process| self.may_do(caller, verb, process))
         };

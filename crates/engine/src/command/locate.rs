@@ -2,18 +2,18 @@
 
 use proto::request::Target;
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
-use crate::effect::{Answer, Located};
+use crate::effect::{CommandAnswer, Located};
 use crate::input::Caller;
 use crate::process::Process;
 use crate::rights::Verb;
 
 impl Engine {
-    pub(super) fn locate(&mut self, caller: Caller, target: &Target, verb: Verb) -> Verdict {
+    pub(super) fn locate(&mut self, caller: Caller, target: &Target, verb: Verb) -> CommandResult {
         let process = self.find(caller, target, verb)?;
         process.check_heard()?;
-        Ok(Some(Answer::Located(located(process))))
+        Ok(Some(CommandAnswer::Located(located(process))))
     }
 }
 

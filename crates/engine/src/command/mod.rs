@@ -33,11 +33,11 @@ use proto::reply::Done;
 use proto::{Failure, Name, Reply};
 
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::input::{Caller, Command, Ticket};
 
 /// What a verb leaves to be said: an answer now, or nothing because a later fact will answer the ticket.
-type Verdict = Result<Option<Answer>, Failure>;
+type CommandResult = Result<Option<CommandAnswer>, Failure>;
 
 impl Engine {
     /// Nobody gets past the gate, whatever they ask for.
@@ -65,7 +65,7 @@ impl Engine {
         self.processes.get(&run.process).map(|process| process.name.clone())
     }
 
-    fn dispatch(&mut self, caller: Caller, ticket: Ticket, command: Command) -> Verdict {
+    fn dispatch(&mut self, caller: Caller, ticket: Ticket, command: Command) -> CommandResult {
         match command {
             Command::Spawn(spawn) => self.spawn(caller, ticket, *spawn),
             Command::List | Command::Subscribe => self.list(caller),
@@ -92,18 +92,18 @@ impl Engine {
             Command::WhoAmI => self.who_am_i(caller),
             Command::Standing(_) => self.standing(caller),
             Command::Knows(event) => self.knows(caller, &event),
-            Command::SetTimer(wish) => self.set_timer(caller, *wish),
+            Command::SetTimer(request) => self.set_timer(caller, *request),
             Command::Timers => self.timers(caller),
-            Command::ChangeTimer(wish) => self.change_timer(caller, wish),
-            Command::Ask(wish) => self.ask(caller, wish),
-            Command::Attention(wish) => self.attention(caller, wish),
-            Command::Select(wish) => self.select(caller, &wish),
+            Command::ChangeTimer(request) => self.change_timer(caller, request),
+            Command::Ask(request) => self.ask(caller, request),
+            Command::Attention(request) => self.attention(caller, request),
+            Command::Select(request) => self.select(caller, &request),
             Command::See { see, offset } => self.see(caller, &see, offset),
-            Command::Grant(wish) => self.grant(caller, &wish),
-            Command::Revoke(wish) => self.revoke(caller, wish),
+            Command::Grant(request) => self.grant(caller, &request),
+            Command::Revoke(request) => self.revoke(caller, request),
             Command::Grants => self.grants(caller),
-            Command::Trust(warrant) => self.trust(caller, *warrant),
-            Command::Distrust(wish) => self.distrust(caller, &wish),
+            Command::Trust(trust_subject) => self.trust(caller, *trust_subject),
+            Command::Distrust(request) => self.distrust(caller, &request),
             Command::Trusted => self.trusted(caller),
             Command::Permit(verb) => self.permit(caller, verb),
             Command::Shutdown(shutdown) => self.begin_shutdown(caller, ticket, shutdown),
@@ -131,6 +131,6 @@ impl Engine {
 }
 
 /// Success that says all.
-fn done() -> Verdict {
-    Ok(Some(Answer::Reply(Reply::Done(Done {}))))
+fn done() -> CommandResult {
+    Ok(Some(CommandAnswer::Reply(Reply::Done(Done {}))))
 }

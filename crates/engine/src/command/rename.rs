@@ -3,13 +3,13 @@
 use proto::request::Rename;
 use proto::{ErrorCode, Failure, Name};
 
-use super::{Verdict, done};
+use super::{CommandResult, done};
 use crate::Engine;
 use crate::input::Caller;
 use crate::rights::Verb;
 
 impl Engine {
-    pub(super) fn rename(&mut self, caller: Caller, rename: &Rename) -> Verdict {
+    pub(super) fn rename(&mut self, caller: Caller, rename: &Rename) -> CommandResult {
         let id = self.find_id(caller, &rename.target, Verb::Drive)?;
         let name = rename.name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
         let is_own = self.processes.get(&id).is_some_and(|process| process.name == name);
@@ -22,7 +22,7 @@ impl Engine {
         if let Some(process) = self.processes.get_mut(&id) {
             process.name = name;
         }
-        self.touch(id);
+        self.mark_durable(id);
         done()
     }
 }

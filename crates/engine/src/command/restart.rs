@@ -3,7 +3,7 @@
 use proto::request::Restart;
 use proto::{ErrorCode, Failure, Kind, ProcessId};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
@@ -11,7 +11,7 @@ use crate::rights::Verb;
 use crate::stopping::EndRequest;
 
 impl Engine {
-    pub(super) fn restart(&mut self, caller: Caller, ticket: Ticket, restart: &Restart) -> Verdict {
+    pub(super) fn restart(&mut self, caller: Caller, ticket: Ticket, restart: &Restart) -> CommandResult {
         restart.stop.check()?;
         let process = self.find(caller, &restart.target, Verb::Drive)?;
         if self.shutdown.is_some() {
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Whether an entry may be started again. A person's word begins its time anew; a process needs time that is left
-    /// and the same leave as for a first start.
+    /// and the same permission as for a first start.
     pub(super) fn check_again(&mut self, caller: Caller, id: ProcessId) -> Result<(), Failure> {
         if let Caller::Process(run) = caller {
             self.check_time(run.process)?;

@@ -4,15 +4,15 @@ use proto::agent::TurnEnd;
 use proto::request::AskResult;
 use proto::{ErrorCode, Failure, Reply};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::input::{Caller, Ticket};
 use crate::rights::Verb;
 use crate::turns::no_turn;
 
 impl Engine {
-    pub(super) fn result(&mut self, caller: Caller, ticket: Ticket, ask: &AskResult) -> Verdict {
+    pub(super) fn result(&mut self, caller: Caller, ticket: Ticket, ask: &AskResult) -> CommandResult {
         let id = self.find_agent(caller, &ask.target, Verb::Read)?;
         let name = self.find(caller, &ask.target, Verb::Read)?.name.clone();
         let gone = || Failure::new(ErrorCode::NotFound, format!("{name} is gone"));
@@ -31,6 +31,6 @@ impl Engine {
             agent.result_tickets.push((ticket, number));
             return Ok(None);
         }
-        Ok(Some(Answer::Reply(Reply::Turn(turn.clone()))))
+        Ok(Some(CommandAnswer::Reply(Reply::Turn(turn.clone()))))
     }
 }

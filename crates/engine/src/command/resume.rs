@@ -3,7 +3,7 @@
 use proto::request::Resume;
 use proto::{ErrorCode, Failure, Status};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
@@ -14,7 +14,7 @@ use crate::stopping::EndRequest;
 const MAX_SESSION: usize = 200;
 
 impl Engine {
-    pub(super) fn resume(&mut self, caller: Caller, ticket: Ticket, resume: &Resume) -> Verdict {
+    pub(super) fn resume(&mut self, caller: Caller, ticket: Ticket, resume: &Resume) -> CommandResult {
         let id = self.find_agent(caller, &resume.target, Verb::Drive)?;
         let Some(process) = self.processes.get(&id) else {
             return Err(Failure::new(ErrorCode::NotFound, "it is gone"));

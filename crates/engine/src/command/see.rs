@@ -3,7 +3,7 @@
 use proto::Failure;
 use proto::request::See;
 
-use super::{Verdict, done};
+use super::{CommandResult, done};
 use crate::Engine;
 use crate::input::Caller;
 use crate::registry::denied;
@@ -11,7 +11,7 @@ use crate::rights::Verb;
 use crate::turns::no_turn;
 
 impl Engine {
-    pub(super) fn see(&mut self, caller: Caller, see: &See, offset: Option<u64>) -> Verdict {
+    pub(super) fn see(&mut self, caller: Caller, see: &See, offset: Option<u64>) -> CommandResult {
         if !self.may_at_all(caller, Verb::See) {
             return Err(denied(caller, "see"));
         }

@@ -4,15 +4,20 @@ use proto::reply::Done;
 use proto::request::Shutdown;
 use proto::{ExitReason, Failure, ProcessId, Reply, Stop};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
-use crate::effect::{Answer, Effect};
+use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, Survivor, Ticket};
 use crate::process::{Ending, Then};
 use crate::stopping::{self, EndRequest};
 
 impl Engine {
-    pub(super) fn begin_shutdown(&mut self, caller: Caller, ticket: Ticket, shutdown: Shutdown) -> Verdict {
+    pub(super) fn begin_shutdown(
+        &mut self,
+        caller: Caller,
+        ticket: Ticket,
+        shutdown: Shutdown,
+    ) -> CommandResult {
         self.people_only(caller, "shutdown")?;
         shutdown.stop.check()?;
         // A second caller goes on to insist.
@@ -59,14 +64,14 @@ impl Engine {
         for run in over.into_iter().filter(|_| ends_all) {
             // What such a run left in the background ends only with those that are told to end.
             self.release(run, self.ends_all, "shutdown");
-            self.touch(run.process);
+            self.mark_durable(run.process);
         }
         let survivors = if self.ends_all { self.all_survivors() } else { Vec::new() };
         self.flush_touched();
         for ticket in self.shutdown.replace(Vec::new()).unwrap_or_default() {
             let result = match survived(&survivors) {
                 Some(failure) => Err(failure),
-                None => Ok(Answer::Reply(Reply::Done(Done {}))),
+                None => Ok(CommandAnswer::Reply(Reply::Done(Done {}))),
             };
             self.reply(ticket, result);
         }

@@ -5,17 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use proto::request::{AgentWish, PermissionMode, SizePolicy, Spawn};
+use proto::request::{AgentRequest, PermissionMode, SizePolicy, Spawn};
 use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, Reply, RunNumber, Size, Status};
 
-use super::Verdict;
+use super::CommandResult;
 use super::resume::check_session;
 use super::tell::check_text;
 use crate::Engine;
 use crate::agent::AgentRecord;
 use crate::audit::spawn_words;
 use crate::backoff::Backoff;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::environment;
 use crate::input::{Caller, SpawnOrder, Ticket};
 use crate::process::{Process, Then};
@@ -37,7 +37,7 @@ const MAX_MODEL: usize = 200;
 const MAX_IDLE_MS: u64 = 365 * 24 * 3600 * 1000;
 
 impl Engine {
-    pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, order: SpawnOrder) -> Verdict {
+    pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, order: SpawnOrder) -> CommandResult {
         if !self.may_at_all(caller, Verb::Spawn) {
             return Err(denied(caller, "spawn"));
         }
@@ -59,7 +59,7 @@ impl Engine {
         }
         self.audit_deed(Some(caller), "spawn", id.to_string(), spawn_words(&order));
         self.start_run(id);
-        self.touch(id);
+        self.mark_durable(id);
         if let Some(prompt) = order.spawn.agent.prompt {
             let from = parent_of(caller);
             self.post(from, id, prompt, None, None)?;
@@ -86,13 +86,13 @@ impl Engine {
     }
 
     /// Says what a key stands for, once it has started.
-    fn answer_known(&mut self, id: ProcessId, ticket: Ticket) -> Option<Answer> {
+    fn answer_known(&mut self, id: ProcessId, ticket: Ticket) -> Option<CommandAnswer> {
         let process = self.processes.get_mut(&id)?;
         if process.status == Status::Starting {
             process.starters.push(ticket);
             return None;
         }
-        Some(Answer::Reply(Reply::Spawned(process.spawned())))
+        Some(CommandAnswer::Reply(Reply::Spawned(process.spawned())))
     }
 
     /// A process gives its children no more freedom than it was started with: `ask` is everybody's.
@@ -329,9 +329,9 @@ fn check_wishes(caller: Caller, spawn: &Spawn) -> Result<(), Failure> {
 
 /// What an agent is started with; nobody else may ask for it.
 fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Failure> {
-    let wish = &spawn.agent;
+    let request = &spawn.agent;
     if spawn.kind != Kind::Agent {
-        return if *wish == AgentWish::default() {
+        return if *request == AgentRequest::default() {
             Ok(None)
         } else {
             Err(Failure::invalid("agent", "only agents take these"))
@@ -342,19 +342,19 @@ fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Fai
         return Err(Failure::invalid("argv", format!("its first word names an agent: {why}"))
             .hint("qd agents lists them"));
     }
-    if let Some(prompt) = &wish.prompt {
+    if let Some(prompt) = &request.prompt {
         check_text("prompt", caller, prompt)?;
     }
-    if let Some(session) = &wish.session {
+    if let Some(session) = &request.session {
         check_session(session)?;
     }
-    if wish.permissions.is_some_and(|desk| desk.timeout_ms == 0 || desk.timeout_ms > MAX_IDLE_MS) {
+    if request.permissions.is_some_and(|desk| desk.timeout_ms == 0 || desk.timeout_ms > MAX_IDLE_MS) {
         return Err(Failure::invalid("permissions.timeout_ms", "between 1 ms and a year"));
     }
-    if let Some(model) = &wish.model {
+    if let Some(model) = &request.model {
         check_model(model)?;
     }
-    let (permissions, model, mode) = (wish.permissions, wish.model.clone(), wish.mode);
+    let (permissions, model, mode) = (request.permissions, request.model.clone(), request.mode);
     Ok(Some(AgentRecord { permissions, model, mode, ..AgentRecord::default() }))
 }
 

@@ -4,11 +4,11 @@ use proto::agent::{Delivery, MailId};
 use proto::request::Tell;
 use proto::{ErrorCode, Failure, Kind, Name, ProcessId, Reply};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
-use crate::effect::Answer;
+use crate::effect::CommandAnswer;
 use crate::input::{Caller, Ticket};
-use crate::mail::{Kin, MailRecord, Stage, Voice};
+use crate::mail::{MailRecord, MailStage, Sender, SenderRelation};
 use crate::process::Process;
 use crate::registry::not_related;
 use crate::rights::Verb;
@@ -27,7 +27,7 @@ const EXPIRES_MS: u64 = 24 * 3600 * 1000;
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 
 impl Engine {
-    pub(super) fn tell(&mut self, caller: Caller, ticket: Ticket, tell: Tell) -> Verdict {
+    pub(super) fn tell(&mut self, caller: Caller, ticket: Ticket, tell: Tell) -> CommandResult {
         let to = self.find_agent(caller, &tell.target, Verb::Message)?;
         check_tell(caller, &tell)?;
         let from = sender(caller);
@@ -38,7 +38,7 @@ impl Engine {
         };
         let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
         let wait = tell.wait_ms.filter(|wait| *wait > 0 && !receipt.delivery.is_final());
-        let Some(wait) = wait else { return Ok(Some(Answer::Reply(Reply::Receipt(receipt)))) };
+        let Some(wait) = wait else { return Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt)))) };
         self.mail.tickets.push((ticket, id, self.now.uptime_ms.saturating_add(wait)));
         Ok(None)
     }
@@ -63,7 +63,7 @@ impl Engine {
             to,
             from,
             from_name: from.and_then(|from| self.name_of(from)),
-            voice: from.map_or(Voice::Human, |from| Voice::Process(self.kin(from, to))),
+            voice: from.map_or(Sender::Human, |from| Sender::Process(self.kin(from, to))),
             run: None,
             text,
             key,
@@ -71,18 +71,18 @@ impl Engine {
             expires_at,
             due,
             delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
-            stage: Stage::Queued,
+            stage: MailStage::Queued,
         }))
     }
 
     /// What a sender is to a receiver.
-    fn kin(&self, from: ProcessId, to: ProcessId) -> Kin {
+    fn kin(&self, from: ProcessId, to: ProcessId) -> SenderRelation {
         if self.descendants(from).contains(&to) {
-            Kin::Orchestrator
+            SenderRelation::Orchestrator
         } else if self.descendants(to).contains(&from) {
-            Kin::SubAgent
+            SenderRelation::SubAgent
         } else {
-            Kin::Peer
+            SenderRelation::Peer
         }
     }
 
@@ -90,22 +90,22 @@ impl Engine {
         self.processes.get(&id).map(|process| process.name.clone())
     }
 
-    pub(super) fn receipt(&mut self, caller: Caller, id: MailId) -> Verdict {
+    pub(super) fn receipt(&mut self, caller: Caller, id: MailId) -> CommandResult {
         let Some(mail) = self.mail.get(id) else { return Err(no_mail(id)) };
         let receipt = mail.receipt();
         if !self.may_follow(caller, id) {
             return Err(not_related(caller, "the message is not yours"));
         }
-        Ok(Some(Answer::Reply(Reply::Receipt(receipt))))
+        Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
     }
 
     /// Takes a message back of which nothing has left the queue. Only its sender and people may.
-    pub(super) fn cancel_message(&mut self, caller: Caller, id: MailId) -> Verdict {
+    pub(super) fn cancel_message(&mut self, caller: Caller, id: MailId) -> CommandResult {
         let Some(mail) = self.mail.get(id) else { return Err(no_mail(id)) };
         if caller != Caller::Human && (sender(caller).is_none() || sender(caller) != mail.from) {
             return Err(not_related(caller, "the message is not yours"));
         }
-        let is_queued = matches!(mail.delivery, Delivery::Queued { .. }) && mail.stage == Stage::Queued;
+        let is_queued = matches!(mail.delivery, Delivery::Queued { .. }) && mail.stage == MailStage::Queued;
         if !is_queued {
             let message = format!("message {id} is no longer in the queue: {}", became(&mail.delivery));
             return Err(Failure::new(ErrorCode::Conflict, message)
@@ -113,10 +113,10 @@ impl Engine {
         }
         let to = mail.to;
         let reason = "it was taken back before it was delivered".to_owned();
-        self.set_delivery(id, Delivery::Refused { reason }, Stage::Queued);
-        self.consider(to);
+        self.set_delivery(id, Delivery::Refused { reason }, MailStage::Queued);
+        self.reevaluate(to);
         let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
-        Ok(Some(Answer::Reply(Reply::Receipt(receipt))))
+        Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
     }
 
     /// Whether a caller may know what becomes of a message: whoever sent it, and whoever drives the one it is for.
@@ -154,8 +154,8 @@ fn check_tell(caller: Caller, tell: &Tell) -> Result<(), Failure> {
     if tell.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
         return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
     }
-    for (field, wish) in [("wait_ms", tell.wait_ms), ("expires_ms", tell.expires_ms)] {
-        if wish.is_some_and(|wish| wish > MAX_MS) {
+    for (field, request) in [("wait_ms", tell.wait_ms), ("expires_ms", tell.expires_ms)] {
+        if request.is_some_and(|request| request > MAX_MS) {
             return Err(Failure::invalid(field, "at most a week"));
         }
     }

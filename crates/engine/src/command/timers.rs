@@ -4,12 +4,12 @@ use proto::crew::{TimerKind, TimerStatus, TimerView};
 use proto::request::{ChangeTimer, SetTimer, Target, TimerChange, TimerWhen};
 use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId, Reply};
 
-use super::Verdict;
+use super::CommandResult;
 use super::tell::wrong_kind;
 use crate::Engine;
-use crate::effect::{Answer, Effect};
+use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, RunKey};
-use crate::letter;
+use crate::mail_format;
 use crate::record::Record;
 use crate::registry::denied;
 use crate::rights::Verb;
@@ -35,14 +35,14 @@ const MAX_KEY: usize = 200;
 const MAX_WAITING: usize = 200;
 
 impl Engine {
-    pub(super) fn set_timer(&mut self, caller: Caller, wish: SetTimer) -> Verdict {
-        let (owner, owner_name) = self.check_owner(caller, wish.owner.as_ref())?;
-        check_words(&wish)?;
-        if let Some(known) = wish.key.as_deref().and_then(|key| self.keyed_timer(owner, key)) {
+    pub(super) fn set_timer(&mut self, caller: Caller, request: SetTimer) -> CommandResult {
+        let (owner, owner_name) = self.check_owner(caller, request.owner.as_ref())?;
+        check_words(&request)?;
+        if let Some(known) = request.key.as_deref().and_then(|key| self.keyed_timer(owner, key)) {
             return self.timer_reply(known);
         }
         self.check_timer_room(owner)?;
-        let (kind, lasts_ms, watches) = self.check_when(caller, owner, &wish.when)?;
+        let (kind, lasts_ms, watches) = self.check_when(caller, owner, &request.when)?;
         let number = self.next_timer();
         let timer = TimerRecord {
             timer: number,
@@ -51,9 +51,9 @@ impl Engine {
             owner_name,
             kind,
             status: TimerStatus::Armed,
-            label: wish.label.unwrap_or_default(),
-            body: wish.body,
-            key: wish.key,
+            label: request.label.unwrap_or_default(),
+            body: request.body,
+            key: request.key,
             watches,
             due_ms: self.now.uptime_ms.saturating_add(lasts_ms),
             outcome: None,
@@ -154,13 +154,13 @@ impl Engine {
         timer
     }
 
-    fn timer_reply(&self, number: u64) -> Verdict {
+    fn timer_reply(&self, number: u64) -> CommandResult {
         let Some(timer) = self.timers.get(number) else { return Err(no_timer(number)) };
-        Ok(Some(Answer::Reply(Reply::Timer(timer.view(self.now.uptime_ms)))))
+        Ok(Some(CommandAnswer::Reply(Reply::Timer(timer.view(self.now.uptime_ms)))))
     }
 
     /// Those whose owner the caller may read.
-    pub(super) fn timers(&mut self, caller: Caller) -> Verdict {
+    pub(super) fn timers(&mut self, caller: Caller) -> CommandResult {
         if !self.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "timers"));
         }
@@ -171,30 +171,30 @@ impl Engine {
         let all = self.timers.open.values().chain(self.timers.over.values()).filter(is_seen);
         let mut views: Vec<TimerView> = all.map(|timer| timer.view(self.now.uptime_ms)).collect();
         views.sort_by_key(|view| view.timer);
-        Ok(Some(Answer::Reply(Reply::Timers(views))))
+        Ok(Some(CommandAnswer::Reply(Reply::Timers(views))))
     }
 
-    pub(super) fn change_timer(&mut self, caller: Caller, wish: ChangeTimer) -> Verdict {
+    pub(super) fn change_timer(&mut self, caller: Caller, request: ChangeTimer) -> CommandResult {
         if !self.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "timers"));
         }
-        let Some(timer) = self.timers.get(wish.timer) else { return Err(no_timer(wish.timer)) };
+        let Some(timer) = self.timers.get(request.timer) else { return Err(no_timer(request.timer)) };
         self.find(caller, &Target(timer.owner.to_string()), Verb::Drive)?;
-        match (timer.status, wish.change) {
-            (TimerStatus::Armed, TimerChange::Pause) => self.pause_timer(wish.timer),
-            (TimerStatus::Paused, TimerChange::Resume) => self.resume_timer(wish.timer)?,
+        match (timer.status, request.change) {
+            (TimerStatus::Armed, TimerChange::Pause) => self.pause_timer(request.timer),
+            (TimerStatus::Paused, TimerChange::Resume) => self.resume_timer(request.timer)?,
             (TimerStatus::Armed | TimerStatus::Paused, TimerChange::Cancel) => {
                 let by = if caller == Caller::Human { "a person" } else { "a process" };
-                self.finish_timer(wish.timer, TimerStatus::Cancelled, format!("{by} cancelled it"));
+                self.finish_timer(request.timer, TimerStatus::Cancelled, format!("{by} cancelled it"));
             }
             // What was asked for is so already: the same request twice is no mistake.
             (TimerStatus::Armed, TimerChange::Resume)
             | (TimerStatus::Paused, TimerChange::Pause)
             | (TimerStatus::Cancelled, TimerChange::Cancel) => {}
-            (TimerStatus::Fired, _) => return Err(is_over(wish.timer, "has fired")),
-            (TimerStatus::Cancelled, _) => return Err(is_over(wish.timer, "was cancelled")),
+            (TimerStatus::Fired, _) => return Err(is_over(request.timer, "has fired")),
+            (TimerStatus::Cancelled, _) => return Err(is_over(request.timer, "was cancelled")),
         }
-        self.timer_reply(wish.timer)
+        self.timer_reply(request.timer)
     }
 
     fn pause_timer(&mut self, number: u64) {
@@ -222,24 +222,25 @@ impl Engine {
     }
 }
 
-fn check_words(wish: &SetTimer) -> Result<(), Failure> {
-    if wish.body.trim().is_empty() || wish.body.len() > MAX_BODY {
+fn check_words(request: &SetTimer) -> Result<(), Failure> {
+    if request.body.trim().is_empty() || request.body.len() > MAX_BODY {
         return Err(Failure::invalid("body", format!("between 1 and {MAX_BODY} bytes")));
     }
-    if wish.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
+    if request.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
         return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
     }
-    let Some(label) = &wish.label else { return Ok(()) };
-    let is_odd =
-        |c: char| c.is_control() || letter::is_hidden(c) || matches!(c, '[' | ']' | '\u{2028}' | '\u{2029}');
+    let Some(label) = &request.label else { return Ok(()) };
+    let is_odd = |c: char| {
+        c.is_control() || mail_format::is_hidden(c) || matches!(c, '[' | ']' | '\u{2028}' | '\u{2029}')
+    };
     if label.trim().is_empty() || label.chars().count() > MAX_LABEL || label.contains(is_odd) {
         let why = format!("between 1 and {MAX_LABEL} printable characters, no brackets");
-        return Err(Failure::invalid("label", format!("\"{}\": {why}", Printable(&shown(label)))));
+        return Err(Failure::invalid("label", format!("\"{}\": {why}", Printable(&quote_label(label)))));
     }
     Ok(())
 }
 
-fn shown(label: &str) -> String {
+fn quote_label(label: &str) -> String {
     label.chars().take(MAX_LABEL).collect()
 }
 

@@ -4,42 +4,42 @@ use proto::crew::TrustView;
 use proto::request::Distrust;
 use proto::{ErrorCode, Failure, Reply};
 
-use super::{Verdict, done};
+use super::{CommandResult, done};
 use crate::Engine;
-use crate::effect::Answer;
-use crate::input::{Caller, Warrant};
+use crate::effect::CommandAnswer;
+use crate::input::{Caller, TrustSubject};
 use crate::trust::MAX_TRUSTED;
 
 impl Engine {
-    pub(super) fn trust(&mut self, caller: Caller, warrant: Warrant) -> Verdict {
+    pub(super) fn trust(&mut self, caller: Caller, trust_subject: TrustSubject) -> CommandResult {
         self.people_only(caller, "only people trust")?;
-        if warrant.digest.is_empty() {
+        if trust_subject.digest.is_empty() {
             return Err(Failure::invalid("digest", "there is nothing to trust"));
         }
         let known = &self.trust.trusted;
-        if known.len() >= MAX_TRUSTED && !known.contains_key(&warrant.digest) {
+        if known.len() >= MAX_TRUSTED && !known.contains_key(&trust_subject.digest) {
             let message = format!("{MAX_TRUSTED} things are trusted already, the most that may be");
             return Err(Failure::new(ErrorCode::Limit, message).hint("qd trust rm DIGEST takes one back"));
         }
-        let trust = self.put_trust(warrant);
-        Ok(Some(Answer::Reply(Reply::Trust(trust))))
+        let trust = self.put_trust(trust_subject);
+        Ok(Some(CommandAnswer::Reply(Reply::Trust(trust))))
     }
 
-    pub(super) fn distrust(&mut self, caller: Caller, wish: &Distrust) -> Verdict {
+    pub(super) fn distrust(&mut self, caller: Caller, request: &Distrust) -> CommandResult {
         self.people_only(caller, "only people take trust back")?;
-        if wish.digest.is_empty() {
+        if request.digest.is_empty() {
             return Err(Failure::invalid("digest", "it names nothing"));
         }
-        let mut meant = self.trust.trusted.keys().filter(|digest| digest.starts_with(&wish.digest));
+        let mut meant = self.trust.trusted.keys().filter(|digest| digest.starts_with(&request.digest));
         let (first, second) = (meant.next().cloned(), meant.next());
         match (first, second) {
-            (Some(_), Some(_)) if !self.trust.trusted.contains_key(&wish.digest) => {
+            (Some(_), Some(_)) if !self.trust.trusted.contains_key(&request.digest) => {
                 Err(Failure::new(ErrorCode::Conflict, "several things that are trusted begin like that")
                     .hint("give more of the digest: qd trust lists them"))
             }
             (Some(digest), _) => {
-                let exact = self.trust.trusted.contains_key(&wish.digest);
-                self.drop_trust(if exact { &wish.digest } else { &digest });
+                let exact = self.trust.trusted.contains_key(&request.digest);
+                self.drop_trust(if exact { &request.digest } else { &digest });
                 done()
             }
             (None, _) => Err(Failure::new(ErrorCode::NotFound, "nothing that is trusted begins like that")
@@ -47,9 +47,9 @@ impl Engine {
         }
     }
 
-    pub(super) fn trusted(&mut self, caller: Caller) -> Verdict {
+    pub(super) fn trusted(&mut self, caller: Caller) -> CommandResult {
         self.people_only(caller, "what people trust is theirs to know")?;
         let all: Vec<TrustView> = self.trust.trusted.values().cloned().collect();
-        Ok(Some(Answer::Reply(Reply::Trusted(all))))
+        Ok(Some(CommandAnswer::Reply(Reply::Trusted(all))))
     }
 }

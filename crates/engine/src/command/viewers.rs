@@ -4,22 +4,22 @@ use proto::reply::ViewerView;
 use proto::request::Detach;
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
-use crate::effect::{Answer, Effect};
+use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, ViewerId};
 use crate::process::Process;
 use crate::rights::Verb;
 
 impl Engine {
-    pub(super) fn list_viewers(&mut self, caller: Caller) -> Verdict {
+    pub(super) fn list_viewers(&mut self, caller: Caller) -> CommandResult {
         let seen = self.processes.values().filter(|process| self.may_do(caller, Verb::List, process));
         let mut views: Vec<ViewerView> = seen.flat_map(|process| self.viewers_of(process)).collect();
         views.sort_by_key(|view| (view.since, view.viewer));
-        Ok(Some(Answer::Reply(Reply::Viewers(views))))
+        Ok(Some(CommandAnswer::Reply(Reply::Viewers(views))))
     }
 
-    pub(super) fn detach(&mut self, caller: Caller, detach: &Detach) -> Verdict {
+    pub(super) fn detach(&mut self, caller: Caller, detach: &Detach) -> CommandResult {
         let watched = viewer_named(&detach.target.0).and_then(|viewer| self.watched_by(viewer));
         let (id, only) = match (self.find_id(caller, &detach.target, Verb::Drive), watched) {
             (Ok(id), _) => (id, None),
@@ -43,7 +43,7 @@ impl Engine {
         views.retain(|view| only.is_none_or(|only| only.0 == view.viewer));
         let let_go = views.iter().map(|view| Effect::LetGo { run, viewer: ViewerId(view.viewer) });
         self.effects.extend(let_go);
-        Ok(Some(Answer::Reply(Reply::Viewers(views))))
+        Ok(Some(CommandAnswer::Reply(Reply::Viewers(views))))
     }
 
     /// The process that a viewer watches.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto::request::{Until, Wait as Wish};
 use proto::{ErrorCode, Failure, ProcessId};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
 use crate::input::{Caller, RunKey, Ticket};
 use crate::process::Process;
@@ -27,8 +27,8 @@ const MAX_PATTERN: usize = 1024;
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 
 impl Engine {
-    pub(super) fn wait(&mut self, caller: Caller, ticket: Ticket, wish: Wish) -> Verdict {
-        let targets = self.check_wait(caller, &wish)?;
+    pub(super) fn wait(&mut self, caller: Caller, ticket: Ticket, request: Wish) -> CommandResult {
+        let targets = self.check_wait(caller, &request)?;
         let now = self.now.uptime_ms;
         let waiter = match caller {
             Caller::Process(run) => Some(run),
@@ -36,34 +36,34 @@ impl Engine {
         };
         if let Some(waiter) = waiter {
             self.check_share(waiter.process)?;
-            self.check_waiter(waiter.process, &targets, &wish.until)?;
+            self.check_waiter(waiter.process, &targets, &request.until)?;
         }
         let wait = Wait {
             ticket,
             waiter,
             targets,
             satisfied: BTreeMap::new(),
-            until: wish.until,
-            quantifier: wish.quantifier,
-            deadline: wish.timeout_ms.map(|timeout| now.saturating_add(timeout)),
+            until: request.until,
+            quantifier: request.quantifier,
+            deadline: request.timeout_ms.map(|timeout| now.saturating_add(timeout)),
             since: now,
         };
-        self.begin_wait(wait, wish.since);
+        self.begin_wait(wait, request.since);
         Ok(None)
     }
 
-    fn check_wait(&self, caller: Caller, wish: &Wish) -> Result<Vec<RunKey>, Failure> {
-        if wish.targets.is_empty() || wish.targets.len() > MAX_TARGETS {
+    fn check_wait(&self, caller: Caller, request: &Wish) -> Result<Vec<RunKey>, Failure> {
+        if request.targets.is_empty() || request.targets.len() > MAX_TARGETS {
             return Err(Failure::invalid("targets", format!("between 1 and {MAX_TARGETS} processes")));
         }
         if self.waits.len() >= MAX_WAITS {
             let message = format!("there are {MAX_WAITS} waits already, the most there may be");
             return Err(Failure::new(ErrorCode::Limit, message));
         }
-        if wish.timeout_ms.is_some_and(|timeout| timeout > MAX_MS) {
+        if request.timeout_ms.is_some_and(|timeout| timeout > MAX_MS) {
             return Err(Failure::invalid("timeout_ms", "at most a week"));
         }
-        match &wish.until {
+        match &request.until {
             Until::Pattern(pattern) if pattern.len() > MAX_PATTERN => {
                 return Err(Failure::invalid("pattern", format!("at most {MAX_PATTERN} bytes")));
             }
@@ -84,17 +84,17 @@ impl Engine {
             | Until::Item(_) => {}
         }
         let mut targets: Vec<RunKey> = Vec::new();
-        for target in &wish.targets {
+        for target in &request.targets {
             let process = self.find(caller, target, Verb::Read)?;
-            let needs_agent = matches!(wish.until, Until::State(_) | Until::Turn(_));
+            let needs_agent = matches!(request.until, Until::State(_) | Until::Turn(_));
             if needs_agent && process.agent.is_none() {
                 return Err(Failure::invalid("state", "only agents have a state")
                     .hint("wait for --pattern, --exit or --silence"));
             }
-            if matches!(wish.until, Until::Pattern(_)) {
+            if matches!(request.until, Until::Pattern(_)) {
                 process.check_heard()?;
             }
-            if matches!(wish.until, Until::Ready(_)) && process.ready.is_none() {
+            if matches!(request.until, Until::Ready(_)) && process.ready.is_none() {
                 return Err(cannot_tell(process));
             }
             let run = process.key();
@@ -102,7 +102,7 @@ impl Engine {
                 targets.push(run);
             }
         }
-        self.check_own(caller, &targets, &wish.until)?;
+        self.check_own(caller, &targets, &request.until)?;
         Ok(targets)
     }
 

@@ -3,20 +3,20 @@
 use proto::crew::{Identity, Project};
 use proto::{Failure, Reply};
 
-use super::Verdict;
+use super::CommandResult;
 use crate::Engine;
-use crate::effect::{Answer, CallerStanding};
+use crate::effect::{CallerStanding, CommandAnswer};
 use crate::input::Caller;
 use crate::registry::denied;
 
 impl Engine {
-    pub(super) fn who_am_i(&mut self, caller: Caller) -> Verdict {
+    pub(super) fn who_am_i(&mut self, caller: Caller) -> CommandResult {
         let identity = self.identity(caller)?;
-        Ok(Some(Answer::Reply(Reply::Identity(Box::new(identity)))))
+        Ok(Some(CommandAnswer::Reply(Reply::Identity(Box::new(identity)))))
     }
 
     /// Who asks, and how its process finds programs.
-    pub(super) fn standing(&mut self, caller: Caller) -> Verdict {
+    pub(super) fn standing(&mut self, caller: Caller) -> CommandResult {
         let identity = self.identity(caller)?;
         let process = match caller {
             Caller::Process(run) => self.processes.get(&run.process),
@@ -24,7 +24,7 @@ impl Engine {
         };
         let variable = |name: &str| process.and_then(|process| process.env.get(name)).cloned();
         let standing = CallerStanding { identity, path: variable("PATH"), shell: variable("SHELL") };
-        Ok(Some(Answer::Standing(Box::new(standing))))
+        Ok(Some(CommandAnswer::Standing(Box::new(standing))))
     }
 
     fn identity(&self, caller: Caller) -> Result<Identity, Failure> {

@@ -9,8 +9,8 @@ use proto::{ErrorCode, Failure, ProcessId, Reply};
 
 use super::no_longer_open;
 use crate::Engine;
-use crate::effect::{Answer, Effect, Guard, Keystrokes};
-use crate::input::{JobId, Ticket, Typing};
+use crate::effect::{CommandAnswer, Effect, Guard, Keystrokes};
+use crate::input::{JobId, Ticket, TypingOutcome};
 
 /// How long a dialog may stay on the screen after it was answered, each time.
 const ANSWERED_MS: u64 = 1_500;
@@ -40,31 +40,31 @@ pub(crate) struct Answering {
 
 impl Engine {
     /// What became of the keys of an answer; whether they were one's.
-    pub(crate) fn answer_typed(&mut self, id: ProcessId, job: JobId, outcome: Typing) -> bool {
+    pub(crate) fn answer_typed(&mut self, id: ProcessId, job: JobId, outcome: TypingOutcome) -> bool {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(id) else { return false };
         let Some(answering) = agent.live.answering.as_mut().filter(|answering| answering.job == job) else {
             return false;
         };
         let failure = match outcome {
-            Typing::Done => {
+            TypingOutcome::Done => {
                 answering.is_typed = true;
                 answering.until = now + ANSWERED_MS;
                 self.finish_answering(id);
                 return true;
             }
-            Typing::Stale
-            | Typing::Dialog
-            | Typing::Draft
-            | Typing::NoComposer
-            | Typing::Shell
-            | Typing::OtherText => no_longer_open(),
-            Typing::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
-            Typing::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
-            Typing::Partial => {
+            TypingOutcome::Stale
+            | TypingOutcome::Dialog
+            | TypingOutcome::Draft
+            | TypingOutcome::NoComposer
+            | TypingOutcome::Shell
+            | TypingOutcome::OtherText => no_longer_open(),
+            TypingOutcome::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
+            TypingOutcome::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
+            TypingOutcome::Partial => {
                 Failure::new(ErrorCode::Partial, "only part of the answer reached the terminal")
             }
-            Typing::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
+            TypingOutcome::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
         };
         let answering = agent.live.answering.take();
         if let Some(answering) = answering {
@@ -88,7 +88,7 @@ impl Engine {
         if let Some(answering) = agent.live.answering.take() {
             agent.live.answered_until = Some(now + HUSH_MS);
             self.close_item(answering.item);
-            self.reply(answering.ticket, Ok(Answer::Reply(Reply::Done(Done {}))));
+            self.reply(answering.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
         }
     }
 

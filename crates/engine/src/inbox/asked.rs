@@ -1,4 +1,4 @@
-//! What an agent's hooks asked leave for: the whole command, where its screen shows only a part.
+//! What an agent's hooks asked permission for: the whole command, where its screen shows only a part.
 //!
 //! A request is used for a dialog only if the dialog shows a part of it: with several requests at once a person must
 //! never read one command and allow another.
@@ -47,7 +47,7 @@ impl Asked {
 }
 
 impl Agent {
-    /// Returns what blocks the agent with the whole of what it asks leave for.
+    /// Returns what blocks the agent with the whole of what it asks permission for.
     pub(crate) fn whole_words(&self, mut evidence: Evidence) -> Evidence {
         if evidence.kind == Some(BlockedKind::Question) {
             return self.with_choices(evidence);

@@ -41,7 +41,7 @@ impl Engine {
     pub(crate) fn dismiss_shortfalls(&mut self, id: ProcessId) {
         let Some(agent) = self.agent_mut(id) else { return };
         agent.record.dismissed = agent.shortfalls().to_vec();
-        self.touch(id);
+        self.mark_durable(id);
         self.sync_shortfalls(id);
     }
 }

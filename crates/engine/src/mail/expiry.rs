@@ -7,7 +7,7 @@ use proto::ProcessId;
 use proto::agent::{Delivery, MailId};
 use serde::{Deserialize, Serialize};
 
-use super::{MailRecord, Mailbox, Stage};
+use super::{MailRecord, MailStage, Mailbox};
 use crate::Engine;
 use crate::effect::Effect;
 use crate::record::Record;
@@ -32,7 +32,7 @@ impl Mailbox {
 impl MailRecord {
     /// A message that is being typed is not given up in the middle.
     fn may_expire(&self) -> bool {
-        self.stage == Stage::Queued
+        self.stage == MailStage::Queued
     }
 }
 
@@ -57,7 +57,7 @@ impl Engine {
             self.mail.open.values().filter(is_over).map(|mail| (mail.id, mail.to)).collect();
         for (id, to) in over {
             self.forget_progress_of(to, id);
-            self.set_delivery(id, Delivery::Expired, Stage::Queued);
+            self.set_delivery(id, Delivery::Expired, MailStage::Queued);
         }
     }
 

@@ -18,11 +18,11 @@ fn table(opinions: &[(Source, Option<AgentState>, u64)]) -> Table {
 }
 
 fn judge(before: AgentState, now: u64, opinions: &[(Source, Option<AgentState>, u64)]) -> Judgement {
-    weigh(&table(opinions), Standing { state: before, pending: None }, false, now)
+    weigh(&table(opinions), Belief { state: before, pending: None }, false, now)
 }
 
 fn state(before: AgentState, now: u64, opinions: &[(Source, Option<AgentState>, u64)]) -> AgentState {
-    judge(before, now, opinions).standing.state
+    judge(before, now, opinions).belief.state
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn the_strongest_source_wins_in_the_order_of_the_sources() {
         for weak in order.into_iter().skip(place + 1) {
             let judgement = judge(Idle, 10_000, &[(strong, Some(Working), 9_000), (weak, Some(Idle), 5_000)]);
             assert_eq!(
-                (judgement.standing.state, judgement.winner),
+                (judgement.belief.state, judgement.winner),
                 (Working, Some(strong)),
                 "{strong:?} {weak:?}"
             );
@@ -56,7 +56,7 @@ fn a_dialog_on_the_screen_beats_a_report_that_does_not_know_it() {
         for says in [Working, Idle, Error] {
             let opinions = [(report, Some(says), 1_000), (Dialog, Some(Blocked), 4_000)];
             let judgement = judge(Working, 4_000, &opinions);
-            assert_eq!((judgement.standing.state, judgement.ruling), (Blocked, Ruling::DialogStands));
+            assert_eq!((judgement.belief.state, judgement.ruling), (Blocked, Reason::DialogStands));
         }
     }
 }
@@ -66,7 +66,7 @@ fn c19_a_hook_does_not_yield_to_the_screen_while_the_title_agrees_with_it() {
     let opinions = [(Hook, Some(Working), 1_000), (Title, Some(Working), 1_100), (Screen, Some(Idle), 1_200)];
     for now in [2_999, 3_000, 60_000] {
         let judgement = judge(Working, now, &opinions);
-        assert_eq!((judgement.standing.state, judgement.winner), (Working, Some(Hook)), "at {now}");
+        assert_eq!((judgement.belief.state, judgement.winner), (Working, Some(Hook)), "at {now}");
     }
     let interrupted = [(Hook, Some(Working), 1_000), (Title, Some(Idle), 1_500), (Screen, Some(Idle), 1_500)];
     assert_eq!(state(Working, 3_000, &interrupted), Idle, "an interruption is still seen");
@@ -79,7 +79,7 @@ fn c22_a_hook_that_says_failed_is_not_denied_by_a_report_that_says_at_rest() {
             for (said, failed) in [(1_000, 1_100), (1_100, 1_000)] {
                 let opinions = [(report, Some(rest), said), (Hook, Some(Error), failed)];
                 let judgement = judge(before, 60_000, &opinions);
-                assert_eq!((judgement.standing.state, judgement.ruling), (Error, Ruling::TurnFailed));
+                assert_eq!((judgement.belief.state, judgement.ruling), (Error, Reason::TurnFailed));
             }
         }
         let opinions = [(report, Some(Working), 1_200), (Hook, Some(Error), 1_000)];
@@ -94,7 +94,7 @@ fn c22_a_hook_that_says_failed_is_not_denied_by_a_report_that_says_at_rest() {
 fn a_report_that_just_changed_beats_the_dialog_it_answers_until_that_is_painted_over() {
     let opinions = [(ProgramStatus, Some(Working), 4_000), (Dialog, Some(Blocked), 1_000)];
     let judgement = judge(Blocked, 4_010, &opinions);
-    assert_eq!((judgement.standing.state, judgement.recheck), (Working, Some(4_300)));
+    assert_eq!((judgement.belief.state, judgement.recheck), (Working, Some(4_300)));
     // Still there: the report does not know this dialog.
     assert_eq!(state(Working, 4_300, &opinions), Blocked);
 }
@@ -114,8 +114,8 @@ fn a_screen_rule_that_says_blocked_ranks_as_a_dialog() {
 #[test]
 fn a_parked_request_blocks_whatever_the_screen_shows() {
     let table = table(&[(ProgramStatus, Some(Working), 10)]);
-    let judgement = weigh(&table, Standing { state: Working, pending: None }, true, 20);
-    assert_eq!((judgement.standing.state, judgement.ruling), (Blocked, Ruling::Parked));
+    let judgement = weigh(&table, Belief { state: Working, pending: None }, true, 20);
+    assert_eq!((judgement.belief.state, judgement.ruling), (Blocked, Reason::Parked));
 }
 
 #[test]
@@ -134,40 +134,40 @@ fn out_of_work_at_once_on_a_report_and_slowly_on_what_is_inferred() {
     }
     for source in [Title, Source::Progress, Screen, Source::Silence] {
         let first = judge(Working, 10, &[(source, Some(Idle), 10)]);
-        assert_eq!((first.standing.state, first.recheck), (Working, Some(250)), "{source:?}");
-        let still = weigh(&table(&[(source, Some(Idle), 10)]), first.standing, false, 249);
-        assert_eq!(still.standing.state, Working);
-        let ripe = weigh(&table(&[(source, Some(Idle), 10)]), still.standing, false, 250);
-        assert_eq!(ripe.standing.state, Idle);
+        assert_eq!((first.belief.state, first.recheck), (Working, Some(250)), "{source:?}");
+        let still = weigh(&table(&[(source, Some(Idle), 10)]), first.belief, false, 249);
+        assert_eq!(still.belief.state, Working);
+        let ripe = weigh(&table(&[(source, Some(Idle), 10)]), still.belief, false, 250);
+        assert_eq!(ripe.belief.state, Idle);
     }
 }
 
 #[test]
 fn a_blip_of_idle_between_two_looks_is_no_end_of_work() {
     let idle = table(&[(Screen, Some(Idle), 10)]);
-    let blip = weigh(&idle, Standing { state: Working, pending: None }, false, 10);
-    let working = weigh(&table(&[(Screen, Some(Working), 200)]), blip.standing, false, 200);
-    assert_eq!(working.standing, Standing { state: Working, pending: None });
-    let again = weigh(&table(&[(Screen, Some(Idle), 320)]), working.standing, false, 320);
-    assert_eq!(again.standing.state, Working, "the clock starts anew");
+    let blip = weigh(&idle, Belief { state: Working, pending: None }, false, 10);
+    let working = weigh(&table(&[(Screen, Some(Working), 200)]), blip.belief, false, 200);
+    assert_eq!(working.belief, Belief { state: Working, pending: None });
+    let again = weigh(&table(&[(Screen, Some(Idle), 320)]), working.belief, false, 320);
+    assert_eq!(again.belief.state, Working, "the clock starts anew");
 }
 
 #[test]
 fn a_dialog_that_closes_does_not_uncover_an_old_idle_at_once() {
     // The screen said idle all the time; the dialog was in front of it.
     let uncovered = judge(Blocked, 9_000, &[(Screen, Some(Idle), 10)]);
-    assert_eq!(uncovered.standing.state, Blocked);
-    let worked = weigh(&table(&[(Screen, Some(Working), 9_100)]), uncovered.standing, false, 9_100);
-    assert_eq!(worked.standing.state, Working);
+    assert_eq!(uncovered.belief.state, Blocked);
+    let worked = weigh(&table(&[(Screen, Some(Working), 9_100)]), uncovered.belief, false, 9_100);
+    assert_eq!(worked.belief.state, Working);
 }
 
 #[test]
 fn do_not_know_holds_what_was_believed_and_says_so() {
     let judgement = judge(Working, 10, &[(Screen, None, 10)]);
-    assert_eq!((judgement.standing.state, judgement.held, judgement.ruling), (Working, true, Ruling::Held));
+    assert_eq!((judgement.belief.state, judgement.held, judgement.ruling), (Working, true, Reason::Held));
     // A stronger source still knows the state, but nobody may type into what cannot be judged.
     let judgement = judge(Working, 10, &[(ProgramStatus, Some(Idle), 10), (Screen, None, 10)]);
-    assert_eq!((judgement.standing.state, judgement.held), (Idle, true));
+    assert_eq!((judgement.belief.state, judgement.held), (Idle, true));
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn an_interruption_that_no_hook_told_is_seen_on_the_screen() {
     // A hook said working; then somebody pressed Esc, and only the title shows it.
     let opinions = [(Hook, Some(Working), 1_000), (Title, Some(Idle), 1_500)];
     let early = judge(Working, 1_600, &opinions);
-    assert_eq!((early.standing.state, early.recheck), (Working, Some(3_000)), "a fresh hook is believed");
+    assert_eq!((early.belief.state, early.recheck), (Working, Some(3_000)), "a fresh hook is believed");
     let late = judge(Working, 3_000, &opinions);
-    assert_eq!((late.standing.state, late.ruling), (Idle, Ruling::HookWorn));
+    assert_eq!((late.belief.state, late.ruling), (Idle, Reason::HookWorn));
     // Newer evidence must stand for a while, however old the hook is.
     let opinions = [(Hook, Some(Working), 1_000), (Title, Some(Idle), 9_000)];
     assert_eq!(state(Working, 9_699, &opinions), Working);
@@ -208,16 +208,16 @@ fn a_hook_that_said_working_does_not_hold_the_state_for_ever() {
 #[test]
 fn at_the_same_instant_blocked_beats_working_beats_idle() {
     let judgement = judge(Working, 1_000, &[(Title, Some(Idle), 900), (Screen, Some(Working), 1_000)]);
-    assert_eq!((judgement.standing.state, judgement.ruling), (Working, Ruling::SameInstant));
+    assert_eq!((judgement.belief.state, judgement.ruling), (Working, Reason::SameInstant));
     let judgement = judge(Idle, 9_000, &[(Title, Some(Idle), 900), (Screen, Some(Working), 1_001)]);
-    assert_eq!((judgement.standing.state, judgement.winner), (Idle, Some(Title)));
+    assert_eq!((judgement.belief.state, judgement.winner), (Idle, Some(Title)));
 }
 
 #[test]
 fn a_failed_turn_stays_failed_until_work_begins() {
     for source in [ProgramStatus, Hook, Title] {
         let judgement = judge(Error, 10_000, &[(source, Some(Idle), 1_000)]);
-        assert_eq!((judgement.standing.state, judgement.ruling), (Error, Ruling::ErrorStays));
+        assert_eq!((judgement.belief.state, judgement.ruling), (Error, Reason::ErrorStays));
     }
     assert_eq!(state(Error, 10, &[(Title, Some(Working), 10)]), Working);
     assert_eq!(state(Error, 10, &[(Dialog, Some(Blocked), 10)]), Blocked);
@@ -238,5 +238,5 @@ fn background_is_the_most_that_any_source_says() {
     let of = |source, n| Evidence { background: Some(n), ..Evidence::new(source, "r", Some(Idle)) };
     table.put(of(Screen, 3), Moment { uptime_ms: 10, wall_ms: 10 });
     table.put(of(StateFile, 1), Moment { uptime_ms: 10, wall_ms: 10 });
-    assert_eq!(weigh(&table, Standing::default(), false, 10).background, 3);
+    assert_eq!(weigh(&table, Belief::default(), false, 10).background, 3);
 }

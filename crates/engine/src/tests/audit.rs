@@ -5,8 +5,8 @@ use proto::crew::Right;
 use proto::request::{Distrust, GiveAnswer, Grant, Kill, Rename, Resume, Revoke, Shutdown, Spawn};
 
 use super::agents::scene::{agent, tell};
-use super::stage::{Stage, close, command, kill, order, restart, shutdown, target, terminal, warrant};
-use crate::{AuditNote, Caller, Command, Fact, Rule, RunKey, SpawnOrder, Verb};
+use super::stage::{Stage, close, command, kill, order, restart, shutdown, target, terminal, trust_subject};
+use crate::{AuditNote, Caller, Command, Rule, RunFact, RunKey, SpawnOrder, Verb};
 
 const SECRET: &str = "hunter2-correct-horse";
 
@@ -35,7 +35,7 @@ fn f11_every_refusal_is_written_once_with_caller_target_and_code() {
     let by = Caller::Process(one);
     let bare = || Command::Spawn(Box::new(Spawn { name: None, ..command("x") }.into()));
     let denied = Command::Spawn(Box::new(SpawnOrder {
-        warrant: Some(warrant("aa", Rule::Deny)),
+        trust_subject: Some(trust_subject("aa", Rule::Deny)),
         ..Spawn { name: None, ..command("x") }.into()
     }));
     for (caller, command, verb, code) in [
@@ -85,7 +85,7 @@ fn f11_every_deed_is_written_once() {
         (Command::Tell(tell(two, "hello")), "tell"),
         (Command::Grant(grant), "grant"),
         (Command::Revoke(Revoke { grant: 1 }), "revoke"),
-        (Command::Trust(Box::new(warrant("ab12", Rule::Ask))), "trust"),
+        (Command::Trust(Box::new(trust_subject("ab12", Rule::Ask))), "trust"),
         (Command::Distrust(Distrust { digest: "ab12".to_owned() }), "distrust"),
         (restart(two), "restart"),
     ] {
@@ -95,8 +95,8 @@ fn f11_every_deed_is_written_once() {
     }
     stage.die(two);
     let third = stage.starts().iter().find(|start| start.record.name.as_str() == "three").unwrap().run;
-    stage.fact(third, Fact::Started { pid: 3 });
-    stage.fact(third, Fact::Session("s1".to_owned()));
+    stage.fact(third, RunFact::Started { pid: 3 });
+    stage.fact(third, RunFact::Session("s1".to_owned()));
     stage.exit(third, 0);
     let resumed = rows(&mut stage, human, Command::Resume(Resume { target: target(third), session: None }));
     assert_eq!(decision(&resumed), ("resume", "allowed"));
@@ -139,7 +139,7 @@ fn the_same_key_is_one_deed() {
 fn an_answer_about_trust_says_what_was_decided() {
     let mut stage = Stage::new();
     let lead = stage.spawn(agent("lead"));
-    let ticket = stage.order_as(lead, command("x"), warrant("feed01", Rule::Ask));
+    let ticket = stage.order_as(lead, command("x"), trust_subject("feed01", Rule::Ask));
     let item = stage.failure(ticket).item.unwrap();
     let answer = Command::Answer(GiveAnswer { item, choice: "always".to_owned() });
     let rows = rows(&mut stage, Caller::Human, answer);
@@ -173,7 +173,7 @@ fn f11_no_text_and_no_secret_is_ever_written() {
     spawn.env.insert("TOKEN".to_owned(), secret());
     let mut prompted = Spawn { name: None, ..agent("x") };
     prompted.agent.prompt = Some(secret());
-    let shown = crate::Warrant { command: secret(), ..warrant("aa", Rule::Ask) };
+    let shown = crate::TrustSubject { command: secret(), ..trust_subject("aa", Rule::Ask) };
     for caller in [
         Caller::Human,
         Caller::Process(lead),
@@ -182,7 +182,7 @@ fn f11_no_text_and_no_secret_is_ever_written() {
         for kind in [Kind::Command, Kind::Terminal] {
             stage.ask_as(caller, Command::Spawn(Box::new(Spawn { kind, ..spawn.clone() }.into())));
         }
-        let warranted = SpawnOrder { warrant: Some(shown.clone()), ..spawn.clone().into() };
+        let warranted = SpawnOrder { trust_subject: Some(shown.clone()), ..spawn.clone().into() };
         stage.ask_as(caller, Command::Spawn(Box::new(warranted)));
         stage.ask_as(caller, Command::Spawn(Box::new(prompted.clone().into())));
         stage.ask_as(caller, Command::Tell(tell(other, SECRET)));
@@ -210,7 +210,7 @@ fn c7_no_control_character_reaches_a_row() {
     let mut stage = Stage::new();
     let hostile = "\u{1b}]0;x\u{7}\u{1b}[2J\u{202e}\r\n";
     let one = stage.spawn(terminal("one"));
-    let order = SpawnOrder { warrant: Some(warrant(hostile, Rule::Deny)), ..command("x").into() };
+    let order = SpawnOrder { trust_subject: Some(trust_subject(hostile, Rule::Deny)), ..command("x").into() };
     stage.ask_as(Caller::Process(one), Command::Spawn(Box::new(order)));
     stage
         .ask_as(Caller::Nobody, Command::Rename(Rename { target: hostile.into(), name: hostile.to_owned() }));

@@ -5,7 +5,7 @@ use proto::{ExitReason, Reply, Status};
 
 use super::stage::{Stage, close, command, kill, shutdown, target, terminal};
 use crate::input::ChildExit;
-use crate::{Command, Effect, Fact, RunKey};
+use crate::{Command, Effect, RunFact, RunKey};
 
 fn keep(run: RunKey) -> Command {
     Command::Close(Close { target: target(run), keep_background: true, stop: proto::Stop::default() })
@@ -52,7 +52,7 @@ fn d2_closing_a_terminal_that_has_ended_by_itself_ends_what_it_left() {
     stage.exit(run, 0);
     let ticket = stage.ask(close(run));
     assert_eq!(deeds(&stage, run), ["kill the tree"]);
-    stage.fact(run, Fact::TreeGone);
+    stage.fact(run, RunFact::TreeGone);
     assert!(matches!(stage.reply(ticket), Reply::Ended(_)));
     assert_eq!(released(&stage, run), Some(true));
 }
@@ -64,7 +64,7 @@ fn d2_a_close_that_keeps_the_background_ends_the_child_alone() {
     let ticket = stage.ask(keep(run));
     assert_eq!(stage.view(run.process).map(|view| view.status), Some(Status::Stopping));
     assert!(stage.answer(ticket).is_none(), "the child is still there");
-    stage.fact(run, Fact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
+    stage.fact(run, RunFact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
     let Reply::Ended(ended) = stage.reply(ticket) else { panic!("another reply") };
     assert_eq!(ended.exit.map(|exit| (exit.signal, exit.reason)), Some((Some(1), ExitReason::Closed)));
     assert_eq!((deeds(&stage, run), released(&stage, run)), (vec!["ask to end"], Some(false)));
@@ -90,7 +90,7 @@ fn h6_a_child_that_does_not_go_when_asked_is_killed_and_a_silent_holder_swept() 
     assert_eq!(deeds(&stage, run), ["ask to end", "kill the child"]);
     stage.pass(stage.engine.config.sweep_after_ms);
     assert_eq!(deeds(&stage, run), ["ask to end", "kill the child", "sweep"]);
-    stage.fact(run, Fact::Lost { final_offset: 3 });
+    stage.fact(run, RunFact::Lost { final_offset: 3 });
     assert!(matches!(stage.reply(ticket), Reply::Ended(_)));
 }
 
@@ -101,9 +101,9 @@ fn h5_whoever_wants_all_of_it_gone_gets_it_even_beside_one_who_keeps_the_backgro
         let run = stage.spawn(command("a"));
         let (mild, strong) = (stage.ask(keep(run)), stage.ask(stronger(run)));
         assert_eq!(deeds(&stage, run), ["ask to end", "kill the tree"]);
-        stage.fact(run, Fact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
+        stage.fact(run, RunFact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
         assert!(stage.answer(strong).is_none(), "the tree is still there");
-        stage.fact(run, Fact::TreeGone);
+        stage.fact(run, RunFact::TreeGone);
         assert!(matches!((stage.reply(mild), stage.reply(strong)), (Reply::Ended(_), Reply::Ended(_))));
         assert_eq!(released(&stage, run), Some(true));
     }
@@ -117,7 +117,7 @@ fn a_close_that_keeps_the_background_of_a_child_not_yet_there_is_a_close() {
     stage.die(run);
     let run = super::stage::next(run);
     stage.ask(keep(run));
-    stage.fact(run, Fact::Started { pid: 101 });
+    stage.fact(run, RunFact::Started { pid: 101 });
     assert_eq!(deeds(&stage, run), ["kill the tree"]);
 }
 
@@ -129,7 +129,7 @@ fn d2_a_shutdown_that_was_not_told_to_kill_ends_no_background() {
         stage.exit(run, 0);
         stage.ask(shutdown(kills));
         if kills {
-            stage.fact(run, Fact::TreeGone);
+            stage.fact(run, RunFact::TreeGone);
         }
         assert_eq!(released(&stage, run), Some(kills));
     }

@@ -6,7 +6,7 @@ use proto::{ErrorCode, Failure, Reply};
 
 use super::agents::scene::{agent, saved};
 use super::stage::{OneTask, Stage, close, command, next, order, restart};
-use crate::{Caller, Command, Config, Engine, Fact, RunKey};
+use crate::{Caller, Command, Config, Engine, RunFact, RunKey};
 
 fn below(name: &str, budget: Budget) -> Spawn {
     Spawn { budget: Some(budget), ..agent(name) }
@@ -20,7 +20,7 @@ fn child(stage: &mut Stage, of: RunKey) -> Result<RunKey, Failure> {
         return Err(failure);
     }
     let run = stage.starts().last().unwrap().run;
-    stage.fact(run, Fact::Started { pid: 5 });
+    stage.fact(run, RunFact::Started { pid: 5 });
     Ok(run)
 }
 
@@ -92,7 +92,7 @@ fn time_is_limited_and_is_up_for_restarts_too() {
     assert_eq!(stage.failure(ticket).code, ErrorCode::BudgetExceeded, "no process begins its own time anew");
     stage.ask(restart(root));
     [root, first, second].into_iter().for_each(|run| stage.die(run));
-    stage.fact(next(root), Fact::Started { pid: 6 });
+    stage.fact(next(root), RunFact::Started { pid: 6 });
     assert!(child(&mut stage, next(root)).is_ok(), "a person does");
 }
 
@@ -283,12 +283,12 @@ fn who_am_i_tells_the_run_its_nonce_its_budget_and_its_grants() {
     assert_eq!(identity(&mut stage, shell).nonce, None);
     let budget = own.budget.unwrap();
     assert_eq!((budget.limits.spawns, budget.spawns, budget.depth), (Some(4), 1, 2));
-    let wish = proto::request::Grant {
+    let request = proto::request::Grant {
         to: super::stage::target(run),
         right: proto::crew::Right::Read,
         over: super::stage::target(shell),
     };
-    stage.ask(Command::Grant(wish));
+    stage.ask(Command::Grant(request));
     assert_eq!(identity(&mut stage, run).grants.len(), 1);
     assert!(identity(&mut stage, shell).grants.is_empty());
     let ticket = stage.ask(Command::WhoAmI);

@@ -1,27 +1,27 @@
-//! What lies on the disk is part of what was allowed: it is looked at before every start that needs somebody's leave.
+//! What lies on the disk is part of what was allowed: it is looked at before every start that needs somebody's permission.
 
 use proto::agent::ItemKind;
 use proto::request::{Distrust, GiveAnswer, Spawn};
 use proto::{ErrorCode, Reply, Status};
 
 use super::agents::scene::{agent, saved};
-use super::stage::{Stage, close, command, next, restart, warrant};
-use crate::{Caller, Command, Effect, Fact, Leave, Rule, RunKey, Ticket, Warrant};
+use super::stage::{Stage, close, command, next, restart, trust_subject};
+use crate::{Approval, Caller, Command, Effect, Rule, RunFact, RunKey, Ticket, TrustSubject};
 
 /// A stage with an agent that leads a command whose content is trusted.
 fn pair(auto_restart: bool) -> (Stage, RunKey, RunKey) {
     let mut stage = Stage::new();
     let lead = stage.spawn(agent("lead"));
-    stage.ask(Command::Trust(Box::new(warrant("aa", Rule::Ask))));
-    stage.order_as(lead, Spawn { auto_restart, ..command("server") }, warrant("aa", Rule::Ask));
+    stage.ask(Command::Trust(Box::new(trust_subject("aa", Rule::Ask))));
+    stage.order_as(lead, Spawn { auto_restart, ..command("server") }, trust_subject("aa", Rule::Ask));
     let child = stage.starts().last().unwrap().run;
-    stage.fact(child, Fact::Started { pid: 9 });
+    stage.fact(child, RunFact::Started { pid: 9 });
     (stage, lead, child)
 }
 
 /// What is found where something else was allowed.
-fn found(digest: &str) -> Fact {
-    Fact::Untrusted(Box::new(warrant(digest, Rule::Ask)))
+fn found(digest: &str) -> RunFact {
+    RunFact::Untrusted(Box::new(trust_subject(digest, Rule::Ask)))
 }
 
 fn answer(stage: &mut Stage, item: u64, choice: &str) {
@@ -50,7 +50,7 @@ fn b7_what_an_agent_has_started_must_be_what_was_allowed_at_every_start() {
     assert_eq!(content(&stage), allowed, "between the question and the start it may have changed");
     again(&mut stage, Caller::Process(lead), child);
     assert_eq!(content(&stage), allowed);
-    stage.fact(next(child), Fact::Started { pid: 10 });
+    stage.fact(next(child), RunFact::Started { pid: 10 });
     stage.exit(next(child), 1);
     stage.pass(1_500);
     assert_eq!((stage.starts().last().unwrap().run, content(&stage)), (next(next(child)), allowed));
@@ -61,7 +61,7 @@ fn people_and_what_needs_no_leave_are_not_looked_at() {
     let (mut stage, lead, child) = pair(false);
     again(&mut stage, Caller::Human, child);
     assert_eq!(content(&stage), None, "a person's restart is the person's own act");
-    stage.fact(next(child), Fact::Started { pid: 10 });
+    stage.fact(next(child), RunFact::Started { pid: 10 });
     again(&mut stage, Caller::Process(lead), next(child));
     assert!(content(&stage).is_some(), "and is nobody else's leave");
     stage.spawn(command("own"));
@@ -103,7 +103,7 @@ fn b7_an_edited_script_is_asked_about_before_an_agent_has_it_started_again() {
         (stage.starts().last().unwrap().run, content(&stage)),
         (run, Some("content of bb".to_owned()))
     );
-    stage.fact(run, Fact::Started { pid: 11 });
+    stage.fact(run, RunFact::Started { pid: 11 });
     assert!(matches!(stage.reply(allowed), Reply::Spawned(_)));
 
     let third = again(&mut stage, Caller::Process(lead), run);
@@ -115,7 +115,7 @@ fn b7_an_edited_script_is_asked_about_before_an_agent_has_it_started_again() {
 #[test]
 fn b7_what_changes_while_the_new_content_is_being_started_is_looked_at_again() {
     let (mut stage, lead, child) = pair(false);
-    stage.ask(Command::Trust(Box::new(warrant("bb", Rule::Ask))));
+    stage.ask(Command::Trust(Box::new(trust_subject("bb", Rule::Ask))));
     let ticket = again(&mut stage, Caller::Process(lead), child);
     stage.fact(next(child), found("bb"));
     assert_eq!(content(&stage), Some("content of bb".to_owned()), "a person trusts that one too");
@@ -129,7 +129,7 @@ fn b7_what_changes_while_the_new_content_is_being_started_is_looked_at_again() {
 #[test]
 fn b7_what_changed_between_the_question_and_the_first_start_leaves_nothing_behind() {
     let (mut stage, lead, _) = pair(false);
-    let ticket = stage.order_as(lead, command("second"), warrant("aa", Rule::Ask));
+    let ticket = stage.order_as(lead, command("second"), trust_subject("aa", Rule::Ask));
     let run = stage.starts().last().unwrap().run;
     stage.fact(run, found("bb"));
     let failure = stage.failure(ticket);
@@ -152,7 +152,7 @@ fn b7_a_refusal_of_the_new_content_holds() {
     assert_eq!(stage.failure(ticket).code, ErrorCode::Denied);
     let ticket = again(&mut stage, Caller::Human, run);
     assert_eq!(content(&stage), None);
-    stage.fact(next(run), Fact::Started { pid: 12 });
+    stage.fact(next(run), RunFact::Started { pid: 12 });
     assert!(matches!(stage.reply(ticket), Reply::Spawned(_)), "a person may");
 }
 
@@ -201,7 +201,7 @@ fn whoever_asks_beside_a_person_does_not_spoil_the_persons_restart() {
     stage.ask_as(Caller::Process(lead), restart(child));
     stage.die(child);
     assert_eq!(content(&stage), None);
-    stage.fact(next(child), Fact::Started { pid: 10 });
+    stage.fact(next(child), RunFact::Started { pid: 10 });
     stage.ask_as(Caller::Process(lead), restart(next(child)));
     stage.ask(restart(next(child)));
     stage.die(next(child));
@@ -224,15 +224,15 @@ fn an_agent_that_is_resumed_with_new_leave_goes_on_in_its_session() {
     let (mut stage, lead, _) = pair(false);
     let mut worded = agent("worded");
     worded.argv.push("--flag".to_owned());
-    stage.order_as(lead, worded, warrant("aa", Rule::Ask));
+    stage.order_as(lead, worded, trust_subject("aa", Rule::Ask));
     let run = stage.starts().last().unwrap().run;
-    stage.fact(run, Fact::Started { pid: 20 });
-    stage.fact(run, Fact::Session("s1".to_owned()));
+    stage.fact(run, RunFact::Started { pid: 20 });
+    stage.fact(run, RunFact::Session("s1".to_owned()));
     stage.exit(run, 0);
-    stage.ask(Command::Trust(Box::new(warrant("bb", Rule::Ask))));
+    stage.ask(Command::Trust(Box::new(trust_subject("bb", Rule::Ask))));
     let resume = proto::request::Resume { target: super::stage::target(run), session: None };
     stage.ask_as(Caller::Process(lead), Command::Resume(resume));
-    stage.fact(run, Fact::TreeGone);
+    stage.fact(run, RunFact::TreeGone);
     let first = stage.starts().last().unwrap().agent.clone().unwrap();
     assert_eq!(first.resume.as_deref(), Some("s1"));
     stage.fact(next(run), found("bb"));
@@ -242,7 +242,7 @@ fn an_agent_that_is_resumed_with_new_leave_goes_on_in_its_session() {
 
 #[test]
 fn a_leave_of_an_older_record_knows_no_content_and_is_asked_about_again() {
-    let old: Leave = serde_json::from_str(r#"{"digest":"aa","once":true}"#).unwrap();
+    let old: Approval = serde_json::from_str(r#"{"digest":"aa","once":true}"#).unwrap();
     assert_eq!((old.content.as_str(), old.frame.as_str(), &old.listed), ("", "", &None));
     let (mut stage, lead, child) = pair(false);
     stage.engine.processes.get_mut(&child.process).unwrap().leave = Some(old);
@@ -259,8 +259,8 @@ fn a_leave_that_was_taken_back_keeps_its_content_when_it_is_given_again() {
     answer(&mut stage, item, "allow_once");
     again(&mut stage, Caller::Process(lead), child);
     assert_eq!(content(&stage), Some("content of aa".to_owned()));
-    let Some(Leave { once: true, frame, .. }) = stage.starts().last().unwrap().record.leave.clone() else {
+    let Some(Approval { once: true, frame, .. }) = stage.starts().last().unwrap().record.leave.clone() else {
         panic!("no leave for once")
     };
-    assert_eq!(frame, Warrant { ..warrant("aa", Rule::Ask) }.frame);
+    assert_eq!(frame, TrustSubject { ..trust_subject("aa", Rule::Ask) }.frame);
 }

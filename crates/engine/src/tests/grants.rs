@@ -13,10 +13,10 @@ fn grants_come_from_people_survive_the_daemon_and_die_with_either_process() {
     for dies_first in [true, false] {
         let mut stage = Stage::new();
         let (one, two) = (stage.spawn(command("one")), stage.spawn(command("two")));
-        let wish = Grant { to: "one".into(), right: Right::Drive, over: "two".into() };
-        let by_process = stage.ask_as(Caller::Process(one), Command::Grant(wish.clone()));
+        let request = Grant { to: "one".into(), right: Right::Drive, over: "two".into() };
+        let by_process = stage.ask_as(Caller::Process(one), Command::Grant(request.clone()));
         assert_eq!(stage.failure(by_process).code, ErrorCode::Denied);
-        let (first, again) = (stage.ask(Command::Grant(wish.clone())), stage.ask(Command::Grant(wish)));
+        let (first, again) = (stage.ask(Command::Grant(request.clone())), stage.ask(Command::Grant(request)));
         let numbers = [first, again].map(|ticket| match stage.reply(ticket) {
             Reply::Granted(view) => view.grant,
             other => panic!("{other:?}"),

@@ -5,7 +5,7 @@ use proto::{ErrorCode, Failure, ProcessId, Reply};
 
 use super::agents::scene::agent;
 use super::stage::{Stage, close, command, order, terminal};
-use crate::{Caller, Command, Fact, Input, Ticket};
+use crate::{Caller, Command, Input, RunFact, Ticket};
 
 fn keyed(spawn: Spawn, key: &str) -> Spawn {
     Spawn { name: None, key: Some(key.to_owned()), ..spawn }
@@ -22,7 +22,7 @@ fn spawned(stage: &Stage, ticket: Ticket) -> ProcessId {
 
 fn start(stage: &mut Stage) {
     let run = stage.starts().last().expect("something was started").run;
-    stage.fact(run, Fact::Started { pid: 5 });
+    stage.fact(run, RunFact::Started { pid: 5 });
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_start_that_fails_tells_both_and_frees_the_key() {
     let mut stage = Stage::new();
     let (first, second) = (ask(&mut stage, Caller::Human, "k"), ask(&mut stage, Caller::Human, "k"));
     let run = stage.starts()[0].run;
-    stage.fact(run, Fact::StartFailed(Failure::new(ErrorCode::SpawnFailed, "no such program")));
+    stage.fact(run, RunFact::StartFailed(Failure::new(ErrorCode::SpawnFailed, "no such program")));
     for ticket in [first, second] {
         assert_eq!(stage.failure(ticket).code, ErrorCode::SpawnFailed);
     }
@@ -142,7 +142,7 @@ fn a_later_daemon_that_finds_it_lost_says_so() {
     let (made, run) = (spawned(&stage, first), stage.starts()[0].run);
     let mut later = stage.reborn();
     let again = ask(&mut later, Caller::Human, "k");
-    later.fact(run, Fact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0 });
     let Reply::Spawned(found) = later.reply(again) else { panic!("not spawned") };
     assert_eq!((found.id, found.status), (made, proto::Status::Exited));
 }

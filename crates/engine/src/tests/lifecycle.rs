@@ -1,13 +1,13 @@
 //! Spawning, ending, restarting, adopting.
 
 use proto::event::Event;
-use proto::request::{Rename, Resize, SizeWish, Spawn};
+use proto::request::{Rename, Resize, SizeRequest, Spawn};
 use proto::{ErrorCode, ExitReason, Reply, Size, Status};
 
 use super::stage::{Stage, close, command, exit, kill, name, next, restart, shutdown, target, terminal};
 use crate::input::ChildExit;
 use crate::process::Process;
-use crate::{Caller, Command, Config, Effect, Engine, Fact, Input, NoTasks, Record, RunKey, Saved};
+use crate::{Caller, Command, Config, Effect, Engine, Input, NoTasks, Record, RunFact, RunKey, Saved};
 
 #[test]
 fn t1_a_task_gives_directory_workspace_and_identity() {
@@ -15,7 +15,7 @@ fn t1_a_task_gives_directory_workspace_and_identity() {
     let spawn = Spawn {
         task: Some("fix".into()),
         workspace: Some("w1".into()),
-        size: SizeWish { cols: Some(100), rows: Some(30) },
+        size: SizeRequest { cols: Some(100), rows: Some(30) },
         ..terminal("t")
     };
     let run = stage.spawn(spawn);
@@ -33,7 +33,7 @@ fn t1_a_task_gives_directory_workspace_and_identity() {
 fn t2_no_size_is_80_by_24_each_dimension_on_its_own() {
     let mut stage = Stage::new();
     stage.spawn(command("a"));
-    stage.spawn(Spawn { size: SizeWish { cols: Some(0), rows: None }, ..command("b") });
+    stage.spawn(Spawn { size: SizeRequest { cols: Some(0), rows: None }, ..command("b") });
     let sizes: Vec<Size> = stage.starts().iter().map(|start| start.size).collect();
     assert_eq!(sizes, [Size::DEFAULT, Size { cols: 2, rows: 24 }]);
 }
@@ -112,7 +112,7 @@ fn t8_an_idle_process_ends_and_activity_postpones_it() {
     let mut stage = Stage::new();
     let run = stage.spawn(Spawn { idle_timeout_ms: Some(500), ..command("a") });
     stage.pass(400);
-    stage.fact(run, Fact::Output { end: 5 });
+    stage.fact(run, RunFact::Output { end: 5 });
     stage.pass(400);
     assert_eq!(stage.view(run.process).map(|view| view.status), Some(Status::Running));
     stage.pass(200);
@@ -147,7 +147,7 @@ fn t9_shutdown_ends_all_refuses_opens_and_answers_every_caller_at_the_end() {
         assert!(callers.iter().all(|caller| stage.answer(*caller).is_none()));
     }
     // The open that lost the race is started, killed and reaped before anybody returns.
-    stage.fact(late, Fact::Started { pid: 7 });
+    stage.fact(late, RunFact::Started { pid: 7 });
     assert!(stage.answer(opening).is_some());
     assert!(callers.iter().all(|caller| stage.answer(*caller).is_none()));
     stage.die(late);
@@ -173,13 +173,13 @@ fn t11_a_first_run_that_cannot_start_leaves_nothing_a_later_one_its_entry() {
         proto::Failure::new(ErrorCode::SpawnFailed, "no such program").cause(proto::error::Cause::NotFound);
     let ticket = stage.ask(Command::Spawn(Box::new(command("a").into())));
     let run = stage.starts()[0].run;
-    stage.fact(run, Fact::StartFailed(failure.clone()));
+    stage.fact(run, RunFact::StartFailed(failure.clone()));
     assert_eq!(stage.failure(ticket).cause, Some(proto::error::Cause::NotFound));
     assert!(stage.view(run.process).is_none());
     let run = stage.spawn(command("b"));
     let ticket = stage.ask(restart(run));
     stage.die(run);
-    stage.fact(next(run), Fact::StartFailed(failure));
+    stage.fact(next(run), RunFact::StartFailed(failure));
     assert_eq!(stage.failure(ticket).code, ErrorCode::SpawnFailed);
     assert_eq!(stage.view(run.process).map(|view| view.status), Some(Status::Failed));
 }
@@ -217,8 +217,8 @@ fn a_command_stays_and_can_be_started_again() {
         (Status::Exited, Some(ExitReason::Exited), None)
     );
     let ticket = stage.ask(restart(run));
-    stage.fact(run, Fact::TreeGone);
-    stage.fact(next(run), Fact::Started { pid: 200 });
+    stage.fact(run, RunFact::TreeGone);
+    stage.fact(next(run), RunFact::Started { pid: 200 });
     assert!(
         matches!(stage.reply(ticket), Reply::Spawned(spawned) if spawned.run.0 == 2 && spawned.pid == Some(200))
     );
@@ -236,7 +236,7 @@ fn f10_a_crash_loop_is_started_five_times_then_parked() {
         stage.pass(9_000);
         if stage.starts().last().is_some_and(|start| start.run == next(run)) {
             run = next(run);
-            stage.fact(run, Fact::Started { pid: 1 });
+            stage.fact(run, RunFact::Started { pid: 1 });
         }
     }
     assert_eq!(stage.starts().len(), 5);
@@ -249,13 +249,13 @@ fn f10_a_kill_stops_what_waits_to_be_started_again() {
     let run = stage.spawn(Spawn { auto_restart: true, ..command("a") });
     stage.exit(run, 1);
     let ticket = stage.ask(kill(run));
-    stage.fact(run, Fact::TreeGone);
+    stage.fact(run, RunFact::TreeGone);
     let Reply::Ended(ended) = stage.reply(ticket) else { panic!("not ended") };
     assert_eq!(ended.exit.and_then(|exit| exit.code), Some(1));
     stage.pass(120_000);
     assert_eq!(stage.starts().len(), 1);
     let mut later = stage.reborn();
-    later.fact(run, Fact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0 });
     later.pass(120_000);
     assert_eq!(later.starts().len(), 0, "the next daemon knows it too");
     // There is nothing to stop any more, and a signal needs somebody to get it.
@@ -278,7 +278,7 @@ fn f10_a_crash_loop_has_its_five_starts_however_many_daemons_see_it() {
         stage.pass(9_000);
         if let Some(start) = stage.starts().first() {
             (run, starts) = (start.run, starts + 1);
-            stage.fact(run, Fact::Started { pid: 1 });
+            stage.fact(run, RunFact::Started { pid: 1 });
         }
     }
     assert_eq!(starts, 5);
@@ -291,7 +291,7 @@ fn f10_a_failure_that_no_daemon_saw_waits_as_long_as_it_would_have() {
     let run = stage.spawn(Spawn { auto_restart: true, ..command("a") });
     stage.exit(run, 1);
     stage.pass(1_000);
-    stage.fact(next(run), Fact::Started { pid: 1 });
+    stage.fact(next(run), RunFact::Started { pid: 1 });
     let mut later = stage.reborn();
     let record = Box::new(records(&stage.effects).remove(0));
     later.input(Input::Adopted { record, pid: 1, exit: None });
@@ -316,9 +316,9 @@ fn a_kill_is_answered_when_nothing_of_the_tree_lives() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let ticket = stage.ask(kill(run));
-    stage.fact(run, Fact::Exited { exit: ChildExit::Signal(15), final_offset: 1 });
+    stage.fact(run, RunFact::Exited { exit: ChildExit::Signal(15), final_offset: 1 });
     assert!(stage.answer(ticket).is_none());
-    stage.fact(run, Fact::TreeGone);
+    stage.fact(run, RunFact::TreeGone);
     assert!(matches!(stage.reply(ticket), Reply::Ended(_)));
     assert_eq!(stage.view(run.process).and_then(|v| v.exit).map(|e| e.reason), Some(ExitReason::Signalled));
     let again = stage.ask(kill(run));
@@ -330,9 +330,9 @@ fn a_tree_gone_before_its_exit_was_logged_is_not_forgotten() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let ticket = stage.ask(close(run));
-    stage.fact(run, Fact::TreeGone);
+    stage.fact(run, RunFact::TreeGone);
     assert!(stage.answer(ticket).is_none());
-    stage.fact(run, Fact::Exited { exit: ChildExit::Signal(9), final_offset: 1 });
+    stage.fact(run, RunFact::Exited { exit: ChildExit::Signal(9), final_offset: 1 });
     assert!(stage.answer(ticket).is_some());
 }
 
@@ -344,7 +344,7 @@ fn h6_a_holder_that_never_answers_is_swept_from_outside() {
     stage.pass(60_000);
     let sweeps = stage.effects.iter().filter(|effect| matches!(effect, Effect::Sweep { .. })).count();
     assert_eq!(sweeps, 1);
-    stage.fact(run, Fact::Lost { final_offset: 3 });
+    stage.fact(run, RunFact::Lost { final_offset: 3 });
     assert!(stage.answer(ticket).is_some());
     assert!(stage.view(run.process).is_none());
 }
@@ -353,12 +353,12 @@ fn h6_a_holder_that_never_answers_is_swept_from_outside() {
 fn s2_a_lost_holder_ends_exactly_its_run() {
     let mut stage = Stage::new();
     let runs = [stage.spawn(command("a")), stage.spawn(command("b"))];
-    stage.fact(runs[0], Fact::Lost { final_offset: 3 });
+    stage.fact(runs[0], RunFact::Lost { final_offset: 3 });
     let view = stage.view(runs[0].process).expect("it stays");
     assert_eq!((view.status, view.exit.map(|exit| exit.reason)), (Status::Exited, Some(ExitReason::Lost)));
     assert_eq!(stage.view(runs[1].process).map(|view| view.status), Some(Status::Running));
     let ticket = stage.ask(restart(runs[0]));
-    stage.fact(next(runs[0]), Fact::Started { pid: 5 });
+    stage.fact(next(runs[0]), RunFact::Started { pid: 5 });
     assert!(matches!(stage.reply(ticket), Reply::Spawned(_)));
 }
 
@@ -384,7 +384,7 @@ fn t6_an_equal_size_is_no_effect() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let resize = |cols| {
-        Command::Resize(Resize { target: target(run), size: SizeWish { cols: Some(cols), rows: None } })
+        Command::Resize(Resize { target: target(run), size: SizeRequest { cols: Some(cols), rows: None } })
     };
     for cols in [80, 100, 100, 1_000_000] {
         stage.ask(resize(cols));
@@ -434,7 +434,7 @@ fn s1_a_restored_engine_adopts_the_same_runs_and_loses_the_rest() {
     all.sort();
     assert_eq!(expected, all);
     restored.input(Input::Adopted { record: Box::new(kept), pid: 100, exit: None });
-    restored.fact(lost, Fact::Lost { final_offset: 0 });
+    restored.fact(lost, RunFact::Lost { final_offset: 0 });
     let status = |run: RunKey| restored.view(run.process).map(|view| (view.status, view.pid));
     assert_eq!(status(alive), Some((Status::Running, Some(100))));
     assert_eq!(status(lost), Some((Status::Exited, None)));
@@ -461,7 +461,7 @@ fn a_holder_of_an_older_run_is_let_go() {
     let old = Box::new(stage.starts()[0].record.clone());
     stage.ask(restart(run));
     stage.die(run);
-    stage.fact(next(run), Fact::Started { pid: 2 });
+    stage.fact(next(run), RunFact::Started { pid: 2 });
     stage.effects.clear();
     stage.input(Input::Adopted { record: old, pid: 1, exit: None });
     assert!(matches!(&stage.effects[..], [Effect::Retire(former)] if former.run == run));

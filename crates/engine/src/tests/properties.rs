@@ -12,8 +12,8 @@ use super::stage::{
 };
 use crate::input::ChildExit;
 use crate::{
-    Caller, Command, Config, Effect, Engine, Fact, HookMoment, HookNotice, Input, Launched, Look, RunKey,
-    Ticket, Typing,
+    Caller, Command, Config, Effect, Engine, HookMoment, HookNotice, Input, Launched, RunFact, RunKey,
+    ScreenSeen, Ticket, TypingOutcome,
 };
 
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ enum Step {
     Resume(usize),
     Say(usize, Source, AgentState),
     Look(usize, bool, Composer),
-    Typed(usize, Typing),
+    Typed(usize, TypingOutcome),
     HookSays(usize, HookMoment),
     /// The daemon dies; of the starts that were under way these come to be.
     Crash {
@@ -84,16 +84,16 @@ fn composer() -> impl Strategy<Value = Composer> {
     prop_oneof![Just(Composer::Empty), Just(Composer::Draft), Just(Composer::Unknown)]
 }
 
-fn typing() -> impl Strategy<Value = Typing> {
+fn typing() -> impl Strategy<Value = TypingOutcome> {
     let refusals = vec![
-        Typing::Dialog,
-        Typing::Stale,
-        Typing::NoEcho,
-        Typing::Draft,
-        Typing::HumanTyping,
-        Typing::Partial,
+        TypingOutcome::Dialog,
+        TypingOutcome::Stale,
+        TypingOutcome::NoEcho,
+        TypingOutcome::Draft,
+        TypingOutcome::HumanTyping,
+        TypingOutcome::Partial,
     ];
-    prop_oneof![6 => Just(Typing::Done), 3 => prop::sample::select(refusals), 1 => Just(Typing::Gone)]
+    prop_oneof![6 => Just(TypingOutcome::Done), 3 => prop::sample::select(refusals), 1 => Just(TypingOutcome::Gone)]
 }
 
 fn moment() -> impl Strategy<Value = HookMoment> {
@@ -114,16 +114,16 @@ impl Life {
         match step {
             Step::Spawn { kind, below } => self.spawn(kind, below),
             Step::Pass(ms) => self.stage.pass(ms),
-            Step::Start(n) => self.fact(n, Fact::Started { pid: 10 }),
+            Step::Start(n) => self.fact(n, RunFact::Started { pid: 10 }),
             Step::FailToStart(n) => {
                 let failure = proto::Failure::new(proto::ErrorCode::SpawnFailed, "no");
-                self.fact(n, Fact::StartFailed(failure));
+                self.fact(n, RunFact::StartFailed(failure));
             }
             Step::Exit(n, code) => {
-                self.fact(n, Fact::Exited { exit: ChildExit::Code(code), final_offset: 5 })
+                self.fact(n, RunFact::Exited { exit: ChildExit::Code(code), final_offset: 5 })
             }
-            Step::TreeGone(n) => self.fact(n, Fact::TreeGone),
-            Step::Lose(n) => self.fact(n, Fact::Lost { final_offset: 5 }),
+            Step::TreeGone(n) => self.fact(n, RunFact::TreeGone),
+            Step::Lose(n) => self.fact(n, RunFact::Lost { final_offset: 5 }),
             Step::Close(n) => self.ask(n, close),
             Step::Kill(n) => self.ask(n, kill),
             Step::Restart(n) => self.ask(n, restart),
@@ -147,12 +147,12 @@ impl Life {
             Step::Resume(n) => self
                 .ask(n, |run| Command::Resume(Resume { target: target(run), session: Some("s".to_owned()) })),
             Step::Say(n, source, state) => {
-                self.fact(n, Fact::Evidence(Box::new(Evidence::new(source, "r", Some(state)))));
+                self.fact(n, RunFact::Evidence(Box::new(Evidence::new(source, "r", Some(state)))));
             }
             Step::Look(n, asks, composer) => {
                 let asked = Evidence::new(Source::Dialog, "d", Some(AgentState::Blocked));
-                let look = Look { dialog: asks.then_some(asked), composer, ..Look::default() };
-                self.fact(n, Fact::Looked(Box::new(look)));
+                let look = ScreenSeen { dialog: asks.then_some(asked), composer, ..ScreenSeen::default() };
+                self.fact(n, RunFact::Looked(Box::new(look)));
             }
             Step::Typed(n, outcome) => self.typed(n, outcome),
             Step::Crash { held } => self.crash(held),
@@ -168,14 +168,14 @@ impl Life {
     }
 
     /// The newest typing that was ordered for a run comes out like this.
-    fn typed(&mut self, n: usize, outcome: Typing) {
+    fn typed(&mut self, n: usize, outcome: TypingOutcome) {
         let Some(of) = self.runs.get(n).copied() else { return };
         let newest = self.stage.effects.iter().rev().find_map(|effect| match effect {
             Effect::Type { run, job, .. } if *run == of => Some(*job),
             _ => None,
         });
         if let Some(job) = newest {
-            self.stage.fact(of, Fact::TypingDone { job, outcome });
+            self.stage.fact(of, RunFact::TypingDone { job, outcome });
         }
     }
 
@@ -196,7 +196,7 @@ impl Life {
     }
 
     /// A holder only speaks of a run that was started, so facts go to runs the engine asked for.
-    fn fact(&mut self, n: usize, fact: Fact) {
+    fn fact(&mut self, n: usize, fact: RunFact) {
         if let Some(run) = self.runs.get(n).copied() {
             self.stage.fact(run, fact);
         }
@@ -218,7 +218,7 @@ impl Life {
             }
             if start.agent.is_some() {
                 let launched = Launched { hands_over_at_turn_end: true, ..Launched::default() };
-                self.stage.fact(start.run, Fact::Launched(launched));
+                self.stage.fact(start.run, RunFact::Launched(launched));
             }
         }
     }
@@ -245,7 +245,7 @@ impl Life {
                 self.stage.input(Input::Adopted { record: Box::new(record), pid: 10, exit });
                 continue;
             }
-            self.stage.fact(run, Fact::Lost { final_offset: 0 });
+            self.stage.fact(run, RunFact::Lost { final_offset: 0 });
             let view = self.stage.view(run.process);
             let is_lost =
                 view.is_some_and(|view| view.exit.is_some_and(|exit| exit.reason == ExitReason::Lost));
@@ -258,7 +258,7 @@ impl Life {
         for _ in 0..40 {
             self.note_new_runs();
             for run in self.runs.clone() {
-                self.stage.fact(run, Fact::Started { pid: 1 });
+                self.stage.fact(run, RunFact::Started { pid: 1 });
                 let is_told =
                     |effect: &Effect| matches!(effect, Effect::Kill { run: told, .. } if *told == run);
                 if self.stage.effects.iter().any(is_told) {

@@ -1,13 +1,13 @@
 //! Ready in the way a process said it would tell, and brought back when its holder is gone.
 
 use proto::crew::{Budget, Ready};
-use proto::request::{Nothing, Quantifier, Spawn, Until};
+use proto::request::{Empty, Quantifier, Spawn, Until};
 use proto::{ErrorCode, Reply, Status};
 
 use super::agents::scene::{agent, saved};
 use super::stage::{Stage, command, kill, next, order, restart};
 use crate::input::ChildExit;
-use crate::{Caller, Effect, Fact, Input, RunKey, Ticket, WaitId};
+use crate::{Caller, Effect, Input, RunFact, RunKey, Ticket, WaitId};
 
 fn with(ready: Ready) -> Spawn {
     Spawn { ready: Some(ready), ..command("server") }
@@ -18,7 +18,7 @@ fn pattern() -> Ready {
 }
 
 fn wait(stage: &mut Stage, runs: &[RunKey], quantifier: Quantifier) -> Ticket {
-    stage.wait_on(runs, Until::Ready(Nothing {}), quantifier, None)
+    stage.wait_on(runs, Until::Ready(Empty {}), quantifier, None)
 }
 
 /// The watch that was ordered for a run's readiness.
@@ -34,7 +34,7 @@ fn watch(stage: &Stage, of: RunKey) -> WaitId {
 
 fn matched(stage: &mut Stage, run: RunKey) {
     let wait = watch(stage, run);
-    stage.fact(run, Fact::Matched { wait, text: "listening on 1".to_owned(), offset: 9 });
+    stage.fact(run, RunFact::Matched { wait, text: "listening on 1".to_owned(), offset: 9 });
 }
 
 fn ready(stage: &Stage, run: RunKey) -> Option<bool> {
@@ -66,7 +66,7 @@ fn a_port_tells() {
         .filter(|effect| matches!(effect, Effect::AwaitPort { run: of, port: 8080 } if *of == run));
     assert_eq!(asked.count(), 1);
     let ticket = wait(&mut stage, &[run], Quantifier::All);
-    stage.fact(run, Fact::PortOpen);
+    stage.fact(run, RunFact::PortOpen);
     assert_eq!(ready(&stage, run), Some(true));
     assert!(matches!(stage.reply(ticket), Reply::Waited(_)));
 }
@@ -75,7 +75,7 @@ fn a_port_tells() {
 fn a_wait_for_what_is_ready_is_answered_at_once() {
     let mut stage = Stage::new();
     let run = stage.spawn(with(Ready::Port(1)));
-    stage.fact(run, Fact::PortOpen);
+    stage.fact(run, RunFact::PortOpen);
     let ticket = wait(&mut stage, &[run], Quantifier::All);
     assert!(matches!(stage.reply(ticket), Reply::Waited(_)));
 }
@@ -84,8 +84,8 @@ fn a_wait_for_what_is_ready_is_answered_at_once() {
 fn a_port_does_not_speak_for_a_pattern_nor_a_foreign_watch_for_anybody() {
     let mut stage = Stage::new();
     let run = stage.spawn(with(pattern()));
-    stage.fact(run, Fact::PortOpen);
-    stage.fact(run, Fact::Matched { wait: WaitId(999), text: "listening".to_owned(), offset: 1 });
+    stage.fact(run, RunFact::PortOpen);
+    stage.fact(run, RunFact::Matched { wait: WaitId(999), text: "listening".to_owned(), offset: 1 });
     assert_eq!(ready(&stage, run), Some(false));
 }
 
@@ -102,7 +102,7 @@ fn an_end_before_it_fails_the_wait_for_a_port_at_once_and_for_a_pattern_when_its
     stage.exit(printed, 1);
     assert!(stage.answer(ticket).is_none(), "it may have said so with its last words");
     let watch = watch(&stage, printed);
-    stage.fact(printed, Fact::Unmatched { wait: watch });
+    stage.fact(printed, RunFact::Unmatched { wait: watch });
     assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning);
 }
 
@@ -127,8 +127,8 @@ fn what_was_ready_is_not_ready_once_it_is_over_nor_in_its_next_run() {
     let ticket = wait(&mut stage, &[run], Quantifier::All);
     assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning);
     stage.ask(restart(run));
-    stage.fact(run, Fact::TreeGone);
-    stage.fact(next(run), Fact::Started { pid: 3 });
+    stage.fact(run, RunFact::TreeGone);
+    stage.fact(next(run), RunFact::Started { pid: 3 });
     assert_eq!(ready(&stage, run), Some(false));
     matched(&mut stage, next(run));
     assert_eq!(ready(&stage, run), Some(true));
@@ -144,7 +144,7 @@ fn any_of_several_is_the_first_and_an_end_of_one_leaves_the_others() {
     stage.exit(one, 1);
     assert!(stage.answer(any).is_none());
     assert_eq!(stage.failure(all).code, ErrorCode::NotRunning);
-    stage.fact(two, Fact::PortOpen);
+    stage.fact(two, RunFact::PortOpen);
     assert!(matches!(stage.reply(any), Reply::Waited(_)));
 }
 
@@ -190,12 +190,12 @@ fn a_command_that_is_to_be_restored_starts_once_when_its_holder_is_gone() {
     let run = stage.spawn(restored());
     let mut later = stage.reborn();
     later.now = 10;
-    later.fact(run, Fact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0 });
     let starts = later.starts();
     assert_eq!(starts.iter().map(|start| start.run).collect::<Vec<_>>(), [next(run)]);
-    later.fact(next(run), Fact::Started { pid: 8 });
+    later.fact(next(run), RunFact::Started { pid: 8 });
     assert_eq!(later.view(run.process).map(|view| view.status), Some(Status::Running));
-    later.fact(next(run), Fact::Lost { final_offset: 0 });
+    later.fact(next(run), RunFact::Lost { final_offset: 0 });
     assert_eq!(later.starts().len(), 1, "a holder that is lost while the daemon lives is a loss");
     assert_eq!(later.view(run.process).map(|view| view.status), Some(Status::Exited));
 }
@@ -210,7 +210,7 @@ fn what_a_person_ended_is_not_restored() {
             stage.die(run);
         }
         let mut later = stage.reborn();
-        later.fact(run, Fact::Lost { final_offset: 0 });
+        later.fact(run, RunFact::Lost { final_offset: 0 });
         assert!(later.starts().is_empty());
         assert_eq!(later.view(run.process).map(|view| view.status), Some(Status::Exited));
     }
@@ -224,7 +224,7 @@ fn nothing_else_is_restored() {
     let of_agent = stage.spawn_as(Caller::Process(lead), restored());
     let mut later = stage.reborn();
     for run in [lead, plain, of_agent] {
-        later.fact(run, Fact::Lost { final_offset: 0 });
+        later.fact(run, RunFact::Lost { final_offset: 0 });
     }
     assert!(later.starts().is_empty());
     let ticket = stage.ask(order(Caller::Human, Spawn { restore: true, ..agent("a") }));
@@ -238,7 +238,7 @@ fn one_that_is_adopted_is_not_started() {
     let mut later = stage.reborn();
     let record = saved(&stage.effects).processes.remove(0);
     later.input(Input::Adopted { record: Box::new(record), pid: 4, exit: None });
-    later.fact(run, Fact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0 });
     assert!(later.starts().is_empty());
 }
 
@@ -272,7 +272,7 @@ fn f10_after_a_restart_of_the_machine_only_what_is_restored_goes_on() {
     for restore in [true, false] {
         let (_, run, mut later) = backing_off(Spawn { restore, ..command("server") });
         later.now = 5;
-        later.fact(run, Fact::Lost { final_offset: 0 });
+        later.fact(run, RunFact::Lost { final_offset: 0 });
         later.pass(100);
         assert_eq!(later.starts().len(), usize::from(restore), "restore {restore}");
         later.pass(1_000_000);
@@ -286,6 +286,6 @@ fn a_budget_does_not_keep_a_persons_command_from_coming_back() {
     let budget = Some(Budget { wall_ms: Some(1), ..Budget::default() });
     let run = stage.spawn(Spawn { budget, ..restored() });
     let mut later = stage.reborn();
-    later.fact(run, Fact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0 });
     assert_eq!(later.starts().len(), 1);
 }

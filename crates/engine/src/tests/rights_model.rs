@@ -9,18 +9,18 @@ use std::mem::{Discriminant, discriminant};
 use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
-    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Detach, Distrust, Explain, GiveAnswer, Grant,
-    Interrupt, Kill, Nothing, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, See,
-    Select, SetTimer, Shutdown, SizePolicy, SizeWish, Spawn, Target, Tell, TimerChange, TimerWatch,
-    TimerWhen, Until, Wait,
+    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Detach, Distrust, Empty, Explain, GiveAnswer,
+    Grant, Interrupt, Kill, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, See, Select,
+    SetTimer, Shutdown, SizePolicy, SizeRequest, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen,
+    Until, Wait,
 };
 use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
 
-use super::stage::{Stage, command, name, warrant};
+use super::stage::{Stage, command, name, trust_subject};
 use crate::record::ProcessRecord;
 use crate::{
-    AgentRecord, Answer, Caller, Command, Config, Effect, Engine, GrantRecord, HookMoment, HookNotice, Input,
-    NoTasks, Rule, RunKey, Saved, Verb,
+    AgentRecord, Caller, Command, CommandAnswer, Config, Effect, Engine, GrantRecord, HookMoment, HookNotice,
+    Input, NoTasks, Rule, RunKey, Saved, Verb,
 };
 
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
@@ -148,7 +148,7 @@ impl World {
         grants
     }
 
-    /// The actor asks for leave, asks a question, asks for trust, sets a timer and gets a message; one process goes.
+    /// The actor asks for permission, asks a question, asks for trust, sets a timer and gets a message; one process goes.
     fn set_up(&mut self) {
         let actor = self.caller(self.actor);
         let asked = HookMoment::PermissionAsked { title: "rm".to_owned(), body: String::new() };
@@ -229,7 +229,7 @@ impl World {
         let attach = |read_only, policy, take_over| {
             Command::Attach(Attach { target: target(), read_only, policy, take_over, ..Attach::default() })
         };
-        let wait = Wait::until(vec![target()], Until::Exit(Nothing {}));
+        let wait = Wait::until(vec![target()], Until::Exit(Empty {}));
         let watch = TimerWatch { processes: vec![target()], max_wait_ms: 1_000 };
         vec![
             Command::Locate { target: target(), verb },
@@ -238,7 +238,7 @@ impl World {
             attach(true, None, true),
             attach(false, None, false),
             Command::Wait(wait),
-            Command::Resize(Resize { target: target(), size: SizeWish::default() }),
+            Command::Resize(Resize { target: target(), size: SizeRequest::default() }),
             Command::Kill(Kill { target: target(), signal: Some(1), grace_ms: None }),
             Command::Close(Close { target: target(), keep_background: true, stop: proto::Stop::default() }),
             Command::Restart(Restart { target: target(), stop: proto::Stop::default() }),
@@ -294,7 +294,7 @@ impl World {
             Command::Attention(Attention { reason: String::new(), key: None }),
             Command::Revoke(Revoke { grant: 99_999 }),
             Command::Grants,
-            Command::Trust(Box::new(warrant("", Rule::Ask))),
+            Command::Trust(Box::new(trust_subject("", Rule::Ask))),
             Command::Distrust(Distrust { digest: "zz".to_owned() }),
             Command::Trusted,
             Command::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
@@ -356,7 +356,7 @@ impl World {
             Command::Detach(detach) => drives(&detach.target),
             Command::Resume(resume) => drives(&resume.target),
             Command::Tell(tell) => self.related(self.messages(own, self.index(&tell.target))),
-            Command::SetTimer(wish) => self.sets_timer(own, wish),
+            Command::SetTimer(request) => self.sets_timer(own, request),
             Command::ChangeTimer(change) if change.timer == self.timer => {
                 self.related(self.drives(own, self.actor))
             }
@@ -387,8 +387,8 @@ impl World {
         }
     }
 
-    fn sets_timer(&self, own: usize, wish: &SetTimer) -> Expected {
-        match (&wish.owner, &wish.when) {
+    fn sets_timer(&self, own: usize, request: &SetTimer) -> Expected {
+        match (&request.owner, &request.when) {
             (Some(owner), _) if !self.drives(own, self.index(owner)) => self.related(false),
             (Some(owner), _) if self.index(owner) != own => DENIED,
             (None, TimerWhen::IdleAny(watch)) if self.nodes[own].kind == Kind::Agent => {
@@ -488,24 +488,24 @@ impl World {
     }
 
     /// What is told is no more and no less than what may be known.
-    fn check_answer(&mut self, caller: Caller, answer: Answer) {
+    fn check_answer(&mut self, caller: Caller, answer: CommandAnswer) {
         let own = match caller {
             Caller::Process(run) => self.nodes.iter().position(|node| node.id == run.process),
             Caller::Human | Caller::Via(_) | Caller::Nobody => None,
         };
         match answer {
-            Answer::Listed { processes, .. } => {
+            CommandAnswer::Listed { processes, .. } => {
                 let seen: BTreeSet<ProcessId> = processes.iter().map(|view| view.id).collect();
                 let expected = (0..self.nodes.len()).filter(|n| own.is_none_or(|own| self.sees(own, *n)));
                 assert_eq!(seen, expected.map(|n| self.nodes[n].id).collect(), "{caller:?}");
             }
-            Answer::Reply(Reply::Grants(grants)) => {
+            CommandAnswer::Reply(Reply::Grants(grants)) => {
                 let seen = grants.iter().filter(|grant| own.is_none_or(|own| grant.to == self.nodes[own].id));
                 assert_eq!(seen.count(), grants.len());
                 let expected = self.grants.iter().filter(|(to, ..)| own.is_none_or(|own| *to == own));
                 assert_eq!(grants.len(), expected.count());
             }
-            Answer::Reply(Reply::Inbox(items)) => {
+            CommandAnswer::Reply(Reply::Inbox(items)) => {
                 let all = [self.permission, self.question, self.trust];
                 let expected = all.into_iter().filter(|item| *item > 0).filter(|item| match own {
                     None => true,
@@ -514,16 +514,16 @@ impl World {
                 let seen: BTreeSet<u64> = items.iter().map(|item| item.item).collect();
                 assert_eq!(seen, expected.collect(), "{caller:?}");
             }
-            Answer::Reply(Reply::Timers(timers)) => {
+            CommandAnswer::Reply(Reply::Timers(timers)) => {
                 let of_actor = timers.iter().any(|timer| timer.timer == self.timer);
                 assert_eq!(of_actor, own.is_none_or(|own| self.reads(own, self.actor)), "{caller:?}");
             }
-            Answer::Reply(Reply::Timer(timer)) if timer.timer != self.timer => {
+            CommandAnswer::Reply(Reply::Timer(timer)) if timer.timer != self.timer => {
                 let change = ChangeTimer { timer: timer.timer, change: TimerChange::Cancel };
                 self.stage.ask(Command::ChangeTimer(change));
                 self.stage.effects.clear();
             }
-            Answer::Reply(Reply::Identity(identity)) => {
+            CommandAnswer::Reply(Reply::Identity(identity)) => {
                 assert_eq!(
                     identity.nonce.is_some(),
                     own.is_some_and(|own| self.nodes[own].kind == Kind::Agent)

@@ -6,7 +6,7 @@ use proto::{AgentState, ErrorCode, Event, Owner, ProcessId};
 
 use super::agents::scene::Scene;
 use super::stage::{Stage, command, restart, target};
-use crate::{Caller, Command, Effect, Fact, RunKey};
+use crate::{Caller, Command, Effect, RunFact, RunKey};
 
 fn see(run: RunKey) -> Command {
     Command::See { see: See { target: target(run), ..See::default() }, offset: None }
@@ -67,7 +67,7 @@ fn n3_an_exit_is_unseen_whatever_was_seen_before_it() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     stage.ask(see(run));
-    stage.fact(run, Fact::Output { end: 100 });
+    stage.fact(run, RunFact::Output { end: 100 });
     stage.exit(run, 3);
     assert_eq!(unseen(&stage, run.process).map(|unseen| unseen.what), Some(UnseenEnd::Exit));
     let end = stage.view(run.process).expect("it is listed").log.end;
@@ -87,9 +87,9 @@ fn n3_an_exit_is_unseen_whatever_was_seen_before_it() {
 fn n3_who_types_has_seen_it_and_a_program_has_not() {
     let mut scene = Scene::idle();
     after_a_turn(&mut scene);
-    scene.fact(Fact::Typed { by: Owner::Orchestrator, viewer: None });
+    scene.fact(RunFact::Typed { by: Owner::Orchestrator, viewer: None });
     assert!(unseen(&scene.stage, scene.id()).is_some());
-    scene.fact(Fact::Typed { by: Owner::User, viewer: None });
+    scene.fact(RunFact::Typed { by: Owner::User, viewer: None });
     assert_eq!(unseen(&scene.stage, scene.id()), None);
 }
 

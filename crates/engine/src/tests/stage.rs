@@ -1,13 +1,13 @@
 //! The stage: an engine with a clock in hand and its effects laid out.
 
 use proto::crew::{Project, TrustView};
-use proto::request::{Close, Kill, Nothing, Quantifier, Restart, Shutdown, Spawn, Target, Until, Wait};
+use proto::request::{Close, Empty, Kill, Quantifier, Restart, Shutdown, Spawn, Target, Until, Wait};
 use proto::{ErrorCode, Failure, Name, ProcessId, ProcessView, Reply, RunNumber};
 
 use crate::input::ChildExit;
 use crate::{
-    Answer, AuditNote, Caller, Command, Config, Effect, Engine, Fact, Input, Moment, Rule, RunKey,
-    SpawnOrder, StartRun, TaskLookup, TaskPlace, Ticket, Warrant,
+    AuditNote, Caller, Command, CommandAnswer, Config, Effect, Engine, Input, Moment, Rule, RunFact, RunKey,
+    SpawnOrder, StartRun, TaskLookup, TaskPlace, Ticket, TrustSubject,
 };
 
 /// One task called `fix` in workspace `w1`.
@@ -91,7 +91,7 @@ impl Stage {
         self.ask_as(Caller::Human, command)
     }
 
-    pub(super) fn fact(&mut self, run: RunKey, fact: Fact) -> Vec<Effect> {
+    pub(super) fn fact(&mut self, run: RunKey, fact: RunFact) -> Vec<Effect> {
         self.input(Input::Fact { run, fact })
     }
 
@@ -106,7 +106,7 @@ impl Stage {
     }
 
     /// The answer to a ticket, if it has one; each ticket is answered at most once.
-    pub(super) fn answer(&self, ticket: Ticket) -> Option<Result<Answer, Failure>> {
+    pub(super) fn answer(&self, ticket: Ticket) -> Option<Result<CommandAnswer, Failure>> {
         let mut answers = self.effects.iter().filter_map(|effect| match effect {
             Effect::Reply { ticket: known, result } if *known == ticket => Some((**result).clone()),
             _ => None,
@@ -122,7 +122,7 @@ impl Stage {
 
     pub(super) fn reply(&self, ticket: Ticket) -> Reply {
         match self.answer(ticket).expect("no answer").expect("it failed") {
-            Answer::Reply(reply) => reply,
+            CommandAnswer::Reply(reply) => reply,
             other => panic!("{other:?}"),
         }
     }
@@ -139,7 +139,7 @@ impl Stage {
     pub(super) fn spawn_as(&mut self, caller: Caller, spawn: Spawn) -> RunKey {
         let ticket = self.ask_as(caller, order(caller, spawn));
         let run = self.starts().last().expect("nothing was started").run;
-        self.fact(run, Fact::Started { pid: 100 });
+        self.fact(run, RunFact::Started { pid: 100 });
         assert!(matches!(self.reply(ticket), Reply::Spawned(_)));
         run
     }
@@ -149,13 +149,13 @@ impl Stage {
     }
 
     pub(super) fn exit(&mut self, run: RunKey, code: i32) {
-        self.fact(run, Fact::Exited { exit: ChildExit::Code(code), final_offset: 10 });
+        self.fact(run, RunFact::Exited { exit: ChildExit::Code(code), final_offset: 10 });
     }
 
     /// Plays the holder's part in an ordered end: the child dies by HUP, then its tree is gone.
     pub(super) fn die(&mut self, run: RunKey) {
-        self.fact(run, Fact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
-        self.fact(run, Fact::TreeGone);
+        self.fact(run, RunFact::Exited { exit: ChildExit::Signal(1), final_offset: 10 });
+        self.fact(run, RunFact::TreeGone);
     }
 
     pub(super) fn view(&self, id: ProcessId) -> Option<ProcessView> {
@@ -184,19 +184,19 @@ pub(super) fn trust_list(engine: &mut Engine) {
     engine.trust.trusted.insert(LIST.to_owned(), list);
 }
 
-/// A spawn as the daemon brings it: what a process starts has a warrant, here one that the project's list covers.
+/// A spawn as the daemon brings it: what a process starts has a trust subject, here one that the project's list covers.
 pub(super) fn order(caller: Caller, spawn: Spawn) -> Command {
     let is_plain = spawn.kind == proto::Kind::Agent && spawn.argv.len() == 1;
     let needs_warrant = matches!(caller, Caller::Process(_)) && !is_plain;
-    let listed = Warrant { listed: Some(LIST.to_owned()), ..warrant("feed", Rule::Ask) };
-    let warrant = needs_warrant.then_some(listed);
-    Command::Spawn(Box::new(SpawnOrder { warrant, ..spawn.into() }))
+    let listed = TrustSubject { listed: Some(LIST.to_owned()), ..trust_subject("feed", Rule::Ask) };
+    let trust_subject = needs_warrant.then_some(listed);
+    Command::Spawn(Box::new(SpawnOrder { trust_subject, ..spawn.into() }))
 }
 
-pub(super) fn warrant(digest: &str, rule: Rule) -> Warrant {
+pub(super) fn trust_subject(digest: &str, rule: Rule) -> TrustSubject {
     let (frame, content) = (format!("frame of {digest}"), format!("content of {digest}"));
     let (digest, command) = (digest.to_owned(), "\"run\"".to_owned());
-    Warrant { digest, frame, content, command, rule, ..Warrant::default() }
+    TrustSubject { digest, frame, content, command, rule, ..TrustSubject::default() }
 }
 
 pub(super) fn target(run: RunKey) -> Target {
@@ -228,7 +228,7 @@ pub(super) fn shutdown(kill: bool) -> Command {
 }
 
 pub(super) fn exit() -> Until {
-    Until::Exit(Nothing {})
+    Until::Exit(Empty {})
 }
 
 pub(super) fn name(text: &str) -> Name {
@@ -254,9 +254,9 @@ impl Stage {
         Self { engine, effects: Vec::new(), ..*self }
     }
 
-    /// A process asks for something to be started under this warrant.
-    pub(super) fn order_as(&mut self, caller: RunKey, spawn: Spawn, warrant: Warrant) -> Ticket {
-        let order = SpawnOrder { warrant: Some(warrant), ..spawn.into() };
+    /// A process asks for something to be started under this trust subject.
+    pub(super) fn order_as(&mut self, caller: RunKey, spawn: Spawn, trust_subject: TrustSubject) -> Ticket {
+        let order = SpawnOrder { trust_subject: Some(trust_subject), ..spawn.into() };
         self.ask_as(Caller::Process(caller), Command::Spawn(Box::new(order)))
     }
 

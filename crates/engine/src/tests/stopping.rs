@@ -6,7 +6,7 @@ use proto::{ErrorCode, Reply, Status};
 
 use super::stage::{Stage, close, command, kill, restart, shutdown, target, terminal};
 use crate::input::{Caller, ChildExit, Survivor};
-use crate::{Command, Effect, Fact, Input, RunKey};
+use crate::{Command, Effect, Input, RunFact, RunKey};
 
 /// How a run was asked, each time: the signal and what is left of the grace.
 fn asked(stage: &Stage, of: RunKey) -> Vec<(i32, u32)> {
@@ -156,7 +156,7 @@ fn m7a_what_survives_an_end_is_named_and_the_entry_stays() {
         let web = stage.spawn(command("web"));
         let ticket = stage.ask(verb(web));
         stage.exit(web, 0);
-        stage.fact(web, Fact::TreeSurvived(vec![survivor()]));
+        stage.fact(web, RunFact::TreeSurvived(vec![survivor()]));
         let failure = stage.failure(ticket);
         assert_eq!(failure.code, ErrorCode::Survived);
         assert!(
@@ -166,7 +166,7 @@ fn m7a_what_survives_an_end_is_named_and_the_entry_stays() {
         assert_eq!(stage.view(web.process).map(|view| view.status), Some(Status::Exited));
         // When it has gone, the same call succeeds.
         let again = stage.ask(close(web));
-        stage.fact(web, Fact::TreeGone);
+        stage.fact(web, RunFact::TreeGone);
         assert!(stage.answer(again).is_some_and(|answer| answer.is_ok()));
         assert!(stage.view(web.process).is_none());
     }
@@ -177,7 +177,7 @@ fn m7a_a_child_that_cannot_be_ended_itself_runs_on_and_is_shown_running() {
     let mut stage = Stage::new();
     let web = stage.spawn(command("web"));
     let ticket = stage.ask(close(web));
-    stage.fact(web, Fact::TreeSurvived(vec![survivor()]));
+    stage.fact(web, RunFact::TreeSurvived(vec![survivor()]));
     assert_eq!(stage.failure(ticket).code, ErrorCode::Survived);
     assert_eq!(stage.view(web.process).map(|view| view.status), Some(Status::Running));
 }
@@ -189,7 +189,7 @@ fn m7a_the_end_of_a_leader_names_what_survived_below_it_and_is_not_tried_for_eve
     let child = stage.spawn_as(Caller::Process(root), command("child"));
     let ticket = stage.ask(close(root));
     stage.exit(child, 0);
-    stage.fact(child, Fact::TreeSurvived(vec![survivor()]));
+    stage.fact(child, RunFact::TreeSurvived(vec![survivor()]));
     assert!(stage.answer(ticket).is_none(), "its own tree is still there");
     stage.die(root);
     assert_eq!(stage.failure(ticket).code, ErrorCode::Survived);
@@ -197,8 +197,8 @@ fn m7a_the_end_of_a_leader_names_what_survived_below_it_and_is_not_tried_for_eve
     assert!(stage.view(root.process).is_some() && stage.view(child.process).is_some());
     let again = stage.ask(close(root));
     assert_eq!(asked(&stage, child).len(), 2, "another call tries again");
-    stage.fact(child, Fact::TreeGone);
-    stage.fact(root, Fact::TreeGone);
+    stage.fact(child, RunFact::TreeGone);
+    stage.fact(root, RunFact::TreeGone);
     assert!(stage.answer(again).is_some_and(|answer| answer.is_ok()));
 }
 
@@ -209,7 +209,7 @@ fn m7a_a_shutdown_names_what_survived_and_ends_the_daemon_all_the_same() {
     let ticket = stage.ask(shutdown(true));
     stage.die(other);
     stage.exit(web, 0);
-    stage.fact(web, Fact::TreeSurvived(vec![survivor()]));
+    stage.fact(web, RunFact::TreeSurvived(vec![survivor()]));
     let failure = stage.failure(ticket);
     assert_eq!(failure.code, ErrorCode::Survived);
     assert!(failure.message.contains("web was not ended"), "{failure}");
@@ -231,8 +231,8 @@ fn m3d_what_a_crashed_command_left_in_the_background_is_asked_and_has_its_grace(
         assert_eq!(asked(&stage, run), [expected]);
         let since = &stage.effects[before..];
         let place = |is_it: &dyn Fn(&Effect) -> bool| since.iter().position(is_it).unwrap();
-        let asking = place(&|effect| matches!(effect, Effect::Kill { .. }));
+        let questions = place(&|effect| matches!(effect, Effect::Kill { .. }));
         let start = place(&|effect| matches!(effect, Effect::Start(_)));
-        assert!(asking < start, "it is asked before the next run begins");
+        assert!(questions < start, "it is asked before the next run begins");
     }
 }

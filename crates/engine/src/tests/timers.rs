@@ -7,9 +7,9 @@ use proto::request::{ChangeTimer, SetTimer, TimerChange, TimerWhen, Until, Wait}
 use proto::{AgentState, ErrorCode, Reply};
 
 use super::agents::scene::agent;
-use super::crew::{Crew, Dice, all, any, set_timer};
+use super::random_tree::{Crew, Dice, all, any, set_timer};
 use super::stage::{command, next, restart, target, terminal};
-use crate::{Caller, Command, Fact, RunKey};
+use crate::{Caller, Command, RunFact, RunKey};
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
@@ -28,22 +28,22 @@ fn wait_for(crew: &mut Crew, run: RunKey, until: Until) -> crate::Ticket {
 fn a_delay_fires_at_its_time_and_tells_its_owner_under_its_label() {
     let mut crew = Crew::new();
     let boss = crew.agent("boss", None);
-    let wish = SetTimer {
+    let request = SetTimer {
         owner: None,
         when: after(MINUTE),
         body: "look at\nthe build".into(),
         label: Some("build check".into()),
         key: None,
     };
-    let ticket = crew.ask_as(Caller::Process(boss), Command::SetTimer(Box::new(wish)));
+    let ticket = crew.ask_as(Caller::Process(boss), Command::SetTimer(Box::new(request)));
     let Reply::Timer(timer) = crew.stage.reply(ticket) else { panic!("no timer") };
     assert_eq!((timer.status, timer.remaining_ms), (TimerStatus::Armed, MINUTE));
     crew.pass(MINUTE - 1);
     assert!(crew.letters_to(boss).is_empty());
     crew.pass(1);
-    let letters = crew.letters_to(boss);
+    let mail_format = crew.letters_to(boss);
     let nonce = &crew.stage.engine.agent(boss.process).unwrap().record.nonce;
-    assert_eq!(letters, [format!("[timer:build check {nonce}]\n│ look at\n│ the build")]);
+    assert_eq!(mail_format, [format!("[timer:build check {nonce}]\n│ look at\n│ the build")]);
     assert_eq!(crew.status(timer.timer), Some(TimerStatus::Fired));
     crew.pass(WEEK);
     assert_eq!(crew.letters_to(boss).len(), 1);
@@ -115,9 +115,9 @@ fn f8_no_time_too_long_a_time_and_bad_words_are_refused_at_the_door() {
         &"x".repeat(65),
     ];
     for label in labels {
-        let wish =
+        let request =
             SetTimer { owner: None, when: after(5), body: "b".into(), label: Some(label.into()), key: None };
-        let ticket = crew.ask_as(Caller::Process(boss), Command::SetTimer(Box::new(wish)));
+        let ticket = crew.ask_as(Caller::Process(boss), Command::SetTimer(Box::new(request)));
         let failure = crew.stage.failure(ticket);
         assert_eq!(failure.code, ErrorCode::InvalidArgs, "{label:?}");
         assert!(!failure.message.chars().any(char::is_control), "{failure}");
@@ -234,7 +234,7 @@ fn a_cancelled_timer_never_fires_and_the_same_request_twice_is_no_mistake() {
     assert_eq!(crew.change(timer, TimerChange::Resume).unwrap_err().code, ErrorCode::Conflict);
     assert_eq!(crew.change(99, TimerChange::Cancel).unwrap_err().code, ErrorCode::NotFound);
     crew.pass(HOUR);
-    assert!(crew.letters.is_empty());
+    assert!(crew.mail_format.is_empty());
 }
 
 #[test]
@@ -249,9 +249,9 @@ fn idle_any_needs_a_coming_to_rest_after_it_was_set() {
     assert!(crew.letters_to(boss).is_empty());
     crew.report(children[1], AgentState::Idle);
     crew.pass(MINUTE);
-    let letters = crew.letters_to(boss);
-    assert_eq!(letters.len(), 1);
-    assert!(letters[0].ends_with("│ b\n│ one: idle\n│ two: idle"), "{}", letters[0]);
+    let mail_format = crew.letters_to(boss);
+    assert_eq!(mail_format.len(), 1);
+    assert!(mail_format[0].ends_with("│ b\n│ one: idle\n│ two: idle"), "{}", mail_format[0]);
 }
 
 #[test]
@@ -272,9 +272,9 @@ fn idle_any_is_told_of_one_that_stops_before_a_dialog_or_ends() {
             crew.exit(one, code);
         }
         crew.pass(MINUTE);
-        let letters = crew.letters_to(boss);
-        assert_eq!(letters.len(), 1, "{state:?}");
-        assert!(letters[0].contains(line), "{}", letters[0]);
+        let mail_format = crew.letters_to(boss);
+        assert_eq!(mail_format.len(), 1, "{state:?}");
+        assert!(mail_format[0].contains(line), "{}", mail_format[0]);
     }
 }
 
@@ -349,12 +349,12 @@ fn a_command_rests_when_it_has_been_quiet_for_three_seconds_or_is_over() {
     let mut crew = Crew::new();
     let boss = crew.agent("boss", None);
     let build = crew.stage.spawn_as(Caller::Process(boss), command("build"));
-    crew.fact(build, Fact::Output { end: 5 });
+    crew.fact(build, RunFact::Output { end: 5 });
     crew.pass(MINUTE);
     let any_one = crew.set(boss, any(&[build], HOUR), "b").unwrap().timer;
     crew.pass(MINUTE);
     assert_eq!(crew.status(any_one), Some(TimerStatus::Armed), "it was quiet when it was set");
-    crew.fact(build, Fact::Output { end: 6 });
+    crew.fact(build, RunFact::Output { end: 6 });
     let all_of = crew.set(boss, all(&[build], HOUR), "c").unwrap().timer;
     crew.pass(2_999);
     assert!(crew.letters_to(boss).is_empty());
@@ -401,9 +401,13 @@ fn who_is_closed_leaves_the_list_and_an_emptied_list_cancels_with_a_notice() {
     assert!(crew.letters_to(boss).is_empty());
     crew.close(children[1]);
     assert_eq!(crew.status(timer), Some(TimerStatus::Cancelled));
-    let letters = crew.letters_to(boss);
-    assert_eq!(letters.len(), 1);
-    assert!(letters[0].starts_with("[system ") && letters[0].contains("was cancelled"), "{}", letters[0]);
+    let mail_format = crew.letters_to(boss);
+    assert_eq!(mail_format.len(), 1);
+    assert!(
+        mail_format[0].starts_with("[system ") && mail_format[0].contains("was cancelled"),
+        "{}",
+        mail_format[0]
+    );
     crew.pass(WEEK);
     assert_eq!(crew.letters_to(boss).len(), 1);
 }
@@ -417,7 +421,7 @@ fn a_restart_of_a_watched_process_is_no_rest() {
     let timer = crew.set(boss, any(&[one], HOUR), "b").unwrap().timer;
     crew.ask(restart(one));
     crew.die(one);
-    crew.fact(next(one), Fact::Started { pid: 5 });
+    crew.fact(next(one), RunFact::Started { pid: 5 });
     crew.launch(next(one));
     assert_eq!(crew.status(timer), Some(TimerStatus::Armed));
     crew.report(next(one), AgentState::Idle);
@@ -497,7 +501,7 @@ fn end_owner(crew: &mut Crew, dice: &mut Dice, run: RunKey) -> Option<RunKey> {
             crew.exit(run, 1);
             crew.pass(dice.roll(400));
             crew.ask(restart(run));
-            crew.fact(run, Fact::TreeGone);
+            crew.fact(run, RunFact::TreeGone);
             Some(next(run))
         }
     }
@@ -513,7 +517,7 @@ fn f9_no_timer_outlives_its_run_whatever_ends_it_between_arm_and_fire() {
         if dice.roll(2) == 0 {
             // Busy, and without a channel that would reach it: what fires waits in its mail.
             let launched = crate::Launched { has_channel: true, ..crate::Launched::default() };
-            crew.fact(boss, Fact::Launched(launched));
+            crew.fact(boss, RunFact::Launched(launched));
             crew.report(boss, AgentState::Working);
         }
         crew.set(boss, after(1 + dice.roll(2_000)), "stale?").unwrap();
@@ -525,14 +529,14 @@ fn f9_no_timer_outlives_its_run_whatever_ends_it_between_arm_and_fire() {
         let later = end_owner(&mut crew, &mut dice, boss);
         fired_before += crew.said("timer:").len();
         if let Some(later) = later {
-            crew.fact(later, Fact::Started { pid: 7 });
+            crew.fact(later, RunFact::Started { pid: 7 });
             crew.launch(later);
             crew.report(later, AgentState::Idle);
             crew.pass(HOUR);
             assert!(crew.letters_to(later).is_empty(), "seed {seed}: {:?}", crew.letters_to(later));
         }
         crew.pass(HOUR);
-        let told = crew.letters.iter().filter(|(_, text)| text.contains("stale?")).count();
+        let told = crew.mail_format.iter().filter(|(_, text)| text.contains("stale?")).count();
         assert!(told <= 1, "seed {seed}");
         assert!(crew.timers().iter().all(|view| view.status != TimerStatus::Armed), "seed {seed}");
     }
@@ -565,7 +569,7 @@ fn a_timer_whose_run_is_lost_is_cancelled() {
     let saved = super::agents::scene::saved(&crew.stage.effects);
     let engine = crate::Engine::restore(crate::Config::default(), Box::new(super::stage::OneTask), saved);
     crew.stage = super::stage::Stage::with(engine);
-    crew.fact(boss, Fact::Lost { final_offset: 0 });
+    crew.fact(boss, RunFact::Lost { final_offset: 0 });
     assert_eq!(crew.status(timer), Some(TimerStatus::Cancelled));
     crew.pass(HOUR);
     assert!(crew.said("timer:").is_empty());
@@ -587,13 +591,13 @@ fn a_person_sets_a_timer_for_an_agent_that_is_still_starting() {
     let mut crew = Crew::new();
     let ticket = crew.ask(Command::Spawn(Box::new(agent("late").into())));
     let run = crew.stage.starts().last().unwrap().run;
-    let Command::SetTimer(mut wish) = set_timer(after(1), "b") else { unreachable!() };
-    wish.owner = Some(target(run));
-    let set = crew.ask(Command::SetTimer(wish));
+    let Command::SetTimer(mut request) = set_timer(after(1), "b") else { unreachable!() };
+    request.owner = Some(target(run));
+    let set = crew.ask(Command::SetTimer(request));
     assert!(matches!(crew.stage.reply(set), Reply::Timer(_)));
     crew.pass(MINUTE);
     assert!(crew.said("timer:").is_empty());
-    crew.fact(run, Fact::Started { pid: 1 });
+    crew.fact(run, RunFact::Started { pid: 1 });
     assert!(crew.stage.answer(ticket).is_some());
     assert_eq!(crew.said("timer:").len(), 1);
 }

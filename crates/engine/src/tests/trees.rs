@@ -5,7 +5,7 @@ use proto::request::{Close, Spawn};
 use proto::{ErrorCode, ExitReason, ProcessId, Status};
 
 use super::stage::{Stage, close, command, kill, next, order, restart, shutdown, target};
-use crate::{Caller, Command, Effect, Fact, Input, RunKey, Verb};
+use crate::{Caller, Command, Effect, Input, RunFact, RunKey, Verb};
 
 fn family(stage: &mut Stage) -> [RunKey; 4] {
     let root = stage.spawn(command("root"));
@@ -79,10 +79,10 @@ fn t7_a_kill_and_a_restart_of_a_leader_wait_for_its_family_too() {
             assert!(stage.answer(asked).is_none());
             assert_eq!(stage.starts().len(), starts);
         }
-        stage.fact(child, Fact::Lost { final_offset: 0 });
+        stage.fact(child, RunFact::Lost { final_offset: 0 });
         assert_eq!(stage.starts().len() > starts, follows);
         if follows {
-            stage.fact(next(root), Fact::Started { pid: 9 });
+            stage.fact(next(root), RunFact::Started { pid: 9 });
         }
         assert!(stage.answer(asked).is_some_and(|answer| answer.is_ok()));
         assert!(stage.view(child.process).is_none() && stage.view(root.process).is_some());
@@ -107,7 +107,7 @@ fn h6_a_family_that_says_nothing_is_swept_at_the_same_moment() {
     assert_eq!(swept(&stage).len(), 3);
     for run in [root, child, grandchild] {
         assert!(stage.answer(closed).is_none());
-        stage.fact(run, Fact::Lost { final_offset: 0 });
+        stage.fact(run, RunFact::Lost { final_offset: 0 });
     }
     assert!(stage.answer(closed).is_some());
     stage.pass(10_000);
@@ -125,7 +125,7 @@ fn t7_a_leader_that_is_over_is_closed_with_what_is_left_of_its_family() {
             keep_background,
             stop: proto::Stop::default(),
         }));
-        stage.fact(root, Fact::TreeGone);
+        stage.fact(root, RunFact::TreeGone);
         stage.die(child);
         assert!(stage.answer(closed).is_none(), "keeps background: {keep_background}");
         stage.die(grandchild);
@@ -148,7 +148,7 @@ fn a_leader_whose_background_is_kept_loses_it_to_whoever_wants_all_of_it_gone() 
     assert_eq!(graces(&stage, root), [0], "the third caller insists");
     [child, grandchild].into_iter().for_each(|run| stage.die(run));
     assert!(stage.answer(closed).is_none(), "its own tree lives");
-    stage.fact(root, Fact::TreeGone);
+    stage.fact(root, RunFact::TreeGone);
     for ticket in [kept[0], kept[1], closed] {
         assert!(stage.answer(ticket).is_some_and(|answer| answer.is_ok()));
     }
@@ -164,7 +164,7 @@ fn t7_a_child_that_cannot_start_is_waited_for_and_not_longer() {
     stage.die(root);
     assert!(stage.answer(closed).is_none());
     let failure = proto::Failure::new(ErrorCode::SpawnFailed, "no such program");
-    stage.fact(child, Fact::StartFailed(failure));
+    stage.fact(child, RunFact::StartFailed(failure));
     assert!(stage.answer(closed).is_some_and(|answer| answer.is_ok()));
 }
 
@@ -172,8 +172,8 @@ fn t7_a_child_that_cannot_start_is_waited_for_and_not_longer() {
 fn a_family_is_given_the_grace_that_was_asked_for_until_its_leader_is_over() {
     let mut stage = Stage::new();
     let [root, child, ..] = family(&mut stage);
-    let Command::Kill(wish) = kill(root) else { panic!("no kill") };
-    stage.ask(Command::Kill(proto::request::Kill { grace_ms: Some(2_000), ..wish }));
+    let Command::Kill(request) = kill(root) else { panic!("no kill") };
+    stage.ask(Command::Kill(proto::request::Kill { grace_ms: Some(2_000), ..request }));
     assert_eq!((graces(&stage, root), graces(&stage, child)), (vec![2_000], vec![2_000]));
     stage.exit(root, 0);
     assert_eq!(graces(&stage, child), [2_000], "the end of its leader changes nothing");
@@ -208,7 +208,7 @@ fn a_child_being_spawned_while_its_parent_dies_does_not_escape() {
     let child = stage.starts().last().expect("starting").run;
     stage.exit(root, 0);
     stage.effects.clear();
-    stage.fact(child, Fact::Started { pid: 5 });
+    stage.fact(child, RunFact::Started { pid: 5 });
     assert!(stage.effects.iter().any(|effect| matches!(effect, Effect::Kill { run, .. } if *run == child)));
     stage.die(child);
     assert!(stage.view(child.process).is_none());
@@ -274,7 +274,7 @@ fn an_older_run_has_no_power() {
     let root = stage.spawn(command("root"));
     stage.ask(restart(root));
     stage.die(root);
-    stage.fact(next(root), Fact::Started { pid: 2 });
+    stage.fact(next(root), RunFact::Started { pid: 2 });
     let ticket = stage.ask_as(Caller::Process(root), close(root));
     assert_eq!(stage.failure(ticket).code, ErrorCode::Unauthorized);
 }

@@ -5,8 +5,8 @@ use proto::request::{Distrust, GiveAnswer};
 use proto::{ErrorCode, Reply, Status};
 
 use super::agents::scene::agent;
-use super::stage::{LIST, Stage, close, command, next, restart, warrant};
-use crate::{Caller, Command, Effect, Fact, Record, Rule, RunKey, SpawnOrder, Ticket, Warrant};
+use super::stage::{LIST, Stage, close, command, next, restart, trust_subject};
+use crate::{Caller, Command, Effect, Record, Rule, RunFact, RunKey, SpawnOrder, Ticket, TrustSubject};
 
 /// A stage with one agent that leads.
 fn lead() -> (Stage, RunKey) {
@@ -16,14 +16,14 @@ fn lead() -> (Stage, RunKey) {
 }
 
 /// What the project's list covers.
-fn listed(digest: &str) -> Warrant {
-    Warrant { listed: Some(LIST.to_owned()), ..warrant(digest, Rule::Ask) }
+fn listed(digest: &str) -> TrustSubject {
+    TrustSubject { listed: Some(LIST.to_owned()), ..trust_subject(digest, Rule::Ask) }
 }
 
 /// The lead asks for a command of this content.
 fn ask(stage: &mut Stage, lead: RunKey, digest: &str) -> Ticket {
     let spawn = proto::request::Spawn { name: None, ..command("x") };
-    stage.order_as(lead, spawn, warrant(digest, Rule::Ask))
+    stage.order_as(lead, spawn, trust_subject(digest, Rule::Ask))
 }
 
 fn code(stage: &Stage, ticket: Ticket) -> ErrorCode {
@@ -52,7 +52,7 @@ fn distrust(stage: &mut Stage, digest: &str) -> Ticket {
 /// Whether the newest answer is that it started.
 fn is_started(stage: &mut Stage, ticket: Ticket) -> bool {
     let Some(run) = stage.starts().last().map(|start| start.run) else { return false };
-    stage.fact(run, Fact::Started { pid: 7 });
+    stage.fact(run, RunFact::Started { pid: 7 });
     matches!(stage.answer(ticket), Some(Ok(_)))
 }
 
@@ -140,7 +140,7 @@ fn a_leave_for_once_is_not_used_up_by_what_could_not_be_started_anyway() {
     let asked = ask(&mut stage, lead, "d1");
     let item = stage.failure(asked).item.unwrap();
     answer(&mut stage, item, "1");
-    let taken = stage.order_as(lead, command("lead"), warrant("d1", Rule::Ask));
+    let taken = stage.order_as(lead, command("lead"), trust_subject("d1", Rule::Ask));
     assert_eq!(code(&stage, taken), ErrorCode::Conflict);
     let again = ask(&mut stage, lead, "d1");
     assert!(is_started(&mut stage, again));
@@ -187,7 +187,7 @@ fn a_refusal_holds_for_the_run_and_asks_nobody_again() {
     assert!(items(&mut stage).is_empty());
     stage.ask(restart(lead));
     stage.die(lead);
-    stage.fact(next(lead), Fact::Started { pid: 2 });
+    stage.fact(next(lead), RunFact::Started { pid: 2 });
     let ticket = ask(&mut stage, next(lead), "d1");
     assert_eq!(code(&stage, ticket), ErrorCode::NeedsTrust);
 }
@@ -195,13 +195,13 @@ fn a_refusal_holds_for_the_run_and_asks_nobody_again() {
 #[test]
 fn the_projects_rules_come_before_and_instead_of_a_question() {
     let (mut stage, lead) = lead();
-    let ticket = stage.order_as(lead, command("no"), warrant("d1", Rule::Deny));
+    let ticket = stage.order_as(lead, command("no"), trust_subject("d1", Rule::Deny));
     let failure = stage.failure(ticket);
     assert_eq!(failure.code, ErrorCode::Denied);
     assert!(failure.message.contains("the project's rules"), "{failure}");
-    let trusted = stage.ask(Command::Trust(Box::new(warrant("d1", Rule::Ask))));
+    let trusted = stage.ask(Command::Trust(Box::new(trust_subject("d1", Rule::Ask))));
     assert!(matches!(stage.reply(trusted), Reply::Trust(_)));
-    let ticket = stage.order_as(lead, command("no"), warrant("d1", Rule::Deny));
+    let ticket = stage.order_as(lead, command("no"), trust_subject("d1", Rule::Deny));
     assert_eq!(code(&stage, ticket), ErrorCode::Denied, "a rule beats what is trusted");
     let ticket = stage.order_as(lead, command("yes"), listed("d9"));
     assert!(is_started(&mut stage, ticket));
@@ -238,7 +238,7 @@ fn b7_only_people_answer_trust_and_are_trusted_with_it() {
             assert_eq!(code(&stage, ticket), ErrorCode::Denied, "{choice}");
         }
         let commands = [
-            Command::Trust(Box::new(warrant("d1", Rule::Ask))),
+            Command::Trust(Box::new(trust_subject("d1", Rule::Ask))),
             Command::Distrust(Distrust { digest: "d".to_owned() }),
             Command::Trusted,
         ];
@@ -259,7 +259,7 @@ fn people_need_no_trust() {
     let mut stage = Stage::new();
     for rule in [Rule::Ask, Rule::Deny] {
         let spawn = proto::request::Spawn { name: None, ..command("x") };
-        let order = SpawnOrder { warrant: Some(warrant("d1", rule)), ..spawn.into() };
+        let order = SpawnOrder { trust_subject: Some(trust_subject("d1", rule)), ..spawn.into() };
         let ticket = stage.ask(Command::Spawn(Box::new(order)));
         assert!(is_started(&mut stage, ticket), "{rule:?}");
     }
@@ -326,7 +326,7 @@ fn a_later_daemon_knows_what_is_trusted_and_asks_the_rest_again() {
 fn distrust_takes_back_exactly_what_is_named() {
     let mut stage = Stage::new();
     for digest in ["aa11", "aa22", "bb"] {
-        stage.ask(Command::Trust(Box::new(warrant(digest, Rule::Ask))));
+        stage.ask(Command::Trust(Box::new(trust_subject(digest, Rule::Ask))));
     }
     for (named, expected) in
         [("", ErrorCode::InvalidArgs), ("aa", ErrorCode::Conflict), ("zz", ErrorCode::NotFound)]
@@ -348,11 +348,11 @@ fn distrust_takes_back_exactly_what_is_named() {
 
 /// A command below the lead that was started because its content is trusted.
 fn trusted_child(stage: &mut Stage, lead: RunKey, auto_restart: bool) -> RunKey {
-    stage.ask(Command::Trust(Box::new(warrant("aa", Rule::Ask))));
+    stage.ask(Command::Trust(Box::new(trust_subject("aa", Rule::Ask))));
     let spawn = proto::request::Spawn { auto_restart, ..command("server") };
-    stage.order_as(lead, spawn, warrant("aa", Rule::Ask));
+    stage.order_as(lead, spawn, trust_subject("aa", Rule::Ask));
     let run = stage.starts().last().unwrap().run;
-    stage.fact(run, Fact::Started { pid: 9 });
+    stage.fact(run, RunFact::Started { pid: 9 });
     run
 }
 
@@ -398,7 +398,7 @@ fn f10_an_automatic_restart_parks_what_is_no_longer_trusted() {
     let child = trusted_child(&mut stage, lead, true);
     stage.exit(child, 1);
     stage.pass(1_500);
-    stage.fact(next(child), Fact::Started { pid: 10 });
+    stage.fact(next(child), RunFact::Started { pid: 10 });
     assert_eq!(stage.view(child.process).map(|view| view.status), Some(Status::Running), "it was trusted");
     distrust(&mut stage, "aa");
     let starts = stage.starts().len();
@@ -429,12 +429,12 @@ fn a_title_says_how_the_command_begins_and_the_body_all_of_it() {
     let (mut stage, lead) = lead();
     let long = format!("sleep {}\nkind: command\nin: /srv", "x".repeat(500));
     for (digest, command_text) in [("d1", "sleep 5\nkind: command\nin: /srv"), ("d2", &long)] {
-        let free = Warrant { command: command_text.to_owned(), ..warrant(digest, Rule::Ask) };
+        let free = TrustSubject { command: command_text.to_owned(), ..trust_subject(digest, Rule::Ask) };
         stage.order_as(lead, command("x"), free);
     }
-    let odd = Warrant { command: "\u{1b}[2J ls\nin: /".to_owned(), ..warrant("d3", Rule::Ask) };
+    let odd = TrustSubject { command: "\u{1b}[2J ls\nin: /".to_owned(), ..trust_subject("d3", Rule::Ask) };
     stage.order_as(lead, command("x"), odd);
-    let preset = Warrant { preset: Some("dev".to_owned()), ..warrant("d4", Rule::Ask) };
+    let preset = TrustSubject { preset: Some("dev".to_owned()), ..trust_subject("d4", Rule::Ask) };
     stage.order_as(lead, command("x"), preset);
     let items = items(&mut stage);
     assert_eq!((items[0].title.as_str(), items[3].title.as_str()), ("start sleep 5", "start dev"));
@@ -449,7 +449,7 @@ fn f10_what_a_list_allowed_is_asked_about_when_the_list_is_trusted_no_longer() {
     let (mut stage, lead) = lead();
     stage.order_as(lead, proto::request::Spawn { auto_restart: true, ..command("a") }, listed("d1"));
     let child = stage.starts().last().unwrap().run;
-    stage.fact(child, Fact::Started { pid: 9 });
+    stage.fact(child, RunFact::Started { pid: 9 });
     let ticket = stage.ask_as(Caller::Process(lead), restart(child));
     stage.die(child);
     assert!(is_started(&mut stage, ticket), "the list is trusted still");

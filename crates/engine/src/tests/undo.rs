@@ -8,9 +8,9 @@ use proto::request::{
 use proto::{ErrorCode, Failure, Reply};
 
 use super::agents::scene::agent;
-use super::crew::Crew;
-use super::stage::{close, command, kill, order, restart, warrant};
-use crate::{Caller, Command, Effect, HookMoment, HookNotice, Input, Rule, RunKey, Ticket, Warrant};
+use super::random_tree::Crew;
+use super::stage::{close, command, kill, order, restart, trust_subject};
+use crate::{Caller, Command, Effect, HookMoment, HookNotice, Input, Rule, RunKey, Ticket, TrustSubject};
 
 fn tell_to(target: &str, text: &str) -> Command {
     let (target, text) = (target.into(), text.to_owned());
@@ -35,8 +35,8 @@ fn grant() -> Command {
     Command::Grant(Grant { to: "boss".into(), right: Right::Drive, over: "other".into() })
 }
 
-fn trusted(digest: &str) -> Warrant {
-    warrant(digest, Rule::Ask)
+fn trusted(digest: &str) -> TrustSubject {
+    trust_subject(digest, Rule::Ask)
 }
 
 /// Two agents, a timer, a grant, a trust and a question.

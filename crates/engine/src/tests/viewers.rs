@@ -4,18 +4,18 @@ use proto::request::{Attach, Detach, SizePolicy, Spawn};
 use proto::{ErrorCode, Owner, Reply, Size};
 
 use super::stage::{Stage, command, kill, next, restart, target};
-use crate::{Caller, Command, Effect, Fact, RunKey, ViewerId};
+use crate::{Caller, Command, Effect, RunFact, RunKey, ViewerId};
 
 const SMALL: Size = Size { cols: 60, rows: 20 };
 const LARGE: Size = Size { cols: 200, rows: 50 };
 
 fn join(stage: &mut Stage, run: RunKey, viewer: u64, size: Size, read_only: bool) {
     let (viewer, by, pid) = (ViewerId(viewer), Caller::Human, Some(9));
-    stage.fact(run, Fact::ViewerJoined { viewer, size, read_only, mirrors: false, by, pid });
+    stage.fact(run, RunFact::ViewerJoined { viewer, size, read_only, mirrors: false, by, pid });
 }
 
 fn types(stage: &mut Stage, run: RunKey, viewer: u64) {
-    stage.fact(run, Fact::Typed { by: Owner::User, viewer: Some(ViewerId(viewer)) });
+    stage.fact(run, RunFact::Typed { by: Owner::User, viewer: Some(ViewerId(viewer)) });
 }
 
 fn resizes(stage: &Stage) -> Vec<Size> {
@@ -93,10 +93,10 @@ fn the_size_owners_own_resize_is_followed_the_others_not() {
     join(&mut stage, run, 2, SMALL, false);
     types(&mut stage, run, 1);
     let other = Size { cols: 99, rows: 33 };
-    stage.fact(run, Fact::ViewerResized { viewer: ViewerId(2), size: other, owns: false });
-    stage.fact(run, Fact::ViewerResized { viewer: ViewerId(1), size: other, owns: false });
+    stage.fact(run, RunFact::ViewerResized { viewer: ViewerId(2), size: other, owns: false });
+    stage.fact(run, RunFact::ViewerResized { viewer: ViewerId(1), size: other, owns: false });
     assert_eq!(resizes(&stage), [LARGE, other]);
-    stage.fact(run, Fact::ViewerLeft { viewer: ViewerId(1) });
+    stage.fact(run, RunFact::ViewerLeft { viewer: ViewerId(1) });
     assert_eq!(resizes(&stage).len(), 2);
 }
 
@@ -106,7 +106,7 @@ fn a_read_only_viewer_never_owns_the_size() {
     let run = stage.spawn(command("a"));
     join(&mut stage, run, 1, LARGE, true);
     types(&mut stage, run, 1);
-    stage.fact(run, Fact::ViewerResized { viewer: ViewerId(1), size: SMALL, owns: true });
+    stage.fact(run, RunFact::ViewerResized { viewer: ViewerId(1), size: SMALL, owns: true });
     assert!(resizes(&stage).is_empty());
 }
 
@@ -131,7 +131,10 @@ fn a4_a_read_only_viewer_does_not_count_in_the_smallest_size() {
     join(&mut stage, run, 1, SMALL, true);
     assert!(resizes(&stage).is_empty());
     join(&mut stage, run, 2, LARGE, false);
-    stage.fact(run, Fact::ViewerResized { viewer: ViewerId(1), size: Size { cols: 9, rows: 9 }, owns: true });
+    stage.fact(
+        run,
+        RunFact::ViewerResized { viewer: ViewerId(1), size: Size { cols: 9, rows: 9 }, owns: true },
+    );
     assert_eq!(resizes(&stage), [LARGE]);
 }
 
@@ -139,7 +142,7 @@ fn a4_a_read_only_viewer_does_not_count_in_the_smallest_size() {
 fn ownership_follows_the_writer() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
-    stage.fact(run, Fact::Typed { by: Owner::Orchestrator, viewer: None });
+    stage.fact(run, RunFact::Typed { by: Owner::Orchestrator, viewer: None });
     assert_eq!(stage.view(run.process).map(|view| view.owner), Some(Owner::Orchestrator));
     types(&mut stage, run, 1);
     assert_eq!(stage.view(run.process).map(|view| view.owner), Some(Owner::User));
@@ -151,8 +154,8 @@ fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_re
     let run = stage.spawn(command("a"));
     let (viewer, size) = (ViewerId(7), LARGE);
     let by = Caller::Human;
-    stage.fact(run, Fact::ViewerJoined { viewer, size, read_only: false, mirrors: true, by, pid: None });
-    stage.fact(run, Fact::ViewerResized { viewer, size: SMALL, owns: true });
+    stage.fact(run, RunFact::ViewerJoined { viewer, size, read_only: false, mirrors: true, by, pid: None });
+    stage.fact(run, RunFact::ViewerResized { viewer, size: SMALL, owns: true });
     types(&mut stage, run, 7);
     policy(&mut stage, run, SizePolicy::Smallest);
     assert!(resizes(&stage).is_empty());
@@ -201,7 +204,7 @@ fn m13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_u
         stage.exit(run, 1);
         stage.pass(9_000);
         run = next(run);
-        stage.fact(run, Fact::Started { pid: 1 });
+        stage.fact(run, RunFact::Started { pid: 1 });
     }
     assert_eq!(told(&stage), [(false, None)], "the fifth failure within a minute is the last");
 }
@@ -212,9 +215,9 @@ fn m13_a_run_is_kept_before_its_holder_goes() {
     let run = stage.spawn(command("a"));
     stage.exit(run, 3);
     stage.ask(restart(run));
-    stage.fact(run, Fact::TreeGone);
+    stage.fact(run, RunFact::TreeGone);
     stage.effects.clear();
-    stage.fact(next(run), Fact::Started { pid: 2 });
+    stage.fact(next(run), RunFact::Started { pid: 2 });
     let retired = stage.effects.iter().find_map(|effect| match effect {
         Effect::Retire(former) => Some(*former),
         _ => None,

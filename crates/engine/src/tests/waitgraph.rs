@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use proto::crew::Right;
-use proto::request::{Grant, Nothing, TimerChange, Until, Wait};
+use proto::request::{Empty, Grant, TimerChange, Until, Wait};
 use proto::{AgentState, ErrorCode, Failure, Reply};
 
-use super::crew::{Crew, Dice, any};
+use super::random_tree::{Crew, Dice, any};
 use super::stage::target;
 use crate::{Caller, Command, RunKey, Ticket};
 
@@ -73,7 +73,7 @@ fn a_circle_of_any_length_over_waits_and_timers_is_refused_and_named() {
 fn waiting_for_oneself_is_refused_where_it_could_never_end() {
     let (mut crew, runs) = crew_of(1);
     let own = runs[0];
-    for until in [idle(), Until::Turn(1), Until::Exit(Nothing {})] {
+    for until in [idle(), Until::Turn(1), Until::Exit(Empty {})] {
         let ticket = crew.ask_as(Caller::Process(own), wait(&[own], until));
         assert_eq!(
             crew.stage.failure(ticket).message,

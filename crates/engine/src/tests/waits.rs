@@ -4,7 +4,7 @@ use proto::request::{Quantifier, Until, Wait};
 use proto::{ErrorCode, Reply};
 
 use super::stage::{Stage, command, exit, next, restart, target};
-use crate::{Caller, Command, Effect, Fact, Input, WaitId};
+use crate::{Caller, Command, Effect, Input, RunFact, WaitId};
 
 #[test]
 fn a_wait_for_an_exit_is_answered_by_the_exit_or_at_once() {
@@ -54,7 +54,7 @@ fn silence_is_counted_from_the_last_output_and_from_the_wait() {
     stage.pass(10_000);
     let ticket = stage.wait_on(&[run], Until::Silence(300), Quantifier::All, None);
     stage.pass(200);
-    stage.fact(run, Fact::Output { end: 1 });
+    stage.fact(run, RunFact::Output { end: 1 });
     stage.pass(299);
     assert!(stage.answer(ticket).is_none());
     stage.pass(1);
@@ -71,9 +71,9 @@ fn a_pattern_is_watched_matched_and_unwatched() {
         _ => None,
     });
     let wait = watched.expect("watched");
-    stage.fact(run, Fact::Matched { wait: WaitId(wait.0 + 99), text: "no".into(), offset: 1 });
+    stage.fact(run, RunFact::Matched { wait: WaitId(wait.0 + 99), text: "no".into(), offset: 1 });
     assert!(stage.answer(ticket).is_none());
-    stage.fact(run, Fact::Matched { wait, text: "server ready".into(), offset: 77 });
+    stage.fact(run, RunFact::Matched { wait, text: "server ready".into(), offset: 77 });
     let Reply::Waited(waited) = stage.reply(ticket) else { panic!("not a wait") };
     assert_eq!((waited.satisfied[0].text.as_deref(), waited.satisfied[0].offset), (Some("server ready"), 77));
     assert!(
@@ -103,7 +103,7 @@ fn a_pattern_that_can_no_longer_come_is_a_failure_not_a_hang() {
     // The watch has not said its last word: it may have begun behind the exit and still find it in the log.
     assert!(stage.answer(one).is_none());
     for (run, wait) in &watches {
-        stage.fact(*run, Fact::Unmatched { wait: *wait });
+        stage.fact(*run, RunFact::Unmatched { wait: *wait });
         if *run == runs[0] {
             assert!(stage.answer(any).is_none());
         }
@@ -118,7 +118,7 @@ fn e7_a_pattern_that_costs_too_much_ends_its_wait_and_says_why() {
     let run = stage.spawn(command("a"));
     let ticket = stage.wait_on(&[run], Until::Pattern("(a|b){900}".into()), Quantifier::All, None);
     let wait = WaitId(stage.engine.next_wait - 1);
-    stage.fact(run, Fact::Outrun { wait });
+    stage.fact(run, RunFact::Outrun { wait });
     let failure = stage.failure(ticket);
     assert_eq!(failure.code, ErrorCode::Limit);
     assert!(failure.message.contains("faster than this pattern can be looked for"), "{}", failure.message);
@@ -132,7 +132,7 @@ fn a_pattern_found_behind_the_exit_is_found() {
     stage.exit(run, 0);
     stage.fact(
         run,
-        Fact::Matched { wait: WaitId(stage.engine.next_wait - 1), text: "ready".into(), offset: 7 },
+        RunFact::Matched { wait: WaitId(stage.engine.next_wait - 1), text: "ready".into(), offset: 7 },
     );
     assert!(matches!(stage.reply(ticket), Reply::Waited(_)));
 }
@@ -142,7 +142,7 @@ fn a_pattern_is_not_waited_for_in_a_run_that_went() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let ticket = stage.wait_on(&[run], Until::Pattern("never".into()), Quantifier::All, None);
-    stage.fact(run, Fact::Lost { final_offset: 0 });
+    stage.fact(run, RunFact::Lost { final_offset: 0 });
     assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning);
 }
 
@@ -219,7 +219,7 @@ fn m14_a_pattern_of_a_run_that_is_only_starting_is_looked_for_once_it_has_starte
     let run = stage.spawn(command("a"));
     stage.exit(run, 0);
     stage.ask(restart(run));
-    stage.fact(run, Fact::TreeGone);
+    stage.fact(run, RunFact::TreeGone);
     let second = next(run);
     let watches = |stage: &Stage| {
         let runs = stage.effects.iter().filter_map(|effect| match effect {
@@ -230,7 +230,7 @@ fn m14_a_pattern_of_a_run_that_is_only_starting_is_looked_for_once_it_has_starte
     };
     let ticket = stage.wait_on(&[second], Until::Pattern("x".to_owned()), Quantifier::All, None);
     assert!(watches(&stage).is_empty(), "nobody could watch it yet");
-    stage.fact(second, Fact::Started { pid: 2 });
+    stage.fact(second, RunFact::Started { pid: 2 });
     assert_eq!(watches(&stage), [second]);
     assert!(stage.answer(ticket).is_none());
 }

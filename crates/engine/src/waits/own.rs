@@ -9,8 +9,8 @@ use proto::{ErrorCode, Failure};
 
 use super::satisfied;
 use crate::Engine;
-use crate::asking::before_answer;
 use crate::input::{RunKey, WaitId};
+use crate::questions::before_answer;
 use crate::timers::TimerRecord;
 
 /// What becomes of a message whose text was given to a wait instead.
@@ -26,7 +26,7 @@ impl Engine {
     pub(crate) fn waits_see_timer(&mut self, timer: u64) {
         for id in self.waits_until(&Until::Timer(timer)) {
             self.note_own(id);
-            self.settle(id);
+            self.finish_wait(id);
         }
     }
 
@@ -35,7 +35,7 @@ impl Engine {
         let waits = self.waits_until(&Until::Item(item));
         for id in &waits {
             self.satisfy_own(*id, answer.to_owned());
-            self.settle(*id);
+            self.finish_wait(*id);
         }
         !waits.is_empty()
     }
@@ -65,7 +65,7 @@ impl Engine {
         match until {
             Until::Timer(number) => self.note_timer(id, target, number),
             Until::Item(item) if !self.items.contains_key(&item) => {
-                match self.unsay(target, &answer_key(item), SAID_TO_WAIT) {
+                match self.retract(target, &answer_key(item), SAID_TO_WAIT) {
                     Some(text) => {
                         let answer = text.strip_prefix(&before_answer(item)).unwrap_or(&text);
                         self.satisfy_own(id, answer.to_owned());
@@ -85,11 +85,11 @@ impl Engine {
 
     fn note_timer(&mut self, id: WaitId, owner: RunKey, number: u64) {
         let Some(timer) = self.timers.get(number) else { return };
-        let (status, text) = (timer.status, timer.told());
+        let (status, text) = (timer.status, timer.message());
         match status {
             TimerStatus::Armed | TimerStatus::Paused => {}
             TimerStatus::Fired => {
-                let _taken_back = self.unsay(owner, &TimerRecord::mail_key(number), SAID_TO_WAIT);
+                let _taken_back = self.retract(owner, &TimerRecord::mail_key(number), SAID_TO_WAIT);
                 self.satisfy_own(id, text);
             }
             TimerStatus::Cancelled => {

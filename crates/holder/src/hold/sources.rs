@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::door::Door;
+use crate::listener::Listener;
 use crate::peer::Peer;
 use crate::signals::Signals;
 
 /// Everything that can wake the loop.
 pub(super) struct Sources<'a> {
     pub(super) signals: &'a Signals,
-    pub(super) door: &'a Door,
+    pub(super) listener: &'a Listener,
     pub(super) link: Option<&'a Peer>,
     pub(super) master: BorrowedFd<'a>,
     /// Without interests the master is left out: its hang-up would be reported all the same, for ever.
@@ -38,8 +38,10 @@ impl Sources<'_> {
         link.set(PollFlags::OUT, self.link.is_some_and(Peer::wants_write));
         let mut fds = Vec::with_capacity(16);
         fds.push(PollFd::new(self.signals, PollFlags::IN));
-        fds.extend(self.door.listener().map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)));
-        fds.extend(self.door.pending().iter().map(|peer| PollFd::new(peer, PollFlags::IN)));
+        fds.extend(
+            self.listener.listener().map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)),
+        );
+        fds.extend(self.listener.pending().iter().map(|peer| PollFd::new(peer, PollFlags::IN)));
         let undecided = 1..fds.len();
         let master = self.master_interests;
         let master_at = (!master.is_empty()).then(|| push(&mut fds, self.master, master));

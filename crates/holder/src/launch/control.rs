@@ -1,4 +1,4 @@
-//! The launcher's end of one nursery: start it, ask it for holders, notice its death, reap it. It keeps no run and
+//! The launcher's end of one forkserver: start it, ask it for holders, notice its death, reap it. It keeps no run and
 //! never retries.
 
 use std::io;
@@ -20,18 +20,18 @@ use crate::signals::can_close_at_exec;
 /// A dying process closes its descriptors one after the other: the control socket follows a link within this time.
 const LAST_MOMENTS: Duration = Duration::from_millis(100);
 
-/// A running nursery, or one that has died unnoticed. It owns nothing of any run, so dropping it ends it.
+/// A running forkserver, or one that has died unnoticed. It owns nothing of any run, so dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Nursery {
+pub(super) struct Forkserver {
     /// One message per request, whole or not at all, so that many threads may send at once without a lock.
     control: OwnedFd,
     process: Child,
 }
 
-impl Nursery {
-    /// Starts a nursery from an executable whose `hold` argument leads to [`hold`](crate::hold()).
-    pub(super) fn start(executable: BorrowedFd<'_>) -> Result<Nursery, LaunchError> {
-        // A nursery on such a kernel would end without a word.
+impl Forkserver {
+    /// Starts a forkserver from an executable whose `hold` argument leads to [`hold`](crate::hold()).
+    pub(super) fn start(executable: BorrowedFd<'_>) -> Result<Forkserver, LaunchError> {
+        // A forkserver on such a kernel would end without a word.
         if !can_close_at_exec() {
             return Err(LaunchError::Unsupported);
         }
@@ -42,10 +42,10 @@ impl Nursery {
         command.arg0("qd").arg("hold").env_clear();
         command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().map_err(typed)?;
-        Ok(Nursery { control, process })
+        Ok(Forkserver { control, process })
     }
 
-    /// Asks for a holder and returns our end of the link to it, on which it or the nursery answers.
+    /// Asks for a holder and returns our end of the link to it, on which it or the forkserver answers.
     pub(super) fn request(&self) -> Result<OwnedFd, LaunchError> {
         let (ours, theirs) = pair(SocketType::STREAM)?;
         match fdpass::send_with_fds(self.control.as_fd(), &[0], &[theirs.as_fd()]).map_err(refine) {
@@ -55,7 +55,7 @@ impl Nursery {
         }
     }
 
-    /// Whether the nursery is dead or dying; asked only when a holder was refused without a word.
+    /// Whether the forkserver is dead or dying; asked only when a holder was refused without a word.
     pub(super) fn has_ended(&self) -> bool {
         let moments = Timespec { tv_sec: 0, tv_nsec: i64::from(LAST_MOMENTS.subsec_nanos()) };
         let mut fds = [PollFd::new(&self.control, PollFlags::empty())];
@@ -63,7 +63,7 @@ impl Nursery {
     }
 }
 
-impl Drop for Nursery {
+impl Drop for Forkserver {
     fn drop(&mut self) {
         // It would end by itself when its control socket closes; one that hangs or is stopped would not.
         drop(self.process.kill());

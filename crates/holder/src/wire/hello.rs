@@ -1,7 +1,7 @@
 //! The HELLO reply: what a holder says of itself to every daemon that connects.
 
 use super::frames::{LENGTH_BYTES, frame, kind};
-use super::{Exit, WireError, put_exit, take_exit};
+use super::{RunExit, WireError, put_exit, take_exit};
 use crate::codec::{Cursor, put_bytes};
 
 /// The plain fields of the HELLO reply; ring, wake-up and master travel beside it as descriptors.
@@ -22,7 +22,7 @@ pub struct HelloFields {
     /// Highest input id accepted so far.
     pub last_input_id: u64,
     /// How the run ended, if it has.
-    pub exited: Option<Exit>,
+    pub exited: Option<RunExit>,
     /// Size of the ring.
     pub ring_bytes: u32,
     /// What the configuration said.

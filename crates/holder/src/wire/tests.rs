@@ -32,8 +32,8 @@ fn to_holder() -> Vec<ToHolder> {
 fn from_holder() -> Vec<FromHolder> {
     vec![
         FromHolder::InputDone { id: 1, written: 2, of: 3 },
-        FromHolder::Exited(Exit { status: ExitStatus::Code(255), final_offset: 9 }),
-        FromHolder::Exited(Exit { status: ExitStatus::Signal(9), final_offset: u64::MAX }),
+        FromHolder::Exited(RunExit { status: ExitStatus::Code(255), final_offset: 9 }),
+        FromHolder::Exited(RunExit { status: ExitStatus::Signal(9), final_offset: u64::MAX }),
         FromHolder::TreeGone { survivors: 4 },
     ]
 }
@@ -124,7 +124,7 @@ fn a_hello_reply_survives_with_and_without_a_checkpoint() {
     };
     for (exited, checkpoint, blob) in [
         (None, None, &b""[..]),
-        (Some(Exit { status: ExitStatus::Signal(6), final_offset: 5 }), Some((77, 4)), &b"blob"[..]),
+        (Some(RunExit { status: ExitStatus::Signal(6), final_offset: 5 }), Some((77, 4)), &b"blob"[..]),
     ] {
         (fields.exited, fields.checkpoint) = (exited, checkpoint);
         let mut bytes = fields.encode_head();

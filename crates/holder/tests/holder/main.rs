@@ -8,13 +8,13 @@ mod exits;
 #[cfg(test)]
 mod figures;
 #[cfg(test)]
+mod forkserver;
+#[cfg(test)]
 mod input;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod lost;
-#[cfg(test)]
-mod nursery;
 #[cfg(test)]
 mod overrun;
 #[cfg(test)]

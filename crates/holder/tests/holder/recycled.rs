@@ -9,8 +9,8 @@ use std::thread;
 
 use holder::{LaunchError, SignalTarget, ToHolder};
 use rustix::process::Signal;
+use testkit::pid_namespace::{FIGURE, with_few_pids};
 use testkit::scaled;
-use testkit::world::{FIGURE, with_few_pids};
 
 use crate::rig::{Run, config, kill, launch_from, launcher, shell, start};
 
@@ -225,10 +225,10 @@ fn take_all_pids() -> Vec<Child> {
     }
 }
 
-/// The children of the nursery, dead ones that it has not reaped included.
-fn holders_of(nursery: i32) -> Vec<i32> {
+/// The children of the forkserver, dead ones that it has not reaped included.
+fn holders_of(forkserver: i32) -> Vec<i32> {
     let parent = |pid: i32| holder::tree::stat(pid).map(|stat| stat.parent);
-    testkit::census::everybody().into_iter().filter(|pid| parent(*pid) == Some(nursery)).collect()
+    testkit::census::everybody().into_iter().filter(|pid| parent(*pid) == Some(forkserver)).collect()
 }
 
 fn give_back(taken: &mut Vec<Child>) {
@@ -242,7 +242,7 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on() {
     let inside = || {
         let launcher = launcher();
         let first = launch_from(&launcher, &config(&["cat"])).unwrap();
-        let nursery = holder::tree::stat(first.holder_pid).unwrap().parent;
+        let forkserver = holder::tree::stat(first.holder_pid).unwrap().parent;
         let mut taken = take_all_pids();
         // With none free there is no holder, with one free it cannot start its child.
         for free in 0..2 {
@@ -251,14 +251,14 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on() {
             assert!(matches!(error, LaunchError::Limit { .. }), "{free} free: {error:?}");
             assert!(error.to_string().contains("processes (ulimit -u or pids.max)"), "{error}");
             assert!(!config.socket.exists(), "{free} free: a door stays behind");
-            // A holder that failed keeps its pid until the nursery has reaped it.
+            // A holder that failed keeps its pid until the forkserver has reaped it.
             testkit::census::eventually("the failed holder is reaped", || {
-                (holders_of(nursery) == [first.holder_pid]).then_some(())
+                (holders_of(forkserver) == [first.holder_pid]).then_some(())
             });
             give_back(&mut taken);
         }
         let mut next = launch_from(&launcher, &config(&["cat"])).expect("two pids are enough");
-        assert_eq!(holder::tree::stat(next.holder_pid).unwrap().parent, nursery, "the same nursery");
+        assert_eq!(holder::tree::stat(next.holder_pid).unwrap().parent, forkserver, "the same nursery");
         next.send(&ToHolder::Input { id: 1, bytes: b"well\n".to_vec() });
         next.until_text("well\r\nwell");
         next.close();
@@ -270,7 +270,7 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on() {
     with_few_pids(
         "recycled::d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on",
         inside,
-        // The unit tests of launcher and nursery show the way of such an error without a world in which it happens.
+        // The unit tests of launcher and forkserver show the way of such an error without a world in which it happens.
         || {},
     );
 }

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use holder::{
-    ArmOutcome, Exit, ExitStatus, FromHolder, Hello, LaunchError, Launcher, Link, ReadOutcome, RunConfig,
-    Started, ToHolder,
+    ArmOutcome, ExitStatus, FromHolder, HolderHello, LaunchError, Launcher, Link, ReadOutcome, RunConfig,
+    RunExit, Started, ToHolder,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -32,7 +32,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A value that no other process running these tests has: in a world of its own it may have another's pid.
 fn identity() -> String {
-    let world = testkit::world::name().map(|world| format!("{world}-")).unwrap_or_default();
+    let world = testkit::pid_namespace::name().map(|world| format!("{world}-")).unwrap_or_default();
     format!("{world}{}", std::process::id())
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn shell(script: &str) -> RunConfig {
     config(&["sh", "-c", script])
 }
 
-/// A launcher with a nursery of its own, for tests that do something to it.
+/// A launcher with a forkserver of its own, for tests that do something to it.
 pub(crate) fn launcher() -> Launcher {
     Launcher::for_exe(Path::new(env!("CARGO_BIN_EXE_qd-hold-test"))).unwrap()
 }
@@ -134,7 +134,7 @@ pub(crate) struct Run {
     pub(crate) holder_pid: i32,
     pub(crate) child_pid: i32,
     pub(crate) link: Option<Link>,
-    pub(crate) hello: Hello,
+    pub(crate) hello: HolderHello,
     pub(crate) socket: PathBuf,
     pub(crate) marker: String,
     /// Everything read so far, without the gaps.
@@ -145,7 +145,7 @@ pub(crate) struct Run {
     pub(crate) gaps: u64,
     /// Whether reading allows the holder to overwrite.
     pub(crate) keeps: bool,
-    exit: Option<Exit>,
+    exit: Option<RunExit>,
     tree_gone: Option<u32>,
     done: Vec<(u64, u64, u64)>,
 }
@@ -272,7 +272,7 @@ impl Run {
         self.until(text, |run| run.log.windows(text.len()).any(|window| window == text.as_bytes()));
     }
 
-    pub(crate) fn until_exit(&mut self) -> Exit {
+    pub(crate) fn until_exit(&mut self) -> RunExit {
         self.until("exit", |run| run.exit.is_some());
         self.exit.unwrap()
     }

@@ -71,7 +71,7 @@ fn b11_spawns_beside_allocating_threads_never_hang() {
                 scope.spawn(|| {
                     let mut launcher = launcher();
                     while take_one(&left) {
-                        // A nursery is what is started beside all these threads; a holder is forked by that.
+                        // A forkserver is what is started beside all these threads; a holder is forked by that.
                         if left.load(Ordering::Relaxed).is_multiple_of(10) {
                             launcher = crate::rig::launcher();
                         }
@@ -89,10 +89,10 @@ fn b11_spawns_beside_allocating_threads_never_hang() {
 fn b11_whoever_forks_has_one_thread_and_blocks_nothing_that_it_does_not_watch() {
     let launcher = launcher();
     let runs: Vec<_> = (0..5).map(|_| launch_from(&launcher, &config(&["cat"])).unwrap()).collect();
-    let nursery = holder::tree::stat(runs[0].holder_pid).unwrap().parent;
+    let forkserver = holder::tree::stat(runs[0].holder_pid).unwrap().parent;
     let mask = |pid: i32| u64::from_str_radix(&status_field(pid, "SigBlk"), 16).unwrap();
     let bit = |signal: Signal| 1u64 << (signal.as_raw() - 1);
-    assert_eq!((status_field(nursery, "Threads").as_str(), mask(nursery)), ("1", 0));
+    assert_eq!((status_field(forkserver, "Threads").as_str(), mask(forkserver)), ("1", 0));
     for run in &runs {
         let watched = bit(Signal::TERM) | bit(Signal::CHILD);
         assert_eq!((status_field(run.holder_pid, "Threads").as_str(), mask(run.holder_pid)), ("1", watched));

@@ -38,7 +38,7 @@ fn e8_nesting_is_measured_before_anything_recurses() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     assert!(fault(&deep).message.contains("deeper"));
     let inside_text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "[".repeat(200));
-    assert!(matches!(examine(inside_text.as_bytes()), Ok(Some(Sound::Request { .. }))));
+    assert!(matches!(examine(inside_text.as_bytes()), Ok(Some(Message::Request { .. }))));
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn e8_every_broken_line_is_answered_with_the_field_and_the_id_that_could_be_read
 fn blank_lines_replies_and_byte_order_marks_are_no_faults() {
     assert_eq!(examine(b"  \r"), Ok(None));
     let reply = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
-    assert_eq!(examine(reply.to_string().as_bytes()), Ok(Some(Sound::Reply(reply))));
+    assert_eq!(examine(reply.to_string().as_bytes()), Ok(Some(Message::Reply(reply))));
     let marked = "\u{feff}{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\",\"params\":null}";
-    let Ok(Some(Sound::Notification(message))) = examine(marked.as_bytes()) else { panic!("{marked}") };
+    let Ok(Some(Message::Notification(message))) = examine(marked.as_bytes()) else { panic!("{marked}") };
     assert!(message.get("params").is_none());
 }
 
@@ -128,7 +128,7 @@ proptest! {
         let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"x": extra}}).to_string();
         match examine(line.as_bytes()) {
             Ok(sound) => {
-                let is_request = matches!(sound, Some(Sound::Request { .. }));
+                let is_request = matches!(sound, Some(Message::Request { .. }));
                 prop_assert!(is_request && id.len() <= MAX_ID);
             }
             Err(fault) => prop_assert!(fault.message.starts_with("id:")),

@@ -1,6 +1,6 @@
 //! Asking the person: through a form of the client where it has one, else through the inbox.
 //!
-//! Owns the form, and reading what the client made of it. Refuses more than questions: leave and trust are a person's to
+//! Owns the form, and reading what the client made of it. Refuses more than questions: permission and trust are a person's to
 //! give through their own connection, never through a client that the asking program may be.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rmcp::model::{
 use rmcp::service::{PeerRequestOptions, RequestContext};
 use serde_json::{Value, json};
 
-use super::{PROGRESS, Server, cancelled, progress, told};
+use super::{PROGRESS, Server, cancelled, progress, to_result};
 use crate::failure::ToolFailure;
 use crate::tools::asking::{self, MAX_WORDS, Question};
 use crate::views;
@@ -48,10 +48,10 @@ impl Server {
         said: Option<&InputResponses>,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        match asking::resumed(&self.bench, &question).await {
+        match asking::resumed(&self.context, &question).await {
             Ok(Some(waiting)) => return self.wait(waiting, context).await,
             Ok(None) => {}
-            Err(failure) => return told(Err(failure)).into(),
+            Err(failure) => return to_result(Err(failure)).into(),
         }
         let began = Instant::now();
         let answer = match (form_of(context), said) {
@@ -64,21 +64,21 @@ impl Server {
             (Form::Requested, _) => self.request(&question, context).await,
         };
         match answer {
-            Ok(Some(answer)) => told(Ok(json!({"status": "answered", "answer": answer}))).into(),
-            Err(failure) => told(Err(failure)).into(),
+            Ok(Some(answer)) => to_result(Ok(json!({"status": "answered", "answer": answer}))).into(),
+            Err(failure) => to_result(Err(failure)).into(),
             // Nobody is there, or nobody wants to say it now: the question waits in the inbox.
             Ok(None) => match self.open(question).await {
-                Ok(waiting) if began.elapsed() > PROMPTLY => told(Ok(waiting.still_running())).into(),
+                Ok(waiting) if began.elapsed() > PROMPTLY => to_result(Ok(waiting.still_running())).into(),
                 Ok(waiting) => self.wait(waiting, context).await,
-                Err(failure) => told(Err(failure)).into(),
+                Err(failure) => to_result(Err(failure)).into(),
             },
         }
     }
 
     /// Puts the question into the inbox. Not given up when the call is: the item would stay, and nobody would know of it.
     async fn open(&self, question: Question) -> Result<Waiting, ToolFailure> {
-        let bench = Arc::clone(&self.bench);
-        let opening = tokio::spawn(async move { asking::opened(&bench, question).await });
+        let context = Arc::clone(&self.context);
+        let opening = tokio::spawn(async move { asking::opened(&context, question).await });
         opening.await.unwrap_or_else(|error| Err(ToolFailure::new("internal", error.to_string())))
     }
 

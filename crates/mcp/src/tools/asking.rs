@@ -11,10 +11,10 @@ use proto::request::{Ask, Attention, Target, Until, Wait};
 use serde_json::{Map, json};
 use tokio::sync::Semaphore;
 
-use super::{Bench, Caller, Effect, Outcome, Tool};
+use super::{Caller, Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Shape, may, must};
-use crate::link::{Manner, fresh_key};
+use crate::link::{CallPolicy, fresh_key};
 use crate::waiting::{Then, Waiting};
 
 /// Longest question, reason or answer.
@@ -34,7 +34,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "item: integer",
         effect: Effect::Adds,
         is_core: false,
-        run: |bench, arguments| Box::pin(attention(bench, arguments)),
+        run: |context, arguments| Box::pin(attention(context, arguments)),
     },
     Tool {
         name: "ask_human",
@@ -110,33 +110,37 @@ fn question(arguments: &Arguments) -> Result<Outcome, ToolFailure> {
 }
 
 /// The wait for a question that is in the inbox already.
-pub(crate) async fn resumed(bench: &Bench, question: &Question) -> Result<Option<Waiting>, ToolFailure> {
-    match bench.questions.item(question) {
-        Some(item) => waiting(bench, item).await.map(Some),
+pub(crate) async fn resumed(
+    context: &ToolContext,
+    question: &Question,
+) -> Result<Option<Waiting>, ToolFailure> {
+    match context.questions.item(question) {
+        Some(item) => waiting(context, item).await.map(Some),
         None => Ok(None),
     }
 }
 
 /// Puts a question into the inbox; the wait for its answer.
-pub(crate) async fn opened(bench: &Bench, question: Question) -> Result<Waiting, ToolFailure> {
+pub(crate) async fn opened(context: &ToolContext, question: Question) -> Result<Waiting, ToolFailure> {
     // Known beforehand: nothing may come between asking and waiting for long.
-    bench.caller().await?;
+    context.caller().await?;
     // Never closed, so a failure to get it would only mean that nobody else asks.
-    let _turn = bench.questions.turn.acquire().await.ok();
-    if let Some(item) = bench.questions.item(&question) {
-        return waiting(bench, item).await;
+    let _turn = context.questions.turn.acquire().await.ok();
+    if let Some(item) = context.questions.item(&question) {
+        return waiting(context, item).await;
     }
     let key = Some(fresh_key()?);
-    let wish = Ask { question: question.question.clone(), options: question.options.clone(), key };
-    let asked =
-        bench.ask(Manner::KEYED, ASK_FIELDS, move |connection: &mut Connection| connection.ask(wish.clone()));
+    let request = Ask { question: question.question.clone(), options: question.options.clone(), key };
+    let asked = context.ask(CallPolicy::KEYED, ASK_FIELDS, move |connection: &mut Connection| {
+        connection.ask(request.clone())
+    });
     let item = asked.await?.item;
-    bench.questions.remember(question, item);
-    waiting(bench, item).await
+    context.questions.remember(question, item);
+    waiting(context, item).await
 }
 
-async fn waiting(bench: &Bench, item: u64) -> Result<Waiting, ToolFailure> {
-    let Caller::Process(asker) = bench.caller().await? else {
+async fn waiting(context: &ToolContext, item: u64) -> Result<Waiting, ToolFailure> {
+    let Caller::Process(asker) = context.caller().await? else {
         return Err(ToolFailure::new("wrong_kind", "only a process can ask a person"));
     };
     let wait = Wait::until(vec![Target(asker)], Until::Item(item));
@@ -148,14 +152,14 @@ async fn waiting(bench: &Bench, item: u64) -> Result<Waiting, ToolFailure> {
         fields: ASK_FIELDS,
         meanwhile: None,
         is_over_when_blocked: false,
-        then: Then::GiveAnswer { item, base, open: bench.questions.clone() },
+        then: Then::GiveAnswer { item, base, open: context.questions.clone() },
     })
 }
 
-async fn attention(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let wish = Attention { reason: arguments.required("reason").to_owned(), key: Some(fresh_key()?) };
-    let work = move |connection: &mut Connection| connection.attention(wish.clone());
-    let asked = bench.ask(Manner::KEYED, &[("reason", "reason")], work).await?;
+async fn attention(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let request = Attention { reason: arguments.required("reason").to_owned(), key: Some(fresh_key()?) };
+    let work = move |connection: &mut Connection| connection.attention(request.clone());
+    let asked = context.ask(CallPolicy::KEYED, &[("reason", "reason")], work).await?;
     Ok(json!({"item": asked.item}).into())
 }
 

@@ -12,10 +12,10 @@ use proto::request::{AskReceipt, AskResult, CancelMessage, Interrupt, Target, Te
 use serde_json::{Map, Value, json};
 
 use super::lifecycle::find;
-use super::{Bench, Effect, Outcome, TARGET, Tool};
+use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
-use crate::link::{Manner, fresh_key};
+use crate::link::{CallPolicy, fresh_key};
 use crate::pages;
 use crate::views::put;
 
@@ -47,7 +47,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 receipts?: [object]",
         effect: Effect::Adds,
         is_core: true,
-        run: |bench, arguments| Box::pin(send(bench, arguments)),
+        run: |context, arguments| Box::pin(send(context, arguments)),
     },
     Tool {
         name: "get_messages",
@@ -57,7 +57,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "messages: [object]",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(receipts(bench, arguments)),
+        run: |context, arguments| Box::pin(receipts(context, arguments)),
     },
     Tool {
         name: "cancel_message",
@@ -67,7 +67,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "message_id: integer, target: string, status: string, reason?: string",
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(cancel(bench, arguments)),
+        run: |context, arguments| Box::pin(cancel(context, arguments)),
     },
     Tool {
         name: "interrupt_agent",
@@ -77,7 +77,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "id: string, interrupted: boolean",
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(interrupt(bench, arguments)),
+        run: |context, arguments| Box::pin(interrupt(context, arguments)),
     },
     Tool {
         name: "get_result",
@@ -89,19 +89,19 @@ pub(super) const TOOLS: &[Tool] = &[
                 truncated?: boolean, message_id?: integer",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(result(bench, arguments)),
+        run: |context, arguments| Box::pin(result(context, arguments)),
     },
 ];
 
-async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn send(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let key = match arguments.text("key") {
         Some(key) => key.to_owned(),
         None => fresh_key()?,
     };
     let wait_ms = wait_ms(arguments);
     match (arguments.text("target"), arguments.texts("targets")) {
-        (Some(target), None) => Ok(tell(bench, arguments, target, key, wait_ms).await?.into()),
-        (None, Some(targets)) => tell_many(bench, arguments, &targets, &key).await,
+        (Some(target), None) => Ok(tell(context, arguments, target, key, wait_ms).await?.into()),
+        (None, Some(targets)) => tell_many(context, arguments, &targets, &key).await,
         (None, None) => Err(ToolFailure::invalid("target", "missing: give target or targets")),
         (Some(_), Some(_)) => Err(ToolFailure::invalid("targets", "give target or targets, not both")),
     }
@@ -109,7 +109,7 @@ async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
 
 /// Sends one message to several agents at once: each has a receipt or an error of its own.
 async fn tell_many(
-    bench: &Bench,
+    context: &ToolContext,
     arguments: &Arguments,
     targets: &[String],
     key: &str,
@@ -121,18 +121,18 @@ async fn tell_many(
     // All are queued first. Telling again under the same key sends nothing and waits for the receipt.
     let until = Instant::now() + Duration::from_millis(wait_ms(arguments));
     for target in targets {
-        drop(tell(bench, arguments, target, key.to_owned(), 0).await);
+        drop(tell(context, arguments, target, key.to_owned(), 0).await);
     }
     let mut receipts = Vec::new();
     for target in targets {
         let left = until.saturating_duration_since(Instant::now());
         let left = u64::try_from(left.as_millis()).unwrap_or_default();
-        receipts.push(match tell(bench, arguments, target, key.to_owned(), left).await {
+        receipts.push(match tell(context, arguments, target, key.to_owned(), left).await {
             Ok(receipt) => receipt,
             Err(failure) => {
-                let mut told = failure.to_json();
-                told["target"] = json!(crate::views::shortened(target, 64));
-                told
+                let mut to_value = failure.to_json();
+                to_value["target"] = json!(crate::views::shortened(target, 64));
+                to_value
             }
         });
     }
@@ -145,7 +145,7 @@ fn wait_ms(arguments: &Arguments) -> u64 {
 }
 
 async fn tell(
-    bench: &Bench,
+    context: &ToolContext,
     arguments: &Arguments,
     target: &str,
     key: String,
@@ -159,29 +159,29 @@ async fn tell(
         expires_ms: None,
     };
     // Its key makes a message safe to send again, so a daemon that goes away in the middle is no matter.
-    let manner = Manner::KEYED.lasting(Duration::from_millis(wait_ms));
-    let receipt = bench.ask(manner, TELL_FIELDS, move |connection| connection.tell(tell.clone())).await?;
-    remember(bench, receipt.mail);
-    told(&receipt)
+    let policy = CallPolicy::KEYED.lasting(Duration::from_millis(wait_ms));
+    let receipt = context.ask(policy, TELL_FIELDS, move |connection| connection.tell(tell.clone())).await?;
+    remember(context, receipt.mail);
+    to_value(&receipt)
 }
 
-async fn cancel(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let wish = CancelMessage { mail: MailId(arguments.count("message_id").unwrap_or_default()) };
-    let work = move |connection: &mut Connection| connection.cancel_message(wish.clone());
-    let receipt = bench.ask(Manner::DEED, &[("mail", "message_id")], work).await?;
-    Ok(told(&receipt)?.into())
+async fn cancel(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let request = CancelMessage { mail: MailId(arguments.count("message_id").unwrap_or_default()) };
+    let work = move |connection: &mut Connection| connection.cancel_message(request.clone());
+    let receipt = context.ask(CallPolicy::DEED, &[("mail", "message_id")], work).await?;
+    Ok(to_value(&receipt)?.into())
 }
 
-async fn interrupt(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let id = find(bench, arguments.required("process")).await?.id;
-    let wish = Interrupt { target: Target(id.to_string()) };
-    let work = move |connection: &mut Connection| connection.interrupt(wish.clone());
-    bench.ask(Manner::DEED, TARGET, work).await?;
+async fn interrupt(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let id = find(context, arguments.required("process")).await?.id;
+    let request = Interrupt { target: Target(id.to_string()) };
+    let work = move |connection: &mut Connection| connection.interrupt(request.clone());
+    context.ask(CallPolicy::DEED, TARGET, work).await?;
     Ok(json!({"id": id, "interrupted": true}).into())
 }
 
-fn remember(bench: &Bench, mail: MailId) {
-    let mut sent = bench.sent.lock().unwrap_or_else(PoisonError::into_inner);
+fn remember(context: &ToolContext, mail: MailId) {
+    let mut sent = context.sent.lock().unwrap_or_else(PoisonError::into_inner);
     if sent.contains(&mail) {
         return;
     }
@@ -191,7 +191,7 @@ fn remember(bench: &Bench, mail: MailId) {
     sent.push_back(mail);
 }
 
-fn told(receipt: &Receipt) -> Result<Value, ToolFailure> {
+fn to_value(receipt: &Receipt) -> Result<Value, ToolFailure> {
     let wire =
         serde_json::to_value(receipt).map_err(|error| ToolFailure::new("internal", error.to_string()))?;
     let mut answer = Map::new();
@@ -203,10 +203,10 @@ fn told(receipt: &Receipt) -> Result<Value, ToolFailure> {
     Ok(Value::Object(answer))
 }
 
-async fn receipts(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn receipts(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let wanted: Vec<MailId> = match arguments.count("message_id") {
         Some(mail) => vec![MailId(mail)],
-        None => bench.sent.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
+        None => context.sent.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
     };
     let is_one = arguments.has("message_id");
     let work = move |connection: &mut Connection| {
@@ -221,21 +221,23 @@ async fn receipts(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolF
         }
         Ok(found)
     };
-    let found = bench.ask(Manner::QUESTION, &[("mail", "message_id")], work).await?;
-    let messages: Vec<Value> = found.iter().map(told).collect::<Result<_, _>>()?;
+    let found = context.ask(CallPolicy::QUESTION, &[("mail", "message_id")], work).await?;
+    let messages: Vec<Value> = found.iter().map(to_value).collect::<Result<_, _>>()?;
     Ok(json!({ "messages": messages }).into())
 }
 
-async fn result(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let view = find(bench, arguments.required("process")).await?;
+async fn result(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let view = find(context, arguments.required("process")).await?;
     if view.agent.as_ref().is_some_and(|agent| agent.turn == 0) {
         let message = format!("{} has had no turn yet", view.name);
         return Err(ToolFailure::new("not_found", message).hint("send_message gives it one"));
     }
-    let wish = AskResult { target: Target(view.id.to_string()), turn: arguments.count("turn") };
+    let request = AskResult { target: Target(view.id.to_string()), turn: arguments.count("turn") };
     // The process is there: what is not found or not over is the turn.
     let fields: &[(&str, &str)] = &[("turn", "turn"), ("target", "process")];
-    let turn = bench.ask(Manner::QUESTION, fields, move |connection| connection.result(wish.clone())).await?;
+    let turn = context
+        .ask(CallPolicy::QUESTION, fields, move |connection| connection.result(request.clone()))
+        .await?;
     let since = pages::start(arguments.count("since"), &turn.text)?;
     Ok(Value::Object(turn_told(&turn, since)).into())
 }

@@ -4,14 +4,14 @@
 //! names the dialog it is for.
 
 use client::{ClientError, Connection};
-use proto::request::{GiveAnswer, Input, Read, ReadMode, Target, Until, Wait, Write};
+use proto::request::{GiveAnswer, Read, ReadMode, Target, TypedInput, Until, Wait, Write};
 use proto::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};
 
-use super::{Bench, Effect, Outcome, Tool};
+use super::{Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
-use crate::link::Manner;
+use crate::link::CallPolicy;
 use crate::views::put;
 
 /// Longest text that is typed or pasted.
@@ -46,7 +46,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "written: integer, of: integer, submitted?: boolean, screen?: string, offset?: integer",
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(send(bench, arguments)),
+        run: |context, arguments| Box::pin(send(context, arguments)),
     },
     Tool {
         name: "answer_prompt",
@@ -60,11 +60,11 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "dialog_id: integer, answered: boolean",
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(answer(bench, arguments)),
+        run: |context, arguments| Box::pin(answer(context, arguments)),
     },
 ];
 
-async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn send(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let write = Write {
         target: target.clone(),
@@ -72,15 +72,16 @@ async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
         submit: arguments.flag("submit"),
         timeout_ms: None,
     };
-    let wrote =
-        bench.ask(Manner::DEED, WRITE_FIELDS, move |connection| connection.write(write.clone())).await?;
+    let wrote = context
+        .ask(CallPolicy::DEED, WRITE_FIELDS, move |connection| connection.write(write.clone()))
+        .await?;
     let mut answer = Map::new();
     put(&mut answer, "written", json!(wrote.written));
     put(&mut answer, "of", json!(wrote.of));
     put(&mut answer, "submitted", json!(wrote.submitted));
     if let Some(wait) = arguments.millis("wait") {
-        let (screen, offset) = bench
-            .ask(Manner::QUESTION, WRITE_FIELDS, move |connection| settled(connection, &target, wait))
+        let (screen, offset) = context
+            .ask(CallPolicy::QUESTION, WRITE_FIELDS, move |connection| settled(connection, &target, wait))
             .await?;
         answer.insert("screen".to_owned(), json!(screen));
         put(&mut answer, "offset", json!(offset));
@@ -88,13 +89,13 @@ async fn send(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
     Ok(Value::Object(answer).into())
 }
 
-fn typed(arguments: &Arguments) -> Result<Input, ToolFailure> {
+fn typed(arguments: &Arguments) -> Result<TypedInput, ToolFailure> {
     let kind = arguments.required("kind");
     let (text, keys) = (arguments.text("text").map(str::to_owned), arguments.texts("keys"));
     match (kind, text, keys) {
-        ("key", None, Some(keys)) => Ok(Input::Keys(keys)),
-        ("text", Some(text), None) => Ok(Input::Text(text)),
-        ("paste", Some(text), None) => Ok(Input::Paste(text)),
+        ("key", None, Some(keys)) => Ok(TypedInput::Keys(keys)),
+        ("text", Some(text), None) => Ok(TypedInput::Text(text)),
+        ("paste", Some(text), None) => Ok(TypedInput::Paste(text)),
         ("key", Some(_), _) => Err(ToolFailure::invalid("text", "kind key takes keys")),
         ("key", None, None) => Err(ToolFailure::invalid("keys", "missing")),
         (_, None, _) => Err(ToolFailure::invalid("text", "missing")),
@@ -120,10 +121,10 @@ fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result
     connection.read(read).map(|text| (text.text, text.offset))
 }
 
-async fn answer(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn answer(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let item = arguments.count("dialog_id").unwrap_or_default();
-    let wish = GiveAnswer { item, choice: arguments.required("choice").to_owned() };
+    let request = GiveAnswer { item, choice: arguments.required("choice").to_owned() };
     let fields = &[("item", "dialog_id"), ("choice", "choice")];
-    bench.ask(Manner::DEED, fields, move |connection| connection.answer_item(wish.clone())).await?;
+    context.ask(CallPolicy::DEED, fields, move |connection| connection.answer_item(request.clone())).await?;
     Ok(json!({"dialog_id": item, "answered": true}).into())
 }

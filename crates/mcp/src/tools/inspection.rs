@@ -12,10 +12,10 @@ use proto::{AgentState, Kind, ProcessId, ProcessView};
 use serde_json::{Map, Value, json};
 
 use super::lifecycle::named;
-use super::{Bench, Effect, Outcome, TARGET, Tool};
+use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may};
-use crate::link::Manner;
+use crate::link::CallPolicy;
 use crate::pages;
 use crate::views::{self, put};
 
@@ -42,7 +42,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "processes: [object], next_cursor?: string",
         effect: Effect::Reads,
         is_core: true,
-        run: |bench, arguments| Box::pin(list(bench, arguments)),
+        run: |context, arguments| Box::pin(list(context, arguments)),
     },
     Tool {
         name: "get_process_status",
@@ -54,7 +54,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 ready?: boolean, agent?: object, dialog?: object",
         effect: Effect::Reads,
         is_core: true,
-        run: |bench, arguments| Box::pin(status(bench, arguments)),
+        run: |context, arguments| Box::pin(status(context, arguments)),
     },
     Tool {
         name: "get_project_status",
@@ -65,7 +65,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 agents: [object], presets: [object], working_dir: string, warnings?: [string]",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, _| Box::pin(project(bench)),
+        run: |context, _| Box::pin(project(context)),
     },
     Tool {
         name: "get_process_ports",
@@ -75,7 +75,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "ports: [object], urls: [string], truncated?: boolean",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(ports(bench, arguments)),
+        run: |context, arguments| Box::pin(ports(context, arguments)),
     },
     Tool {
         name: "explain_state",
@@ -86,12 +86,12 @@ pub(super) const TOOLS: &[Tool] = &[
                 drifts: integer, version?: string",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(explain(bench, arguments)),
+        run: |context, arguments| Box::pin(explain(context, arguments)),
     },
 ];
 
-async fn list(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let all = bench.ask(Manner::QUESTION, &[], Connection::list).await?;
+async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let all = context.ask(CallPolicy::QUESTION, &[], Connection::list).await?;
     let kind: Option<Kind> = arguments.text("kind").and_then(|word| word.parse().ok());
     let ordered = if arguments.flag("tree") {
         by_family(all)
@@ -126,7 +126,7 @@ fn by_family(all: Vec<ProcessView>) -> Vec<(ProcessView, Option<usize>)> {
     ordered
 }
 
-async fn status(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn status(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let wanted = arguments.required("process").to_owned();
     let target = wanted.clone();
     let work = move |connection: &mut Connection| {
@@ -142,7 +142,7 @@ async fn status(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
         }
         Ok((all, tolerated(connection.inbox())?))
     };
-    let (all, inbox) = bench.ask(Manner::QUESTION, TARGET, work).await?;
+    let (all, inbox) = context.ask(CallPolicy::QUESTION, TARGET, work).await?;
     let view = named(all, &wanted)?;
     let mut items = inbox.iter().flatten().filter(|item| item.id == view.id);
     // What can be answered comes before what can only be noted.
@@ -153,8 +153,8 @@ async fn status(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
     Ok(Value::Object(views::details(&view, item)).into())
 }
 
-async fn project(bench: &Bench) -> Result<Outcome, ToolFailure> {
-    let directory = bench.directory().await?;
+async fn project(context: &ToolContext) -> Result<Outcome, ToolFailure> {
+    let directory = context.directory().await?;
     let work = move |connection: &mut Connection| {
         let inbox = tolerated(connection.inbox())?.unwrap_or_default();
         let offers = tolerated(connection.agents(AskAgents::default()))?.unwrap_or_default();
@@ -162,7 +162,7 @@ async fn project(bench: &Bench) -> Result<Outcome, ToolFailure> {
             .unwrap_or_default();
         Ok((connection.status()?, connection.list()?, inbox, offers, presets))
     };
-    let (daemon, all, inbox, offers, presets) = bench.ask(Manner::QUESTION, &[], work).await?;
+    let (daemon, all, inbox, offers, presets) = context.ask(CallPolicy::QUESTION, &[], work).await?;
     let (mut statuses, mut states) = (BTreeMap::new(), BTreeMap::new());
     for view in &all {
         *statuses.entry(view.status.to_string()).or_insert(0) += 1;
@@ -178,7 +178,7 @@ async fn project(bench: &Bench) -> Result<Outcome, ToolFailure> {
     put(&mut answer, "needs_answer", json!(inbox.iter().take(MAX_TOLD).map(needed).collect::<Vec<_>>()));
     put(&mut answer, "agents", json!(offers.iter().take(MAX_TOLD).map(offered).collect::<Vec<_>>()));
     put(&mut answer, "presets", json!(presets.presets.iter().take(MAX_TOLD).map(preset).collect::<Vec<_>>()));
-    put(&mut answer, "working_dir", json!(views::shortened(&bench.here.to_string_lossy(), 400)));
+    put(&mut answer, "working_dir", json!(views::shortened(&context.here.to_string_lossy(), 400)));
     let warnings: Vec<String> = daemon
         .warnings
         .iter()
@@ -220,9 +220,11 @@ fn offered(offer: &AgentOffer) -> Value {
     Value::Object(told)
 }
 
-async fn ports(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let wish = Ports { target: arguments.required("process").into() };
-    let found = bench.ask(Manner::QUESTION, TARGET, move |connection| connection.ports(wish.clone())).await?;
+async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let request = Ports { target: arguments.required("process").into() };
+    let found = context
+        .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.ports(request.clone()))
+        .await?;
     let told = |port: &PortView| {
         json!({
             "port": port.port,
@@ -242,10 +244,11 @@ async fn ports(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFail
     Ok(Value::Object(answer).into())
 }
 
-async fn explain(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let wish = Explain { target: arguments.required("process").into() };
-    let told =
-        bench.ask(Manner::QUESTION, TARGET, move |connection| connection.explain(wish.clone())).await?;
+async fn explain(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let request = Explain { target: arguments.required("process").into() };
+    let told = context
+        .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.explain(request.clone()))
+        .await?;
     let opinions: Vec<Value> = told.opinions.iter().map(views::opinion).collect();
     let mut answer = Map::new();
     put(&mut answer, "id", json!(told.id));

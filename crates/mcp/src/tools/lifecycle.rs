@@ -6,15 +6,15 @@ use std::path::Path;
 
 use proto::reply::{Ended, Spawned};
 use proto::request::{
-    AgentWish, Close, Kill, Rename, Restart, Resume, Select, SizeWish, Spawn, Target, Until, Wait,
+    AgentRequest, Close, Kill, Rename, Restart, Resume, Select, SizeRequest, Spawn, Target, Until, Wait,
 };
 use proto::{Kind, Name, ProcessView, Size};
 use serde_json::{Map, Value, json};
 
-use super::{Bench, Effect, Outcome, TARGET, Tool};
+use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Field, PROCESS, Shape, may, must};
-use crate::link::{Manner, fresh_key};
+use crate::link::{CallPolicy, fresh_key};
 use crate::views::{self, put};
 use crate::waiting::{Then, Waiting};
 
@@ -77,7 +77,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 turn?: integer, end?: string, text?: string, truncated?: boolean",
         effect: Effect::Adds,
         is_core: true,
-        run: |bench, arguments| Box::pin(spawn_agent(bench, arguments)),
+        run: |context, arguments| Box::pin(spawn_agent(context, arguments)),
     },
     Tool {
         name: "spawn_process",
@@ -98,7 +98,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: SPAWNED,
         effect: Effect::Adds,
         is_core: false,
-        run: |bench, arguments| Box::pin(spawn_process(bench, arguments)),
+        run: |context, arguments| Box::pin(spawn_process(context, arguments)),
     },
     Tool {
         name: "start_process",
@@ -108,7 +108,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: SPAWNED,
         effect: Effect::Adds,
         is_core: false,
-        run: |bench, arguments| Box::pin(start(bench, arguments)),
+        run: |context, arguments| Box::pin(start(context, arguments)),
     },
     Tool {
         name: "restart_process",
@@ -118,7 +118,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: SPAWNED,
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(restart(bench, arguments)),
+        run: |context, arguments| Box::pin(restart(context, arguments)),
     },
     Tool {
         name: "stop_process",
@@ -128,7 +128,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "id: string, exit?: string, signalled?: boolean",
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(stop(bench, arguments)),
+        run: |context, arguments| Box::pin(stop(context, arguments)),
     },
     Tool {
         name: "close_process",
@@ -138,7 +138,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "id: string, closed: boolean, exit?: string",
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(close(bench, arguments)),
+        run: |context, arguments| Box::pin(close(context, arguments)),
     },
     Tool {
         name: "rename_process",
@@ -148,7 +148,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "id: string, name: string",
         effect: Effect::Adds,
         is_core: false,
-        run: |bench, arguments| Box::pin(rename(bench, arguments)),
+        run: |context, arguments| Box::pin(rename(context, arguments)),
     },
     Tool {
         name: "select_process",
@@ -158,31 +158,32 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "id: string, selected: boolean",
         effect: Effect::Adds,
         is_core: false,
-        run: |bench, arguments| Box::pin(select(bench, arguments)),
+        run: |context, arguments| Box::pin(select(context, arguments)),
     },
 ];
 
-async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let prompt = arguments.text("instructions").map(str::to_owned);
-    let wish = Spawn {
+    let request = Spawn {
         kind: Kind::Agent,
         name: name(arguments)?,
         argv: vec![arguments.required("agent").to_owned()],
-        cwd: Some(working_dir(bench, arguments)),
+        cwd: Some(working_dir(context, arguments)),
         task: arguments.text("task").map(str::to_owned),
         size: size(arguments)?,
-        agent: AgentWish {
+        agent: AgentRequest {
             prompt: prompt.clone(),
             model: arguments.text("model").map(str::to_owned),
             mode: arguments.text("mode").and_then(|word| word.parse().ok()),
-            ..AgentWish::default()
+            ..AgentRequest::default()
         },
         key: Some(fresh_key()?),
         ..Spawn::default()
     };
-    let spawned =
-        bench.ask(Manner::KEYED, AGENT_FIELDS, move |connection| connection.spawn(wish.clone())).await?;
-    let base = told(&spawned);
+    let spawned = context
+        .ask(CallPolicy::KEYED, AGENT_FIELDS, move |connection| connection.spawn(request.clone()))
+        .await?;
+    let base = to_value(&spawned);
     if prompt.is_none() {
         return Ok(Value::Object(base).into());
     }
@@ -199,14 +200,14 @@ async fn spawn_agent(bench: &Bench, arguments: &Arguments) -> Result<Outcome, To
     })))
 }
 
-async fn spawn_process(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn spawn_process(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let kind = if arguments.required("kind") == "terminal" { Kind::Terminal } else { Kind::Command };
     let preset = arguments.text("preset").map(str::to_owned);
-    let wish = Spawn {
+    let request = Spawn {
         kind,
         name: name(arguments)?,
         argv: argv(arguments, kind)?,
-        cwd: directory(bench, arguments).await?,
+        cwd: directory(context, arguments).await?,
         size: size(arguments)?,
         env: arguments.pairs("env").unwrap_or_default().into_iter().collect(),
         key: Some(fresh_key()?),
@@ -214,8 +215,9 @@ async fn spawn_process(bench: &Bench, arguments: &Arguments) -> Result<Outcome, 
         ..Spawn::default()
     };
     let fields = if preset.is_some() { PRESET_FIELDS } else { SPAWN_FIELDS };
-    let spawned = bench.ask(Manner::KEYED, fields, move |connection| connection.spawn(wish.clone())).await?;
-    Ok(Value::Object(told(&spawned)).into())
+    let spawned =
+        context.ask(CallPolicy::KEYED, fields, move |connection| connection.spawn(request.clone())).await?;
+    Ok(Value::Object(to_value(&spawned)).into())
 }
 
 /// What it runs: one of preset, argv and shell says it.
@@ -236,15 +238,15 @@ fn argv(arguments: &Arguments, kind: Kind) -> Result<Vec<String>, ToolFailure> {
 }
 
 /// Where it starts. A preset says that itself, and a process may not say otherwise.
-async fn directory(bench: &Bench, arguments: &Arguments) -> Result<Option<String>, ToolFailure> {
+async fn directory(context: &ToolContext, arguments: &Arguments) -> Result<Option<String>, ToolFailure> {
     if arguments.has("preset") && !arguments.has("working_dir") {
-        return bench.directory().await;
+        return context.directory().await;
     }
-    Ok(Some(working_dir(bench, arguments)))
+    Ok(Some(working_dir(context, arguments)))
 }
 
-async fn start(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let view = find(bench, arguments.required("process")).await?;
+async fn start(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let view = find(context, arguments.required("process")).await?;
     if view.pid.is_some() {
         return Err(ToolFailure::new("conflict", format!("process: {} runs already", view.name))
             .hint("restart_process ends its run first"));
@@ -255,35 +257,35 @@ async fn start(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFail
         true => connection.resume(Resume { target: target.clone(), session: None }),
         false => connection.restart(Restart { target: target.clone(), stop: proto::Stop::default() }),
     };
-    let spawned = bench.ask(Manner::DEED, TARGET, work).await?;
-    Ok(Value::Object(told(&spawned)).into())
+    let spawned = context.ask(CallPolicy::DEED, TARGET, work).await?;
+    Ok(Value::Object(to_value(&spawned)).into())
 }
 
-async fn restart(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn restart(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let work = move |connection: &mut client::Connection| {
         connection.restart(Restart { target: target.clone(), stop: proto::Stop::default() })
     };
-    let spawned = bench.ask(Manner::DEED, TARGET, work).await?;
-    Ok(Value::Object(told(&spawned)).into())
+    let spawned = context.ask(CallPolicy::DEED, TARGET, work).await?;
+    Ok(Value::Object(to_value(&spawned)).into())
 }
 
-async fn stop(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn stop(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let word = arguments.text("signal");
     let signal =
         word.and_then(|word| SIGNALS.iter().find(|(name, _)| *name == word)).map(|(_, number)| *number);
-    let id = find(bench, arguments.required("process")).await?.id;
+    let id = find(context, arguments.required("process")).await?.id;
     let target = Target(id.to_string());
     let work = move |connection: &mut client::Connection| {
         connection.kill(Kill { target: target.clone(), signal, grace_ms: None })
     };
-    Ok(match bench.ask(Manner::DEED, TARGET, work).await? {
+    Ok(match context.ask(CallPolicy::DEED, TARGET, work).await? {
         Some(ended) => Value::Object(end_told(&ended)).into(),
         None => json!({"id": id, "signalled": true}).into(),
     })
 }
 
-async fn close(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn close(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let work = move |connection: &mut client::Connection| {
         connection.close(Close {
@@ -292,34 +294,34 @@ async fn close(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFail
             stop: proto::Stop::default(),
         })
     };
-    let mut closed = end_told(&bench.ask(Manner::DEED, TARGET, work).await?);
+    let mut closed = end_told(&context.ask(CallPolicy::DEED, TARGET, work).await?);
     put(&mut closed, "closed", json!(true));
     Ok(Value::Object(closed).into())
 }
 
-async fn rename(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn rename(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let name = name(arguments)?.unwrap_or_default();
-    let id = find(bench, arguments.required("process")).await?.id;
-    let (target, wish) = (Target(id.to_string()), name.clone());
+    let id = find(context, arguments.required("process")).await?.id;
+    let (target, request) = (Target(id.to_string()), name.clone());
     let work = move |connection: &mut client::Connection| {
-        connection.rename(Rename { target: target.clone(), name: wish.clone() })
+        connection.rename(Rename { target: target.clone(), name: request.clone() })
     };
     let fields = &[("target", "process"), ("name", "name")];
-    bench.ask(Manner::QUESTION, fields, work).await?;
+    context.ask(CallPolicy::QUESTION, fields, work).await?;
     Ok(json!({"id": id, "name": name}).into())
 }
 
-async fn select(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let id = find(bench, arguments.required("process")).await?.id;
-    let wish = Select { target: Target(id.to_string()) };
+async fn select(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let id = find(context, arguments.required("process")).await?.id;
+    let request = Select { target: Target(id.to_string()) };
     // Shown twice is shown.
-    bench.ask(Manner::QUESTION, TARGET, move |connection| connection.select(wish.clone())).await?;
+    context.ask(CallPolicy::QUESTION, TARGET, move |connection| connection.select(request.clone())).await?;
     Ok(json!({"id": id, "selected": true}).into())
 }
 
 /// The process of this id or name, as far as the caller may see it.
-pub(super) async fn find(bench: &Bench, wanted: &str) -> Result<ProcessView, ToolFailure> {
-    let all = bench.ask(Manner::QUESTION, &[], |connection| connection.list()).await?;
+pub(super) async fn find(context: &ToolContext, wanted: &str) -> Result<ProcessView, ToolFailure> {
+    let all = context.ask(CallPolicy::QUESTION, &[], |connection| connection.list()).await?;
     named(all, wanted)
 }
 
@@ -340,20 +342,20 @@ fn name(arguments: &Arguments) -> Result<Option<String>, ToolFailure> {
     Ok(Some(name.to_string()))
 }
 
-fn size(arguments: &Arguments) -> Result<SizeWish, ToolFailure> {
-    let Some(text) = arguments.text("size") else { return Ok(SizeWish::default()) };
+fn size(arguments: &Arguments) -> Result<SizeRequest, ToolFailure> {
+    let Some(text) = arguments.text("size") else { return Ok(SizeRequest::default()) };
     let size: Size = text.parse().map_err(|why| ToolFailure::invalid("size", why))?;
     Ok(size.into())
 }
 
 /// Where it starts: as told, else where this server does.
-fn working_dir(bench: &Bench, arguments: &Arguments) -> String {
+fn working_dir(context: &ToolContext, arguments: &Arguments) -> String {
     let told = arguments.text("working_dir").map_or_else(|| Path::new("."), Path::new);
-    let joined = if told == Path::new(".") { bench.here.clone() } else { bench.here.join(told) };
+    let joined = if told == Path::new(".") { context.here.clone() } else { context.here.join(told) };
     joined.to_string_lossy().into_owned()
 }
 
-fn told(spawned: &Spawned) -> Map<String, Value> {
+fn to_value(spawned: &Spawned) -> Map<String, Value> {
     let mut all = Map::new();
     put(&mut all, "id", json!(spawned.id));
     put(&mut all, "name", json!(spawned.name));

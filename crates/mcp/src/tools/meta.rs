@@ -7,10 +7,10 @@ use proto::crew::{BudgetUse, GrantView, Identity, Right};
 use proto::{ErrorCode, ProcessView};
 use serde_json::{Map, Value, json};
 
-use super::{Bench, Effect, Outcome, Tool};
+use super::{Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Shape, may};
-use crate::link::Manner;
+use crate::link::CallPolicy;
 use crate::views::{self, put};
 
 /// Every topic of help with its text; the first one leads to the others.
@@ -57,7 +57,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 budget?: object, grants?: [string]",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, _| Box::pin(whoami(bench)),
+        run: |context, _| Box::pin(whoami(context)),
     },
     Tool {
         name: "help",
@@ -71,14 +71,14 @@ pub(super) const TOOLS: &[Tool] = &[
     },
 ];
 
-async fn whoami(bench: &Bench) -> Result<Outcome, ToolFailure> {
-    let welcome = bench.link.welcome().await.map_err(|trouble| trouble.told(&[]))?;
+async fn whoami(context: &ToolContext) -> Result<Outcome, ToolFailure> {
+    let welcome = context.link.welcome().await.map_err(|trouble| trouble.to_failure(&[]))?;
     let mut answer = Map::new();
     put(&mut answer, "version", json!(welcome.version));
-    put(&mut answer, "working_dir", json!(views::shortened(&bench.here.to_string_lossy(), 400)));
+    put(&mut answer, "working_dir", json!(views::shortened(&context.here.to_string_lossy(), 400)));
     let known = match welcome.caller.as_str() {
         "nobody" => None,
-        _ => identity(bench).await?,
+        _ => identity(context).await?,
     };
     let (caller, may) = match &known {
         None => ("nobody", "help"),
@@ -100,13 +100,13 @@ async fn whoami(bench: &Bench) -> Result<Outcome, ToolFailure> {
 }
 
 /// What the daemon knows of the caller and whom it sees; nothing when it no longer knows it.
-async fn identity(bench: &Bench) -> Result<Option<(Identity, Vec<ProcessView>)>, ToolFailure> {
+async fn identity(context: &ToolContext) -> Result<Option<(Identity, Vec<ProcessView>)>, ToolFailure> {
     let work = |connection: &mut Connection| match connection.who_am_i() {
         Ok(known) => Ok(Some((*known, connection.list()?))),
         Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Unauthorized => Ok(None),
         Err(error) => Err(error),
     };
-    bench.ask(Manner::QUESTION, &[], work).await
+    context.ask(CallPolicy::QUESTION, &[], work).await
 }
 
 fn relatives(answer: &mut Map<String, Value>, known: &Identity, all: &[ProcessView]) {

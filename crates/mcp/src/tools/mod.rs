@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use crate::failure::ToolFailure;
 use crate::fields::{self, Arguments, Field};
-use crate::link::{Link, Manner};
+use crate::link::{CallPolicy, Link};
 use crate::outputs;
 use crate::vendors;
 use crate::waiting::Waiting;
@@ -61,7 +61,7 @@ pub(crate) struct Tool {
     run: Run,
 }
 
-type Run = for<'a> fn(&'a Bench, &'a Arguments) -> Answering<'a>;
+type Run = for<'a> fn(&'a ToolContext, &'a Arguments) -> Answering<'a>;
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<Outcome, ToolFailure>> + Send + 'a>>;
 
 /// What came of a call.
@@ -91,7 +91,7 @@ impl From<Value> for Outcome {
 
 /// What every tool works with.
 #[derive(Debug)]
-pub(crate) struct Bench {
+pub(crate) struct ToolContext {
     pub(crate) link: Link,
     /// Where relative directories begin: where the agent works.
     pub(crate) here: PathBuf,
@@ -105,7 +105,7 @@ pub(crate) struct Bench {
     settled: (Once, fn()),
 }
 
-impl Bench {
+impl ToolContext {
     pub(crate) fn new(link: Link, here: PathBuf, settled: fn()) -> Arc<Self> {
         let (questions, caller) = (Questions::default(), OnceLock::new());
         let settled = (Once::new(), settled);
@@ -113,7 +113,7 @@ impl Bench {
     }
 
     /// A client begins to work.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn note_start(&self) {
         let (once, settled) = &self.settled;
         once.call_once(settled);
     }
@@ -123,7 +123,7 @@ impl Bench {
         if let Some(known) = self.caller.get() {
             return Ok(known.clone());
         }
-        let welcome = self.link.welcome().await.map_err(|trouble| trouble.told(&[]))?;
+        let welcome = self.link.welcome().await.map_err(|trouble| trouble.to_failure(&[]))?;
         let caller = match welcome.caller.as_str() {
             "human" => Caller::Human,
             // A token may yet be found, so this is not kept.
@@ -142,7 +142,7 @@ impl Bench {
     /// Asks the daemon; `fields` pairs the door's names of fields with the tool's, the first one first to blame.
     pub(crate) async fn ask<T, W>(
         &self,
-        manner: Manner,
+        policy: CallPolicy,
         fields: &[(&str, &str)],
         work: W,
     ) -> Result<T, ToolFailure>
@@ -150,7 +150,7 @@ impl Bench {
         T: Send + 'static,
         W: Fn(&mut Connection) -> Result<T, ClientError> + Send + Sync + 'static,
     {
-        self.link.ask(manner, work).await.map_err(|trouble| trouble.told(fields))
+        self.link.ask(policy, work).await.map_err(|trouble| trouble.to_failure(fields))
     }
 }
 
@@ -185,11 +185,11 @@ impl Tool {
     /// Judges the arguments and does it.
     pub(crate) async fn call(
         &self,
-        bench: &Bench,
+        context: &ToolContext,
         given: serde_json::Map<String, Value>,
     ) -> Result<Outcome, ToolFailure> {
         let arguments = Arguments::check(self.fields, given)?;
-        (self.run)(bench, &arguments).await
+        (self.run)(context, &arguments).await
     }
 
     /// As clients see it.

@@ -10,10 +10,10 @@ use proto::reply::Text;
 use proto::request::{Follow, Read, ReadMode, Search, Target};
 use serde_json::{Map, Value, json};
 
-use super::{Bench, Effect, Outcome, TARGET, Tool};
+use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
-use crate::link::Manner;
+use crate::link::CallPolicy;
 use crate::pages::MAX_ANSWER;
 use crate::views::{put, shortened};
 
@@ -50,7 +50,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 cut?: integer",
         effect: Effect::Reads,
         is_core: true,
-        run: |bench, arguments| Box::pin(read(bench, arguments)),
+        run: |context, arguments| Box::pin(read(context, arguments)),
     },
     Tool {
         name: "get_process_raw_output",
@@ -64,7 +64,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "bytes: string, start: integer, offset: integer, end: integer, missed?: integer",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(raw(bench, arguments)),
+        run: |context, arguments| Box::pin(raw(context, arguments)),
     },
     Tool {
         name: "search_output",
@@ -78,11 +78,11 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "matches: [object], truncated?: boolean",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(search(bench, arguments)),
+        run: |context, arguments| Box::pin(search(context, arguments)),
     },
 ];
 
-async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let mode = match arguments.text("mode") {
         Some("stream") => ReadMode::Stream,
         Some("history") => ReadMode::History,
@@ -95,7 +95,7 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
     }
     let mut limit = arguments.integer("limit").unwrap_or(DEFAULT_LIMIT);
     loop {
-        let wish = Read {
+        let request = Read {
             target: arguments.required("process").into(),
             mode,
             since: arguments.count("since"),
@@ -104,9 +104,10 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
             join: mode != ReadMode::Screen,
             ..Read::default()
         };
-        let text =
-            bench.ask(Manner::QUESTION, TARGET, move |connection| connection.read(wish.clone())).await?;
-        let answer = Value::Object(told(text));
+        let text = context
+            .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.read(request.clone()))
+            .await?;
+        let answer = Value::Object(to_value(text));
         // Quotes and backslashes take two characters in JSON: such a text is asked for again, shorter. The daemon keeps
         // the limit, so that a short one always fits.
         if answer.to_string().len() <= MAX_ANSWER || limit <= 2 * MIN_LIMIT {
@@ -116,7 +117,7 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
     }
 }
 
-fn told(text: Text) -> Map<String, Value> {
+fn to_value(text: Text) -> Map<String, Value> {
     let mut answer = Map::new();
     answer.insert("text".to_owned(), json!(text.text));
     put(&mut answer, "offset", json!(text.offset));
@@ -147,12 +148,12 @@ struct Piece {
     bytes: Vec<u8>,
 }
 
-async fn raw(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn raw(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let limit = usize::try_from(arguments.integer("limit").unwrap_or(MAX_RAW)).unwrap_or_default();
     let since = arguments.count("since");
     let work = move |connection: &mut Connection| piece(connection, &target, since, limit);
-    let piece = bench.ask(Manner::STREAM, TARGET, work).await?;
+    let piece = context.ask(CallPolicy::STREAM, TARGET, work).await?;
     let mut answer = Map::new();
     answer.insert("bytes".to_owned(), json!(piece.bytes.escape_ascii().to_string()));
     put(&mut answer, "start", json!(piece.start));
@@ -204,16 +205,17 @@ fn newest(connection: &mut Connection, target: &Target, limit: usize) -> Result<
     Ok(view.map(|view| view.log.end.saturating_sub(limit as u64).max(view.log.start)))
 }
 
-async fn search(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let wish = Search {
+async fn search(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let request = Search {
         target: arguments.required("process").into(),
         pattern: arguments.required("pattern").to_owned(),
         limit: u32::try_from(arguments.integer("limit").unwrap_or(50)).ok(),
         bytes: Some(MATCH_BYTES),
     };
     let fields = &[("target", "process"), ("pattern", "pattern"), ("limit", "limit")];
-    let found =
-        bench.ask(Manner::QUESTION, fields, move |connection| connection.search(wish.clone())).await?;
+    let found = context
+        .ask(CallPolicy::QUESTION, fields, move |connection| connection.search(request.clone()))
+        .await?;
     let (mut matches, mut size, mut is_cut) = (Vec::new(), 0, found.truncated);
     for hit in found.matches {
         let row = json!({"line": hit.line, "text": hit.text});

@@ -5,13 +5,13 @@
 
 use client::Connection;
 use proto::crew::{PadEntry, PadOutcome};
-use proto::request::{Nothing, Pad, PadAct};
+use proto::request::{Empty, Pad, PadAct};
 use serde_json::{Map, Value, json};
 
-use super::{Bench, Effect, Outcome, Tool};
+use super::{Effect, Outcome, Tool, ToolContext};
 use crate::failure::{self, ToolFailure};
 use crate::fields::{Arguments, Field, Shape, may, must};
-use crate::link::Manner;
+use crate::link::CallPolicy;
 use crate::pages;
 use crate::views::{put, shortened};
 
@@ -45,7 +45,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "pads?: [object], pad?: string, revisions?: [object], next_cursor?: string",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(list(bench, arguments)),
+        run: |context, arguments| Box::pin(list(context, arguments)),
     },
     Tool {
         name: "scratchpad_read",
@@ -56,7 +56,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 truncated?: boolean",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(read(bench, arguments)),
+        run: |context, arguments| Box::pin(read(context, arguments)),
     },
     Tool {
         name: "scratchpad_write",
@@ -71,7 +71,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: CHANGED,
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(write(bench, arguments)),
+        run: |context, arguments| Box::pin(write(context, arguments)),
     },
     Tool {
         name: "scratchpad_change",
@@ -86,14 +86,14 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: CHANGED,
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(change(bench, arguments)),
+        run: |context, arguments| Box::pin(change(context, arguments)),
     },
 ];
 
-async fn ask(bench: &Bench, manner: Manner, act: PadAct) -> Result<PadOutcome, ToolFailure> {
+async fn ask(context: &ToolContext, policy: CallPolicy, act: PadAct) -> Result<PadOutcome, ToolFailure> {
     let fields = if matches!(act, PadAct::Rename { .. }) { RENAME_FIELDS } else { FIELDS };
-    let wish = Pad { project: bench.directory().await?, act };
-    bench.ask(manner, fields, move |connection: &mut Connection| connection.pad(wish.clone())).await
+    let request = Pad { project: context.directory().await?, act };
+    context.ask(policy, fields, move |connection: &mut Connection| connection.pad(request.clone())).await
 }
 
 /// An answer of another shape than the one asked for.
@@ -107,11 +107,11 @@ fn strange(outcome: &PadOutcome) -> ToolFailure {
     ToolFailure::new("internal", format!("the daemon answered with {shape}"))
 }
 
-async fn list(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     if arguments.has("pad") {
-        return history(bench, arguments).await;
+        return history(context, arguments).await;
     }
-    match ask(bench, Manner::QUESTION, PadAct::List(Nothing {})).await? {
+    match ask(context, CallPolicy::QUESTION, PadAct::List(Empty {})).await? {
         PadOutcome::Listed(entries) => {
             let rows = entries.iter().map(|entry| (entry.name.clone(), row(entry)));
             Ok(Value::Object(pages::list("pads", rows, arguments.text("cursor"))?).into())
@@ -120,9 +120,9 @@ async fn list(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
     }
 }
 
-async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let act = PadAct::Read { name: pad(arguments), revision: arguments.count("revision") };
-    match ask(bench, Manner::QUESTION, act).await? {
+    match ask(context, CallPolicy::QUESTION, act).await? {
         PadOutcome::Text { name, content, revision, author } => {
             let mut base = Map::new();
             put(&mut base, "pad", json!(name));
@@ -135,7 +135,7 @@ async fn read(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
     }
 }
 
-async fn write(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn write(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let (name, text) = (pad(arguments), arguments.required("content").to_owned());
     let expected_revision = arguments.count("expected_revision");
     let act = match (arguments.flag("append"), expected_revision) {
@@ -146,10 +146,10 @@ async fn write(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFail
         (true, None) => PadAct::Append { name, text },
         (false, expected_revision) => PadAct::Write { name, content: text, expected_revision },
     };
-    changed(ask(bench, Manner::DEED, act).await?)
+    changed(ask(context, CallPolicy::DEED, act).await?)
 }
 
-async fn change(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let (name, to) = (pad(arguments), arguments.text("to").map(str::to_owned));
     let expected_revision = arguments.count("expected_revision");
     let act = match (arguments.required("action"), to, expected_revision) {
@@ -161,11 +161,11 @@ async fn change(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
         (_, Some(_), _) => return Err(ToolFailure::invalid("to", "only rename takes it")),
         (_, None, expected_revision) => PadAct::Delete { name, expected_revision },
     };
-    changed(ask(bench, Manner::DEED, act).await?)
+    changed(ask(context, CallPolicy::DEED, act).await?)
 }
 
-async fn history(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    match ask(bench, Manner::QUESTION, PadAct::History { name: pad(arguments) }).await? {
+async fn history(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    match ask(context, CallPolicy::QUESTION, PadAct::History { name: pad(arguments) }).await? {
         PadOutcome::History(entries) => {
             let rows = entries.iter().rev().map(|entry| (entry.revision.to_string(), revision(entry)));
             let mut answer = pages::list("revisions", rows, arguments.text("cursor"))?;

@@ -11,10 +11,10 @@ use proto::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};
 
 use super::waits::TIMEOUT;
-use super::{Bench, Caller, Effect, Outcome, Tool};
+use super::{Caller, Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Field, MAX_SECONDS, Shape, may, must};
-use crate::link::{Manner, fresh_key};
+use crate::link::{CallPolicy, fresh_key};
 use crate::pages;
 use crate::views::{put, shortened};
 use crate::waiting::{Then, Waiting};
@@ -66,7 +66,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: SET,
         effect: Effect::Adds,
         is_core: false,
-        run: |bench, arguments| Box::pin(set(bench, arguments)),
+        run: |context, arguments| Box::pin(set(context, arguments)),
     },
     Tool {
         name: "timer_wait",
@@ -76,7 +76,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "status: fired|still_running, timer: integer, body?: string, truncated?: boolean, hint?: string",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(wait(bench, arguments)),
+        run: |context, arguments| Box::pin(wait(context, arguments)),
     },
     Tool {
         name: "timer_change",
@@ -86,7 +86,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: SET,
         effect: Effect::Destroys,
         is_core: false,
-        run: |bench, arguments| Box::pin(change(bench, arguments)),
+        run: |context, arguments| Box::pin(change(context, arguments)),
     },
     Tool {
         name: "timer_list",
@@ -96,58 +96,58 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "timers: [object], next_cursor?: string",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(list(bench, arguments)),
+        run: |context, arguments| Box::pin(list(context, arguments)),
     },
 ];
 
-async fn set(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn set(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let time = arguments.millis("seconds").unwrap_or_default();
     let Some(processes) = arguments.texts("processes") else {
         if arguments.has("mode") {
             return Err(ToolFailure::invalid("mode", "it is about processes, and there are none"));
         }
-        return put_timer(bench, arguments, TimerWhen::After(time), SET_FIELDS).await;
+        return put_timer(context, arguments, TimerWhen::After(time), SET_FIELDS).await;
     };
     let watch = TimerWatch { processes: processes.into_iter().map(Target).collect(), max_wait_ms: time };
     let is_any = arguments.text("mode") == Some("any");
     let when = if is_any { TimerWhen::IdleAny(watch) } else { TimerWhen::IdleAll(watch) };
-    put_timer(bench, arguments, when, WATCH_FIELDS).await
+    put_timer(context, arguments, when, WATCH_FIELDS).await
 }
 
 async fn put_timer(
-    bench: &Bench,
+    context: &ToolContext,
     arguments: &Arguments,
     when: TimerWhen,
     fields: &[(&str, &str)],
 ) -> Result<Outcome, ToolFailure> {
-    if bench.caller().await? == Caller::Human {
+    if context.caller().await? == Caller::Human {
         return Err(ToolFailure::new("wrong_kind", "a timer wakes an agent, and you are a person"));
     }
-    let wish = SetTimer {
+    let request = SetTimer {
         owner: None,
         when,
         body: arguments.required("body").to_owned(),
         label: arguments.text("label").map(str::to_owned),
         key: Some(fresh_key()?),
     };
-    let set = move |connection: &mut Connection| connection.set_timer(wish.clone());
-    let view = bench.ask(Manner::KEYED, fields, set).await?;
-    Ok(Value::Object(told(&view)).into())
+    let set = move |connection: &mut Connection| connection.set_timer(request.clone());
+    let view = context.ask(CallPolicy::KEYED, fields, set).await?;
+    Ok(Value::Object(to_value(&view)).into())
 }
 
-async fn change(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let change = match arguments.required("action") {
         "pause" => TimerChange::Pause,
         "resume" => TimerChange::Resume,
         _ => TimerChange::Cancel,
     };
-    let wish = ChangeTimer { timer: arguments.count("timer").unwrap_or_default(), change };
-    let work = move |connection: &mut Connection| connection.change_timer(wish);
-    let view = bench.ask(Manner::DEED, TIMER_FIELDS, work).await?;
-    Ok(Value::Object(told(&view)).into())
+    let request = ChangeTimer { timer: arguments.count("timer").unwrap_or_default(), change };
+    let work = move |connection: &mut Connection| connection.change_timer(request);
+    let view = context.ask(CallPolicy::DEED, TIMER_FIELDS, work).await?;
+    Ok(Value::Object(to_value(&view)).into())
 }
 
-async fn wait(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn wait(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let timer = arguments.count("timer").unwrap_or_default();
     let found = move |connection: &mut Connection| {
         let all = connection.timers()?;
@@ -155,7 +155,7 @@ async fn wait(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
             ClientError::Failed(Failure::new(ErrorCode::NotFound, format!("there is no timer {timer}")))
         })
     };
-    let view = bench.ask(Manner::QUESTION, TIMER_FIELDS, found).await?;
+    let view = context.ask(CallPolicy::QUESTION, TIMER_FIELDS, found).await?;
     // A timer is waited for at its owner.
     let wait = Wait::until(vec![Target(view.owner.to_string())], Until::Timer(timer));
     Ok(Outcome::Waiting(Box::new(Waiting {
@@ -169,18 +169,18 @@ async fn wait(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
     })))
 }
 
-async fn list(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let all = bench.ask(Manner::QUESTION, &[], Connection::timers).await?;
+async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let all = context.ask(CallPolicy::QUESTION, &[], Connection::timers).await?;
     Ok(Value::Object(pages::list("timers", rows(&all), arguments.text("cursor"))?).into())
 }
 
 /// One row per timer, named by its number.
 pub(crate) fn rows(all: &[TimerView]) -> impl Iterator<Item = (String, Map<String, Value>)> {
-    all.iter().map(|view| (view.timer.to_string(), told(view)))
+    all.iter().map(|view| (view.timer.to_string(), to_value(view)))
 }
 
 /// A timer in the fewest words; its body only so far that it is recognised.
-fn told(view: &TimerView) -> Map<String, Value> {
+fn to_value(view: &TimerView) -> Map<String, Value> {
     let kind = match view.kind {
         TimerKind::Delay => "delay",
         TimerKind::IdleAny => "idle_any",

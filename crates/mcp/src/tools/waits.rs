@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use client::Connection;
 use proto::AgentState;
-use proto::request::{Nothing, Quantifier, Target, Until, Wait};
+use proto::request::{Empty, Quantifier, Target, Until, Wait};
 use serde_json::{Map, json};
 
 use super::lifecycle::{find, named};
-use super::{Bench, Effect, Outcome, TARGET, Tool};
+use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Field, MAX_SECONDS, PROCESS, Shape, may, must};
-use crate::link::Manner;
+use crate::link::CallPolicy;
 use crate::views::put;
 use crate::waiting::{Then, Waiting};
 
@@ -52,7 +52,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(state(bench, arguments)),
+        run: |context, arguments| Box::pin(state(context, arguments)),
     },
     Tool {
         name: "wait_for_turn",
@@ -68,7 +68,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 source?: string, offset?: integer, truncated?: boolean, dialog?: object, hint?: string",
         effect: Effect::Reads,
         is_core: true,
-        run: |bench, arguments| Box::pin(turn(bench, arguments)),
+        run: |context, arguments| Box::pin(turn(context, arguments)),
     },
     Tool {
         name: "wait_for_pattern",
@@ -84,20 +84,20 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
         effect: Effect::Reads,
         is_core: false,
-        run: |bench, arguments| Box::pin(pattern(bench, arguments)),
+        run: |context, arguments| Box::pin(pattern(context, arguments)),
     },
 ];
 
 #[expect(clippy::unused_async, reason = "every tool of the table has one shape")]
-async fn state(_bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn state(_bench: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let words = arguments.texts("states").unwrap_or_default();
     let states: Vec<AgentState> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let until = match words.as_slice() {
-        [word] if word == READY => Until::Ready(Nothing {}),
+        [word] if word == READY => Until::Ready(Empty {}),
         _ if words.iter().any(|word| word == READY) => {
             return Err(ToolFailure::invalid("states", "ready stands alone"));
         }
-        _ if states == [AgentState::Exited] => Until::Exit(Nothing {}),
+        _ if states == [AgentState::Exited] => Until::Exit(Empty {}),
         _ => Until::State(states),
     };
     let processes = arguments.texts("processes").unwrap_or_default();
@@ -109,8 +109,8 @@ async fn state(_bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFai
     Ok(waiting(wait, arguments, told, STATE_FIELDS))
 }
 
-async fn turn(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let view = find(bench, arguments.required("process")).await?;
+async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+    let view = find(context, arguments.required("process")).await?;
     let Some(agent) = &view.agent else {
         let message = format!("process: {} is a {}: only agents have turns", view.name, view.kind);
         return Err(ToolFailure::new("wrong_kind", message).hint("wait_for_pattern waits for any process"));
@@ -132,12 +132,12 @@ async fn turn(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailu
     })))
 }
 
-async fn pattern(bench: &Bench, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn pattern(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let wanted = arguments.required("process").to_owned();
     // Fixed before the wait begins: whatever is printed between two calls, or while the daemon is away, still counts.
     let since = match arguments.count("since") {
         Some(since) => since,
-        None => named(bench.ask(Manner::QUESTION, TARGET, Connection::list).await?, &wanted)?.log.end,
+        None => named(context.ask(CallPolicy::QUESTION, TARGET, Connection::list).await?, &wanted)?.log.end,
     };
     let pattern = arguments.required("pattern").to_owned();
     let told = format!("waiting for {pattern} in {wanted}");

@@ -9,14 +9,14 @@ use crate::agent::MailId;
 
 /// What an agent is started with beside its argv.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentWish {
+pub struct AgentRequest {
     /// Its first message, delivered as soon as it takes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Continue this vendor session instead of beginning one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Who answers when it asks for leave to use a tool; left out: whoever sees its screen.
+    /// Who answers when it asks for permission to use a tool; left out: whoever sees its screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionDesk>,
     /// Which model it uses, in the vendor's own words; left out: the vendor's default.
@@ -67,7 +67,7 @@ impl std::str::FromStr for PermissionMode {
     }
 }
 
-/// Requests for leave to use a tool wait in the inbox instead of only on the agent's screen.
+/// Requests for permission to use a tool wait in the inbox instead of only on the agent's screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionDesk {
     /// How long one waits for an answer.
@@ -77,7 +77,7 @@ pub struct PermissionDesk {
     pub on_timeout: OnTimeout,
 }
 
-/// What a request for leave gets when nobody answered.
+/// What a request for permission gets when nobody answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTimeout {

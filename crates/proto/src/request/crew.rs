@@ -82,7 +82,7 @@ pub struct Pad {
 #[serde(rename_all = "snake_case")]
 pub enum PadAct {
     /// Which there are.
-    List(super::Nothing),
+    List(super::Empty),
     /// Its text; of an older revision if one is named.
     Read {
         /// Which.
@@ -239,7 +239,7 @@ pub enum TrustWhat {
     /// An agent's manifest that is not built in.
     Agent(String),
     /// The project's own list of commands that need no question.
-    Policy(super::Nothing),
+    Policy(super::Empty),
 }
 
 /// Arguments of `distrust`.

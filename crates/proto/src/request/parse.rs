@@ -48,7 +48,7 @@ fn path_at(text: &str, column: usize) -> String {
             '{' => path.push(String::new()),
             '[' => path.push("0".to_owned()),
             ':' => path.last_mut().into_iter().for_each(|key| key.clone_from(&word)),
-            ',' => path.last_mut().into_iter().for_each(|place| *place = next_place(place)),
+            ',' => path.last_mut().into_iter().for_each(|dirs| *dirs = next_place(dirs)),
             '}' | ']' => drop(path.pop()),
             _ => {}
         }
@@ -58,8 +58,8 @@ fn path_at(text: &str, column: usize) -> String {
 }
 
 /// After a comma: the next place of an array, or a key that is still to come.
-fn next_place(place: &str) -> String {
-    place.parse::<usize>().map_or_else(|_| String::new(), |number| (number + 1).to_string())
+fn next_place(dirs: &str) -> String {
+    dirs.parse::<usize>().map_or_else(|_| String::new(), |number| (number + 1).to_string())
 }
 
 /// How deep brackets nest outside strings; cheap, and run before any recursive parser sees the line.

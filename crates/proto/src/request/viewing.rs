@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Nothing, SizeWish, Target};
+use super::{Empty, SizeRequest, Target};
 use crate::RunNumber;
 use crate::terminal::{DetachKeys, TerminalReport};
 
@@ -26,7 +26,7 @@ pub struct Attach {
     pub target: Target,
     /// The viewer's own terminal size; a half that is left out is the process's.
     #[serde(default)]
-    pub size: SizeWish,
+    pub size: SizeRequest,
     /// Watch only: input frames are refused.
     #[serde(default)]
     pub read_only: bool,
@@ -67,11 +67,11 @@ pub struct Detach {
 #[serde(rename_all = "snake_case")]
 pub enum View {
     /// The viewer's terminal has this size now.
-    Size(SizeWish),
+    Size(SizeRequest),
     /// Paint the screen anew.
-    Repaint(Nothing),
+    Repaint(Empty),
     /// Become the size owner without typing.
-    OwnSize(Nothing),
+    OwnSize(Empty),
     /// Send at most one drawing in this many milliseconds from now on; 0 ends that.
     PaceMs(u32),
     /// Read keys from the terminal whose descriptor comes with this call, and draw on it.

@@ -36,7 +36,7 @@ enum Token {
 
 /// Whether a person wants to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum DetachIntent {
     /// Go on.
     Stay,
     /// Detach now; what came after the key is dropped.
@@ -172,7 +172,7 @@ impl KeyWatch {
     }
 
     /// Appends to `out` what of `typed` is meant for the child.
-    pub fn watch(&mut self, typed: &[u8], out: &mut Vec<u8>) -> Wish {
+    pub fn watch(&mut self, typed: &[u8], out: &mut Vec<u8>) -> DetachIntent {
         let joined: Vec<u8>;
         let mut rest = typed;
         if !self.held.is_empty() {
@@ -184,47 +184,53 @@ impl KeyWatch {
                 self.held.extend_from_slice(rest);
                 break;
             };
-            if self.key(token, &rest[..length], out) == Wish::Detach {
-                return Wish::Detach;
+            if self.key(token, &rest[..length], out) == DetachIntent::Detach {
+                return DetachIntent::Detach;
             }
             rest = &rest[length..];
         }
-        Wish::Stay
+        DetachIntent::Stay
     }
 
-    fn key(&mut self, token: Token, bytes: &[u8], out: &mut Vec<u8>) -> Wish {
+    fn key(&mut self, token: Token, bytes: &[u8], out: &mut Vec<u8>) -> DetachIntent {
         if let Token::Answer(answer) = token {
             self.note_answer(answer);
-            return Wish::Stay;
+            return DetachIntent::Stay;
         }
         if self.is_pasting || matches!(token, Token::PasteBegins | Token::PasteEnds) {
             self.is_pasting = self.is_pasting && token != Token::PasteEnds || token == Token::PasteBegins;
             self.let_go_of_tilde(out);
             out.extend(self.prefix.take().into_iter().flatten());
             out.extend_from_slice(bytes);
-            return Wish::Stay;
+            return DetachIntent::Stay;
         }
         if let Some(typed) = self.prefix.take() {
             return self.after_prefix(typed, token, bytes, out);
         }
         if is_press(token, self.keys.prefix) {
             if self.keys.last.is_none() {
-                return Wish::Detach;
+                return DetachIntent::Detach;
             }
             self.let_go_of_tilde(out);
             self.prefix = Some(bytes.to_vec());
-            return Wish::Stay;
+            return DetachIntent::Stay;
         }
         if self.keys.has_tilde {
             return self.tilde(token, bytes, out);
         }
         out.extend_from_slice(bytes);
-        Wish::Stay
+        DetachIntent::Stay
     }
 
-    fn after_prefix(&mut self, typed: Vec<u8>, token: Token, bytes: &[u8], out: &mut Vec<u8>) -> Wish {
+    fn after_prefix(
+        &mut self,
+        typed: Vec<u8>,
+        token: Token,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> DetachIntent {
         match token {
-            _ if self.keys.last.is_some_and(|last| is_press(token, last)) => return Wish::Detach,
+            _ if self.keys.last.is_some_and(|last| is_press(token, last)) => return DetachIntent::Detach,
             _ if is_press(token, self.keys.prefix) => out.extend_from_slice(&typed),
             Token::Aside => self.prefix = Some(typed),
             Token::Pointer => {
@@ -236,7 +242,7 @@ impl KeyWatch {
                 out.extend_from_slice(bytes);
             }
         }
-        Wish::Stay
+        DetachIntent::Stay
     }
 
     /// A tilde that waits for its second key was typed before whatever is handed out next.
@@ -247,26 +253,26 @@ impl KeyWatch {
     }
 
     /// The ssh habit: a tilde at the start of a line waits for its second key.
-    fn tilde(&mut self, token: Token, bytes: &[u8], out: &mut Vec<u8>) -> Wish {
+    fn tilde(&mut self, token: Token, bytes: &[u8], out: &mut Vec<u8>) -> DetachIntent {
         let is_key = |character: u8| bytes == [character];
         if std::mem::take(&mut self.has_tilde) {
             if is_key(b'.') {
-                return Wish::Detach;
+                return DetachIntent::Detach;
             }
             out.push(b'~');
             if is_key(b'~') {
-                return Wish::Stay;
+                return DetachIntent::Stay;
             }
         } else if self.is_at_line_start && is_key(b'~') {
             self.has_tilde = true;
             self.is_at_line_start = false;
-            return Wish::Stay;
+            return DetachIntent::Stay;
         }
         if !matches!(token, Token::Aside | Token::Pointer) {
             self.is_at_line_start = is_key(b'\r') || is_key(b'\n');
         }
         out.extend_from_slice(bytes);
-        Wish::Stay
+        DetachIntent::Stay
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn is_farewell(row: &AuditRow) -> bool {
 }
 
 /// After row `id` was added: ends segments that are full, and lets the oldest ones go.
-pub(super) fn settle(
+pub(super) fn rotate(
     transaction: &Transaction<'_>,
     id: i64,
     at_ms: i64,

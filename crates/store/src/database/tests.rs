@@ -267,7 +267,7 @@ fn f1_a_log_that_lost_its_database_is_kept() {
 }
 
 fn with_log(path: &Path) -> PathBuf {
-    aside::with_suffix(path, "-wal")
+    quarantine::with_suffix(path, "-wal")
 }
 
 /// A thousand openings need a thousand syncs; in memory they cost nothing.

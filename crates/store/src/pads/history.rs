@@ -1,7 +1,7 @@
 //! What a scratchpad was: one file per revision, named by number and author. Refuses growing without end.
 
 use super::PadName;
-use super::beneath::Folder;
+use super::dirfd::DirFd;
 use crate::StoreError;
 
 /// Revisions kept for each pad; the oldest go.
@@ -30,17 +30,17 @@ pub struct Revision {
 
 /// The revisions of one pad.
 pub(super) struct History {
-    folder: Folder,
+    folder: DirFd,
 }
 
 impl History {
     /// The history of a pad, begun when there is none.
-    pub(super) fn open(folder: &Folder, name: &PadName) -> Result<Self, StoreError> {
+    pub(super) fn open(folder: &DirFd, name: &PadName) -> Result<Self, StoreError> {
         Ok(Self { folder: folder.inner(".history")?.inner(name.as_str())? })
     }
 
     /// The history of a pad, if it has one.
-    pub(super) fn existing(folder: &Folder, name: &PadName) -> Result<Option<Self>, StoreError> {
+    pub(super) fn existing(folder: &DirFd, name: &PadName) -> Result<Option<Self>, StoreError> {
         let Some(all) = folder.existing(".history")? else { return Ok(None) };
         Ok(all.existing(name.as_str())?.map(|folder| Self { folder }))
     }

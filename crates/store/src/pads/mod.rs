@@ -6,7 +6,7 @@
 //! The files are the truth. Beside each, `.history/NAME/` keeps what it was: one file per revision, named by number and
 //! author. A file that differs from its newest revision was edited by a person; the next look makes that a revision.
 
-mod beneath;
+mod dirfd;
 mod history;
 mod name;
 
@@ -16,7 +16,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use beneath::Folder;
+use dirfd::DirFd;
 pub use history::Revision;
 use history::{AUTHOR_EDITOR, History};
 pub use name::{BadPadName, PadName};
@@ -28,7 +28,7 @@ pub const PAD_LIMIT: usize = 1 << 20; // 1 MiB
 
 /// A pad as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pad {
+pub struct StoredPad {
     /// Its text.
     pub content: String,
     /// Grows with every change, also by an editor.
@@ -106,7 +106,7 @@ impl Pads {
     }
 
     /// Looks at a pad, so that an editor's change becomes a revision; whether there is such a pad.
-    pub fn look(&self, project: &str, name: &PadName) -> Result<bool, PadError> {
+    pub fn check_file(&self, project: &str, name: &PadName) -> Result<bool, PadError> {
         let _one_at_a_time = self.lock();
         let Some(folder) = self.folder(project, false)? else { return Ok(false) };
         Ok(self.seen(project, &folder, name)?.is_some())
@@ -150,13 +150,13 @@ impl Pads {
     }
 
     /// A pad as it is now.
-    pub fn read(&self, project: &str, name: &PadName) -> Result<Pad, PadError> {
+    pub fn read(&self, project: &str, name: &PadName) -> Result<StoredPad, PadError> {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
         let (revision, bytes) =
             self.seen(project, &folder, name)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
         let content = String::from_utf8(bytes).map_err(|_| PadError::NotText(name.clone()))?;
-        Ok(Pad { content, revision: revision.number, author: revision.author })
+        Ok(StoredPad { content, revision: revision.number, author: revision.author })
     }
 
     /// Replaces a pad, or makes it. `expected` is the revision the caller has seen, 0 for none; left out: any.
@@ -195,7 +195,7 @@ impl Pads {
         let history = History::open(&folder, name)?;
         let removal = history.bury(author)?;
         folder.remove(name).inspect_err(|_| history.forget(&removal))?;
-        self.told(project, name, &removal);
+        self.announce(project, name, &removal);
         Ok(removal.number)
     }
 
@@ -216,7 +216,7 @@ impl Pads {
         });
         match left {
             Ok(removal) => {
-                self.told(project, from, &removal);
+                self.announce(project, from, &removal);
                 Ok(made.number)
             }
             Err(error) => {
@@ -227,13 +227,13 @@ impl Pads {
     }
 
     /// Undoes the making of a pad whose namesake could not go: asked again, the name must not be taken.
-    fn take_back(&self, project: &str, folder: &Folder, name: &PadName, made: &Revision) {
+    fn take_back(&self, project: &str, folder: &DirFd, name: &PadName, made: &Revision) {
         let removed = folder.remove(name);
         if let Ok(history) = History::open(folder, name)
             && removed.is_ok()
         {
             history.forget(made);
-            self.told(project, name, &Revision { is_removal: true, ..made.clone() });
+            self.announce(project, name, &Revision { is_removal: true, ..made.clone() });
         }
     }
 
@@ -248,7 +248,7 @@ impl Pads {
     }
 
     /// A pad as it was at a revision that is still kept.
-    pub fn read_revision(&self, project: &str, name: &PadName, number: u64) -> Result<Pad, PadError> {
+    pub fn read_revision(&self, project: &str, name: &PadName, number: u64) -> Result<StoredPad, PadError> {
         let _one_at_a_time = self.lock();
         let missing = || PadError::NotFound(name.clone());
         let folder = self.folder(project, false)?.ok_or_else(missing)?;
@@ -257,7 +257,7 @@ impl Pads {
         let kept = history.content(number)?.filter(|(revision, _)| !revision.is_removal);
         let (revision, bytes) = kept.ok_or_else(|| PadError::NoRevision(name.clone(), number))?;
         let content = String::from_utf8(bytes).map_err(|_| PadError::NotText(name.clone()))?;
-        Ok(Pad { content, revision: revision.number, author: revision.author })
+        Ok(StoredPad { content, revision: revision.number, author: revision.author })
     }
 
     fn change(
@@ -283,7 +283,7 @@ impl Pads {
     fn put(
         &self,
         project: &str,
-        folder: &Folder,
+        folder: &DirFd,
         name: &PadName,
         bytes: &[u8],
         author: &str,
@@ -292,11 +292,11 @@ impl Pads {
         let history = History::open(folder, name)?;
         let revision = history.keep(bytes, author)?;
         folder.replace(name, bytes).inspect_err(|_| history.forget(&revision))?;
-        self.told(project, name, &revision);
+        self.announce(project, name, &revision);
         Ok(revision)
     }
 
-    fn told(&self, project: &str, name: &PadName, revision: &Revision) {
+    fn announce(&self, project: &str, name: &PadName, revision: &Revision) {
         let Some(tell) = &self.tell else { return };
         let number = if revision.is_removal { 0 } else { revision.number };
         let author = revision.author.clone();
@@ -307,14 +307,14 @@ impl Pads {
     fn seen(
         &self,
         project: &str,
-        folder: &Folder,
+        folder: &DirFd,
         name: &PadName,
     ) -> Result<Option<(Revision, Vec<u8>)>, PadError> {
         let Some(bytes) = folder.read(name, PAD_LIMIT)? else {
             if let Some(history) = History::existing(folder, name)?
                 && history.is_alive()?
             {
-                self.told(project, name, &history.bury(AUTHOR_EDITOR)?);
+                self.announce(project, name, &history.bury(AUTHOR_EDITOR)?);
             }
             return Ok(None);
         };
@@ -325,11 +325,11 @@ impl Pads {
             return Ok(Some((newest, bytes)));
         }
         let revision = history.keep(&bytes, AUTHOR_EDITOR)?;
-        self.told(project, name, &revision);
+        self.announce(project, name, &revision);
         Ok(Some((revision, bytes)))
     }
 
-    fn folder(&self, project: &str, is_made: bool) -> Result<Option<Folder>, PadError> {
+    fn folder(&self, project: &str, is_made: bool) -> Result<Option<DirFd>, PadError> {
         let is_key =
             !project.is_empty() && project.len() <= 64 && project.bytes().all(|b| b.is_ascii_hexdigit());
         let path = self.root.join(if is_key { project } else { "invalid" });
@@ -342,7 +342,7 @@ impl Pads {
                     .map_err(|error| StoreError::refused(directory, error.to_string()))?;
             }
         }
-        Ok(Folder::open(&path)?)
+        Ok(DirFd::open(&path)?)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, ()> {

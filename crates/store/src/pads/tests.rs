@@ -325,7 +325,7 @@ fn every_change_is_told_once_and_in_order_also_an_editors() {
     pads.write(PROJECT, &name("a"), "1", "fix", None).unwrap();
     std::fs::write(file("a"), "by hand").unwrap();
     pads.read(PROJECT, &name("a")).unwrap();
-    pads.look(PROJECT, &name("a")).unwrap();
+    pads.check_file(PROJECT, &name("a")).unwrap();
     pads.rename(PROJECT, &name("a"), &name("b"), "human").unwrap();
     std::fs::write(file("new"), "x").unwrap();
     std::fs::remove_file(file("b")).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::cell::{Attributes, Color, Style, Underline};
 use crate::engine::{CellView, GridBuilder, GridView, PenState, RawCell, RowView, StyleKey, Width};
-use crate::size::Size;
+use crate::size::GridSize;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// Equal cells in a row that are worth counting instead of listing.
@@ -38,7 +38,7 @@ pub(super) fn write(writer: &mut Writer, grid: GridView<'_>, history: usize) {
 pub(super) fn read(
     reader: &mut Reader<'_>,
     grid: &mut GridBuilder<'_>,
-    size: Size,
+    size: GridSize,
 ) -> Result<u64, Malformed> {
     let pen = read_pen(reader)?;
     let saved_pen = read_pen(reader)?;

@@ -11,7 +11,7 @@ mod state;
 use crate::engine::{Engine, Which};
 use crate::scan::{Dropping, STRING_MAX, Scanner, StringKind};
 use crate::screen::{Limits, Screen};
-use crate::size::Size;
+use crate::size::GridSize;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The format written here.
@@ -84,7 +84,7 @@ impl Screen {
         if !(WITHOUT_SHIFTS..=VERSION).contains(&format) {
             return Err(RestoreError::Version(format));
         }
-        let size = Size { cols: reader.small()?, rows: reader.small()? };
+        let size = GridSize { cols: reader.small()?, rows: reader.small()? };
         if size != size.sane() {
             return Err(RestoreError::Damaged);
         }

@@ -3,7 +3,7 @@
 use crate::colors::{ColorTable, Colors, PUSHED_MAX, Rgb, Scheme};
 use crate::engine::{Keyboard, Outbox, Registers, Shifts};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
-use crate::size::Size;
+use crate::size::GridSize;
 use crate::status::{ProgramState, StatusReport};
 use crate::wire::{Malformed, Reader, Writer};
 
@@ -163,13 +163,13 @@ pub(super) fn write_registers(writer: &mut Writer, registers: &Registers) {
 
 pub(super) fn read_registers(
     reader: &mut Reader<'_>,
-    size: Size,
+    size: GridSize,
     since: Since,
 ) -> Result<Registers, Malformed> {
     let modes = read_modes(reader)?;
     let mut cursor = read_cursor(reader)?;
     let region = (reader.small()?, reader.small()?);
-    let packed = reader.bytes(usize::from(Size::MAX.cols))?;
+    let packed = reader.bytes(usize::from(GridSize::MAX.cols))?;
     let tabs = packed.iter().flat_map(|&byte| (0..8).map(move |bit| byte >> bit & 1 == 1));
     let tabs = tabs.take(usize::from(size.cols)).collect();
     let charset = reader.byte()?;

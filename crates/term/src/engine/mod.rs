@@ -6,11 +6,11 @@
 //! [`Terminal`] stands between parser and emulator, sees every operation and keeps what is hidden, which
 //! is what makes exact checkpoints possible.
 
-mod brief;
 mod charset;
 mod clear;
 mod convert;
 mod edit;
+mod fast_csi;
 mod handler;
 mod keyboard;
 mod overline;
@@ -33,7 +33,7 @@ pub(crate) use view::{CellView, GridView, RowView, StyleKey, Width};
 
 use crate::modes::{Cursor, Modes};
 use crate::scan::{Numbers, is_special};
-use crate::size::Size;
+use crate::size::GridSize;
 use overline::{OVERLINE, Part};
 use terminal::Terminal;
 
@@ -66,7 +66,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// A blank terminal.
-    pub(crate) fn new(size: Size, history_lines: usize) -> Engine {
+    pub(crate) fn new(size: GridSize, history_lines: usize) -> Engine {
         Engine {
             terminal: Terminal::new(size, history_lines),
             parser: Processor::default(),
@@ -76,7 +76,7 @@ impl Engine {
     }
 
     /// A blank terminal that keeps the outbox: what replaces a failed one.
-    pub(crate) fn fresh(&mut self, size: Size) -> Engine {
+    pub(crate) fn fresh(&mut self, size: GridSize) -> Engine {
         let mut fresh = Engine::new(size, self.history_lines);
         fresh.terminal.work = self.terminal.work;
         fresh.terminal.outbox = std::mem::take(&mut self.terminal.outbox);
@@ -84,8 +84,9 @@ impl Engine {
     }
 
     /// Takes a whole sequence of the kinds that make up most of a repaint.
-    pub(crate) fn brief(&mut self, sequence: &[u8], numbers: &Numbers) {
-        let is_applied = sequence.last().is_some_and(|last| brief::apply(*last, numbers, &mut self.terminal));
+    pub(crate) fn fast_csi(&mut self, sequence: &[u8], numbers: &Numbers) {
+        let is_applied =
+            sequence.last().is_some_and(|last| fast_csi::apply(*last, numbers, &mut self.terminal));
         if is_applied {
             self.terminal.earn_repeats(sequence.len());
         } else if is_special(sequence) {
@@ -195,12 +196,12 @@ impl Engine {
     }
 
     /// Changes both grids; the main one re-wraps its lines.
-    pub(crate) fn resize(&mut self, size: Size) {
+    pub(crate) fn resize(&mut self, size: GridSize) {
         self.terminal.resize(size);
     }
 
     /// The size of both grids.
-    pub(crate) fn size(&self) -> Size {
+    pub(crate) fn size(&self) -> GridSize {
         self.terminal.size()
     }
 

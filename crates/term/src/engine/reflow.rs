@@ -6,15 +6,15 @@ use rio_vt::crosswords::pos::{Column, Line};
 use rio_vt::crosswords::square::{Square, Wide};
 
 use super::terminal::{Terminal, dimensions, is_default_tab};
-use crate::size::Size;
+use crate::size::GridSize;
 
 impl Terminal {
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: GridSize) {
         let (cols, rows) = (usize::from(size.cols), usize::from(size.rows));
         note_occupied(&mut self.inner.grid);
         let reflows = self.main.is_none();
         // Rows first, as the emulator does it: only then is it known which row is the first on the screen.
-        self.inner.resize(dimensions(Size { cols: self.size().cols, rows: size.rows }));
+        self.inner.resize(dimensions(GridSize { cols: self.size().cols, rows: size.rows }));
         let places = Places::of(&self.inner.grid, cols).filter(|_| reflows);
         let together = saved_is_here(&self.inner.grid);
         self.inner.resize(dimensions(size));
@@ -43,20 +43,20 @@ fn resize_hidden(main: &mut Grid<Square>, rows: usize, cols: usize) {
 }
 
 /// Where a cell is, in words that survive wrapping anew.
-struct Place {
+struct CellPosition {
     /// Lines, wrapped or not, that end below its own.
     lines_below: usize,
     /// Cells of its line before it.
     cells_before: usize,
 }
 
-impl Place {
-    fn of(grid: &Grid<Square>, row: i32, col: usize) -> Place {
+impl CellPosition {
+    fn of(grid: &Grid<Square>, row: i32, col: usize) -> CellPosition {
         let last = grid.bottommost_line().0;
         let ends = (row..=last).filter(|&row| !is_wrapped(grid, row)).count();
         let top = grid.topmost_line().0;
         let above = (top..row).rev().take_while(|&row| is_wrapped(grid, row)).map(|row| cells(grid, row));
-        Place { lines_below: ends.saturating_sub(1), cells_before: above.sum::<usize>() + col }
+        CellPosition { lines_below: ends.saturating_sub(1), cells_before: above.sum::<usize>() + col }
     }
 
     /// Row and column of this place now; a column beyond the last is the end of a full row.
@@ -79,8 +79,8 @@ impl Place {
 /// The places that must not be lost when rows of the screen are split.
 struct Places {
     /// The first row of the screen.
-    top: Place,
-    cursor: Place,
+    top: CellPosition,
+    cursor: CellPosition,
 }
 
 impl Places {
@@ -92,7 +92,10 @@ impl Places {
         }
         let cursor = &grid.cursor;
         let col = cursor.pos.col.0 + usize::from(cursor.should_wrap);
-        Some(Places { top: Place::of(grid, 0, 0), cursor: Place::of(grid, cursor.pos.row.0, col) })
+        Some(Places {
+            top: CellPosition::of(grid, 0, 0),
+            cursor: CellPosition::of(grid, cursor.pos.row.0, col),
+        })
     }
 
     /// Pulls rows that were pushed out back as far as there are empty rows at the bottom, and sets the cursor.

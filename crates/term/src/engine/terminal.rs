@@ -14,7 +14,7 @@ use crate::colors::Colors;
 use crate::fact::{Fact, FactLog, printable};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 use crate::reply::ReplyQueue;
-use crate::size::Size;
+use crate::size::GridSize;
 use crate::status::StatusTable;
 
 /// Marks that may join a character; more are dropped, because each costs memory and none is seen.
@@ -113,7 +113,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    pub(super) fn new(size: Size, history_lines: usize) -> Terminal {
+    pub(super) fn new(size: GridSize, history_lines: usize) -> Terminal {
         let (cols, rows) = (usize::from(size.cols), usize::from(size.rows));
         Terminal {
             inner: Crosswords::new(
@@ -148,9 +148,9 @@ impl Terminal {
         }
     }
 
-    pub(super) fn size(&self) -> Size {
+    pub(super) fn size(&self) -> GridSize {
         let grid = &self.inner.grid;
-        Size::clamped(grid.columns() as u32, grid.screen_lines() as u32)
+        GridSize::clamped(grid.columns() as u32, grid.screen_lines() as u32)
     }
 
     pub(super) fn main_grid(&self) -> &Grid<Square> {
@@ -164,7 +164,7 @@ impl Terminal {
         }
         let link = self.link();
         self.set_link(None);
-        let placeholder = Grid::new(1, usize::from(Size::MIN.cols), 0);
+        let placeholder = Grid::new(1, usize::from(GridSize::MIN.cols), 0);
         let main = std::mem::replace(&mut self.inner.grid, placeholder);
         self.inner.swap_alt();
         // Styles are numbered per grid, so the pen must be looked up anew before it fills the screen.
@@ -317,6 +317,6 @@ pub(super) fn is_default_tab(col: usize) -> bool {
     col.is_multiple_of(TAB_WIDTH)
 }
 
-pub(super) fn dimensions(size: Size) -> CrosswordsSize {
+pub(super) fn dimensions(size: GridSize) -> CrosswordsSize {
     CrosswordsSize::new(usize::from(size.cols), usize::from(size.rows))
 }

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use super::LinePage;
-use crate::{Limits, LineId, Screen, Size, Wraps};
+use crate::{GridSize, Limits, LineId, Screen, Wraps};
 
 /// Room for everything.
 const ALL: usize = usize::MAX;
 
 fn screen(cols: u16, rows: u16, bytes: &str) -> Screen {
-    let mut screen = Screen::new(Size::clamped(cols.into(), rows.into()), Limits { history_lines: 60 });
+    let mut screen = Screen::new(GridSize::clamped(cols.into(), rows.into()), Limits { history_lines: 60 });
     screen.feed(bytes.as_bytes());
     screen
 }

@@ -20,7 +20,7 @@ impl Sink for Plain<'_> {
         self.0.engine.parse(bytes);
     }
 
-    fn brief(&mut self, sequence: &[u8], _numbers: &Numbers) {
+    fn fast_csi(&mut self, sequence: &[u8], _numbers: &Numbers) {
         match is_special(sequence) {
             true => self.special(sequence),
             false => self.run(sequence),
@@ -58,7 +58,7 @@ fn repaint() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 1..30).prop_map(|pieces| pieces.concat().into_bytes())
 }
 
-fn same(size: term::Size, steps: &[Step], piece: usize) -> Result<(), TestCaseError> {
+fn same(size: term::GridSize, steps: &[Step], piece: usize) -> Result<(), TestCaseError> {
     let (mut quick, mut plain) = (screen(size), screen(size));
     for step in steps {
         match step {

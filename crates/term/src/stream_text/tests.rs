@@ -1,7 +1,7 @@
 //! A corpus of sequences: text that comes out is what a person would have read, and the screen agrees.
 
 use super::TextStream;
-use crate::{Limits, Screen, Size, Wraps};
+use crate::{GridSize, Limits, Screen, Wraps};
 
 /// Bytes and the text they mean. The screen must show the same, line for line.
 const CORPUS: [(&str, &str); 54] = [
@@ -62,7 +62,7 @@ const CORPUS: [(&str, &str); 54] = [
 ];
 
 fn shown(bytes: &str) -> String {
-    let mut screen = Screen::new(Size::DEFAULT, Limits::default());
+    let mut screen = Screen::new(GridSize::DEFAULT, Limits::default());
     screen.feed(bytes.as_bytes());
     screen.text(Wraps::Join)
 }

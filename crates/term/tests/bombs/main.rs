@@ -3,7 +3,7 @@
 
 mod list;
 
-use term::{Limits, Screen, Size, Wraps};
+use term::{GridSize, Limits, Screen, Wraps};
 
 /// Work of one turn.
 const TURN: u64 = 256 * 1024;
@@ -13,7 +13,7 @@ const PIECE: u64 = 4096 * 2200;
 const SIZES: [(u32, u32); 2] = [(200, 60), (1000, 1000)];
 
 fn screen(cols: u32, rows: u32, bomb: &list::Bomb) -> (Screen, Vec<u8>) {
-    let mut screen = Screen::new(Size::clamped(cols, rows), Limits::default());
+    let mut screen = Screen::new(GridSize::clamped(cols, rows), Limits::default());
     screen.feed(bomb.before.as_bytes());
     (screen, bomb.again.repeat(128 * 1024 / bomb.again.len() + 1).into_bytes())
 }
@@ -46,7 +46,7 @@ fn m5e_a_turn_ends_after_its_work_whatever_is_printed() {
 #[test]
 fn m5e_what_asks_for_a_screen_is_counted_as_a_screen() {
     for (name, sequence) in [("alignment", "\x1b#8"), ("erase", "\x1b#8\x1b[2J"), ("other", "\x1b[?1049h")] {
-        let mut screen = Screen::new(Size::clamped(1000, 1000), Limits::default());
+        let mut screen = Screen::new(GridSize::clamped(1000, 1000), Limits::default());
         screen.feed(sequence.as_bytes());
         assert!(screen.work() >= 125_000, "{name}: {}", screen.work());
     }
@@ -55,7 +55,7 @@ fn m5e_what_asks_for_a_screen_is_counted_as_a_screen() {
 #[test]
 fn m5e_erasing_what_is_blank_costs_rows_and_not_cells() {
     for (cols, rows) in SIZES {
-        let mut screen = Screen::new(Size::clamped(cols, rows), Limits::default());
+        let mut screen = Screen::new(GridSize::clamped(cols, rows), Limits::default());
         screen.feed(b"some text\r\n\x1b[2J");
         let before = screen.work();
         screen.feed(b"\x1b[2J");
@@ -67,12 +67,12 @@ fn m5e_erasing_what_is_blank_costs_rows_and_not_cells() {
 
 #[test]
 fn m5e_what_is_coloured_is_not_taken_for_blank() {
-    let mut screen = Screen::new(Size::clamped(20, 4), Limits::default());
+    let mut screen = Screen::new(GridSize::clamped(20, 4), Limits::default());
     screen.feed(b"\x1b[2J\x1b[41m\x1b[2J");
     let coloured = screen.row_cells(3);
     screen.feed(b"\x1b[m\x1b[2J");
     assert_ne!(coloured, screen.row_cells(3));
-    let mut blank = Screen::new(Size::clamped(20, 4), Limits::default());
+    let mut blank = Screen::new(GridSize::clamped(20, 4), Limits::default());
     blank.feed(b"x\x1b[2J");
     assert_eq!(screen.row_cells(3), blank.row_cells(3));
 }
@@ -99,7 +99,7 @@ fn m5e_turns_change_nothing_but_when_it_is_done() {
 /// Every place for marks is taken: new ones are left out, and letters are not.
 #[test]
 fn m5e_marks_beyond_what_can_be_kept_cost_no_look_at_the_history_each() {
-    let mut screen = Screen::new(Size::clamped(200, 60), Limits::default());
+    let mut screen = Screen::new(GridSize::clamped(200, 60), Limits::default());
     let marks = list::all().into_iter().find(|bomb| bomb.name == "ever new marks").unwrap();
     screen.feed(marks.again.as_bytes());
     let before = screen.work();

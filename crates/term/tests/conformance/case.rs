@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use term::{Attributes, Cell, Color, Limits, Screen, Size, Style, Underline};
+use term::{Attributes, Cell, Color, GridSize, Limits, Screen, Style, Underline};
 
 /// Columns and rows of a case that names no size.
 const USUAL: (u16, u16) = (10, 5);
@@ -101,7 +101,7 @@ impl Case {
 
     /// What is seen when the input comes in pieces of so many bytes.
     pub(crate) fn seen(&self, piece: usize) -> Seen {
-        let size = |(cols, rows): (u16, u16)| Size::clamped(cols.into(), rows.into());
+        let size = |(cols, rows): (u16, u16)| GridSize::clamped(cols.into(), rows.into());
         let mut screen = Screen::new(size(self.size), Limits { history_lines: 20 });
         self.input.chunks(piece).for_each(|bytes| screen.feed(bytes));
         if let Some((new, input)) = self.then {

@@ -1,7 +1,7 @@
 //! The same bytes give the same screen, however they are cut and however often it was saved and restored.
 
 use proptest::prelude::*;
-use term::{Damage, Depth, Fact, Limits, RestoreError, Screen, Size, Wraps};
+use term::{Damage, Depth, Fact, GridSize, Limits, RestoreError, Screen, Wraps};
 
 use crate::streams::{Picture, Step, apply, config, everything, limits, screen, size, steps};
 
@@ -131,7 +131,7 @@ fn size_of(screen: &Screen) -> u16 {
 
 #[test]
 fn a_checkpoint_may_be_cut_anywhere_without_harm() {
-    let mut original = screen(Size::clamped(20, 6));
+    let mut original = screen(GridSize::clamped(20, 6));
     original.feed("one\r\n\x1b[1;38;2;1;2;3mtwo\x1b]8;;https://e.org\x07日本\x1b[?1049hthree".as_bytes());
     let blob = original.checkpoint(Depth::Full);
     for length in 0..blob.len() {
@@ -142,7 +142,7 @@ fn a_checkpoint_may_be_cut_anywhere_without_harm() {
 
 #[test]
 fn a_checkpoint_of_an_unknown_format_is_refused_with_its_number() {
-    let mut blob = screen(Size::DEFAULT).checkpoint(Depth::Screen);
+    let mut blob = screen(GridSize::DEFAULT).checkpoint(Depth::Screen);
     blob[0] = 99;
     assert_eq!(Screen::restore(&blob, limits()).unwrap_err(), RestoreError::Version(99));
 }
@@ -167,7 +167,7 @@ fn a_checkpoint_of_the_format_before_is_still_read() {
 
 #[test]
 fn a_small_blob_cannot_ask_for_much_memory() {
-    let mut original = screen(Size::clamped(2, 1));
+    let mut original = screen(GridSize::clamped(2, 1));
     original.feed(b"x");
     let blob = original.checkpoint(Depth::Full);
     // Claims a huge history where the number of history lines stands; whichever byte that is, the blob is
@@ -183,7 +183,7 @@ fn a_small_blob_cannot_ask_for_much_memory() {
 
 #[test]
 fn history_beyond_the_limit_is_dropped_oldest_first() {
-    let mut original = screen(Size::clamped(10, 2));
+    let mut original = screen(GridSize::clamped(10, 2));
     (0..30).for_each(|number| original.feed(format!("{number}\r\n").as_bytes()));
     let blob = original.checkpoint(Depth::Full);
     let restored = Screen::restore(&blob, Limits { history_lines: 5 }).unwrap();
@@ -195,21 +195,21 @@ fn history_beyond_the_limit_is_dropped_oldest_first() {
 
 #[test]
 fn t2_equal_sizes_change_nothing_and_all_sizes_are_clamped() {
-    let mut screen = screen(Size { cols: 0, rows: 0 });
-    assert_eq!(screen.size(), Size { cols: 2, rows: 1 });
+    let mut screen = screen(GridSize { cols: 0, rows: 0 });
+    assert_eq!(screen.size(), GridSize { cols: 2, rows: 1 });
     screen.feed("日本語 wide in two columns 日".as_bytes());
     let version = screen.version();
-    screen.resize(Size { cols: 1, rows: 0 });
+    screen.resize(GridSize { cols: 1, rows: 0 });
     assert_eq!(screen.version(), version);
-    screen.resize(Size { cols: u16::MAX, rows: u16::MAX });
-    assert_eq!(screen.size(), Size { cols: 1000, rows: 1000 });
-    assert_eq!(Size::clamped(0, 100_000), Size { cols: 2, rows: 1000 });
-    assert_eq!(Size::default(), Size { cols: 80, rows: 24 });
+    screen.resize(GridSize { cols: u16::MAX, rows: u16::MAX });
+    assert_eq!(screen.size(), GridSize { cols: 1000, rows: 1000 });
+    assert_eq!(GridSize::clamped(0, 100_000), GridSize { cols: 2, rows: 1000 });
+    assert_eq!(GridSize::default(), GridSize { cols: 80, rows: 24 });
 }
 
 #[test]
 fn versions_grow_with_what_is_visible_and_only_then() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     let mut version = screen.version();
     for (bytes, visible) in [
         (&b"x"[..], true),
@@ -227,7 +227,7 @@ fn versions_grow_with_what_is_visible_and_only_then() {
         assert_eq!(screen.version() > version, visible, "{:?}", bytes.escape_ascii().to_string());
         version = screen.version();
     }
-    screen.resize(Size::clamped(81, 24));
+    screen.resize(GridSize::clamped(81, 24));
     assert!(screen.version() > version);
     assert_eq!(screen.damage(version), Damage::Everything);
     assert_eq!(screen.damage(u64::MAX), Damage::Everything);

@@ -1,11 +1,11 @@
 //! Facts: what the stream says about its program.
 
-use term::{ClipboardTarget, Fact, NotificationSource, ProgramState, Progress, PromptMark, Screen, Size};
+use term::{ClipboardTarget, Fact, GridSize, NotificationSource, ProgramState, Progress, PromptMark, Screen};
 
 use crate::streams::screen;
 
 fn facts(bytes: &[u8]) -> Vec<Fact> {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(bytes);
     screen.take_facts()
 }
@@ -81,7 +81,7 @@ fn only_the_newest_counts_where_only_the_newest_matters() {
 
 #[test]
 fn facts_nobody_takes_stay_bounded() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     for number in 0..5_000 {
         screen.feed(format!("\x1b]9;message {number}\x07").as_bytes());
     }
@@ -103,7 +103,7 @@ fn states(screen: &Screen) -> Vec<(&str, Option<ProgramState>)> {
 
 #[test]
 fn program_status_is_kept_per_id_and_follows_prompts_and_resets() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(b"\x1b]7501;state=working:app=crew\x1b\\\x1b]7501;state=done:id=sub\x1b\\");
     screen.feed(b"\x1b]7501;state=blocked:kind=permission:msg=cm0gLXJm\x07");
     assert_eq!(states(&screen), [("sub", Some(ProgramState::Done)), ("", Some(ProgramState::Blocked))]);
@@ -122,7 +122,7 @@ fn program_status_is_kept_per_id_and_follows_prompts_and_resets() {
 
 #[test]
 fn titles_can_be_pushed_and_popped_but_not_read_back() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(b"\x1b]2;one\x07\x1b[22;0t\x1b]2;two\x07");
     assert_eq!(screen.title(), "two");
     screen.feed(b"\x1b[23;0t\x1b[21t");

@@ -1,7 +1,7 @@
 //! Lines by id, joined lines, search.
 
 use regex::Regex;
-use term::{Found, Limits, Line, LineId, Match, Screen, Size, Wraps};
+use term::{Found, GridSize, Limits, Line, LineId, Screen, TextMatch, Wraps};
 
 use crate::streams::screen;
 
@@ -23,7 +23,7 @@ fn line_with(screen: &Screen, text: &str) -> LineId {
 
 #[test]
 fn ids_stay_with_their_line_while_it_scrolls() {
-    let mut screen = screen(Size::clamped(10, 3));
+    let mut screen = screen(GridSize::clamped(10, 3));
     screen.feed(b"first\r\nsecond\r\n");
     let second = line_with(&screen, "second");
     for number in 0..20 {
@@ -35,7 +35,7 @@ fn ids_stay_with_their_line_while_it_scrolls() {
 
 #[test]
 fn ids_of_lines_that_left_are_gone_and_never_reused() {
-    let mut screen = screen(Size::clamped(10, 2));
+    let mut screen = screen(GridSize::clamped(10, 2));
     screen.feed(b"first\r\n");
     let first = line_with(&screen, "first");
     (0..100).for_each(|number| screen.feed(format!("{number}\r\n").as_bytes()));
@@ -46,7 +46,7 @@ fn ids_of_lines_that_left_are_gone_and_never_reused() {
 
 #[test]
 fn clearing_the_history_keeps_the_ids_on_the_screen() {
-    let mut screen = screen(Size::clamped(10, 2));
+    let mut screen = screen(GridSize::clamped(10, 2));
     screen.feed(b"a\r\nb\r\nc\r\nd");
     let last = line_with(&screen, "d");
     screen.feed(b"\x1b[3J");
@@ -56,30 +56,30 @@ fn clearing_the_history_keeps_the_ids_on_the_screen() {
 
 #[test]
 fn rows_added_or_taken_keep_every_id() {
-    let mut screen = screen(Size::clamped(10, 4));
+    let mut screen = screen(GridSize::clamped(10, 4));
     screen.feed(b"a\r\nb\r\nc\r\nd\r\ne\r\nf");
     let ids = ["a", "c", "f"].map(|text| line_with(&screen, text));
     for rows in [2, 6, 1, 9, 4] {
-        screen.resize(Size::clamped(10, rows));
+        screen.resize(GridSize::clamped(10, rows));
         assert_eq!(["a", "c", "f"].map(|text| line_with(&screen, text)), ids, "{rows} rows");
     }
 }
 
 #[test]
 fn wrapping_anew_keeps_the_id_of_the_newest_line() {
-    let mut screen = screen(Size::clamped(20, 3));
+    let mut screen = screen(GridSize::clamped(20, 3));
     screen.feed(b"a rather long line here\r\nand one more of those lines\r\nend");
     let before = screen.next_line();
-    screen.resize(Size::clamped(10, 3));
+    screen.resize(GridSize::clamped(10, 3));
     assert!(screen.next_line() >= before);
     let narrow = screen.next_line();
-    screen.resize(Size::clamped(40, 3));
+    screen.resize(GridSize::clamped(40, 3));
     assert!(screen.next_line() >= narrow);
 }
 
 #[test]
 fn the_alternate_screen_does_not_hide_the_history() {
-    let mut screen = screen(Size::clamped(10, 2));
+    let mut screen = screen(GridSize::clamped(10, 2));
     screen.feed(b"a\r\nb\r\nc");
     let before = all(&screen, Wraps::Keep);
     screen.feed(b"\x1b[?1049hfull\r\nscreen\r\nprogram");
@@ -89,7 +89,7 @@ fn the_alternate_screen_does_not_hide_the_history() {
 
 #[test]
 fn wrapped_rows_join_into_the_line_the_program_wrote() {
-    let mut screen = screen(Size::clamped(10, 4));
+    let mut screen = screen(GridSize::clamped(10, 4));
     screen.feed(b"0123456789abcdef\r\nnext");
     let kept = all(&screen, Wraps::Keep);
     assert_eq!(texts(&kept), ["0123456789", "abcdef", "next", ""]);
@@ -102,7 +102,7 @@ fn wrapped_rows_join_into_the_line_the_program_wrote() {
 
 #[test]
 fn search_finds_across_wraps_and_says_where() {
-    let mut screen = screen(Size::clamped(10, 3));
+    let mut screen = screen(GridSize::clamped(10, 3));
     screen.feed("nothing\r\nsee https://example.com/page for more\r\nend\r\n日本 end".as_bytes());
     let search = |pattern: &str, limit, bytes| {
         Found::among(&all(&screen, Wraps::Join), &Regex::new(pattern).unwrap(), limit, bytes)
@@ -124,14 +124,17 @@ fn search_finds_across_wraps_and_says_where() {
 
 #[test]
 fn of_a_long_line_a_match_carries_the_part_around_it() {
-    let mut screen = screen(Size::clamped(100, 5));
+    let mut screen = screen(GridSize::clamped(100, 5));
     let line = format!("{}one{}two{}", "ä".repeat(700), "b".repeat(900), "é".repeat(100));
     screen.feed(line.as_bytes());
     for pattern in ["one", "two", "^.", ".$", "b+", "ä{600}"] {
         let regex = Regex::new(pattern).unwrap();
         let found = Found::among(&all(&screen, Wraps::Join), &regex, 1, 1000).matches.swap_remove(0);
         let real = regex.find(&line).unwrap();
-        assert!(found.text.len() <= Match::LINE_MAX && found.text.len() > Match::LINE_MAX - 4, "{pattern}");
+        assert!(
+            found.text.len() <= TextMatch::LINE_MAX && found.text.len() > TextMatch::LINE_MAX - 4,
+            "{pattern}"
+        );
         assert!(line[found.skipped..].starts_with(&found.text), "{pattern}");
         assert_eq!(found.skipped + found.start, real.start(), "{pattern}");
         let shown = &found.text[found.start..found.end];
@@ -143,7 +146,7 @@ fn of_a_long_line_a_match_carries_the_part_around_it() {
 
 #[test]
 fn ranges_outside_of_what_exists_give_what_exists() {
-    let mut screen = screen(Size::clamped(10, 2));
+    let mut screen = screen(GridSize::clamped(10, 2));
     screen.feed(b"a\r\nb");
     assert_eq!(texts(&screen.lines(LineId(0)..LineId(u64::MAX), Wraps::Keep)), ["a", "b"]);
     assert!(screen.lines(LineId(9)..LineId(3), Wraps::Keep).is_empty());
@@ -152,14 +155,14 @@ fn ranges_outside_of_what_exists_give_what_exists() {
 
 #[test]
 fn clearing_a_blank_screen_makes_no_history() {
-    let mut screen = screen(Size::clamped(10, 3));
+    let mut screen = screen(GridSize::clamped(10, 3));
     screen.feed(b"\x1b[2J\x1b[2J\x1b[H\x1b[2J");
     assert_eq!((screen.first_line().0, screen.next_line().0), (0, 3));
 }
 
 #[test]
 fn a_screen_may_keep_no_history_at_all() {
-    let mut screen = Screen::new(Size::clamped(10, 2), Limits { history_lines: 0 });
+    let mut screen = Screen::new(GridSize::clamped(10, 2), Limits { history_lines: 0 });
     (0..10).for_each(|number| screen.feed(format!("{number}\r\n").as_bytes()));
     assert_eq!(texts(&all(&screen, Wraps::Keep)), ["9", ""]);
     assert_eq!(screen.next_line().0, 11);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use term::{Limits, Screen, Size, Wraps};
+use term::{GridSize, Limits, Screen, Wraps};
 
 use crate::hostile;
 use crate::streams::{config, everything, screen};
@@ -21,7 +21,7 @@ fn worked() -> Duration {
 /// Other work on the machine can still slow one run down, by emptying caches, and not make a slow stream quick.
 fn quickest_of_five(stream: &[u8]) -> (Screen, Duration) {
     let run = || {
-        let mut screen = screen(Size::DEFAULT);
+        let mut screen = screen(GridSize::DEFAULT);
         let begin = worked();
         stream.chunks(64 * 1024).for_each(|chunk| screen.feed(chunk));
         (screen, worked() - begin)
@@ -49,7 +49,7 @@ fn c8_a_mebibyte_of_anything_is_quick_and_leaves_a_working_screen() {
 
 #[test]
 fn c8_a_cell_holds_at_most_eight_marks() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(format!("e{}", "\u{301}".repeat(1_000)).as_bytes());
     for _ in 0..50 {
         screen.feed("\x1b[C\x1b[D\u{302}".as_bytes());
@@ -61,14 +61,14 @@ fn c8_a_cell_holds_at_most_eight_marks() {
 
 #[test]
 fn c8_repetition_fills_at_most_a_screen() {
-    let mut screen = Screen::new(Size::clamped(10, 4), Limits::default());
+    let mut screen = Screen::new(GridSize::clamped(10, 4), Limits::default());
     screen.feed(b"x\x1b[65535b");
     assert_eq!(screen.next_line().0, 5, "41 characters are five rows");
 }
 
 #[test]
 fn c8_an_update_that_never_ends_is_shown_after_a_mebibyte_or_on_release() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(b"\x1b[?2026hframe");
     let version = screen.version();
     screen.feed(b" goes on");
@@ -91,7 +91,7 @@ fn c8_an_update_that_never_ends_is_shown_after_a_mebibyte_or_on_release() {
 #[test]
 fn c8_the_smallest_screen_survives_wide_characters() {
     for (cols, rows) in [(0, 0), (1, 1), (2, 1), (2, 2), (3, 1)] {
-        let mut screen = screen(Size::clamped(cols, rows));
+        let mut screen = screen(GridSize::clamped(cols, rows));
         for _ in 0..100 {
             screen.feed("日本\u{1f600}\u{2764}\u{fe0f}e\u{301}\x1b[4h語\x1b[4l\x1b[?7l日\x1b[?7h\x1b[2;1H\x1b[1P\x1b[1@".as_bytes());
         }
@@ -104,7 +104,7 @@ proptest! {
 
     #[test]
     fn c8_random_bytes_never_break_a_screen(chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..6)) {
-        let mut screen = screen(Size::clamped(20, 6));
+        let mut screen = screen(GridSize::clamped(20, 6));
         chunks.iter().for_each(|chunk| screen.feed(chunk));
         drop(everything(&screen));
     }

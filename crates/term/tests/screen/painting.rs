@@ -1,7 +1,7 @@
 //! A repaint turns any terminal into the screen, and live bytes go on from there.
 
 use proptest::prelude::*;
-use term::{Screen, Size, View};
+use term::{GridSize, PaintView, Screen};
 
 use crate::streams::{Picture, Step, apply, config, screen, size, steps};
 
@@ -12,7 +12,7 @@ proptest! {
     fn a_repaint_of_any_screen_gives_the_same_picture(size in size(), steps in steps(), before in steps()) {
         let mut original = screen(size);
         apply(&mut original, &in_one_cluster_mode(&steps));
-        let bytes = original.repaint(View::Whole);
+        let bytes = original.repaint(PaintView::Whole);
         // A terminal in whatever state, then brought to the size and painted.
         let mut viewer = screen(size);
         apply(&mut viewer, &in_one_cluster_mode(&before));
@@ -34,7 +34,7 @@ proptest! {
         apply(&mut original, &in_one_cluster_mode(&steps));
         original.feed(b"\x18\x1b\\");
         let mut viewer = screen(original.size());
-        viewer.feed(&original.repaint(View::Whole));
+        viewer.feed(&original.repaint(PaintView::Whole));
         let live: Vec<Step> = in_one_cluster_mode(&more).into_iter().filter(is_plain).take(1).collect();
         apply(&mut original, &live);
         apply(&mut viewer, &live);
@@ -46,7 +46,7 @@ proptest! {
         let mut original = screen(size);
         apply(&mut original, &in_one_cluster_mode(&steps));
         let mut viewer = screen(window);
-        viewer.feed(&original.repaint(View::Window(window)));
+        viewer.feed(&original.repaint(PaintView::Window(window)));
         let (shown, wanted) = (viewer.cursor(), original.cursor());
         prop_assert_eq!((shown.visible, shown.shape), (wanted.visible, wanted.shape));
         let left = wanted.col - shown.col;
@@ -92,12 +92,12 @@ fn is_plain(step: &Step) -> bool {
 
 #[test]
 fn a_repaint_clears_rows_one_by_one_and_pushes_nothing_into_history() {
-    let mut original = screen(Size::clamped(20, 5));
+    let mut original = screen(GridSize::clamped(20, 5));
     original.feed(b"hello");
-    let mut viewer = screen(Size::clamped(20, 5));
+    let mut viewer = screen(GridSize::clamped(20, 5));
     viewer.feed(b"old 1\r\nold 2\r\nold 3");
     for _ in 0..3 {
-        viewer.feed(&original.repaint(View::Whole));
+        viewer.feed(&original.repaint(PaintView::Whole));
     }
     assert_eq!(viewer.next_line().0 - viewer.first_line().0, 5);
     assert_eq!(viewer.text(Default::default()), "hello");
@@ -105,10 +105,10 @@ fn a_repaint_clears_rows_one_by_one_and_pushes_nothing_into_history() {
 
 #[test]
 fn leaving_the_alternate_screen_after_a_repaint_shows_the_main_one() {
-    let mut original = screen(Size::clamped(20, 5));
+    let mut original = screen(GridSize::clamped(20, 5));
     original.feed(b"shell$ vi\r\n\x1b[?1049h\x1b[Hediting");
-    let mut viewer = screen(Size::clamped(20, 5));
-    viewer.feed(&original.repaint(View::Whole));
+    let mut viewer = screen(GridSize::clamped(20, 5));
+    viewer.feed(&original.repaint(PaintView::Whole));
     assert_eq!(viewer.text(Default::default()), "editing");
     viewer.feed(b"\x1b[?1049ldone");
     original.feed(b"\x1b[?1049ldone");
@@ -118,28 +118,28 @@ fn leaving_the_alternate_screen_after_a_repaint_shows_the_main_one() {
 
 #[test]
 fn wrapped_lines_stay_wrapped_in_a_viewer() {
-    let mut original = screen(Size::clamped(10, 5));
+    let mut original = screen(GridSize::clamped(10, 5));
     original.feed("a line longer than ten columns 日本語日本語".as_bytes());
-    let mut viewer = screen(Size::clamped(10, 5));
-    viewer.feed(&original.repaint(View::Whole));
+    let mut viewer = screen(GridSize::clamped(10, 5));
+    viewer.feed(&original.repaint(PaintView::Whole));
     assert_eq!(Picture::of(&viewer), Picture::of(&original));
     assert_eq!(viewer.text(term::Wraps::Join), "a line longer than ten columns 日本語日本語");
 }
 
 #[test]
 fn clusters_stay_together_in_a_viewer() {
-    let mut original = screen(Size::clamped(12, 5));
+    let mut original = screen(GridSize::clamped(12, 5));
     original.feed("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{1f1e9}\u{1f1ea}\u{2764}\u{fe0f}e\u{301}\u{302} 한日x\u{1f1e9}\u{1f1ea}".as_bytes());
-    let mut viewer = screen(Size::clamped(12, 5));
-    viewer.feed(&original.repaint(View::Whole));
+    let mut viewer = screen(GridSize::clamped(12, 5));
+    viewer.feed(&original.repaint(PaintView::Whole));
     assert_eq!(Picture::of(&viewer), Picture::of(&original));
 }
 
 #[test]
 fn only_web_links_are_painted() {
-    let mut original = screen(Size::clamped(40, 2));
+    let mut original = screen(GridSize::clamped(40, 2));
     original.feed(b"\x1b]8;;https://example.com/x\x1b\\good\x1b]8;;\x1b\\ \x1b]8;;file:///etc/passwd\x1b\\bad\x1b]8;;\x1b\\");
-    let bytes = original.repaint(View::Whole);
+    let bytes = original.repaint(PaintView::Whole);
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("https://example.com/x"));
     assert!(!text.contains("passwd"));
@@ -149,12 +149,12 @@ fn only_web_links_are_painted() {
 
 #[test]
 fn the_title_cannot_break_out_of_a_repaint() {
-    let mut original = screen(Size::clamped(40, 2));
+    let mut original = screen(GridSize::clamped(40, 2));
     original.feed("\x1b]2;a\u{9c}b\u{7f}c\u{202e}d\x1b\\".as_bytes());
     assert_eq!(original.title(), "abcd");
     let painted: Screen = {
-        let mut viewer = screen(Size::clamped(40, 2));
-        viewer.feed(&original.repaint(View::Whole));
+        let mut viewer = screen(GridSize::clamped(40, 2));
+        viewer.feed(&original.repaint(PaintView::Whole));
         viewer
     };
     assert_eq!(painted.text(Default::default()), "");

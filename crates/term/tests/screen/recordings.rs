@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use term::{Depth, Limits, Screen, Size, View, Wraps};
+use term::{Depth, GridSize, Limits, PaintView, Screen, Wraps};
 
 use crate::streams::Picture;
 
@@ -30,7 +30,7 @@ fn recordings() -> Vec<(String, Vec<u8>, String)> {
 }
 
 fn fresh() -> Screen {
-    Screen::new(Size::DEFAULT, Limits::default())
+    Screen::new(GridSize::DEFAULT, Limits::default())
 }
 
 #[test]
@@ -56,7 +56,11 @@ fn s1_a_program_can_be_adopted_at_every_byte() {
             let mut adopted = Screen::restore(&head.checkpoint(Depth::Screen), Limits::default()).unwrap();
             adopted.feed(&bytes[offset + 1..]);
             assert_eq!(Picture::of(&adopted), Picture::of(&whole), "{name} at {offset}");
-            assert_eq!(adopted.repaint(View::Whole), whole.repaint(View::Whole), "{name} at {offset}");
+            assert_eq!(
+                adopted.repaint(PaintView::Whole),
+                whole.repaint(PaintView::Whole),
+                "{name} at {offset}"
+            );
         }
     }
 }
@@ -72,7 +76,7 @@ fn a_viewer_that_comes_late_sees_the_same_program() {
         viewer.feed(tail);
         program.feed(tail);
         let mut painted = fresh();
-        painted.feed(&program.repaint(View::Whole));
+        painted.feed(&program.repaint(PaintView::Whole));
         for screen in [&viewer, &painted] {
             assert_eq!(screen.text(Wraps::Keep) + "\n", expected, "{name}");
         }

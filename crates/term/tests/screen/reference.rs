@@ -1,6 +1,6 @@
 //! Reference table: bytes, the text they leave on a 10×4 screen, and the cursor.
 
-use term::{Size, Wraps};
+use term::{GridSize, Wraps};
 
 use crate::streams::screen;
 
@@ -67,7 +67,7 @@ const CASES: [Case; 49] = [
 #[test]
 fn the_reference_table_holds() {
     for (name, bytes, text, cursor) in CASES {
-        let mut screen = screen(Size::clamped(10, 4));
+        let mut screen = screen(GridSize::clamped(10, 4));
         screen.feed(bytes.as_bytes());
         assert_eq!(screen.text(Wraps::Keep), text, "{name}");
         assert_eq!((screen.cursor().col, screen.cursor().row), cursor, "{name}");
@@ -77,7 +77,7 @@ fn the_reference_table_holds() {
 #[test]
 fn the_reference_table_holds_byte_by_byte() {
     for (name, bytes, text, cursor) in CASES {
-        let mut screen = screen(Size::clamped(10, 4));
+        let mut screen = screen(GridSize::clamped(10, 4));
         bytes.as_bytes().chunks(1).for_each(|byte| screen.feed(byte));
         assert_eq!(screen.text(Wraps::Keep), text, "{name}");
         assert_eq!((screen.cursor().col, screen.cursor().row), cursor, "{name}");
@@ -87,7 +87,7 @@ fn the_reference_table_holds_byte_by_byte() {
 #[test]
 fn styles_reach_the_cells() {
     use term::{Attributes, Color, Underline};
-    let mut screen = screen(Size::clamped(10, 4));
+    let mut screen = screen(GridSize::clamped(10, 4));
     screen.feed(
         b"\x1b[1;31mA\x1b[0;38;5;200;48;2;1;2;3mB\x1b[0;4:3;58:2::9:8:7;97mC\x1b[0;7;9mD\x1b[0m \xe6\x97\xa5",
     );

@@ -1,6 +1,6 @@
 //! Queries: one answer each, in stream order, and never a word of the child's.
 
-use term::{ColorTable, Depth, Limits, Rgb, Scheme, Screen, Size, View};
+use term::{ColorTable, Depth, GridSize, Limits, PaintView, Rgb, Scheme, Screen};
 
 use crate::streams::screen;
 
@@ -100,7 +100,7 @@ const SILENT: [&str; 46] = [
 ];
 
 fn answer(query: &str) -> String {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(query.as_bytes());
     String::from_utf8(screen.take_replies()).expect("answers are text")
 }
@@ -117,7 +117,7 @@ fn p3_answers_come_in_stream_order_however_the_stream_is_cut() {
     let stream: String = ANSWERED.iter().map(|(query, _)| *query).collect();
     let expected: String = ANSWERED.iter().map(|(_, answer)| *answer).collect();
     for size in [1, 2, 3, 7, 64, 10_000] {
-        let mut screen = screen(Size::DEFAULT);
+        let mut screen = screen(GridSize::DEFAULT);
         stream.as_bytes().chunks(size).for_each(|chunk| screen.feed(chunk));
         assert_eq!(String::from_utf8(screen.take_replies()).unwrap(), expected, "chunks of {size}");
         assert_eq!(screen.take_replies(), b"");
@@ -160,7 +160,7 @@ const PAPER: Rgb = Rgb(0xfdfd, 0xf6f6, 0xe3e3);
 
 #[test]
 fn m10a_colours_are_what_the_child_set_else_the_last_viewers_else_nothing() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     let ask = |screen: &mut Screen, before: &str| {
         screen.feed(before.as_bytes());
         screen.feed(b"\x1b]11;?\x07\x1b]4;1;?\x07\x1b[?996n");
@@ -181,7 +181,7 @@ fn m10a_colours_are_what_the_child_set_else_the_last_viewers_else_nothing() {
 
 #[test]
 fn m10a_a_child_that_wants_to_hear_of_another_scheme_is_told_once() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.set_viewer_colors(ColorTable::default(), Some(Scheme::Dark));
     screen.feed(b"\x1b[?2031h");
     assert_eq!(screen.take_replies(), b"");
@@ -210,7 +210,7 @@ fn m10b_reports_are_written_as_terminals_write_them() {
 
 #[test]
 fn m10e_dropped_answers_are_counted() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(&b"\x1b[6n".repeat(1000));
     let kept = screen.take_replies().len() / b"\x1b[1;1R".len();
     assert_eq!(screen.take_dropped_replies(), 1000 - kept as u64);
@@ -254,7 +254,7 @@ fn c5_no_answer_ever_contains_what_the_child_wrote() {
         format!("\x1b_Ga=q,i=7,{marker};{marker}\x1b\\"),
         format!("\x1b[?1{marker}$p"),
     ];
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     let mut queries = 0;
     let mut answers = Vec::new();
     for place in &places {
@@ -276,7 +276,7 @@ fn c5_no_answer_ever_contains_what_the_child_wrote() {
 
 #[test]
 fn e2_queries_nobody_answers_stay_bounded() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     for _ in 0..1_000 {
         screen.feed(&b"\x1b[6n".repeat(100));
     }
@@ -289,10 +289,10 @@ fn e2_queries_nobody_answers_stay_bounded() {
 
 #[test]
 fn a_repaint_of_a_repaint_asks_nothing() {
-    let mut first = screen(Size::DEFAULT);
+    let mut first = screen(GridSize::DEFAULT);
     first.feed(b"\x1b[?1049h\x1b[>5u\x1b[?1003h\x1b[?1006hx");
-    let mut second = screen(Size::DEFAULT);
-    second.feed(&first.repaint(View::Whole));
-    second.feed(&second.repaint(View::Window(Size::clamped(10, 5))));
+    let mut second = screen(GridSize::DEFAULT);
+    second.feed(&first.repaint(PaintView::Whole));
+    second.feed(&second.repaint(PaintView::Window(GridSize::clamped(10, 5))));
     assert_eq!(second.take_replies(), b"");
 }

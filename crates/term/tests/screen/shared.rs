@@ -1,7 +1,7 @@
 //! What a terminal keeps that a person's terminal has only one of: the form of the cursor, titles, colours, modes that
 //! were saved, and what a drawing says about them.
 
-use term::{Attributes, Depth, Limits, MouseEncoding, Screen, Size, View};
+use term::{Attributes, Depth, GridSize, Limits, MouseEncoding, PaintView, Screen};
 
 use crate::streams::screen;
 
@@ -10,8 +10,8 @@ fn restored(screen: &Screen) -> Screen {
 }
 
 fn drawn(screen: &Screen) -> Screen {
-    let mut drawn = self::screen(Size::DEFAULT);
-    drawn.feed(&screen.repaint(View::Whole));
+    let mut drawn = self::screen(GridSize::DEFAULT);
+    drawn.feed(&screen.repaint(PaintView::Whole));
     drawn
 }
 
@@ -21,18 +21,18 @@ fn has(bytes: &[u8], part: &[u8]) -> bool {
 
 #[test]
 fn m9b_a_cursor_that_nobody_chose_stays_the_terminals_own() {
-    let mut screen = screen(Size::DEFAULT);
-    assert!(has(&screen.repaint(View::Whole), b"\x1b[0 q"));
+    let mut screen = screen(GridSize::DEFAULT);
+    assert!(has(&screen.repaint(PaintView::Whole), b"\x1b[0 q"));
     screen.feed(b"\x1b[2 q");
-    assert!(has(&screen.repaint(View::Whole), b"\x1b[2 q"));
-    assert!(has(&restored(&screen).repaint(View::Whole), b"\x1b[2 q"));
+    assert!(has(&screen.repaint(PaintView::Whole), b"\x1b[2 q"));
+    assert!(has(&restored(&screen).repaint(PaintView::Whole), b"\x1b[2 q"));
     screen.feed(b"\x1b[0 q");
-    assert!(has(&screen.repaint(View::Whole), b"\x1b[0 q"));
+    assert!(has(&screen.repaint(PaintView::Whole), b"\x1b[0 q"));
 }
 
 #[test]
 fn m9b_colours_reverse_video_and_pixel_reports_are_drawn_and_kept() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(b"\x1b]4;3;#010203\x07\x1b]12;orange\x07\x1b[?5h\x1b[?1003;1016h");
     for copy in [&mut drawn(&screen), &mut restored(&screen)] {
         assert!(copy.modes().reverse_video);
@@ -48,7 +48,7 @@ fn m9b_colours_reverse_video_and_pixel_reports_are_drawn_and_kept() {
 
 #[test]
 fn m9b_saved_modes_come_back_also_after_a_checkpoint() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(b"\x1b[?1002h\x1b[?1002;25;2004s\x1b[?1002l\x1b[?25l\x1b[?2004h");
     for copy in [&mut restored(&screen), &mut screen] {
         copy.feed(b"\x1b[?1002;25;2004r\x1b[?1002$p\x1b[?25$p\x1b[?2004$p");
@@ -69,11 +69,11 @@ fn m10d_only_a_character_is_repeated_and_a_checkpoint_does_not_change_that() {
         ("a\x1b[4", "\n\x1b[3b", "a"),
         ("\u{e9}", "\x1b[2b", "\u{e9}\u{e9}\u{e9}"),
     ] {
-        let mut whole = screen(Size::DEFAULT);
+        let mut whole = screen(GridSize::DEFAULT);
         whole.feed(format!("{before}{after}").as_bytes());
-        let mut bytes = screen(Size::DEFAULT);
+        let mut bytes = screen(GridSize::DEFAULT);
         format!("{before}{after}").bytes().for_each(|byte| bytes.feed(&[byte]));
-        let mut cut = screen(Size::DEFAULT);
+        let mut cut = screen(GridSize::DEFAULT);
         cut.feed(before.as_bytes());
         let mut cut = restored(&cut);
         cut.feed(after.as_bytes());
@@ -86,17 +86,17 @@ fn m10d_only_a_character_is_repeated_and_a_checkpoint_does_not_change_that() {
 
 #[test]
 fn m10d_a_drawing_says_which_character_was_last() {
-    let mut screen = screen(Size::DEFAULT);
+    let mut screen = screen(GridSize::DEFAULT);
     screen.feed(b"A");
-    assert!(has(&screen.repaint(View::Whole), b"\x1b_Qr;41\x1b\\"));
+    assert!(has(&screen.repaint(PaintView::Whole), b"\x1b_Qr;41\x1b\\"));
     screen.feed(b"\x1b[m");
-    assert!(!has(&screen.repaint(View::Whole), b"\x1b_Qr;"));
+    assert!(!has(&screen.repaint(PaintView::Whole), b"\x1b_Qr;"));
 }
 
 #[test]
 fn m10c_a_selector_of_looks_is_kept_where_clusters_are_off_and_takes_no_cell() {
     for text in ["\u{2764}\u{fe0f}x", "1\u{fe0f}\u{20e3}x", "\u{23}\u{fe0f}x"] {
-        let mut screen = screen(Size::DEFAULT);
+        let mut screen = screen(GridSize::DEFAULT);
         screen.feed(format!("\x1b[?2027l{text}").as_bytes());
         let cells = screen.row_cells(0);
         let row: String = cells.iter().take(2).map(|cell| cell.text.to_string()).collect();
@@ -117,7 +117,7 @@ fn m10c_conjoining_jamo_take_no_cell_and_hexagrams_and_counting_rods_take_one() 
         ("\u{1d360}", 1),
     ] {
         for clusters in ["\x1b[?2027h", "\x1b[?2027l", "\x1b[4h"] {
-            let mut screen = screen(Size::DEFAULT);
+            let mut screen = screen(GridSize::DEFAULT);
             screen.feed(format!("{clusters}{text}").as_bytes());
             assert_eq!(screen.cursor().col, col, "{text:?} {clusters:?}");
             let row: String = screen.row_cells(0).iter().map(|cell| cell.text.to_string()).collect();
@@ -135,7 +135,7 @@ fn m9d_overline_is_drawn_and_kept() {
         ("\x1b[53m\x1b[38;5;55mx\x1b[39my", [true, true]),
     ] {
         for cut in [1, 4, stream.len()] {
-            let mut screen = self::screen(Size::DEFAULT);
+            let mut screen = self::screen(GridSize::DEFAULT);
             stream.as_bytes().chunks(cut).for_each(|piece| screen.feed(piece));
             let seen = |screen: &Screen| {
                 let cells = screen.row_cells(0);
@@ -146,14 +146,14 @@ fn m9d_overline_is_drawn_and_kept() {
             assert_eq!(drawn(&screen).row_cells(0), screen.row_cells(0), "{stream:?} drawn");
         }
     }
-    let mut screen = self::screen(Size::DEFAULT);
+    let mut screen = self::screen(GridSize::DEFAULT);
     screen.feed(b"\x1b[53m\x1bP$qm\x1b\\");
     assert_eq!(screen.take_replies(), b"\x1bP1$r0;53m\x1b\\");
 }
 
 #[test]
 fn m9d_pushed_colours_come_back_also_after_a_checkpoint() {
-    let mut screen = self::screen(Size::DEFAULT);
+    let mut screen = self::screen(GridSize::DEFAULT);
     screen.feed(b"\x1b]11;rgb:11/22/33\x1b\\\x1b[#P\x1b]11;rgb:ff/ff/ff\x1b\\\x1b]4;1;rgb:1/2/3\x1b\\");
     let mut screen = restored(&screen);
     screen.feed(b"\x1b[#Q\x1b]11;?\x1b\\\x1b]4;1;?\x1b\\\x1b[#Q");

@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use term::{Cell, Cursor, Limits, Modes, Screen, Size, View, Wraps};
+use term::{Cell, Cursor, GridSize, Limits, Modes, PaintView, Screen, Wraps};
 
 /// The same cases in every run, so that a failure is a change and not luck.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     /// Bytes from the child.
     Feed(Vec<u8>),
     /// A new size.
-    Resize(Size),
+    Resize(GridSize),
 }
 
 /// Everything an observer can see of a screen.
@@ -35,7 +35,7 @@ pub(crate) struct Picture {
     pub(crate) modes: Modes,
     pub(crate) alternate: bool,
     pub(crate) title: String,
-    pub(crate) size: Size,
+    pub(crate) size: GridSize,
 }
 
 impl Picture {
@@ -58,14 +58,14 @@ pub(crate) fn everything(screen: &Screen) -> (Picture, Vec<String>, Vec<u8>) {
     let lines = screen.lines(screen.first_line()..screen.next_line(), Wraps::Keep);
     let lines =
         lines.into_iter().map(|line| format!("{} {} {}", line.id.0, line.wrapped, line.text)).collect();
-    (Picture::of(screen), lines, screen.repaint(View::Whole))
+    (Picture::of(screen), lines, screen.repaint(PaintView::Whole))
 }
 
 pub(crate) fn limits() -> Limits {
     Limits { history_lines: 40 }
 }
 
-pub(crate) fn screen(size: Size) -> Screen {
+pub(crate) fn screen(size: GridSize) -> Screen {
     Screen::new(size, limits())
 }
 
@@ -78,8 +78,8 @@ pub(crate) fn apply(screen: &mut Screen, steps: &[Step]) {
     }
 }
 
-pub(crate) fn size() -> impl Strategy<Value = Size> {
-    (2u32..40, 1u32..12).prop_map(|(cols, rows)| Size::clamped(cols, rows))
+pub(crate) fn size() -> impl Strategy<Value = GridSize> {
+    (2u32..40, 1u32..12).prop_map(|(cols, rows)| GridSize::clamped(cols, rows))
 }
 
 pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {

@@ -17,12 +17,12 @@ pub(super) struct Exchange {
     /// Names of the tools offered.
     pub(super) tools: Vec<String>,
     pub(super) is_streamed: bool,
-    /// The fixed answer, when this is an errand of the program itself (a title, a choice of the model) and no turn.
+    /// The fixed answer, when this is an side request of the program itself (a title, a choice of the model) and no turn.
     pub(super) side: Option<String>,
 }
 
 impl Exchange {
-    /// A request without tools is an errand: a program that works for its user always offers some.
+    /// A request without tools is an side request: a program that works for its user always offers some.
     pub(super) fn errand(tools: &[String]) -> Option<String> {
         tools.is_empty().then(|| "scripted title".to_owned())
     }

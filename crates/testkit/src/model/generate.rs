@@ -31,7 +31,7 @@ fn said(part: &Value) -> Option<Said> {
     part.get("functionResponse").map(|result| Said::Result(result["response"].to_string()))
 }
 
-/// The form an errand wants its answer in.
+/// The form an side request wants its answer in.
 fn schema(body: &Value) -> Option<&Value> {
     let wanted = &body["generationConfig"];
     ["responseJsonSchema", "responseSchema"].iter().find_map(|name| wanted.get(*name))

@@ -20,7 +20,6 @@
 //! submitted. The step is the number of tool results since the last prompt with a script. Errands of a program (titles,
 //! the choice of a model) offer no tools and get a fixed answer.
 
-mod board;
 mod chat;
 mod exchange;
 mod generate;
@@ -29,6 +28,7 @@ mod messages;
 mod responses;
 mod script;
 mod serve;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -37,8 +37,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use board::Board;
 use serve::Listening;
+use state::ModelState;
 
 /// Which interface a request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Default for Usage {
 
 /// How a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ModelOutcome {
     /// To the end.
     Answered,
     /// With an error of this status.
@@ -94,7 +94,7 @@ pub struct ModelRequest {
     pub prompt: String,
     /// How many tool results came after that prompt: 0 is the prompt's own submission.
     pub position: usize,
-    /// Whether this is an errand of the program, not a turn.
+    /// Whether this is an side request of the program, not a turn.
     pub is_side: bool,
     /// Every text of the user, in order, with what the program adds in the user's name.
     pub texts: Vec<String>,
@@ -111,13 +111,13 @@ pub struct ModelRequest {
     /// The whole body.
     pub body: Value,
     /// How it was answered; nothing while it is not.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ModelOutcome>,
 }
 
 /// The backend. Dropping it ends it, with every open connection.
 #[derive(Debug)]
 pub struct ModelServer {
-    board: Arc<Board>,
+    state: Arc<ModelState>,
     listening: Listening,
 }
 
@@ -125,9 +125,9 @@ impl ModelServer {
     /// Starts one on a free port.
     #[must_use]
     pub fn start() -> Self {
-        let board = Arc::new(Board::new());
-        let listening = Listening::begin(Arc::clone(&board));
-        Self { board, listening }
+        let state = Arc::new(ModelState::new());
+        let listening = Listening::begin(Arc::clone(&state));
+        Self { state, listening }
     }
 
     /// Its address, without a slash at the end.
@@ -138,23 +138,23 @@ impl ModelServer {
 
     /// Sets the token figures of every later answer.
     pub fn usage(&self, input: u64, cached: u64, output: u64) {
-        self.board.set_usage(Usage { input, cached, output });
+        self.state.set_usage(Usage { input, cached, output });
     }
 
     /// Opens a gate for everyone who waits at it or will come.
     pub fn open(&self, gate: &str) {
-        self.board.open(gate);
+        self.state.open(gate);
     }
 
     /// Lets every request that hangs now go on to its end.
     pub fn release(&self) {
-        self.board.release();
+        self.state.release();
     }
 
-    /// Every request to the model so far, errands included.
+    /// Every request to the model so far, side requests included.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
-        self.board.requests()
+        self.state.requests()
     }
 
     /// How often this prompt was submitted: turns that begin with a text containing it.
@@ -169,7 +169,7 @@ impl ModelServer {
     /// What was asked for besides, as `METHOD path`.
     #[must_use]
     pub fn strays(&self) -> Vec<String> {
-        self.board.strays()
+        self.state.strays()
     }
 
     /// The first request that matches, past ones included; fails when there is none in time.
@@ -185,7 +185,7 @@ impl ModelServer {
         matches: impl Fn(&ModelRequest) -> bool,
         within: Duration,
     ) -> Option<ModelRequest> {
-        self.board.find(within, matches)
+        self.state.find(within, matches)
     }
 
     fn told(&self) -> String {

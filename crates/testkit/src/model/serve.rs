@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::board::{Board, Ticket, Waited};
 use super::exchange::{Content, Exchange, Refusal, Stamp, Turn};
 use super::http::{self, Request, Whole};
 use super::script::{self, Pause, Said, Step};
-use super::{Api, ModelRequest, Outcome, Usage, chat, generate, messages, responses};
+use super::state::{ModelState, Ticket, Waited};
+use super::{Api, ModelOutcome, ModelRequest, Usage, chat, generate, messages, responses};
 
 /// The listener and its connections.
 #[derive(Debug)]
 pub(super) struct Listening {
     port: u16,
-    board: Arc<Board>,
+    state: Arc<ModelState>,
     connections: Arc<Mutex<Vec<Connection>>>,
     acceptor: Option<JoinHandle<()>>,
 }
@@ -31,15 +31,15 @@ struct Connection {
 }
 
 impl Listening {
-    pub(super) fn begin(board: Arc<Board>) -> Self {
+    pub(super) fn begin(state: Arc<ModelState>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let connections = Arc::new(Mutex::new(Vec::new()));
         let acceptor = {
-            let (board, connections) = (Arc::clone(&board), Arc::clone(&connections));
-            std::thread::spawn(move || accept(&listener, &board, &connections, port))
+            let (state, connections) = (Arc::clone(&state), Arc::clone(&connections));
+            std::thread::spawn(move || accept(&listener, &state, &connections, port))
         };
-        Self { port, board, connections, acceptor: Some(acceptor) }
+        Self { port, state, connections, acceptor: Some(acceptor) }
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -49,7 +49,7 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.board.end();
+        self.state.end();
         // The acceptor looks whether it is over after every connection: this one is its last.
         drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(acceptor) = self.acceptor.take() {
@@ -64,26 +64,26 @@ impl Drop for Listening {
     }
 }
 
-fn accept(listener: &TcpListener, board: &Arc<Board>, connections: &Mutex<Vec<Connection>>, port: u16) {
+fn accept(listener: &TcpListener, state: &Arc<ModelState>, connections: &Mutex<Vec<Connection>>, port: u16) {
     for stream in listener.incoming() {
-        if board.is_over() {
+        if state.is_over() {
             return;
         }
         let Ok(stream) = stream else { continue };
-        let (Ok(mine), board) = (stream.try_clone(), Arc::clone(board)) else { continue };
+        let (Ok(mine), state) = (stream.try_clone(), Arc::clone(state)) else { continue };
         // A client that leaves in the middle is the test's business, seen in the outcome.
-        let thread = std::thread::spawn(move || drop(converse(&mine, &board, port)));
+        let thread = std::thread::spawn(move || drop(converse(&mine, &state, port)));
         let mut connections = connections.lock().expect("no thread panics with the list");
         connections.retain(|connection| !connection.thread.is_finished());
         connections.push(Connection { stream, thread });
     }
 }
 
-fn converse(stream: &TcpStream, board: &Arc<Board>, port: u16) -> io::Result<()> {
+fn converse(stream: &TcpStream, state: &Arc<ModelState>, port: u16) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some(request) = Request::read(&mut reader)? {
-        if respond(stream, &request, board, port)? == After::Close {
+        if respond(stream, &request, state, port)? == After::Close {
             return stream.shutdown(Shutdown::Both);
         }
     }
@@ -96,27 +96,27 @@ enum After {
     Close,
 }
 
-fn respond(stream: &TcpStream, request: &Request, board: &Arc<Board>, port: u16) -> io::Result<After> {
-    let usage = board.usage();
+fn respond(stream: &TcpStream, request: &Request, state: &Arc<ModelState>, port: u16) -> io::Result<After> {
+    let usage = state.usage();
     let Some(api) = Api::of(request) else {
-        board.note_stray(format!("{} {}", request.method, request.path));
+        state.note_stray(format!("{} {}", request.method, request.path));
         http::send_whole(stream, request, &aside(request, usage))?;
         return Ok(After::Keep);
     };
     let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
         let encoding = request.header("content-encoding").unwrap_or("none");
-        board.note_stray(format!("unreadable body, encoding {encoding}: {}", request.path));
+        state.note_stray(format!("unreadable body, encoding {encoding}: {}", request.path));
         let body = json!({"error": {"message": "the body is not plain JSON"}});
         http::send_whole(stream, request, &Whole { status: 415, headers: Vec::new(), body })?;
         return Ok(After::Keep);
     };
     let exchange = api.read(&request.path, &body);
     let cue = script::cue(&exchange.said);
-    let ticket = board.note(noted(api, &exchange, &cue, request, body));
+    let ticket = state.note(noted(api, &exchange, &cue, request, body));
     let scene = Scene {
         stream,
         request,
-        board,
+        state,
         ticket,
         api,
         exchange,
@@ -124,9 +124,9 @@ fn respond(stream: &TcpStream, request: &Request, board: &Arc<Board>, port: u16)
         stamp: Stamp { port, number: ticket.number },
     };
     let ended = scene.play(cue);
-    board.note_outcome(ticket, *ended.as_ref().unwrap_or(&Outcome::ClientLeft));
-    let is_kept = !scene.exchange.is_streamed || matches!(ended, Ok(Outcome::Refused(_)));
-    Ok(if ended? != Outcome::ClientLeft && is_kept { After::Keep } else { After::Close })
+    state.note_outcome(ticket, *ended.as_ref().unwrap_or(&ModelOutcome::ClientLeft));
+    let is_kept = !scene.exchange.is_streamed || matches!(ended, Ok(ModelOutcome::Refused(_)));
+    Ok(if ended? != ModelOutcome::ClientLeft && is_kept { After::Keep } else { After::Close })
 }
 
 fn noted(api: Api, exchange: &Exchange, cue: &script::Cue, request: &Request, body: Value) -> ModelRequest {
@@ -215,7 +215,7 @@ impl Api {
 struct Scene<'a> {
     stream: &'a TcpStream,
     request: &'a Request,
-    board: &'a Arc<Board>,
+    state: &'a Arc<ModelState>,
     ticket: Ticket,
     api: Api,
     exchange: Exchange,
@@ -224,14 +224,14 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    fn play(&self, cue: script::Cue) -> io::Result<Outcome> {
+    fn play(&self, cue: script::Cue) -> io::Result<ModelOutcome> {
         if let Some(errand) = &self.exchange.side {
             return self.say(&Content::Text(errand.clone()));
         }
         if !cue.pauses.is_empty() {
             self.watch_client()?;
-            if self.board.pass(self.ticket, &cue.pauses) == Waited::Over {
-                return Ok(Outcome::ClientLeft);
+            if self.state.pass(self.ticket, &cue.pauses) == Waited::Over {
+                return Ok(ModelOutcome::ClientLeft);
             }
         }
         match cue.step {
@@ -244,7 +244,7 @@ impl Scene<'_> {
         }
     }
 
-    fn say(&self, content: &Content) -> io::Result<Outcome> {
+    fn say(&self, content: &Content) -> io::Result<ModelOutcome> {
         let turn = self.turn(content);
         if !self.exchange.is_streamed {
             return self.send(&turn.whole);
@@ -254,29 +254,33 @@ impl Scene<'_> {
     }
 
     /// Says a text word by word, with equal pauses that take this time together.
-    fn drip(&self, over: Duration, text: &str) -> io::Result<Outcome> {
+    fn drip(&self, over: Duration, text: &str) -> io::Result<ModelOutcome> {
         let turn = self.turn(&Content::Text(text.to_owned()));
         let (begun, rest) = turn.events.split_at(turn.begun.min(turn.events.len()));
         let pause = [Pause::Slow(over / u32::try_from(rest.len().max(1)).unwrap_or(u32::MAX))];
         self.watch_client()?;
         if !self.exchange.is_streamed {
-            let waited = self.board.pass(self.ticket, &[Pause::Slow(over)]);
-            return if waited == Waited::Over { Ok(Outcome::ClientLeft) } else { self.send(&turn.whole) };
+            let waited = self.state.pass(self.ticket, &[Pause::Slow(over)]);
+            return if waited == Waited::Over {
+                Ok(ModelOutcome::ClientLeft)
+            } else {
+                self.send(&turn.whole)
+            };
         }
         http::begin_events(self.stream)?;
         http::send_events(self.stream, begun)?;
         let (last, before) =
             rest.split_last().map_or((&[][..], rest), |(last, before)| (std::slice::from_ref(last), before));
         for event in before {
-            if self.board.pass(self.ticket, &pause) == Waited::Over {
-                return Ok(Outcome::ClientLeft);
+            if self.state.pass(self.ticket, &pause) == Waited::Over {
+                return Ok(ModelOutcome::ClientLeft);
             }
             http::send_events(self.stream, std::slice::from_ref(event))?;
         }
         self.finish(last)
     }
 
-    fn hang(&self) -> io::Result<Outcome> {
+    fn hang(&self) -> io::Result<ModelOutcome> {
         // The first words are a line of their own: a program that draws whole lines only shows them too.
         let turn = self.turn(&Content::Text("hanging\n\nuntil released".to_owned()));
         let (begun, rest) = turn.events.split_at(turn.begun.min(turn.events.len()));
@@ -285,34 +289,34 @@ impl Scene<'_> {
             http::send_events(self.stream, begun)?;
         }
         self.watch_client()?;
-        if self.board.hang(self.ticket) == Waited::Over {
-            return Ok(Outcome::ClientLeft);
+        if self.state.hang(self.ticket) == Waited::Over {
+            return Ok(ModelOutcome::ClientLeft);
         }
         if self.exchange.is_streamed { self.finish(rest) } else { self.send(&turn.whole) }
     }
 
-    fn refuse(&self, refusal: Refusal) -> io::Result<Outcome> {
+    fn refuse(&self, refusal: Refusal) -> io::Result<ModelOutcome> {
         let whole = self.api.refuse(refusal);
-        let outcome = self.note(Outcome::Refused(whole.status));
+        let outcome = self.note(ModelOutcome::Refused(whole.status));
         http::send_whole(self.stream, self.request, &whole)?;
         Ok(outcome)
     }
 
-    fn send(&self, whole: &Value) -> io::Result<Outcome> {
-        let outcome = self.note(Outcome::Answered);
+    fn send(&self, whole: &Value) -> io::Result<ModelOutcome> {
+        let outcome = self.note(ModelOutcome::Answered);
         http::send_whole(self.stream, self.request, &Whole::ok(whole.clone()))?;
         Ok(outcome)
     }
 
-    fn finish(&self, events: &[String]) -> io::Result<Outcome> {
-        let outcome = self.note(Outcome::Answered);
+    fn finish(&self, events: &[String]) -> io::Result<ModelOutcome> {
+        let outcome = self.note(ModelOutcome::Answered);
         http::send_events(self.stream, events)?;
         Ok(outcome)
     }
 
     /// Noted before the last bytes leave: a test that has seen their effect finds the outcome here.
-    fn note(&self, outcome: Outcome) -> Outcome {
-        self.board.note_outcome(self.ticket, outcome);
+    fn note(&self, outcome: ModelOutcome) -> ModelOutcome {
+        self.state.note_outcome(self.ticket, outcome);
         outcome
     }
 
@@ -329,10 +333,10 @@ impl Scene<'_> {
     /// or with the client's next word on it, which it only peeks at.
     fn watch_client(&self) -> io::Result<()> {
         let stream = self.stream.try_clone()?;
-        let (board, ticket) = (Arc::clone(self.board), self.ticket);
+        let (state, ticket) = (Arc::clone(self.state), self.ticket);
         std::thread::spawn(move || {
             if !matches!(stream.peek(&mut [0]), Ok(1..)) {
-                board.note_leaving(ticket);
+                state.note_leaving(ticket);
             }
         });
         Ok(())

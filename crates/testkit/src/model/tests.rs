@@ -104,7 +104,7 @@ fn messages_are_answered_whole_and_as_events() {
     assert!(places.is_sorted(), "{events}");
     let last = server.requests().pop().unwrap();
     assert_eq!((last.position, last.results.as_slice()), (1, &["seen".to_owned()][..]));
-    assert_eq!(last.outcome, Some(Outcome::Answered));
+    assert_eq!(last.outcome, Some(ModelOutcome::Answered));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_quota_is_told_in_every_vendors_own_words() {
     });
     let (status, body) = ask(&server, "/v1beta/models/m:streamGenerateContent", &body);
     assert_eq!((status, &body["error"]["details"][1]["retryDelay"]), (429, &json!("3600s")));
-    let refused = |request: &ModelRequest| request.outcome == Some(Outcome::Refused(429));
+    let refused = |request: &ModelRequest| request.outcome == Some(ModelOutcome::Refused(429));
     assert!(server.requests().iter().all(refused));
 }
 
@@ -235,8 +235,9 @@ fn a_client_that_leaves_is_noticed() {
         client.send("/v1/messages", &streamed(prompt(text)));
         server.wait_request(|request| request.prompt == text, DEADLINE);
         drop(client);
-        let left =
-            |request: &ModelRequest| request.prompt == text && request.outcome == Some(Outcome::ClientLeft);
+        let left = |request: &ModelRequest| {
+            request.prompt == text && request.outcome == Some(ModelOutcome::ClientLeft)
+        };
         server.wait_request(left, DEADLINE);
     }
 }

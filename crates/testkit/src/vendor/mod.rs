@@ -2,7 +2,7 @@
 //! and which versions they are; refuses to skip: a program that is missing fails the test.
 
 mod home;
-mod household;
+mod homes;
 mod seed;
 mod tool;
 
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub use home::Home;
-pub use household::Household;
+pub use homes::VendorHomes;
 pub use tool::Tool;
 
 /// The list `cargo xtask setup` installs from, so that both know the same versions.

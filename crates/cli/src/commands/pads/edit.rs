@@ -99,8 +99,12 @@ impl Draft {
     fn edited_with(&self, editor: &str) -> Result<(), CliError> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(format!("{editor} \"$@\"")).arg("qd").arg(&self.file);
-        let status = shell.status().map_err(CliError::io(told(editor)))?;
-        if status.success() { Ok(()) } else { Err(CliError::Io(told(editor), io::Error::other(how(status)))) }
+        let status = shell.status().map_err(CliError::io(editor_error(editor)))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(CliError::Io(editor_error(editor), io::Error::other(how(status))))
+        }
     }
 
     fn text(&self) -> Result<String, CliError> {
@@ -123,7 +127,7 @@ impl Draft {
     }
 }
 
-fn told(editor: &str) -> String {
+fn editor_error(editor: &str) -> String {
     format!("the editor {}", Printable(editor))
 }
 

@@ -22,8 +22,8 @@ fn act(words: &[&str]) -> PadAct {
 #[test]
 fn every_verb_becomes_its_act() {
     let name = || "notes".to_owned();
-    assert_eq!(act(&[]), PadAct::List(Nothing {}));
-    assert_eq!(act(&["list", "--project", "/p"]), PadAct::List(Nothing {}));
+    assert_eq!(act(&[]), PadAct::List(Empty {}));
+    assert_eq!(act(&["list", "--project", "/p"]), PadAct::List(Empty {}));
     assert_eq!(act(&["show", "notes", "--revision", "3"]), PadAct::Read { name: name(), revision: Some(3) });
     let write = PadAct::Write { name: name(), content: "a".into(), expected_revision: Some(0) };
     assert_eq!(act(&["write", "notes", "a", "--expect", "0"]), write);

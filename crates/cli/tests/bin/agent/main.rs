@@ -281,7 +281,7 @@ impl Agent {
         }
     }
 
-    /// Asks its hook for leave; without an answer it asks on the screen.
+    /// Asks its hook for permission; without an answer it asks on the screen.
     fn ask_leave(&mut self, command: &str, mut more: Value) {
         more["tool_name"] = json!("Bash");
         more["tool_input"] = json!({ "command": command });

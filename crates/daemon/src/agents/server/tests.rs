@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use agents::Manifest;
-use agents::server::{Ask, ServerNews, ServerReader, ServerSpec};
+use agents::server::{PendingRequest, ServerNews, ServerReader, ServerSpec};
 use proto::agent::{AgentState, BlockedKind, TurnEnd};
 
 use super::*;
@@ -70,7 +70,7 @@ fn spec() -> ServerSpec {
 
 /// A request as the played server read it.
 #[derive(Debug)]
-struct Heard {
+struct AgentNotice {
     first: String,
     head: String,
     body: String,
@@ -79,16 +79,19 @@ struct Heard {
 /// Plays a server: `play` answers each connection. Ends when it is dropped.
 struct Stage {
     port: u16,
-    heard: Receiver<Heard>,
+    heard: Receiver<AgentNotice>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Stage {
-    fn new(play: impl FnMut(&Heard, &mut TcpStream) + Send + 'static) -> Self {
+    fn new(play: impl FnMut(&AgentNotice, &mut TcpStream) + Send + 'static) -> Self {
         Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), play)
     }
 
-    fn at(listener: TcpListener, mut play: impl FnMut(&Heard, &mut TcpStream) + Send + 'static) -> Self {
+    fn at(
+        listener: TcpListener,
+        mut play: impl FnMut(&AgentNotice, &mut TcpStream) + Send + 'static,
+    ) -> Self {
         let port = listener.local_addr().unwrap().port();
         let (told, heard) = sync_channel(100);
         let thread = std::thread::spawn(move || {
@@ -109,7 +112,7 @@ impl Stage {
         Endpoint::new(self.port, Some("u"), "p")
     }
 
-    fn hears(&self) -> Heard {
+    fn hears(&self) -> AgentNotice {
         self.heard.recv_timeout(PATIENCE).unwrap()
     }
 }
@@ -124,7 +127,7 @@ impl Drop for Stage {
     }
 }
 
-fn hear(stream: &mut TcpStream) -> Heard {
+fn hear(stream: &mut TcpStream) -> AgentNotice {
     let mut reader = BufReader::new(stream);
     let mut lines = Vec::new();
     loop {
@@ -140,7 +143,7 @@ fn hear(stream: &mut TcpStream) -> Heard {
         lines.iter().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    Heard {
+    AgentNotice {
         first: lines.first().cloned().unwrap_or_default(),
         head: lines.join("\n"),
         body: String::from_utf8(body).unwrap(),
@@ -273,7 +276,7 @@ fn a_prompt_without_a_session_begins_one() {
     assert!(matches!(handed, Handed::NotTaken(_)), "{handed:?}");
     let handed = hand_over(&stage.endpoint(), &spec(), Some("s7"), "two\n\"lines\"");
     assert_eq!(handed, Handed::Taken(Some("s7".into())));
-    let said: Vec<Heard> = (0..3).map(|_| stage.hears()).collect();
+    let said: Vec<AgentNotice> = (0..3).map(|_| stage.hears()).collect();
     assert_eq!(said.last().unwrap().body, r#"{"text":"two\n\"lines\""}"#);
 }
 
@@ -304,7 +307,7 @@ fn what_was_not_taken_and_what_nobody_knows_are_told_apart() {
 #[test]
 fn a_request_is_answered_by_its_id() {
     let stage = Stage::new(|_, stream| reply(stream, "200 OK", "true"));
-    let ask = Ask {
+    let ask = PendingRequest {
         id: "r1".into(),
         rule: "permission".into(),
         kind: BlockedKind::Permission,

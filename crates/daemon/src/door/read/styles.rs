@@ -134,7 +134,7 @@ fn styled_row(line: u64, row: &CellRow) -> StyledRow {
     for cell in row.cells.iter().take(used).filter(|cell| cell.width > 0) {
         let goes_on = before.is_some_and(|before| is_alike(before, cell));
         match runs.last_mut().filter(|run| goes_on && !run.joined && !is_joined(cell)) {
-            Some(run) => run.text.push_str(shown(cell)),
+            Some(run) => run.text.push_str(visible_text(cell)),
             None => runs.push(new_run(cell)),
         }
         before = Some(cell);
@@ -151,7 +151,7 @@ fn is_joined(cell: &Cell) -> bool {
 }
 
 /// What a person sees: text that the child hides is blank.
-fn shown(cell: &Cell) -> &str {
+fn visible_text(cell: &Cell) -> &str {
     match cell.style.attributes.contains(Attributes::HIDDEN) {
         true => " ",
         false => cell.text.as_str(),
@@ -162,7 +162,7 @@ fn new_run(cell: &Cell) -> StyledRun {
     let style = &cell.style;
     let has = |attribute| style.attributes.contains(attribute);
     StyledRun {
-        text: shown(cell).to_owned(),
+        text: visible_text(cell).to_owned(),
         width: cell.width,
         joined: is_joined(cell) && !has(Attributes::HIDDEN),
         fg: color(style.fg),
@@ -201,12 +201,12 @@ fn underline(underline: Underline) -> Option<UnderlineKind> {
 
 #[cfg(test)]
 mod tests {
-    use term::{Limits, Screen, Size};
+    use term::{GridSize, Limits, Screen};
 
     use super::*;
 
     fn drawn(bytes: &str) -> Screen {
-        let mut screen = Screen::new(Size::clamped(20, 4), Limits::default());
+        let mut screen = Screen::new(GridSize::clamped(20, 4), Limits::default());
         screen.feed(bytes.as_bytes());
         screen
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Fact, Input, RunKey, WaitId};
+use engine::{Input, RunFact, RunKey, WaitId};
 use tokio::sync::mpsc;
 
 use super::search::{Glance, Search, Step};
@@ -32,7 +32,7 @@ const ALLOWANCE_PER_BYTE: Duration = Duration::from_nanos(200);
 
 /// Who looks for a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lane {
+enum Speed {
     Quick,
     Slow,
 }
@@ -40,7 +40,7 @@ enum Lane {
 /// All open searches.
 pub(crate) struct Matcher {
     /// A short lock: searches are put in and taken out, never stepped.
-    desk: Mutex<Desk>,
+    queues: Mutex<Queues>,
     quick: Condvar,
     slow: Condvar,
     engine: mpsc::Sender<Input>,
@@ -49,14 +49,14 @@ pub(crate) struct Matcher {
 }
 
 #[derive(Default)]
-struct Desk {
+struct Queues {
     open: HashMap<u64, Open>,
     next_search: u64,
     next_glance: u64,
     quick: VecDeque<u64>,
     slow: VecDeque<u64>,
     /// What is to be said. Bounded by the number of searches: each ends once.
-    words: VecDeque<(RunKey, Fact)>,
+    words: VecDeque<(RunKey, RunFact)>,
 }
 
 /// One search and what it has yet to look at.
@@ -66,11 +66,11 @@ struct Open {
     /// None: somebody is stepping it.
     search: Option<Search>,
     waiting: VecDeque<(u64, Glance)>,
-    /// Whether it is in its lane's queue.
+    /// Whether it is in its queue.
     is_queued: bool,
     /// Whether nothing more will be given.
     is_closed: bool,
-    lane: Lane,
+    speed: Speed,
     is_over: Arc<AtomicBool>,
     looked: u64,
     spent: Duration,
@@ -92,7 +92,7 @@ struct Turn {
 }
 
 enum Job {
-    Say(RunKey, Fact),
+    Say(RunKey, RunFact),
     Look(Turn),
 }
 
@@ -101,18 +101,18 @@ impl Matcher {
     pub(crate) fn start(engine: mpsc::Sender<Input>) -> io::Result<Arc<Self>> {
         let matcher = Arc::new(Self::idle(engine));
         let (quick, slow) = (Arc::clone(&matcher), Arc::clone(&matcher));
-        std::thread::Builder::new().name("patterns".to_owned()).spawn(move || quick.work(Lane::Quick))?;
+        std::thread::Builder::new().name("patterns".to_owned()).spawn(move || quick.work(Speed::Quick))?;
         std::thread::Builder::new().name("patterns-slow".to_owned()).spawn(move || {
             // Of this thread alone. Without it slow patterns compete with everybody else, no more.
             let _unchanged = rustix::process::setpriority_process(None, 19);
-            slow.work(Lane::Slow);
+            slow.work(Speed::Slow);
         })?;
         Ok(matcher)
     }
 
     fn idle(engine: mpsc::Sender<Input>) -> Self {
-        let (desk, held) = (Mutex::default(), Arc::default());
-        Self { desk, quick: Condvar::new(), slow: Condvar::new(), engine, held }
+        let (queues, held) = (Mutex::default(), Arc::default());
+        Self { queues, quick: Condvar::new(), slow: Condvar::new(), engine, held }
     }
 
     /// What counts text that waits.
@@ -122,10 +122,10 @@ impl Matcher {
 
     /// Begins a search.
     pub(super) fn begin(&self, run: RunKey, wait: WaitId, search: Search) -> Began {
-        let mut desk = self.lock();
-        let id = desk.next_search;
-        desk.next_search += 1;
-        let lane = if search.is_light() { Lane::Quick } else { Lane::Slow };
+        let mut queues = self.lock();
+        let id = queues.next_search;
+        queues.next_search += 1;
+        let speed = if search.is_light() { Speed::Quick } else { Speed::Slow };
         let is_over = Arc::new(AtomicBool::new(false));
         let open = Open {
             run,
@@ -134,14 +134,14 @@ impl Matcher {
             waiting: VecDeque::new(),
             is_queued: false,
             is_closed: false,
-            lane,
+            speed,
             is_over: Arc::clone(&is_over),
             looked: 0,
             spent: Duration::ZERO,
         };
-        desk.open.insert(id, open);
-        desk.queue(id);
-        self.ring(&desk);
+        queues.open.insert(id, open);
+        queues.queue(id);
+        self.ring(&queues);
         Began { id, is_over }
     }
 
@@ -152,55 +152,55 @@ impl Matcher {
 
     /// Gives searches more to look at. When too much waits, those that are behind most end.
     pub(super) fn give(&self, glances: Vec<(u64, Glance)>) {
-        let mut desk = self.lock();
-        let number = desk.next_glance;
-        desk.next_glance += 1;
+        let mut queues = self.lock();
+        let number = queues.next_glance;
+        queues.next_glance += 1;
         for (id, glance) in glances {
-            if let Some(open) = desk.open.get_mut(&id) {
+            if let Some(open) = queues.open.get_mut(&id) {
                 open.waiting.push_back((number, glance));
-                desk.queue(id);
+                queues.queue(id);
             }
         }
-        while self.held.load(Ordering::Relaxed) > MAX_HELD && desk.drop_the_last() {}
-        self.ring(&desk);
+        while self.held.load(Ordering::Relaxed) > MAX_HELD && queues.drop_the_last() {}
+        self.ring(&queues);
     }
 
     /// Nothing more will be given to these: who has looked at everything has not found it.
     pub(super) fn close(&self, ids: &[u64]) {
-        let mut desk = self.lock();
+        let mut queues = self.lock();
         for id in ids {
-            if let Some(open) = desk.open.get_mut(id) {
+            if let Some(open) = queues.open.get_mut(id) {
                 open.is_closed = true;
-                desk.queue(*id);
+                queues.queue(*id);
             }
         }
-        self.ring(&desk);
+        self.ring(&queues);
     }
 
     /// Nobody wants to know any more.
     pub(super) fn forget(&self, ids: &[u64]) {
-        let mut desk = self.lock();
+        let mut queues = self.lock();
         for id in ids {
-            drop(desk.end(*id));
+            drop(queues.end(*id));
         }
     }
 
     /// Lets these search on the caller's thread, unless they may be slow or are in somebody's hands; what to say. A run's
     /// last words are looked at before its end is told, because whoever waits may be told of that end only.
-    pub(super) fn finish(&self, ids: &[u64], until: Instant) -> Vec<(RunKey, Fact)> {
+    pub(super) fn finish(&self, ids: &[u64], until: Instant) -> Vec<(RunKey, RunFact)> {
         let mut said = Vec::new();
         for id in ids {
             while Instant::now() < until {
-                let Some(turn) = self.lock().take(*id, Lane::Quick) else { break };
+                let Some(turn) = self.lock().take(*id, Speed::Quick) else { break };
                 said.extend(self.turn(turn));
             }
         }
         said
     }
 
-    fn work(&self, lane: Lane) {
+    fn work(&self, speed: Speed) {
         loop {
-            let said = match self.next(lane) {
+            let said = match self.next(speed) {
                 Job::Say(run, fact) => Some((run, fact)),
                 Job::Look(turn) => self.turn(turn),
             };
@@ -211,68 +211,68 @@ impl Matcher {
         }
     }
 
-    fn next(&self, lane: Lane) -> Job {
-        let mut desk = self.lock();
+    fn next(&self, speed: Speed) -> Job {
+        let mut queues = self.lock();
         loop {
-            if let Some(job) = desk.job(lane) {
+            if let Some(job) = queues.job(speed) {
                 return job;
             }
-            let bell = self.bell(lane);
-            desk = bell.wait(desk).unwrap_or_else(PoisonError::into_inner);
+            let bell = self.bell(speed);
+            queues = bell.wait(queues).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn bell(&self, lane: Lane) -> &Condvar {
-        match lane {
-            Lane::Quick => &self.quick,
-            Lane::Slow => &self.slow,
+    fn bell(&self, speed: Speed) -> &Condvar {
+        match speed {
+            Speed::Quick => &self.quick,
+            Speed::Slow => &self.slow,
         }
     }
 
     /// Wakes whoever has something to do.
-    fn ring(&self, desk: &Desk) {
-        if !desk.quick.is_empty() || !desk.words.is_empty() {
+    fn ring(&self, queues: &Queues) {
+        if !queues.quick.is_empty() || !queues.words.is_empty() {
             self.quick.notify_one();
         }
-        if !desk.slow.is_empty() {
+        if !queues.slow.is_empty() {
             self.slow.notify_one();
         }
     }
 
     /// Lets one search have its turn; what came of it.
-    fn turn(&self, mut turn: Turn) -> Option<(RunKey, Fact)> {
+    fn turn(&self, mut turn: Turn) -> Option<(RunKey, RunFact)> {
         let begun = thread_time();
         let step = catch_unwind(AssertUnwindSafe(|| turn.go())).ok();
         let spent = thread_time().saturating_sub(begun);
-        let mut desk = self.lock();
-        let open = desk.open.get_mut(&turn.id)?;
+        let mut queues = self.lock();
+        let open = queues.open.get_mut(&turn.id)?;
         open.account(turn.looked, spent);
-        let (run, wait, lane) = (open.run, open.wait, open.lane);
+        let (run, wait, speed) = (open.run, open.wait, open.speed);
         let fact = match step {
-            Some(Step::Found { text, offset }) => Fact::Matched { wait, text, offset },
-            Some(Step::Overtaken) if lane == Lane::Slow => Fact::Outrun { wait },
+            Some(Step::Found { text, offset }) => RunFact::Matched { wait, text, offset },
+            Some(Step::Overtaken) if speed == Speed::Slow => RunFact::Outrun { wait },
             Some(Step::Idle | Step::Looked(_) | Step::Overtaken) => {
                 open.search = Some(turn.search);
-                desk.queue(turn.id);
-                self.ring(&desk);
+                queues.queue(turn.id);
+                self.ring(&queues);
                 return None;
             }
             None => {
                 tracing::error!(?run, "looking for a pattern failed");
-                Fact::Unmatched { wait }
+                RunFact::Unmatched { wait }
             }
         };
-        desk.end(turn.id);
+        queues.end(turn.id);
         Some((run, fact))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Desk {
-    /// Puts a search into its lane if there is something to do for it and nobody does it.
+impl Queues {
+    /// Puts a search into its queue if there is something to do for it and nobody does it.
     fn queue(&mut self, id: u64) {
         let Some(open) = self.open.get_mut(&id) else { return };
         let is_idle = open.search.as_ref().is_some_and(Search::is_idle);
@@ -281,40 +281,40 @@ impl Desk {
             return;
         }
         open.is_queued = true;
-        match open.lane {
-            Lane::Quick => self.quick.push_back(id),
-            Lane::Slow => self.slow.push_back(id),
+        match open.speed {
+            Speed::Quick => self.quick.push_back(id),
+            Speed::Slow => self.slow.push_back(id),
         }
     }
 
-    fn job(&mut self, lane: Lane) -> Option<Job> {
+    fn job(&mut self, speed: Speed) -> Option<Job> {
         loop {
             if let Some((run, fact)) = self.words.pop_front() {
                 return Some(Job::Say(run, fact));
             }
-            let queue = match lane {
-                Lane::Quick => &mut self.quick,
-                Lane::Slow => &mut self.slow,
+            let queue = match speed {
+                Speed::Quick => &mut self.quick,
+                Speed::Slow => &mut self.slow,
             };
             let id = queue.pop_front()?;
             if let Some(open) = self.open.get_mut(&id) {
                 open.is_queued = false;
             }
-            if let Some(turn) = self.take(id, lane) {
+            if let Some(turn) = self.take(id, speed) {
                 return Some(Job::Look(turn));
             }
         }
     }
 
-    /// Takes a search of this lane to let it have a turn, if it has something to look at.
-    fn take(&mut self, id: u64, lane: Lane) -> Option<Turn> {
-        let open = self.open.get_mut(&id).filter(|open| open.lane == lane)?;
+    /// Takes a search of this queue to let it have a turn, if it has something to look at.
+    fn take(&mut self, id: u64, speed: Speed) -> Option<Turn> {
+        let open = self.open.get_mut(&id).filter(|open| open.speed == speed)?;
         let search = open.search.as_mut()?;
         if search.is_idle() {
             match open.waiting.pop_front() {
                 Some((_, glance)) => search.take(glance),
                 None if open.is_closed => {
-                    self.end_with(id, |wait| Fact::Unmatched { wait });
+                    self.end_with(id, |wait| RunFact::Unmatched { wait });
                     return None;
                 }
                 None => return None,
@@ -332,11 +332,11 @@ impl Desk {
             let (run, looked) = (open.run, open.looked);
             tracing::warn!(?run, looked, "a pattern is too slow for what its run prints; its wait ends");
         }
-        self.end_with(id, |wait| Fact::Outrun { wait });
+        self.end_with(id, |wait| RunFact::Outrun { wait });
         true
     }
 
-    fn end_with(&mut self, id: u64, fact: impl FnOnce(WaitId) -> Fact) {
+    fn end_with(&mut self, id: u64, fact: impl FnOnce(WaitId) -> RunFact) {
         if let Some(open) = self.end(id) {
             self.words.push_back((open.run, fact(open.wait)));
         }
@@ -357,8 +357,8 @@ impl Open {
         let per_byte = u64::try_from(ALLOWANCE_PER_BYTE.as_nanos()).unwrap_or(u64::MAX);
         if self.spent > ALLOWANCE + Duration::from_nanos(self.looked.saturating_mul(per_byte)) {
             // It may still stand in the other queue, where nobody will find it.
-            self.is_queued &= self.lane == Lane::Slow;
-            self.lane = Lane::Slow;
+            self.is_queued &= self.speed == Speed::Slow;
+            self.speed = Speed::Slow;
         }
     }
 }
@@ -390,12 +390,12 @@ pub(super) mod bench {
         }
 
         /// Lets everybody look at everything; what was said.
-        pub(in crate::screens::watch) fn work_off(&self) -> Vec<(RunKey, Fact)> {
+        pub(in crate::screens::watch) fn work_off(&self) -> Vec<(RunKey, RunFact)> {
             let mut said = Vec::new();
             loop {
-                let mut desk = self.lock();
-                let job = desk.job(Lane::Quick).or_else(|| desk.job(Lane::Slow));
-                drop(desk);
+                let mut queues = self.lock();
+                let job = queues.job(Speed::Quick).or_else(|| queues.job(Speed::Slow));
+                drop(queues);
                 match job {
                     Some(Job::Say(run, fact)) => said.push((run, fact)),
                     Some(Job::Look(turn)) => said.extend(self.turn(turn)),
@@ -412,15 +412,15 @@ pub(super) mod bench {
                 open.search = absent;
             }
             let word = |(_, fact)| match fact {
-                Fact::Matched { wait, .. } => (wait.0, "matched"),
-                Fact::Outrun { wait } => (wait.0, "outrun"),
+                RunFact::Matched { wait, .. } => (wait.0, "matched"),
+                RunFact::Outrun { wait } => (wait.0, "outrun"),
                 other => panic!("{other:?}"),
             };
             said.into_iter().map(word).collect()
         }
 
         pub(in crate::screens::watch) fn is_slow(&self, id: u64) -> bool {
-            self.lock().open.get(&id).is_some_and(|open| open.lane == Lane::Slow)
+            self.lock().open.get(&id).is_some_and(|open| open.speed == Speed::Slow)
         }
     }
 }

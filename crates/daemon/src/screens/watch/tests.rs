@@ -1,7 +1,7 @@
 //! What is new to whom.
 
 use proto::{ProcessId, RunNumber};
-use term::{Limits, Size};
+use term::{GridSize, Limits};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -16,7 +16,7 @@ struct Scene {
 
 impl Scene {
     fn new(cols: u32, rows: u32) -> Self {
-        let screen = Screen::new(Size::clamped(cols, rows), Limits::default());
+        let screen = Screen::new(GridSize::clamped(cols, rows), Limits::default());
         let matcher = Matcher::without_threads(mpsc::channel(1).0);
         let run = RunKey { process: ProcessId::from_entropy(1), run: RunNumber(1) };
         let watches = Watches::new(run, Arc::clone(&matcher));
@@ -54,7 +54,7 @@ impl Scene {
     /// What the searches find in what they were given.
     fn found(&mut self) -> Vec<(u64, String)> {
         let matched = |(_, fact)| match fact {
-            Fact::Matched { wait, text, .. } => Some((wait.0, text)),
+            RunFact::Matched { wait, text, .. } => Some((wait.0, text)),
             _ => None,
         };
         self.matcher.work_off().into_iter().filter_map(matched).collect()
@@ -63,7 +63,7 @@ impl Scene {
     /// As a run does it.
     fn resize(&mut self, cols: u32, rows: u32) -> Vec<(u64, String)> {
         self.watches.changed(&self.screen, 0, self.now, true);
-        self.screen.resize(Size::clamped(cols, rows));
+        self.screen.resize(GridSize::clamped(cols, rows));
         self.watches.resized(&self.screen);
         self.found()
     }
@@ -271,10 +271,10 @@ fn e7_last_words_are_looked_at_before_the_end_unless_the_pattern_is_costly() {
     scene.screen.feed(b"a needle");
     scene.glance();
     let said = scene.watches.finish();
-    assert!(matches!(said.as_slice(), [(_, Fact::Matched { wait: WaitId(1), .. })]), "{said:?}");
+    assert!(matches!(said.as_slice(), [(_, RunFact::Matched { wait: WaitId(1), .. })]), "{said:?}");
     scene.watches.close_all();
     let said = scene.matcher.work_off();
-    assert!(matches!(said.as_slice(), [(_, Fact::Unmatched { wait: WaitId(2) })]), "{said:?}");
+    assert!(matches!(said.as_slice(), [(_, RunFact::Unmatched { wait: WaitId(2) })]), "{said:?}");
 }
 
 #[test]

@@ -4,11 +4,12 @@ use proto::agent::{Composer, Delivery, MailId, Source};
 use proto::request::{Spawn, Tell};
 use proto::{AgentState, ErrorCode, Evidence, Owner, Reply};
 
-use super::scene::{Scene, agent, tell, wish};
+use super::scene::{Scene, agent, request, tell};
 use crate::input::{HookDecision, HookMoment};
 use crate::tests::stage::{close, command, next, restart};
 use crate::{
-    Caller, Command, ComposerIs, ComposerSight, Effect, Fact, HandOver, Keystrokes, Launched, Look, Typing,
+    Caller, Command, ComposerIs, ComposerSight, Effect, HandOver, Keystrokes, Launched, RunFact, ScreenSeen,
+    TypingOutcome,
 };
 
 fn reason(delivery: Delivery) -> String {
@@ -19,7 +20,7 @@ fn reason(delivery: Delivery) -> String {
 }
 
 fn person_types(scene: &mut Scene) {
-    scene.fact(Fact::Typed { by: Owner::User, viewer: None });
+    scene.fact(RunFact::Typed { by: Owner::User, viewer: None });
 }
 
 #[test]
@@ -31,10 +32,10 @@ fn a_message_is_pasted_entered_and_confirmed_by_work() {
     let (_, _, guard) = scene.typing().remove(0);
     assert_eq!((guard.composer, guard.human_quiet_ms, guard.dialog), (ComposerIs::Empty, 3_000, None));
     scene.look(Composer::Draft);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     assert_eq!(scene.typed(), ["fix it", "enter"]);
     assert_eq!(scene.typing()[1].2.composer, ComposerIs::Holds("fix it".to_owned()));
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     assert_eq!(scene.delivery(mail), Delivery::Delivering, "Enter alone proves nothing");
     scene.take();
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
@@ -57,10 +58,10 @@ fn work_that_shows_before_enter_is_acknowledged_confirms_too() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
     scene.look(Composer::Draft);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.take();
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     assert_eq!(scene.typed().len(), 2);
 }
 
@@ -71,8 +72,9 @@ fn a_busy_a_starting_and_a_held_agent_are_waited_for() {
     assert!(reason(scene.delivery(mail)).contains("starting"));
     scene.report(AgentState::Working);
     assert!(reason(scene.delivery(mail)).contains("working"));
-    let picker = Look { screen: Some(Evidence::new(Source::Screen, "picker", None)), ..Look::default() };
-    scene.fact(Fact::Looked(Box::new(picker)));
+    let picker =
+        ScreenSeen { screen: Some(Evidence::new(Source::Screen, "picker", None)), ..ScreenSeen::default() };
+    scene.fact(RunFact::Looked(Box::new(picker)));
     scene.report(AgentState::Idle);
     assert!(reason(scene.delivery(mail)).contains("cannot be judged"));
     scene.look(Composer::Empty);
@@ -95,7 +97,7 @@ fn c17_a_composer_that_is_not_seen_or_runs_commands_keeps_a_message_in_the_queue
 
 #[test]
 fn c17_a_view_that_only_the_typist_saw_gives_the_message_back_to_the_queue() {
-    for outcome in [Typing::NoComposer, Typing::Shell] {
+    for outcome in [TypingOutcome::NoComposer, TypingOutcome::Shell] {
         let mut scene = Scene::idle();
         let mail = scene.tell("fix it");
         scene.done(outcome);
@@ -110,12 +112,12 @@ fn c17_enter_waits_for_as_long_as_another_view_hides_the_composer() {
     let mail = scene.tell("fix it");
     scene.look(Composer::Draft);
     scene.look(Composer::Unknown);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.pass(60_000);
     assert_eq!(scene.typed(), ["fix it"]);
     scene.look(Composer::Draft);
     assert_eq!(scene.typed(), ["fix it", "enter"]);
-    scene.done(Typing::NoComposer);
+    scene.done(TypingOutcome::NoComposer);
     scene.pass(1_000);
     assert_eq!(scene.delivery(mail), Delivery::Delivering);
     assert_eq!(scene.typed(), ["fix it", "enter"]);
@@ -126,9 +128,9 @@ fn c17_a_text_that_the_composer_does_not_show_is_never_entered() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
     scene.look(Composer::Draft);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     for _ in 0..3 {
-        scene.done(Typing::OtherText);
+        scene.done(TypingOutcome::OtherText);
         scene.pass(3_000);
     }
     assert!(reason(scene.delivery(mail)).contains("Enter was not pressed"));
@@ -141,7 +143,7 @@ fn c17_a_second_enter_that_finds_the_text_gone_waits_for_what_the_first_one_did(
     let mail = scene.tell("fix it");
     scene.type_through();
     scene.pass(1_500);
-    scene.done(Typing::OtherText);
+    scene.done(TypingOutcome::OtherText);
     scene.take();
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
     assert_eq!(scene.typed(), ["fix it", "enter", "enter"]);
@@ -200,7 +202,7 @@ fn c4_a_swallowed_enter_is_pressed_once_more_and_the_text_is_never_pasted_again(
     assert_eq!(scene.typed().len(), 2);
     scene.pass(1);
     assert_eq!(scene.typed(), ["fix it", "enter", "enter"]);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.take();
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
 }
@@ -211,7 +213,7 @@ fn c4_an_enter_that_never_works_is_refused_not_claimed() {
     let mail = scene.tell("fix it");
     scene.type_through();
     scene.pass(1_500);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.pass(10_000);
     assert_eq!(scene.typed().len(), 3, "twice at most");
     assert!(reason(scene.delivery(mail)).contains("still in the composer"));
@@ -272,7 +274,7 @@ fn c3_a_dialog_between_the_paste_and_enter_holds_enter_until_it_is_gone() {
     let mail = scene.tell("fix it");
     scene.look(Composer::Draft);
     scene.show_dialog("d1");
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     assert_eq!(scene.typed(), ["fix it"]);
     // A person answers it: those keys are no edit of the draft.
     person_types(&mut scene);
@@ -283,7 +285,7 @@ fn c3_a_dialog_between_the_paste_and_enter_holds_enter_until_it_is_gone() {
     scene.pass(400);
     assert_eq!(scene.typed(), ["fix it", "enter"]);
     assert_eq!(scene.typing()[1].2.human_quiet_ms, 400, "since the dialog closed");
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.take();
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
 }
@@ -293,8 +295,8 @@ fn c3_a_dialog_that_only_the_typist_saw_holds_enter_too() {
     let mut scene = Scene::idle();
     scene.tell("fix it");
     scene.look(Composer::Draft);
-    scene.done(Typing::Done);
-    scene.done(Typing::Dialog);
+    scene.done(TypingOutcome::Done);
+    scene.done(TypingOutcome::Dialog);
     assert_eq!(scene.typed(), ["fix it", "enter"]);
     scene.pass(2_000);
     assert_eq!(scene.typed().len(), 2);
@@ -319,7 +321,9 @@ fn c3_a_persons_draft_and_a_person_who_types_are_waited_for() {
 
 #[test]
 fn c3_refused_typing_waits_for_what_was_in_its_way() {
-    for outcome in [Typing::Draft, Typing::HumanTyping, Typing::NoEcho, Typing::Dialog] {
+    for outcome in
+        [TypingOutcome::Draft, TypingOutcome::HumanTyping, TypingOutcome::NoEcho, TypingOutcome::Dialog]
+    {
         let mut scene = Scene::idle();
         let mail = scene.tell("fix it");
         scene.done(outcome);
@@ -336,7 +340,7 @@ fn c3_refused_typing_waits_for_what_was_in_its_way() {
 fn c3_refused_typing_is_tried_again_as_soon_as_the_composer_is_empty() {
     let mut scene = Scene::idle();
     scene.tell("fix it");
-    scene.done(Typing::Draft);
+    scene.done(TypingOutcome::Draft);
     scene.look(Composer::Draft);
     scene.pass(1_000);
     assert_eq!(scene.typed().len(), 1);
@@ -349,8 +353,8 @@ fn c3_a_person_who_edits_the_pasted_text_gets_enter_and_nothing_is_claimed() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
     scene.look(Composer::Draft);
-    scene.done(Typing::Done);
-    scene.done(Typing::HumanTyping);
+    scene.done(TypingOutcome::Done);
+    scene.done(TypingOutcome::HumanTyping);
     assert!(reason(scene.delivery(mail)).contains("a person took it over"));
     scene.pass(60_000);
     scene.report(AgentState::Working);
@@ -374,7 +378,7 @@ fn c3_a_text_that_vanished_from_the_composer_is_not_claimed() {
     let mail = scene.tell("fix it");
     scene.look(Composer::Draft);
     scene.look(Composer::Empty);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     assert!(reason(scene.delivery(mail)).contains("a person took it over"));
 }
 
@@ -388,7 +392,7 @@ fn work_of_the_agents_own_does_not_confirm_a_text_that_still_stands() {
     scene.pass(5_000);
     scene.report(AgentState::Idle);
     assert_eq!(scene.typed(), ["fix it", "enter", "enter"], "pressed again once it rests");
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.look(Composer::Empty);
     scene.take();
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 2 });
@@ -398,7 +402,7 @@ fn work_of_the_agents_own_does_not_confirm_a_text_that_still_stands() {
 fn part_of_a_paste_is_refused_and_says_so() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
-    scene.done(Typing::Partial);
+    scene.done(TypingOutcome::Partial);
     assert!(reason(scene.delivery(mail)).contains("part"));
     scene.pass(60_000);
     assert_eq!(scene.typed().len(), 1);
@@ -422,7 +426,7 @@ fn the_vendors_own_channel_comes_first_and_typing_only_when_it_is_not_there() {
     let mut scene = channelled(false);
     let mail = scene.tell("fix it");
     assert_eq!((handed(&scene), scene.typed().len()), (1, 0));
-    scene.fact(Fact::HandedOver { mail, outcome: HandOver::Unavailable("gone".into()) });
+    scene.fact(RunFact::HandedOver { mail, outcome: HandOver::Unavailable("gone".into()) });
     assert_eq!((handed(&scene), scene.typed()), (1, vec!["fix it".to_owned()]));
     scene.type_through();
     scene.take();
@@ -431,7 +435,7 @@ fn the_vendors_own_channel_comes_first_and_typing_only_when_it_is_not_there() {
     scene.report(AgentState::Idle);
     let mail = scene.tell("more");
     assert_eq!(handed(&scene), 2, "the next message asks the channel again");
-    scene.fact(Fact::HandedOver { mail, outcome: HandOver::Submitted });
+    scene.fact(RunFact::HandedOver { mail, outcome: HandOver::Submitted });
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 2 });
 }
 
@@ -448,7 +452,7 @@ fn a_channel_reaches_a_busy_agent_only_where_it_can() {
     assert_eq!(handed(&scene), 1);
     scene.hook(Some(AgentState::Working), HookMoment::Other);
     assert_eq!(scene.delivery(mail), Delivery::Delivering, "work that was there before proves nothing");
-    scene.fact(Fact::HandedOver { mail, outcome: HandOver::Delivered });
+    scene.fact(RunFact::HandedOver { mail, outcome: HandOver::Delivered });
     assert_eq!(scene.delivery(mail), Delivery::Delivered { turn: 1 });
 }
 
@@ -456,14 +460,14 @@ fn a_channel_reaches_a_busy_agent_only_where_it_can() {
 fn an_unclear_hand_over_is_never_done_twice() {
     let mut scene = channelled(false);
     let mail = scene.tell("fix it");
-    scene.fact(Fact::HandedOver { mail, outcome: HandOver::Unknown("the line broke".into()) });
+    scene.fact(RunFact::HandedOver { mail, outcome: HandOver::Unknown("the line broke".into()) });
     scene.pass(4_999);
     assert_eq!(scene.delivery(mail), Delivery::Delivering);
     scene.pass(1);
     assert!(matches!(scene.delivery(mail), Delivery::Unknown { .. }));
     assert_eq!((handed(&scene), scene.typed().len()), (1, 0));
     let mail = scene.tell("again");
-    scene.fact(Fact::HandedOver { mail, outcome: HandOver::Unknown("the line broke".into()) });
+    scene.fact(RunFact::HandedOver { mail, outcome: HandOver::Unknown("the line broke".into()) });
     scene.take();
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
 }
@@ -518,7 +522,7 @@ fn an_agent_that_ends_the_continued_turn_at_once_took_the_message() {
 
 #[test]
 fn a_first_prompt_waits_for_the_agent_to_take_one() {
-    let spawn = Spawn { agent: wish(Some("begin"), None), ..agent("a") };
+    let spawn = Spawn { agent: request(Some("begin"), None), ..agent("a") };
     let mut scene = Scene::with(spawn, Launched::default());
     assert_eq!(scene.view().mail, 1);
     scene.look(Composer::Empty);
@@ -537,10 +541,10 @@ fn what_was_not_submitted_waits_for_the_next_run_and_what_may_have_been_does_not
     assert!(reason(scene.delivery(queued)).contains("waits"));
     let old = scene.run;
     scene.stage.ask(restart(old));
-    scene.stage.fact(old, Fact::TreeGone);
+    scene.stage.fact(old, RunFact::TreeGone);
     scene.run = next(old);
-    scene.fact(Fact::Started { pid: 2 });
-    scene.fact(Fact::Launched(Launched::default()));
+    scene.fact(RunFact::Started { pid: 2 });
+    scene.fact(RunFact::Launched(Launched::default()));
     scene.look(Composer::Empty);
     scene.report(AgentState::Idle);
     assert_eq!(scene.typed(), ["one"]);
@@ -562,8 +566,8 @@ fn a_closed_agent_refuses_what_waited_for_it() {
 #[test]
 fn a_message_expires_and_a_caller_waits_only_as_long_as_it_said() {
     let mut scene = Scene::with(agent("a"), Launched::default());
-    let wish = Tell { expires_ms: Some(10_000), wait_ms: Some(2_000), ..tell(scene.run, "one") };
-    let waiting = scene.stage.ask(Command::Tell(wish));
+    let request = Tell { expires_ms: Some(10_000), wait_ms: Some(2_000), ..tell(scene.run, "one") };
+    let waiting = scene.stage.ask(Command::Tell(request));
     let patient = scene.stage.ask(Command::Tell(Tell { wait_ms: Some(60_000), ..tell(scene.run, "two") }));
     scene.pass(1_999);
     assert!(scene.stage.answer(waiting).is_none());
@@ -586,8 +590,8 @@ fn a_message_expires_and_a_caller_waits_only_as_long_as_it_said() {
 fn the_same_key_gives_the_same_receipt_and_delivers_once() {
     let mut scene = Scene::idle();
     let keyed = |scene: &mut Scene, caller| {
-        let wish = Tell { key: Some("k".into()), ..tell(scene.run, "once") };
-        let ticket = scene.stage.ask_as(caller, Command::Tell(wish));
+        let request = Tell { key: Some("k".into()), ..tell(scene.run, "once") };
+        let ticket = scene.stage.ask_as(caller, Command::Tell(request));
         let Reply::Receipt(receipt) = scene.stage.reply(ticket) else { panic!("no receipt") };
         receipt.mail
     };
@@ -667,6 +671,6 @@ fn c21_a_prompt_in_the_transcript_confirms_a_message() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
     scene.type_through();
-    scene.fact(Fact::PromptWritten);
+    scene.fact(RunFact::PromptWritten);
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
 }

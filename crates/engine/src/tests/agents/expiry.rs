@@ -13,8 +13,8 @@ const HOUR: u64 = 3_600_000;
 fn waiting() -> (Scene, MailId) {
     let mut scene = Scene::with(agent("a"), Launched::default());
     scene.stage.ahead = 1_000 * HOUR;
-    let wish = Tell { expires_ms: Some(2 * HOUR), ..tell(scene.run, "one") };
-    let ticket = scene.stage.ask(Command::Tell(wish));
+    let request = Tell { expires_ms: Some(2 * HOUR), ..tell(scene.run, "one") };
+    let ticket = scene.stage.ask(Command::Tell(request));
     let Reply::Receipt(receipt) = scene.stage.reply(ticket) else { panic!("no receipt") };
     (scene, receipt.mail)
 }

@@ -7,7 +7,7 @@ use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 use super::scene::{Scene, agent, dialog};
 use crate::input::{HookDecision, HookMoment, Input, ViewerId};
 use crate::tests::stage::{close, next, restart};
-use crate::{Caller, Command, Effect, Fact, Launched, Ticket, Typing};
+use crate::{Caller, Command, Effect, Launched, RunFact, Ticket, TypingOutcome};
 
 fn answer(scene: &mut Scene, item: u64, choice: &str) -> Ticket {
     scene.stage.ask(Command::Answer(GiveAnswer { item, choice: choice.to_owned() }))
@@ -27,7 +27,7 @@ fn a_dialog_opens_an_item_that_is_answered_by_keys_and_closes_with_it() {
     assert_eq!(scene.typed(), ["1"]);
     let (_, _, guard) = scene.typing().remove(0);
     assert_eq!((guard.dialog.as_deref(), guard.human_quiet_ms), (Some("d1"), 0));
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     assert!(scene.stage.answer(ticket).is_none(), "the keys alone prove nothing");
     scene.look(Composer::Empty);
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
@@ -67,7 +67,7 @@ fn a_stale_answer_hits_nothing() {
     assert!(scene.typed().is_empty());
     // The screen changed between the question and the keys.
     let ticket = answer(&mut scene, new, "1");
-    scene.done(Typing::Stale);
+    scene.done(TypingOutcome::Stale);
     assert_eq!(scene.stage.failure(ticket).code, ErrorCode::Conflict);
 }
 
@@ -80,7 +80,7 @@ fn an_answer_that_does_not_close_its_dialog_is_not_claimed() {
     let second = answer(&mut scene, item, "2");
     assert_eq!(scene.stage.failure(second).code, ErrorCode::Conflict);
     for _ in 0..3 {
-        scene.done(Typing::Done);
+        scene.done(TypingOutcome::Done);
         scene.pass(1_500);
     }
     assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotDelivered);
@@ -93,9 +93,9 @@ fn keys_that_a_fresh_dialog_did_not_hear_are_typed_again_while_it_is_the_same() 
     scene.show_dialog("d1");
     let item = scene.item().unwrap().item;
     let ticket = answer(&mut scene, item, "1");
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.pass(1_500);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.look(Composer::Empty);
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
     assert!(scene.item().is_none());
@@ -108,7 +108,7 @@ fn a_report_and_the_dialog_it_speaks_of_are_one_item() {
         message: "approve: rm x".into(),
         ..Evidence::new(Source::ProgramStatus, "status", Some(AgentState::Blocked))
     };
-    scene.fact(Fact::Evidence(Box::new(report)));
+    scene.fact(RunFact::Evidence(Box::new(report)));
     let first = scene.item().expect("opened by the report alone");
     assert_eq!((first.title.as_str(), first.options.len()), ("approve: rm x", 0));
     let ticket = answer(&mut scene, first.item, "1");
@@ -119,7 +119,7 @@ fn a_report_and_the_dialog_it_speaks_of_are_one_item() {
     assert_eq!(notices(&scene), 1);
     // Answered; the dialog goes first and the report a moment later.
     let ticket = answer(&mut scene, second.item, "1");
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.look(Composer::Empty);
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
     assert_eq!(scene.item(), None);
@@ -136,8 +136,8 @@ fn an_option_without_keys_goes_to_the_vendors_server() {
     for option in &mut asked.dialog.as_mut().unwrap().options {
         option.keys.clear();
     }
-    scene.fact(Fact::Evidence(Box::new(asked)));
-    scene.fact(Fact::Withdrawn(Source::ProgramStatus));
+    scene.fact(RunFact::Evidence(Box::new(asked)));
+    scene.fact(RunFact::Withdrawn(Source::ProgramStatus));
     let item = scene.item().unwrap().item;
     let ticket = answer(&mut scene, item, "deny");
     let sent = scene.stage.effects.iter().find_map(|effect| match effect {
@@ -146,7 +146,7 @@ fn an_option_without_keys_goes_to_the_vendors_server() {
     });
     let (job, digest, choice) = sent.expect("sent to the server");
     assert_eq!((digest.as_str(), choice), ("d1", vec!["2".to_owned(), "deny".to_owned()]));
-    scene.fact(Fact::TypingDone { job, outcome: Typing::Done });
+    scene.fact(RunFact::TypingDone { job, outcome: TypingOutcome::Done });
     scene.say(Source::Server, AgentState::Working);
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
 }
@@ -157,8 +157,8 @@ fn only_people_and_what_is_above_it_answer_for_an_agent() {
     let parent = scene.run;
     let child = scene.stage.spawn_as(Caller::Process(parent), agent("child"));
     let stranger = scene.stage.spawn(agent("stranger"));
-    let look = crate::Look { dialog: Some(dialog("d1")), ..crate::Look::default() };
-    scene.stage.fact(child, Fact::Looked(Box::new(look)));
+    let look = crate::ScreenSeen { dialog: Some(dialog("d1")), ..crate::ScreenSeen::default() };
+    scene.stage.fact(child, RunFact::Looked(Box::new(look)));
     let item = scene.item().unwrap().item;
     let give = || Command::Answer(GiveAnswer { item, choice: "1".to_owned() });
     for caller in [Caller::Process(child), Caller::Process(stranger)] {
@@ -270,10 +270,10 @@ fn failures_wait_for_a_person_until_they_are_dismissed_or_over() {
     assert!(scene.item().unwrap().body.contains("code 3"));
     let old = scene.run;
     scene.stage.ask(restart(old));
-    scene.stage.fact(old, Fact::TreeGone);
+    scene.stage.fact(old, RunFact::TreeGone);
     assert_eq!(scene.item(), None, "a new run");
     scene.run = next(old);
-    scene.fact(Fact::Started { pid: 2 });
+    scene.fact(RunFact::Started { pid: 2 });
     scene.stage.exit(scene.run, 0);
     assert_eq!(scene.item(), None, "a clean end is no failure");
 }
@@ -283,7 +283,7 @@ fn a_person_who_looks_is_not_notified_and_nobody_is_twice_in_ten_seconds() {
     let mut scene = Scene::idle();
     let viewer = ViewerId(1);
     let size = proto::Size::DEFAULT;
-    scene.fact(Fact::ViewerJoined {
+    scene.fact(RunFact::ViewerJoined {
         viewer,
         size,
         read_only: false,
@@ -293,7 +293,7 @@ fn a_person_who_looks_is_not_notified_and_nobody_is_twice_in_ten_seconds() {
     });
     scene.show_dialog("d1");
     assert_eq!(notices(&scene), 0);
-    scene.fact(Fact::ViewerLeft { viewer });
+    scene.fact(RunFact::ViewerLeft { viewer });
     for digest in ["d2", "d3"] {
         scene.show_dialog(digest);
         scene.pass(100);

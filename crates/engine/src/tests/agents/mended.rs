@@ -2,14 +2,14 @@
 
 use proto::agent::{Composer, Delivery, ItemKind, Quota, Source, TurnEnd};
 use proto::request::{
-    AgentWish, AskResult, Interrupt, OnTimeout, PermissionDesk, PermissionMode, Spawn, Until, Wait,
+    AgentRequest, AskResult, Interrupt, OnTimeout, PermissionDesk, PermissionMode, Spawn, Until, Wait,
 };
 use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 
 use super::scene::{Scene, agent, dialog};
-use crate::input::{HookDecision, HookMoment, Look};
+use crate::input::{HookDecision, HookMoment, ScreenSeen};
 use crate::tests::stage::target;
-use crate::{Caller, Command, Effect, Fact, Launched, Ticket, Typing};
+use crate::{Caller, Command, Effect, Launched, RunFact, Ticket, TypingOutcome};
 
 fn working() -> Scene {
     let launched =
@@ -31,7 +31,7 @@ fn m24b_an_interrupt_presses_the_manifests_keys_and_is_answered_when_the_turn_is
     let mut scene = working();
     let ticket = interrupt(&mut scene);
     assert_eq!(scene.typed(), ["esc"]);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     assert!(scene.stage.answer(ticket).is_none(), "the keys alone prove nothing");
     scene.report(AgentState::Idle);
     scene.pass(1_000);
@@ -45,12 +45,12 @@ fn c18_a_turn_whose_interrupt_was_typed_is_interrupted_although_no_source_says_s
         let ticket = interrupt(&mut scene);
         if rests_first {
             scene.report(AgentState::Idle);
-            scene.done(Typing::Done);
+            scene.done(TypingOutcome::Done);
         } else {
-            scene.done(Typing::Done);
+            scene.done(TypingOutcome::Done);
             scene.report(AgentState::Idle);
         }
-        scene.fact(Fact::Result { turn: 1, text: String::new(), from: "screen", end: None });
+        scene.fact(RunFact::Result { turn: 1, text: String::new(), from: "screen", end: None });
         scene.pass(1_000);
         assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
         let asked = scene.stage.ask(Command::Result(AskResult { target: target(scene.run), turn: Some(1) }));
@@ -64,7 +64,7 @@ fn m24b_an_interrupt_that_does_not_help_is_tried_again_and_then_not_claimed() {
     let mut scene = working();
     let ticket = interrupt(&mut scene);
     for _ in 0..3 {
-        scene.done(Typing::Done);
+        scene.done(TypingOutcome::Done);
         scene.pass(2_000);
     }
     assert_eq!(scene.typed(), ["esc", "esc", "esc"]);
@@ -107,7 +107,7 @@ fn m24c_a_queued_message_is_taken_back_and_never_delivered() {
 #[test]
 fn m24c_a_process_gives_its_children_no_more_freedom_than_it_has() {
     let with = |name: &str, mode| Spawn {
-        agent: AgentWish { mode: Some(mode), ..AgentWish::default() },
+        agent: AgentRequest { mode: Some(mode), ..AgentRequest::default() },
         ..agent(name)
     };
     let mut scene = Scene::idle();
@@ -169,7 +169,7 @@ fn shows(scene: &mut Scene, digest: &str, body: &str) {
     if let Some(dialog) = &mut evidence.dialog {
         body.clone_into(&mut dialog.body);
     }
-    scene.fact(Fact::Looked(Box::new(Look { dialog: Some(evidence), ..Look::default() })));
+    scene.fact(RunFact::Looked(Box::new(ScreenSeen { dialog: Some(evidence), ..ScreenSeen::default() })));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn m20a_the_whole_command_comes_from_the_hook_and_never_from_another_request() {
 
 fn parking() -> Scene {
     let permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout: OnTimeout::Deny });
-    let spawn = Spawn { agent: AgentWish { permissions, ..AgentWish::default() }, ..agent("a") };
+    let spawn = Spawn { agent: AgentRequest { permissions, ..AgentRequest::default() }, ..agent("a") };
     let mut scene = Scene::with(spawn, Launched { confirms_prompts: true, ..Launched::default() });
     scene.look(Composer::Empty);
     scene.report(AgentState::Working);
@@ -243,7 +243,7 @@ fn m20d_a_vendor_that_tries_again_by_itself_makes_one_item() {
         let message = format!("quota exceeded, attempt {attempt}");
         let retry =
             Evidence { quota, message, ..Evidence::new(Source::Server, "retry", Some(AgentState::Working)) };
-        scene.fact(Fact::Evidence(Box::new(retry)));
+        scene.fact(RunFact::Evidence(Box::new(retry)));
         scene.say(Source::Server, AgentState::Working);
     }
     let is_opened = |effect: &&Effect| matches!(effect, Effect::Announce(event) if matches!(event.what, Event::ItemOpened(_)));
@@ -276,7 +276,7 @@ fn m22b_an_agent_that_takes_long_to_start_is_an_item_until_it_has() {
     assert_eq!((item.kind, item.title.as_str()), (ItemKind::Failure, "it is still starting"));
     let asks = |effect: &Effect| matches!(effect, Effect::ReadLastLines { .. });
     assert!(scene.stage.effects.iter().any(asks), "its screen is read");
-    scene.fact(Fact::LastLines("Loading modules…".into()));
+    scene.fact(RunFact::LastLines("Loading modules…".into()));
     assert!(scene.item().is_some_and(|item| item.body.contains("Loading modules…")));
     scene.look(Composer::Empty);
     scene.report(AgentState::Idle);
@@ -287,7 +287,7 @@ fn m22b_an_agent_that_takes_long_to_start_is_an_item_until_it_has() {
 fn m22c_a_bad_end_carries_the_programs_own_words() {
     let mut scene = working();
     scene.stage.exit(scene.run, 2);
-    scene.fact(Fact::LastLines("error: unexpected argument '--flag' found".into()));
+    scene.fact(RunFact::LastLines("error: unexpected argument '--flag' found".into()));
     let item = scene.item().expect("a person is told");
     assert!(item.body.contains("code 2") && item.body.contains("unexpected argument '--flag'"), "{item:?}");
 }
@@ -300,7 +300,7 @@ fn shows_form(scene: &mut Scene) {
         (dialog.title, dialog.body) = ("Which of the two…".into(), String::new());
         dialog.options = vec![crate::inbox::option(1, "cancel", "Cancel")];
     }
-    scene.fact(Fact::Looked(Box::new(Look { dialog: Some(evidence), ..Look::default() })));
+    scene.fact(RunFact::Looked(Box::new(ScreenSeen { dialog: Some(evidence), ..ScreenSeen::default() })));
 }
 
 /// The hook of a form with these answers.
@@ -363,7 +363,7 @@ fn m20g_a_dialog_whose_options_the_screen_cannot_show_has_those_of_the_server() 
         dialog.options.clear();
     }
     let asked = Evidence { source: Source::Server, ..dialog("ask:per_1") };
-    scene.fact(Fact::Evidence(Box::new(asked)));
-    scene.fact(Fact::Looked(Box::new(Look { dialog: Some(on_screen), ..Look::default() })));
+    scene.fact(RunFact::Evidence(Box::new(asked)));
+    scene.fact(RunFact::Looked(Box::new(ScreenSeen { dialog: Some(on_screen), ..ScreenSeen::default() })));
     assert_eq!(scene.item().expect("opened").options.len(), 2);
 }

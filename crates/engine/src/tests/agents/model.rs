@@ -14,8 +14,8 @@ use super::scene::{Scene, agent, dialog, saved};
 use crate::input::{HookMoment, HookNotice};
 use crate::tests::stage::{OneTask, Stage};
 use crate::{
-    Caller, Command, ComposerIs, Config, Effect, Engine, Fact, Guard, Input, JobId, Keystrokes, Launched,
-    Look, Typing,
+    Caller, Command, ComposerIs, Config, Effect, Engine, Guard, Input, JobId, Keystrokes, Launched, RunFact,
+    ScreenSeen, TypingOutcome,
 };
 
 /// Enter within this time after a paste becomes a line break.
@@ -56,7 +56,7 @@ struct Model {
     /// Effects already looked at.
     seen: usize,
     jobs: HashMap<u64, (Keystrokes, Guard)>,
-    outcomes: HashMap<u64, Typing>,
+    outcomes: HashMap<u64, TypingOutcome>,
     /// What stands in the composer, and whether a person wrote some of it.
     composer: String,
     has_persons_text: bool,
@@ -174,7 +174,7 @@ impl Model {
             Happening::Type(job) => self.type_job(job),
             Happening::Done(job) => {
                 if let Some(outcome) = self.outcomes.remove(&job) {
-                    self.scene.fact(Fact::TypingDone { job: JobId(job), outcome });
+                    self.scene.fact(RunFact::TypingDone { job: JobId(job), outcome });
                 }
             }
             Happening::Tell => {
@@ -194,7 +194,7 @@ impl Model {
                 self.scene.stage.ask_as(caller, Command::Hook(Box::new(notice)));
             }
             Happening::PersonSeen => {
-                self.scene.fact(Fact::Typed { by: Owner::User, viewer: None });
+                self.scene.fact(RunFact::Typed { by: Owner::User, viewer: None });
             }
             Happening::WorkOver(work) if work == self.work => {
                 self.work = 0;
@@ -219,13 +219,13 @@ impl Model {
             (None, false) => Composer::Draft,
         };
         let works = if self.work == 0 { AgentState::Idle } else { AgentState::Working };
-        let look = Look {
+        let look = ScreenSeen {
             screen: Some(Evidence::new(Source::Screen, "screen", Some(works))),
             dialog: self.dialog.map(|dialog_number| dialog(&format!("d{dialog_number}"))),
             composer,
-            ..Look::default()
+            ..ScreenSeen::default()
         };
-        self.scene.fact(Fact::Looked(Box::new(look)));
+        self.scene.fact(RunFact::Looked(Box::new(look)));
     }
 
     fn report(&mut self) {
@@ -241,16 +241,16 @@ impl Model {
         let quiet_since = self.now().saturating_sub(guard.human_quiet_ms);
         let is_persons = guard.human_quiet_ms > 0 && self.person_at.is_some_and(|at| at >= quiet_since);
         let outcome = match () {
-            () if guard.dialog.is_none() && self.dialog.is_some() => Typing::Dialog,
-            () if guard.composer == ComposerIs::Empty && !self.composer.is_empty() => Typing::Draft,
+            () if guard.dialog.is_none() && self.dialog.is_some() => TypingOutcome::Dialog,
+            () if guard.composer == ComposerIs::Empty && !self.composer.is_empty() => TypingOutcome::Draft,
             () if matches!(&guard.composer, ComposerIs::Holds(text) if text.trim() != self.composer.trim()) => {
-                Typing::OtherText
+                TypingOutcome::OtherText
             }
-            () if is_persons => Typing::HumanTyping,
-            () => Typing::Done,
+            () if is_persons => TypingOutcome::HumanTyping,
+            () => TypingOutcome::Done,
         };
         let mut settle = self.random(10);
-        if outcome == Typing::Done {
+        if outcome == TypingOutcome::Done {
             settle = self.type_keys(&what);
         }
         self.outcomes.insert(job, outcome);
@@ -410,7 +410,7 @@ impl Model {
         self.seen = stage.effects.len();
         stage.input(Input::Adopted { record: Box::new(record), pid: 100, exit: None });
         self.scene.stage = stage;
-        self.scene.fact(Fact::Launched(launched(self.world)));
+        self.scene.fact(RunFact::Launched(launched(self.world)));
         self.changed();
     }
 

@@ -7,7 +7,7 @@ use proto::{AgentState, Owner, Reply};
 use super::scene::{Scene, saved};
 use crate::input::HookMoment;
 use crate::tests::stage::{OneTask, Stage, target};
-use crate::{Command, Config, Effect, Engine, Fact, Input, Launched, Typing};
+use crate::{Command, Config, Effect, Engine, Input, Launched, RunFact, TypingOutcome};
 
 /// The same agent under a daemon that starts from what the dead one recorded.
 fn restarted(scene: &Scene) -> Scene {
@@ -18,7 +18,7 @@ fn restarted(scene: &Scene) -> Scene {
     stage.now = scene.stage.now + 1_000;
     stage.input(Input::Adopted { record: Box::new(record), pid: 100, exit: None });
     let mut scene = Scene { stage, run: scene.run };
-    scene.fact(Fact::Launched(Launched { confirms_prompts: true, ..Launched::default() }));
+    scene.fact(RunFact::Launched(Launched { confirms_prompts: true, ..Launched::default() }));
     scene
 }
 
@@ -54,7 +54,7 @@ fn s1_a_text_that_stands_in_the_composer_gets_its_enter_and_is_not_pasted_again(
     scene.report(AgentState::Idle);
     scene.look(Composer::Draft);
     assert_eq!(scene.typed(), ["enter"]);
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     scene.take();
     assert!(matches!(scene.delivery(mail), Delivery::Submitted { .. }));
 }
@@ -64,7 +64,7 @@ fn s1_a_delivery_whose_outcome_nobody_saw_is_said_to_be_unknown() {
     for (steps, has_look) in [(0, true), (1, true), (2, true), (2, false)] {
         let mut scene = Scene::idle();
         let mail = scene.tell("fix it");
-        (0..steps).for_each(|_| scene.done(Typing::Done));
+        (0..steps).for_each(|_| scene.done(TypingOutcome::Done));
         let mut scene = restarted(&scene);
         scene.report(AgentState::Idle);
         if has_look {
@@ -83,7 +83,7 @@ fn c3_a_persons_draft_after_a_restart_is_not_sent_for_ours() {
     let mail = scene.tell("fix it");
     let mut scene = restarted(&scene);
     scene.report(AgentState::Idle);
-    scene.fact(Fact::Typed { by: Owner::User, viewer: None });
+    scene.fact(RunFact::Typed { by: Owner::User, viewer: None });
     scene.look(Composer::Draft);
     scene.pass(60_000);
     assert!(scene.typed().is_empty());
@@ -97,7 +97,7 @@ fn s1_a_run_that_was_lost_with_a_delivery_in_the_middle_does_not_get_it_again() 
     let saved = saved(&scene.stage.effects);
     let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
     let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
-    scene.fact(Fact::Lost { final_offset: 0 });
+    scene.fact(RunFact::Lost { final_offset: 0 });
     assert!(refusal(&mut scene, mail).contains("the daemon ended in the middle"));
 }
 
@@ -106,13 +106,13 @@ fn s1_turns_go_on_over_a_restart() {
     let mut scene = Scene::idle();
     scene.report(AgentState::Working);
     scene.report(AgentState::Idle);
-    scene.fact(Fact::Result { turn: 1, text: "one".into(), from: "transcript", end: None });
+    scene.fact(RunFact::Result { turn: 1, text: "one".into(), from: "transcript", end: None });
     scene.report(AgentState::Working);
     let mut scene = restarted(&scene);
     scene.report(AgentState::Working);
     assert_eq!(scene.view().turn, 2, "the same turn");
     scene.report(AgentState::Idle);
-    scene.fact(Fact::Result { turn: 2, text: "two".into(), from: "transcript", end: None });
+    scene.fact(RunFact::Result { turn: 2, text: "two".into(), from: "transcript", end: None });
     for (turn, text) in [(1, "one"), (2, "two")] {
         let ask = AskResult { target: target(scene.run), turn: Some(turn) };
         let ticket = scene.stage.ask(Command::Result(ask));
@@ -124,7 +124,7 @@ fn s1_turns_go_on_over_a_restart() {
 #[test]
 fn s1_a_failure_and_a_session_survive_and_item_numbers_go_on() {
     let mut scene = Scene::idle();
-    scene.fact(Fact::Session("s7".into()));
+    scene.fact(RunFact::Session("s7".into()));
     scene.report(AgentState::Error);
     let item = scene.item().unwrap();
     let mut scene = restarted(&scene);
@@ -139,7 +139,7 @@ fn s1_a_failure_and_a_session_survive_and_item_numbers_go_on() {
 fn c21_a_message_that_the_transcript_has_is_submitted_although_the_daemon_died() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     let mut scene = restarted(&scene);
     scene.report(AgentState::Idle);
     scene.look(Composer::Empty);
@@ -148,11 +148,11 @@ fn c21_a_message_that_the_transcript_has_is_submitted_although_the_daemon_died()
         scene.stage.effects.iter().filter(asks).count()
     };
     assert_eq!(sought(&scene), 1, "the transcript is asked");
-    scene.fact(Fact::PromptSought { mail, found: false });
+    scene.fact(RunFact::PromptSought { mail, found: false });
     assert_eq!(scene.delivery(mail), Delivery::Delivering, "it may be written late");
-    scene.fact(Fact::PromptWritten);
+    scene.fact(RunFact::PromptWritten);
     assert_eq!(sought(&scene), 2, "and is asked again when it has a new prompt");
-    scene.fact(Fact::PromptSought { mail, found: true });
+    scene.fact(RunFact::PromptSought { mail, found: true });
     assert!(matches!(scene.delivery(mail), Delivery::Submitted { .. }));
 }
 
@@ -160,7 +160,7 @@ fn c21_a_message_that_the_transcript_has_is_submitted_although_the_daemon_died()
 fn c21_a_hook_that_tells_the_prompt_settles_a_message_although_the_daemon_died() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it\nnow");
-    scene.done(Typing::Done);
+    scene.done(TypingOutcome::Done);
     let mut scene = restarted(&scene);
     scene.hook(None, HookMoment::PromptSubmitted { prompt: Some("a person's own words".into()) });
     assert_eq!(scene.delivery(mail), Delivery::Delivering, "another prompt says nothing about it");
@@ -171,11 +171,11 @@ fn c21_a_hook_that_tells_the_prompt_settles_a_message_although_the_daemon_died()
 #[test]
 fn m22a_an_agent_that_was_lost_is_an_item_that_resumes_it() {
     let mut scene = Scene::idle();
-    scene.fact(Fact::Session("s7".into()));
+    scene.fact(RunFact::Session("s7".into()));
     let saved = saved(&scene.stage.effects);
     let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
     let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
-    scene.fact(Fact::Lost { final_offset: 0 });
+    scene.fact(RunFact::Lost { final_offset: 0 });
     let item = scene.item().expect("a person is told");
     assert_eq!((item.kind, item.title.as_str()), (ItemKind::Failure, "it was lost"));
     assert!(item.body.contains("qd resume a"), "{}", item.body);

@@ -3,9 +3,9 @@
 use proto::request::{Resume, Spawn};
 use proto::{ErrorCode, Reply};
 
-use super::scene::{Scene, agent, wish};
+use super::scene::{Scene, agent, request};
 use crate::tests::stage::{command, next, restart, target};
-use crate::{Command, Fact, Launched, StartRun};
+use crate::{Command, Launched, RunFact, StartRun};
 
 fn resume(scene: &mut Scene, session: Option<&str>) -> crate::Ticket {
     let resume = Resume { target: target(scene.run), session: session.map(str::to_owned) };
@@ -25,9 +25,9 @@ fn end(scene: &mut Scene, code: i32) {
 }
 
 fn begin(scene: &mut Scene) {
-    scene.stage.fact(scene.run, Fact::TreeGone);
+    scene.stage.fact(scene.run, RunFact::TreeGone);
     scene.run = next(scene.run);
-    scene.fact(Fact::Started { pid: 7 });
+    scene.fact(RunFact::Started { pid: 7 });
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_restart_begins_a_new_session_and_the_old_one_is_not_forgotten() {
     scene.stage.die(old);
     scene.run = next(old);
     assert_eq!(resumed(&scene), None);
-    scene.fact(Fact::Started { pid: 2 });
+    scene.fact(RunFact::Started { pid: 2 });
     end(&mut scene, 0);
     resume(&mut scene, None);
     begin(&mut scene);
@@ -80,14 +80,14 @@ fn without_a_session_there_is_nothing_to_resume() {
 
 #[test]
 fn a_spawn_may_continue_a_session() {
-    let spawn = Spawn { agent: wish(None, Some("s5")), ..agent("a") };
+    let spawn = Spawn { agent: request(None, Some("s5")), ..agent("a") };
     let scene = Scene::with(spawn, Launched::default());
     assert_eq!(resumed(&scene).as_deref(), Some("s5"));
 }
 
 #[test]
 fn a_resume_that_the_vendor_refuses_is_told_as_that() {
-    let spawn = || Spawn { agent: wish(None, Some("s5")), ..agent("a") };
+    let spawn = || Spawn { agent: request(None, Some("s5")), ..agent("a") };
     let mut refused = Scene::with(spawn(), Launched::default());
     refused.pass(2_000);
     end(&mut refused, 1);

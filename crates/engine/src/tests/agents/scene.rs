@@ -1,14 +1,14 @@
 //! An agent on the stage: its screen, its hooks and its mail in hand.
 
 use proto::agent::{Composer, Delivery, Dialog, DialogOption, MailId, Source};
-use proto::request::{AgentWish, Spawn, Tell};
+use proto::request::{AgentRequest, Spawn, Tell};
 use proto::{AgentState, Evidence, ProcessId, Reply};
 
 use crate::input::{HookMoment, HookNotice};
 use crate::tests::stage::{Stage, target};
 use crate::{
-    Answer, Caller, Command, Effect, Fact, Guard, HookDecision, JobId, Keystrokes, Launched, Look, Record,
-    RunKey, Saved, Ticket, Typing,
+    Caller, Command, CommandAnswer, Effect, Guard, HookDecision, JobId, Keystrokes, Launched, Record,
+    RunFact, RunKey, Saved, ScreenSeen, Ticket, TypingOutcome,
 };
 
 /// A stage with one agent on it.
@@ -31,7 +31,7 @@ impl Scene {
     pub(in crate::tests) fn with(spawn: Spawn, launched: Launched) -> Self {
         let mut stage = Stage::new();
         let run = stage.spawn(spawn);
-        stage.fact(run, Fact::Launched(launched));
+        stage.fact(run, RunFact::Launched(launched));
         Self { stage, run }
     }
 
@@ -47,7 +47,7 @@ impl Scene {
         self.run.process
     }
 
-    pub(in crate::tests) fn fact(&mut self, fact: Fact) -> Vec<Effect> {
+    pub(in crate::tests) fn fact(&mut self, fact: RunFact) -> Vec<Effect> {
         self.stage.fact(self.run, fact)
     }
 
@@ -57,18 +57,18 @@ impl Scene {
     }
 
     pub(in crate::tests) fn say(&mut self, source: Source, state: AgentState) {
-        self.fact(Fact::Evidence(Box::new(Evidence::new(source, "rule", Some(state)))));
+        self.fact(RunFact::Evidence(Box::new(Evidence::new(source, "rule", Some(state)))));
     }
 
     /// The screen shows this composer and nothing else worth telling.
     pub(in crate::tests) fn look(&mut self, composer: Composer) {
-        self.fact(Fact::Looked(Box::new(Look { composer, ..Look::default() })));
+        self.fact(RunFact::Looked(Box::new(ScreenSeen { composer, ..ScreenSeen::default() })));
     }
 
     /// The screen shows a dialog.
     pub(in crate::tests) fn show_dialog(&mut self, digest: &str) {
-        let look = Look { dialog: Some(dialog(digest)), ..Look::default() };
-        self.fact(Fact::Looked(Box::new(look)));
+        let look = ScreenSeen { dialog: Some(dialog(digest)), ..ScreenSeen::default() };
+        self.fact(RunFact::Looked(Box::new(look)));
     }
 
     pub(in crate::tests) fn hook(&mut self, state: Option<AgentState>, moment: HookMoment) -> Ticket {
@@ -79,7 +79,7 @@ impl Scene {
 
     pub(in crate::tests) fn decision(&self, ticket: Ticket) -> Option<HookDecision> {
         match self.stage.answer(ticket)?.expect("a hook is answered") {
-            Answer::Hook(decision) => Some(decision),
+            CommandAnswer::Hook(decision) => Some(decision),
             other => panic!("not a hook's answer: {other:?}"),
         }
     }
@@ -125,16 +125,16 @@ impl Scene {
     }
 
     /// The newest piece of typing came out like this.
-    pub(in crate::tests) fn done(&mut self, outcome: Typing) {
+    pub(in crate::tests) fn done(&mut self, outcome: TypingOutcome) {
         let (job, ..) = *self.typing().last().expect("typing was ordered");
-        self.fact(Fact::TypingDone { job, outcome });
+        self.fact(RunFact::TypingDone { job, outcome });
     }
 
     /// The text is in the composer and Enter has been pressed; nothing shows yet that it was taken.
     pub(in crate::tests) fn type_through(&mut self) {
         self.look(Composer::Draft);
-        self.done(Typing::Done);
-        self.done(Typing::Done);
+        self.done(TypingOutcome::Done);
+        self.done(TypingOutcome::Done);
     }
 
     /// The text left the composer and work began.
@@ -159,9 +159,9 @@ pub(in crate::tests) fn tell(run: RunKey, text: &str) -> Tell {
     Tell { target: target(run), text: text.to_owned(), key: None, wait_ms: None, expires_ms: None }
 }
 
-pub(in crate::tests) fn wish(prompt: Option<&str>, session: Option<&str>) -> AgentWish {
+pub(in crate::tests) fn request(prompt: Option<&str>, session: Option<&str>) -> AgentRequest {
     let (prompt, session) = (prompt.map(str::to_owned), session.map(str::to_owned));
-    AgentWish { prompt, session, ..AgentWish::default() }
+    AgentRequest { prompt, session, ..AgentRequest::default() }
 }
 
 pub(in crate::tests) fn dialog(digest: &str) -> Evidence {

@@ -5,7 +5,7 @@ use proto::agent::ItemKind;
 use proto::request::GiveAnswer;
 
 use super::scene::{Scene, agent};
-use crate::{Command, Fact, Launched};
+use crate::{Command, Launched, RunFact};
 
 const LACK: &str = "it runs without hooks";
 
@@ -19,12 +19,12 @@ fn c19_what_a_launch_lacks_is_in_the_view_and_in_the_inbox_until_it_is_dismissed
     assert_eq!(scene.view().shortfalls, [LACK]);
     let open = scene.item().unwrap();
     assert_eq!((open.kind, open.body.as_str()), (ItemKind::Failure, LACK));
-    scene.fact(Fact::Launched(lacking()));
+    scene.fact(RunFact::Launched(lacking()));
     assert_eq!(scene.item().unwrap(), open, "the same launch opens nothing new");
     let answer = GiveAnswer { item: open.item, choice: "dismiss".to_owned() };
     let ticket = scene.stage.ask(Command::Answer(answer));
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
-    scene.fact(Fact::Launched(lacking()));
+    scene.fact(RunFact::Launched(lacking()));
     assert_eq!(scene.item(), None, "what was dismissed once stays away");
     assert_eq!(scene.view().shortfalls, [LACK], "and is still shown with the agent");
 }
@@ -33,7 +33,7 @@ fn c19_what_a_launch_lacks_is_in_the_view_and_in_the_inbox_until_it_is_dismissed
 fn c22_a_program_that_ends_before_it_took_a_prompt_leaves_its_last_words_in_the_inbox() {
     let mut scene = Scene::with(agent("a"), lacking());
     scene.stage.exit(scene.run, 2);
-    scene.fact(Fact::LastLines("error: unexpected argument '--new'".to_owned()));
+    scene.fact(RunFact::LastLines("error: unexpected argument '--new'".to_owned()));
     let item = scene.item().unwrap();
     assert_eq!(item.title, "it ended before it took a prompt");
     for words in ["code 2", "unexpected argument '--new'", LACK] {

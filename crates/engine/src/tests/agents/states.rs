@@ -7,7 +7,7 @@ use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 use super::scene::{Scene, agent, dialog};
 use crate::input::HookMoment;
 use crate::tests::stage::{command, next, restart, target};
-use crate::{Command, Effect, Fact, Launched, Look};
+use crate::{Command, Effect, Launched, RunFact, ScreenSeen};
 
 fn changes(effects: &[Effect]) -> usize {
     effects
@@ -32,7 +32,7 @@ fn a_command_has_no_state() {
     let run = scene.stage.spawn(command("c"));
     scene
         .stage
-        .fact(run, Fact::Evidence(Box::new(Evidence::new(Source::Title, "r", Some(AgentState::Idle)))));
+        .fact(run, RunFact::Evidence(Box::new(Evidence::new(Source::Title, "r", Some(AgentState::Idle)))));
     let view = scene.stage.view(run.process).unwrap();
     assert_eq!((view.state, view.agent), (None, None));
 }
@@ -51,9 +51,10 @@ fn the_view_says_who_won_and_who_came_second() {
 fn saying_the_same_again_is_no_event() {
     let mut scene = Scene::idle();
     let idle = Evidence::new(Source::ProgramStatus, "rule", Some(AgentState::Idle));
-    let effects = scene.fact(Fact::Evidence(Box::new(idle.clone())));
+    let effects = scene.fact(RunFact::Evidence(Box::new(idle.clone())));
     assert_eq!(changes(&effects), 0);
-    let effects = scene.fact(Fact::Evidence(Box::new(Evidence { state: Some(AgentState::Working), ..idle })));
+    let effects =
+        scene.fact(RunFact::Evidence(Box::new(Evidence { state: Some(AgentState::Working), ..idle })));
     assert_eq!(changes(&effects), 1);
 }
 
@@ -63,7 +64,7 @@ fn evidence_of_an_older_run_and_of_the_run_before_a_restart_does_not_count() {
     let old = scene.run;
     scene.stage.ask(restart(old));
     scene.stage.die(old);
-    scene.stage.fact(next(old), Fact::Started { pid: 7 });
+    scene.stage.fact(next(old), RunFact::Started { pid: 7 });
     assert_eq!(scene.state(), AgentState::Starting);
     scene.say(Source::ProgramStatus, AgentState::Working);
     assert_eq!(scene.state(), AgentState::Starting, "the fact named the old run");
@@ -138,16 +139,16 @@ fn quota_lasts_until_it_is_reset_or_until_the_next_turn() {
         ..Evidence::new(Source::Screen, "limit", Some(AgentState::Idle))
     };
     let reset_at = scene.stage.moment().wall_ms + 60_000;
-    scene.fact(Fact::Evidence(Box::new(limited(Some(reset_at)))));
+    scene.fact(RunFact::Evidence(Box::new(limited(Some(reset_at)))));
     assert!(scene.view().quota.is_some());
     assert!(scene.item().is_some());
     scene.pass(60_000);
     assert_eq!((scene.view().quota, scene.item()), (None, None));
-    scene.fact(Fact::Evidence(Box::new(limited(None))));
+    scene.fact(RunFact::Evidence(Box::new(limited(None))));
     scene.report(AgentState::Working);
     assert_eq!((scene.view().quota, scene.item()), (None, None));
     // The words still stand on the screen: they are not news.
-    scene.fact(Fact::Evidence(Box::new(limited(None))));
+    scene.fact(RunFact::Evidence(Box::new(limited(None))));
     assert_eq!(scene.view().quota, None);
 }
 
@@ -155,8 +156,13 @@ fn quota_lasts_until_it_is_reset_or_until_the_next_turn() {
 fn background_work_and_held_screens_are_shown() {
     let mut scene = Scene::idle();
     let unknown = Evidence::new(Source::Screen, "picker", None);
-    let look = Look { screen: Some(unknown), background: 2, composer: Composer::Unknown, ..Look::default() };
-    scene.fact(Fact::Looked(Box::new(look)));
+    let look = ScreenSeen {
+        screen: Some(unknown),
+        background: 2,
+        composer: Composer::Unknown,
+        ..ScreenSeen::default()
+    };
+    scene.fact(RunFact::Looked(Box::new(look)));
     let view = scene.view();
     assert_eq!((view.state, view.background, view.held), (AgentState::Idle, 2, true));
 }
@@ -165,7 +171,7 @@ fn background_work_and_held_screens_are_shown() {
 fn the_vendor_session_is_pinned_and_recorded() {
     let mut scene = Scene::with(agent("a"), Launched { session: Some("s1".into()), ..Launched::default() });
     assert_eq!(scene.view().session.as_deref(), Some("s1"));
-    let effects = scene.fact(Fact::Session("s2".into()));
+    let effects = scene.fact(RunFact::Session("s2".into()));
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Record(_))));
     assert_eq!(scene.view().session.as_deref(), Some("s2"));
 }
@@ -173,8 +179,8 @@ fn the_vendor_session_is_pinned_and_recorded() {
 #[test]
 fn an_explanation_names_every_opinion_and_the_rule() {
     let mut scene = Scene::idle();
-    let look = Look { dialog: Some(dialog("d1")), ..Look::default() };
-    scene.fact(Fact::Looked(Box::new(look)));
+    let look = ScreenSeen { dialog: Some(dialog("d1")), ..ScreenSeen::default() };
+    scene.fact(RunFact::Looked(Box::new(look)));
     let ticket = scene.stage.ask(Command::Explain(Explain { target: target(scene.run) }));
     let Reply::Explanation(explanation) = scene.stage.reply(ticket) else { panic!("no explanation") };
     let sources: Vec<Source> = explanation.opinions.iter().map(|opinion| opinion.evidence.source).collect();

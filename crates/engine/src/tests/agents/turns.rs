@@ -4,10 +4,10 @@ use proto::agent::{Composer, Source, Turn, TurnEnd};
 use proto::request::{AskResult, Quantifier, Spawn, Until, Wait};
 use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 
-use super::scene::{Scene, agent, wish};
+use super::scene::{Scene, agent, request};
 use crate::input::HookMoment;
 use crate::tests::stage::target;
-use crate::{Command, Effect, Fact, HandOver, Launched};
+use crate::{Command, Effect, HandOver, Launched, RunFact};
 
 fn collected(scene: &Scene) -> Vec<u64> {
     let turn = |effect: &Effect| match effect {
@@ -28,7 +28,7 @@ fn turn(scene: &mut Scene, number: u64) -> Turn {
 }
 
 fn found(scene: &mut Scene, turn: u64, text: &str) {
-    scene.fact(Fact::Result { turn, text: text.into(), from: "transcript", end: None });
+    scene.fact(RunFact::Result { turn, text: text.into(), from: "transcript", end: None });
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_turn_runs_from_work_to_rest_and_has_the_text_that_was_found() {
 #[test]
 fn a_short_pause_that_only_the_screen_shows_is_the_same_turn() {
     let mut scene = Scene::idle();
-    scene.fact(Fact::Withdrawn(Source::ProgramStatus));
+    scene.fact(RunFact::Withdrawn(Source::ProgramStatus));
     scene.say(Source::Title, AgentState::Working);
     for _ in 0..5 {
         scene.say(Source::Title, AgentState::Idle);
@@ -101,7 +101,7 @@ fn a_failed_turn_an_interrupted_turn_and_one_that_ended_with_the_program() {
     scene.report(AgentState::Error);
     scene.report(AgentState::Working);
     let interrupted = Evidence::new(Source::ProgramStatus, "interrupted", Some(AgentState::Idle));
-    scene.fact(Fact::Evidence(Box::new(interrupted)));
+    scene.fact(RunFact::Evidence(Box::new(interrupted)));
     scene.report(AgentState::Working);
     scene.stage.exit(scene.run, 0);
     for number in 1..=3 {
@@ -178,7 +178,7 @@ fn the_oldest_turns_are_forgotten_and_are_still_over() {
 
 /// An agent with instructions that are not delivered yet.
 fn instructed(launched: Launched) -> Scene {
-    let spawn = Spawn { agent: wish(Some("fix it"), None), ..agent("a") };
+    let spawn = Spawn { agent: request(Some("fix it"), None), ..agent("a") };
     let mut scene = Scene::with(spawn, launched);
     scene.look(Composer::Empty);
     scene
@@ -221,7 +221,7 @@ fn a_turn_that_a_vendors_channel_began_may_show_late() {
         Effect::HandOver { mail, .. } => Some(*mail),
         _ => None,
     });
-    scene.fact(Fact::HandedOver { mail: mail.unwrap(), outcome: HandOver::Submitted });
+    scene.fact(RunFact::HandedOver { mail: mail.unwrap(), outcome: HandOver::Submitted });
     scene.pass(30_000);
     assert_eq!((scene.view().turn, collected(&scene)), (1, vec![]));
     scene.report(AgentState::Working);
@@ -236,11 +236,11 @@ fn c18_a_turn_is_interrupted_when_a_source_or_its_transcript_says_so() {
         scene.report(AgentState::Working);
         if !late {
             let told = Evidence::new(Source::Hook, "transcript.interrupted", Some(AgentState::Idle));
-            scene.fact(Fact::Evidence(Box::new(told)));
+            scene.fact(RunFact::Evidence(Box::new(told)));
         }
         scene.report(AgentState::Idle);
         let end = late.then_some(TurnEnd::Interrupted);
-        scene.fact(Fact::Result { turn: 1, text: String::new(), from: "transcript", end });
+        scene.fact(RunFact::Result { turn: 1, text: String::new(), from: "transcript", end });
         let ticket = scene.stage.ask(Command::Result(AskResult { target: target(scene.run), turn: Some(1) }));
         let Reply::Turn(turn) = scene.stage.reply(ticket) else { panic!("no turn") };
         assert_eq!(turn.end, TurnEnd::Interrupted, "late: {late}");

@@ -7,9 +7,9 @@ use proto::AgentState;
 use proto::crew::{TimerKind, TimerStatus};
 use proto::request::{TimerChange, TimerWhen};
 
-use super::super::crew::{Crew, Dice, all, any};
+use super::super::random_tree::{Crew, Dice, all, any};
 use super::super::stage::{next, restart};
-use crate::{Effect, Fact, Record, RunKey};
+use crate::{Effect, Record, RunFact, RunKey};
 
 /// A timer as the model has it.
 #[derive(Clone, Debug)]
@@ -245,7 +245,7 @@ impl Script {
             self.exited.remove(&child);
             self.closed.insert(child);
         }
-        self.crew.fact(next(old), Fact::Started { pid: 3 });
+        self.crew.fact(next(old), RunFact::Started { pid: 3 });
         self.crew.launch(next(old));
         self.crew.report(next(old), AgentState::Idle);
     }

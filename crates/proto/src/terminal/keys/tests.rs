@@ -3,16 +3,16 @@
 use super::*;
 use crate::terminal::ColorScheme;
 
-fn typed(keys: &DetachKeys, pieces: &[&[u8]]) -> (Vec<u8>, Wish) {
+fn typed(keys: &DetachKeys, pieces: &[&[u8]]) -> (Vec<u8>, DetachIntent) {
     let mut watch = KeyWatch::new(keys.clone());
     let mut out = Vec::new();
     for piece in pieces {
-        if watch.watch(piece, &mut out) == Wish::Detach {
-            return (out, Wish::Detach);
+        if watch.watch(piece, &mut out) == DetachIntent::Detach {
+            return (out, DetachIntent::Detach);
         }
     }
     watch.release(&mut out);
-    (out, Wish::Stay)
+    (out, DetachIntent::Stay)
 }
 
 const PREFIXES: &[&[u8]] =
@@ -33,11 +33,11 @@ fn the_first_press_detaches_in_every_encoding_and_every_split() {
         for last in LASTS {
             let both = [*prefix, *last].concat();
             let context = both.escape_ascii().to_string();
-            assert_eq!(typed(&DetachKeys::default(), &[&both]), (vec![], Wish::Detach), "{context}");
+            assert_eq!(typed(&DetachKeys::default(), &[&both]), (vec![], DetachIntent::Detach), "{context}");
             let single: Vec<&[u8]> = both.chunks(1).collect();
             // A lone escape byte is never waited for, so a split right after it is the Escape key.
             if both[0] != ESC && last[0] != ESC {
-                assert_eq!(typed(&DetachKeys::default(), &single).1, Wish::Detach, "{context}");
+                assert_eq!(typed(&DetachKeys::default(), &single).1, DetachIntent::Detach, "{context}");
             }
             for cut in 2..both.len() {
                 let (head, tail) = both.split_at(cut);
@@ -45,7 +45,7 @@ fn the_first_press_detaches_in_every_encoding_and_every_split() {
                 if !is_after_escape {
                     assert_eq!(
                         typed(&DetachKeys::default(), &[head, tail]).1,
-                        Wish::Detach,
+                        DetachIntent::Detach,
                         "{context} at {cut}"
                     );
                 }
@@ -59,30 +59,30 @@ fn releases_modifiers_and_the_pointer_do_not_spoil_the_prefix() {
     let between: &[&[u8]] =
         &[b"\x1b[92;5:3u", b"\x1b[92;5:2u", b"\x1b[57442;1:3u", b"\x1b[<35;1;1M", b"\x1b[I", b"\x1b[M !!"];
     for aside in between {
-        assert_eq!(typed(&DetachKeys::default(), &[b"\x1b[92;5u", aside, b"d"]).1, Wish::Detach);
+        assert_eq!(typed(&DetachKeys::default(), &[b"\x1b[92;5u", aside, b"d"]).1, DetachIntent::Detach);
     }
 }
 
 #[test]
 fn the_prefix_twice_is_sent_once_and_another_key_sends_both() {
     let keys = DetachKeys::default();
-    assert_eq!(typed(&keys, &[b"\x1c\x1cd"]), (b"\x1cd".to_vec(), Wish::Stay));
-    assert_eq!(typed(&keys, &[b"\x1b[92;5u\x1b[92;5u"]), (b"\x1b[92;5u".to_vec(), Wish::Stay));
-    assert_eq!(typed(&keys, &[b"a\x1cx"]), (b"a\x1cx".to_vec(), Wish::Stay));
-    assert_eq!(typed(&keys, &[b"\x1cD"]), (b"\x1cD".to_vec(), Wish::Stay));
-    assert_eq!(typed(&keys, &[b"\x1c\x1b[A"]), (b"\x1c\x1b[A".to_vec(), Wish::Stay));
+    assert_eq!(typed(&keys, &[b"\x1c\x1cd"]), (b"\x1cd".to_vec(), DetachIntent::Stay));
+    assert_eq!(typed(&keys, &[b"\x1b[92;5u\x1b[92;5u"]), (b"\x1b[92;5u".to_vec(), DetachIntent::Stay));
+    assert_eq!(typed(&keys, &[b"a\x1cx"]), (b"a\x1cx".to_vec(), DetachIntent::Stay));
+    assert_eq!(typed(&keys, &[b"\x1cD"]), (b"\x1cD".to_vec(), DetachIntent::Stay));
+    assert_eq!(typed(&keys, &[b"\x1c\x1b[A"]), (b"\x1c\x1b[A".to_vec(), DetachIntent::Stay));
 }
 
 #[test]
 fn what_was_typed_before_the_detach_key_is_sent() {
-    assert_eq!(typed(&DetachKeys::default(), &[b"ls\r\x1cdrm"]), (b"ls\r".to_vec(), Wish::Detach));
+    assert_eq!(typed(&DetachKeys::default(), &[b"ls\r\x1cdrm"]), (b"ls\r".to_vec(), DetachIntent::Detach));
 }
 
 #[test]
 fn a_paste_cannot_detach() {
     let paste = b"\x1b[200~a\x1cd\x1b[201~";
-    assert_eq!(typed(&DetachKeys::default(), &[paste]), (paste.to_vec(), Wish::Stay));
-    assert_eq!(typed(&DetachKeys::default(), &[paste, b"\x1cd"]).1, Wish::Detach);
+    assert_eq!(typed(&DetachKeys::default(), &[paste]), (paste.to_vec(), DetachIntent::Stay));
+    assert_eq!(typed(&DetachKeys::default(), &[paste, b"\x1cd"]).1, DetachIntent::Detach);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn everything_else_passes_byte_for_byte() {
     for input in [all.as_slice(), keys] {
         for size in 1..6 {
             let pieces: Vec<&[u8]> = input.chunks(size).collect();
-            assert_eq!(typed(&DetachKeys::default(), &pieces), (input.to_vec(), Wish::Stay));
+            assert_eq!(typed(&DetachKeys::default(), &pieces), (input.to_vec(), DetachIntent::Stay));
         }
     }
 }
@@ -112,9 +112,9 @@ fn everything_else_passes_byte_for_byte() {
 #[test]
 fn configured_keys_are_understood_or_refused() {
     let one: DetachKeys = "ctrl-q".parse().unwrap();
-    assert_eq!(typed(&one, &[b"\x11"]).1, Wish::Detach);
+    assert_eq!(typed(&one, &[b"\x11"]).1, DetachIntent::Detach);
     let two: DetachKeys = "C-a,x".parse().unwrap();
-    assert_eq!(typed(&two, &[b"\x01x"]).1, Wish::Detach);
+    assert_eq!(typed(&two, &[b"\x01x"]).1, DetachIntent::Detach);
     assert_eq!(two.to_string(), "Ctrl-A x");
     assert_eq!("ctrl-\\ d".parse::<DetachKeys>(), Ok(DetachKeys::default()));
     for bad in ["", "d", "ctrl-", "ctrl-\u{e9}", "ctrl-a b c", "ctrl-a ctrl-a", "hyper-x"] {
@@ -136,14 +136,14 @@ fn keys_are_the_same_after_a_journey() {
 #[test]
 fn the_ssh_habit_works_at_the_start_of_a_line_only() {
     let keys = DetachKeys::default().with_tilde();
-    assert_eq!(typed(&keys, &[b"~."]).1, Wish::Detach);
-    assert_eq!(typed(&keys, &[b"ls\r", b"~", b"."]), (b"ls\r".to_vec(), Wish::Detach));
-    assert_eq!(typed(&keys, &[b"a~."]), (b"a~.".to_vec(), Wish::Stay));
-    assert_eq!(typed(&keys, &[b"~~."]), (b"~.".to_vec(), Wish::Stay));
-    assert_eq!(typed(&keys, &[b"~x"]), (b"~x".to_vec(), Wish::Stay));
-    assert_eq!(typed(&keys, &[b"a\x1cd"]).1, Wish::Detach);
+    assert_eq!(typed(&keys, &[b"~."]).1, DetachIntent::Detach);
+    assert_eq!(typed(&keys, &[b"ls\r", b"~", b"."]), (b"ls\r".to_vec(), DetachIntent::Detach));
+    assert_eq!(typed(&keys, &[b"a~."]), (b"a~.".to_vec(), DetachIntent::Stay));
+    assert_eq!(typed(&keys, &[b"~~."]), (b"~.".to_vec(), DetachIntent::Stay));
+    assert_eq!(typed(&keys, &[b"~x"]), (b"~x".to_vec(), DetachIntent::Stay));
+    assert_eq!(typed(&keys, &[b"a\x1cd"]).1, DetachIntent::Detach);
     for other in [&b"~\x1cx."[..], b"~\x1b[200~.\x1b[201~"] {
-        assert_eq!(typed(&keys, &[other]), (other.to_vec(), Wish::Stay), "{}", other.escape_ascii());
+        assert_eq!(typed(&keys, &[other]), (other.to_vec(), DetachIntent::Stay), "{}", other.escape_ascii());
     }
 }
 
@@ -234,7 +234,7 @@ fn m10f_keys_that_begin_like_answers_are_keys() {
     let (mut watch, mut out) = (asked(), Vec::new());
     watch.watch(&paste, &mut out);
     assert_eq!((&out, watch.is_waiting_for_answers()), (&paste, true));
-    assert_eq!(typed(&DetachKeys::default(), &[ANSWERED]), (ANSWERED.to_vec(), Wish::Stay));
+    assert_eq!(typed(&DetachKeys::default(), &[ANSWERED]), (ANSWERED.to_vec(), DetachIntent::Stay));
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn f11_rows_are_written_and_segments_go_while_somebody_walks_the_chain() {
     let (go_on, told_to_go_on) = sync_channel::<()>(0);
     let reader = Connection::open(&path).unwrap();
     std::thread::scope(|scope| {
-        let walk = scope.spawn(move || {
+        let verify = scope.spawn(move || {
             let view = reader.unchecked_transaction().unwrap();
             super::super::verify(&view, |number| {
                 if number == first + 10 {
@@ -254,7 +254,7 @@ fn f11_rows_are_written_and_segments_go_while_somebody_walks_the_chain() {
         append(&mut store, 96..=300);
         assert!(span(&store).0 > newest);
         go_on.send(()).unwrap();
-        let check = walk.join().unwrap();
+        let check = verify.join().unwrap();
         assert!(
             matches!(check, AuditCheck::Intact { first: seen, rows, .. } if seen == first && seen + rows == newest + 1),
             "{check:?}"

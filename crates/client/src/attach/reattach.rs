@@ -1,0 +1,172 @@
+//! Coming back: the daemon died, or the process was started again, and the person looks at the same terminal.
+//!
+//! Owns the wait for the next daemon and for the next run. Refuses replaying halves: what this process had on its way to a
+//! daemon that died is dropped with a bell, because half a command is worse than none. What a passed terminal was typed
+//! meanwhile is read here, for the sake of the detach keys, and reaches the next daemon whole; where none comes it is
+//! dropped with a bell.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use proto::frame::DataKind;
+use proto::request::{Attach, SizeRequest, Target};
+use proto::terminal::{BELL, DetachIntent};
+use proto::{ErrorCode, Reply, Request};
+use rustix::event::{PollFd, PollFlags};
+
+use super::Left;
+use super::attach_once::attach_request;
+use super::handoff::TerminalOwner;
+use super::session::{RETURN_DEADLINE, Session, TYPED_AT_ONCE, is_passing};
+use crate::connection::broken;
+use crate::reconnect::{attempt, is_final};
+use crate::verbs::unexpected;
+use crate::wait_limit::WaitLimit;
+use crate::{ClientError, ready};
+
+/// Between two attempts to reach a daemon; keys and signals are heard meanwhile.
+const RETURN_PAUSE: Duration = Duration::from_millis(50);
+/// Most typed bytes that are kept for the next daemon; what is more stays in the terminal.
+const MAX_KEPT: usize = 16 << 10; // 16 KiB
+
+impl Session<'_> {
+    /// The connection broke without a word: the run is over, or the daemon died and comes back.
+    pub(super) fn lost(&mut self) -> Result<Option<Left>, ClientError> {
+        if let Some(exit) = self.exit {
+            self.draw_all();
+            return Ok(Some(Left::Exited(exit)));
+        }
+        let is_ours = self.keeper == TerminalOwner::Us;
+        if !std::mem::take(&mut self.typed).is_empty() && self.reads_keys() {
+            self.drawing.push(BELL);
+            self.draw()?;
+        }
+        self.give_back()?;
+        let mut kept = Vec::new();
+        let deadline = Instant::now() + RETURN_DEADLINE;
+        let mut told = None;
+        let error = loop {
+            match self.attach_again(deadline, &mut kept) {
+                Ok(Some(left)) => return Ok(Some(left)),
+                Ok(None) if is_ours => return self.drop_typed(),
+                Ok(None) => return Ok(None),
+                Err(error) if is_final(&error) => break error,
+                // An attempt that the deadline has cut off knows less than the one before it.
+                Err(error) if Instant::now() >= deadline => break told.unwrap_or(error),
+                Err(error) => told = Some(error),
+            }
+            if let Some(left) = self.pause(&mut kept)? {
+                return Ok(Some(left));
+            }
+        };
+        if !kept.is_empty() || self.terminal.has_unread() {
+            self.drawing.push(BELL);
+            self.draw()?;
+        }
+        Err(error)
+    }
+
+    /// The process is started again: its next run is shown as soon as there is one. Where none comes, that is why this one
+    /// has ended.
+    pub(super) fn await_next_run(&mut self, reason: String) -> Result<Option<Left>, ClientError> {
+        let run = self.attached.run;
+        let mut kept = Vec::new();
+        let deadline = Instant::now() + RETURN_DEADLINE;
+        while Instant::now() < deadline {
+            match self.attach_again(deadline, &mut kept) {
+                Ok(left) if self.attached.run != run => return Ok(left),
+                // The old run still, or none yet.
+                Ok(_) => {}
+                Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotRunning => {}
+                Err(error) if is_final(&error) => break,
+                Err(_) => {}
+            }
+            if let Some(left) = self.pause(&mut kept)? {
+                return Ok(Some(left));
+            }
+        }
+        Ok(Some(Left::Ended(reason)))
+    }
+
+    /// Attaches again, and types what was typed meanwhile before the daemon has the terminal.
+    fn attach_again(&mut self, deadline: Instant, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
+        // A signal ends the attempt: the pause after it heeds it.
+        let cancel_fd = self.signals.as_fd();
+        let mut connection = attempt(self.address, deadline, Some(cancel_fd))?;
+        let size = self.terminal.size().map_or_else(SizeRequest::default, SizeRequest::from);
+        let target = Target(self.attached.id.to_string());
+        let request = Attach { take_over: false, ..attach_request(self.options, target, size) };
+        let request = Request::Attach(request);
+        let wait_limit = WaitLimit::with(&request).until(deadline).listening(cancel_fd);
+        self.attached = match connection.call_with(request, wait_limit)? {
+            Reply::Attached(attached) => attached,
+            other => return Err(unexpected("attach", &other)),
+        };
+        (self.stream, self.exit) = (self.attached.stream, None);
+        self.connection = connection;
+        if !kept.is_empty() && !self.options.read_only {
+            self.connection.send_data(self.stream, 0, kept)?;
+        }
+        kept.clear();
+        self.send_report()?;
+        self.offer_terminal()?;
+        self.connection.stream().set_nonblocking(true).map_err(ClientError::Broken)?;
+        self.last_kind = Some(DataKind::Output);
+        self.take_arrived()
+    }
+
+    /// Waits a little for the daemon while keys and signals are heard.
+    fn pause(&mut self, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
+        let is_ours = self.keeper == TerminalOwner::Us;
+        let keys = if is_ours || kept.len() < MAX_KEPT { PollFlags::IN } else { PollFlags::empty() };
+        let mut fds = vec![PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
+        if self.has_input {
+            fds.push(PollFd::from_borrowed_fd(self.terminal.input(), keys));
+        }
+        ready::wait(&mut fds, Some(RETURN_PAUSE)).map_err(broken)?;
+        let is_typed = fds.get(1).is_some_and(|input| !input.revents().is_empty());
+        match self.heed_signals()? {
+            Some(left) => Ok(Some(left)),
+            None if !is_typed => Ok(None),
+            None if is_ours => self.drop_typed(),
+            None => self.keep_typed(kept),
+        }
+    }
+
+    /// Reads what was typed while nobody listened, for whoever listens next.
+    fn keep_typed(&mut self, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
+        let mut buffer = [0; MAX_KEPT];
+        let room = MAX_KEPT.saturating_sub(kept.len()).max(1);
+        match self.terminal.read(&mut buffer[..room]) {
+            Ok(0) => Ok(self.input_ended()),
+            Ok(count) if self.keys.watch(&buffer[..count], kept) == DetachIntent::Detach => {
+                Ok(Some(Left::Detached))
+            }
+            Ok(_) => Ok(None),
+            Err(error) if is_passing(&error) => Ok(None),
+            Err(error) => Err(ClientError::Broken(error)),
+        }
+    }
+
+    /// Drops what was typed while nobody listened, except the wish to leave.
+    fn drop_typed(&mut self) -> Result<Option<Left>, ClientError> {
+        let mut buffer = [0; TYPED_AT_ONCE];
+        let mut dropped = Vec::new();
+        while self.has_input && self.terminal.has_unread() {
+            match self.terminal.read(&mut buffer) {
+                Ok(0) => return Ok(self.input_ended()),
+                Ok(count) if self.keys.watch(&buffer[..count], &mut dropped) == DetachIntent::Detach => {
+                    return Ok(Some(Left::Detached));
+                }
+                Ok(_) => {}
+                Err(error) if is_passing(&error) => break,
+                Err(error) => return Err(ClientError::Broken(error)),
+            }
+        }
+        if !dropped.is_empty() {
+            self.drawing.push(BELL);
+            self.draw()?;
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,44 @@
+//! A message whose receipt is waited for across the ends of daemons.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use proto::agent::Receipt;
+use proto::request::Tell;
+
+use crate::reconnect::{Reconnected, reconnect};
+use crate::{ClientError, DaemonAddress, Stops};
+
+/// How long the next daemon may take although the receipt is no longer waited for: what became of a message that was
+/// sent is worth that.
+const AFTER: Duration = Duration::from_secs(10);
+
+/// Sends a message as [`crate::Connection::tell`] does. When the daemon ends meanwhile, the next one is asked under the
+/// same key, so the message is never sent twice.
+///
+/// # Errors
+/// The daemon refuses the message, or no daemon can be reached.
+pub fn tell(address: &mut DaemonAddress, mut request: Tell) -> Result<Receipt, ClientError> {
+    let wait = Duration::from_millis(request.wait_ms.unwrap_or(0));
+    let deadline = Instant::now().checked_add(wait);
+    request.key.get_or_insert_with(fresh_key);
+    let mut connection = address.connect()?;
+    loop {
+        let parting = match connection.tell(request.clone()) {
+            Err(error) if error.is_leaving() => error,
+            answer => return answer,
+        };
+        let latest = deadline.map(|deadline| deadline.max(Instant::now() + AFTER));
+        connection = match reconnect(address, &mut Stops::default(), latest, parting)? {
+            Reconnected::There(connection) => connection,
+            Reconnected::Stopped(_) => return Err(ClientError::gone()),
+        };
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        request.wait_ms = left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+    }
+}
+
+/// A key that no other message of this person has: who sends it, and when.
+fn fresh_key() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    format!("tell-{}-{now}", std::process::id())
+}

@@ -1,0 +1,77 @@
+//! How long a daemon may take to answer, by what it was asked.
+//!
+//! Owns the limits. Refuses one for what waits by itself (for a child, a person or a time that the caller has given):
+//! whoever asks for such a thing has said hello on the same connection, and hello has a limit.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use proto::Request;
+
+/// For what is answered without asking anybody: a daemon that takes longer is stopped or stuck.
+pub(crate) const GREETING: Duration = Duration::from_secs(5);
+/// For becoming a viewer: a person's terminal is raw meanwhile.
+const ATTACHING: Duration = Duration::from_secs(10);
+/// For what is decided at once: generous, because a busy machine is not a failure.
+const DECIDING: Duration = Duration::from_secs(30);
+/// For bytes that a daemon does not take.
+pub(crate) const TAKING: Duration = Duration::from_secs(30);
+
+/// What may end the wait for an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WaitLimit<'a> {
+    /// When it is over, and how long that was from the beginning.
+    pub(crate) deadline: Option<(Instant, Duration)>,
+    /// Becomes readable when somebody wants something else.
+    pub(crate) cancel_fd: Option<BorrowedFd<'a>>,
+}
+
+impl<'a> WaitLimit<'a> {
+    /// As much as a request deserves.
+    pub(crate) fn with(request: &Request) -> Self {
+        Self { deadline: limit(request).map(|limit| (Instant::now() + limit, limit)), cancel_fd: None }
+    }
+
+    /// Until then, and never longer than this.
+    pub(crate) fn until(self, deadline: Instant) -> Self {
+        let given = (deadline, deadline.saturating_duration_since(Instant::now()));
+        let sooner = self.deadline.map_or(given, |own| own.min(given));
+        Self { deadline: Some(sooner), ..self }
+    }
+
+    /// The same, listening for a bell.
+    pub(crate) fn listening(self, cancel_fd: BorrowedFd<'a>) -> Self {
+        Self { cancel_fd: Some(cancel_fd), ..self }
+    }
+}
+
+fn limit(request: &Request) -> Option<Duration> {
+    match request {
+        Request::Hello(_) | Request::Status(_) => Some(GREETING),
+        Request::Attach(_) => Some(ATTACHING),
+        Request::List(_)
+        | Request::Read(_)
+        | Request::Resize(_)
+        | Request::Rename(_)
+        | Request::Viewers(_)
+        | Request::Detach(_)
+        | Request::Follow(_)
+        | Request::Subscribe(_)
+        | Request::Explain(_)
+        | Request::Inbox(_)
+        | Request::Answer(_)
+        | Request::WhoAmI(_)
+        | Request::SetTimer(_)
+        | Request::Timers(_)
+        | Request::ChangeTimer(_)
+        | Request::Attention(_)
+        | Request::Select(_)
+        | Request::See(_)
+        | Request::Grant(_)
+        | Request::Revoke(_)
+        | Request::Grants(_)
+        | Request::Distrust(_)
+        | Request::Trusted(_) => Some(DECIDING),
+        _ => None,
+    }
+}

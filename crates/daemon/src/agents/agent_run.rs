@@ -1,0 +1,153 @@
+//! One agent's run in our charge: its manifest, its launch, what its hooks have told.
+//!
+//! Owns what the engine task's hands, the door and the watching thread share about it, under short locks. Refuses its terminal:
+//! that is its worker's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agents::Manifest;
+use engine::{ComposerSight, RunKey};
+use proto::agent::Source;
+
+use super::directory::{Directory, Note};
+use super::vendor_server::VendorServer;
+
+/// One agent's run.
+pub(crate) struct AgentRun {
+    pub(crate) run: RunKey,
+    /// Where it works, which is also where its project's manifests lie.
+    pub(crate) cwd: PathBuf,
+    /// What it was started with.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) directory: Directory,
+    /// A process has it started: its manifest stays what it was allowed to be, whatever becomes of the files.
+    pub(crate) is_fixed: bool,
+    /// Replaced when its file changes.
+    manifest: Mutex<Arc<Manifest>>,
+    note: Mutex<Note>,
+    version: Mutex<Option<String>>,
+    /// The line to its vendor's server, where it has one.
+    line: Mutex<Option<Arc<VendorServer>>>,
+}
+
+impl AgentRun {
+    pub(crate) fn new(
+        run: RunKey,
+        cwd: PathBuf,
+        env: BTreeMap<String, String>,
+        directory: Directory,
+        manifest: Arc<Manifest>,
+        note: Note,
+    ) -> Self {
+        let (manifest, note) = (Mutex::new(manifest), Mutex::new(note));
+        let (version, line) = (Mutex::default(), Mutex::default());
+        Self { run, cwd, env, directory, is_fixed: false, manifest, note, version, line }
+    }
+
+    pub(crate) fn manifest(&self) -> Arc<Manifest> {
+        Arc::clone(&lock(&self.manifest))
+    }
+
+    /// Takes another version of its manifest; whether it is another.
+    pub(crate) fn take_manifest(&self, manifest: &Arc<Manifest>) -> bool {
+        let mut known = lock(&self.manifest);
+        let is_another = !Arc::ptr_eq(&known, manifest) && **known != **manifest;
+        if is_another {
+            *known = Arc::clone(manifest);
+        }
+        is_another
+    }
+
+    pub(crate) fn note(&self) -> Note {
+        lock(&self.note).clone()
+    }
+
+    pub(crate) fn version(&self) -> Option<String> {
+        lock(&self.version).clone()
+    }
+
+    pub(crate) fn set_version(&self, version: Option<String>) {
+        *lock(&self.version) = version;
+    }
+
+    pub(crate) fn line(&self) -> Option<Arc<VendorServer>> {
+        lock(&self.line).clone()
+    }
+
+    pub(crate) fn set_line(&self, line: Option<Arc<VendorServer>>) {
+        *lock(&self.line) = line;
+    }
+
+    /// Its program is over, or its run was let go: nobody is at the other end any more.
+    pub(crate) fn cut_line(&self) {
+        if let Some(line) = lock(&self.line).take() {
+            line.cut();
+        }
+    }
+
+    /// The vendor's session became known; whether it is news.
+    pub(crate) fn pin_session(&self, session: &str) -> bool {
+        self.amend(|note| {
+            let is_news = note.session.as_deref() != Some(session);
+            note.session = Some(session.to_owned());
+            is_news
+        })
+    }
+
+    /// Where the transcript lies became known; whether it is news.
+    pub(crate) fn pin_transcript(&self, path: &Path) -> bool {
+        self.amend(|note| {
+            let is_news = note.transcript.as_deref() != Some(path);
+            note.transcript = Some(path.to_owned());
+            is_news
+        })
+    }
+
+    /// Changes the note, and keeps it for a later daemon if that changed anything.
+    fn amend(&self, change: impl FnOnce(&mut Note) -> bool) -> bool {
+        let mut note = lock(&self.note);
+        let is_news = change(&mut note);
+        if is_news && let Err(error) = self.directory.keep(&note) {
+            tracing::warn!(%error, run = ?self.run, "a later daemon will not know this session");
+        }
+        is_news
+    }
+
+    /// What the engine is told about the launch.
+    pub(crate) fn launched(&self) -> engine::Launched {
+        let (manifest, note) = (self.manifest(), self.note());
+        let deliver = &manifest.deliver;
+        let has_channel = match deliver.channel {
+            agents::deliver::Channel::None => false,
+            agents::deliver::Channel::Server => note.port.is_some(),
+            agents::deliver::Channel::Command => true,
+        };
+        let composer = match (&manifest.composer, deliver.draft) {
+            (Some(_), _) => ComposerSight::Seen,
+            (None, agents::deliver::Draft::Unseen) => ComposerSight::Blind,
+            (None, agents::deliver::Draft::Wait) => ComposerSight::Undescribed,
+        };
+        let shell_prefix = manifest.composer.as_ref().and_then(|composer| composer.shell_prefix.clone());
+        let marks = [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];
+        engine::Launched {
+            session: note.session,
+            version: self.version().or(note.version),
+            has_channel,
+            channel_reaches_busy: has_channel && deliver.reaches_busy,
+            hands_over_at_turn_end: manifest.hands_over_at_turn_end(),
+            confirms_prompts: deliver.confirm.iter().any(|source| marks.contains(source)),
+            composer,
+            shell_prefix,
+            interrupt: deliver.interrupt.clone(),
+            patience_ms: manifest.ready.patience_ms,
+            shortfalls: note.shortfalls,
+        }
+    }
+}
+
+/// A short lock: nothing panics while it is held, and nobody waits under it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

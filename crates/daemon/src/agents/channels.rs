@@ -1,0 +1,106 @@
+//! Reaching an agent by its vendor's own ways: a server that takes requests, a command that hands a message over.
+//!
+//! Owns choosing the way and telling the engine what became of it. Refuses trying twice: what may have been taken is
+//! told as unknown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agents::deliver::Channel;
+use agents::template::Placeholder;
+use engine::input::{HandOver, JobId, TypingOutcome};
+use engine::{RunFact, RunKey};
+use proto::agent::MailId;
+
+use super::Agents;
+use super::agent_run::AgentRun;
+use super::file_watcher::{AgentNotice, SoughtMessage, WantedText};
+use super::subprocess::{Subprocess, SubprocessError};
+use super::vendor_server::VendorServer;
+
+/// How long a vendor's command may take to hand a message over.
+const LIMIT: Duration = Duration::from_secs(20);
+
+impl Agents {
+    /// Hands a message to the vendor's own channel.
+    pub(crate) fn hand_over(&self, run: RunKey, mail: MailId, text: String) {
+        let agents = self.clone();
+        drop(crate::threads::run(move || {
+            let outcome = match agents.find(run) {
+                Some(agent_run) => agents.hand_over_to(&agent_run, &text),
+                None => HandOver::Unavailable("the agent's launch is not known any more".to_owned()),
+            };
+            agents.send_fact(run, RunFact::HandedOver { mail, outcome });
+        }));
+    }
+
+    /// Answers what the agent asks through its vendor's server.
+    pub(crate) fn answer_server(&self, run: RunKey, job: JobId, dialog: String, choice: Vec<String>) {
+        let agents = self.clone();
+        drop(crate::threads::run(move || {
+            let line = agents.find(run).and_then(|agent_run| agent_run.line());
+            let outcome = line.map_or(TypingOutcome::Gone, |line| line.answer(&dialog, &choice));
+            agents.send_fact(run, RunFact::TypingDone { job, outcome });
+        }));
+    }
+
+    /// Asks the vendor's server what the agent said in a turn.
+    pub(super) fn list_turn(&self, agent_run: Arc<AgentRun>, line: Arc<VendorServer>, wanted: WantedText) {
+        let agents = self.clone();
+        drop(crate::threads::run(move || {
+            let found = line.turn(&agent_run, &wanted.span);
+            agents.shared.file_watcher.heard(agent_run.run, AgentNotice::Listed(wanted, found));
+        }));
+    }
+
+    /// Asks the vendor's server whether it has a message as a prompt.
+    pub(super) fn find_on_server(
+        &self,
+        agent_run: Arc<AgentRun>,
+        line: Arc<VendorServer>,
+        sought: SoughtMessage,
+    ) {
+        let agents = self.clone();
+        drop(crate::threads::run(move || {
+            let found = line.has_prompt(&agent_run, &sought.text, sought.since);
+            agents.send_fact(agent_run.run, RunFact::PromptSought { mail: sought.mail, found });
+        }));
+    }
+
+    fn hand_over_to(&self, agent_run: &Arc<AgentRun>, text: &str) -> HandOver {
+        match agent_run.manifest().deliver.channel {
+            Channel::None => HandOver::Unavailable("the vendor has no channel of its own".to_owned()),
+            Channel::Command => command(agent_run, text),
+            Channel::Server => {
+                let Some(line) = agent_run.line() else {
+                    return HandOver::Unavailable("the agent's server is not there".to_owned());
+                };
+                let (outcome, session) = line.hand_over(agent_run, text);
+                if let Some(session) = session.filter(|session| agent_run.pin_session(session)) {
+                    self.send_fact(agent_run.run, RunFact::Session(session));
+                }
+                outcome
+            }
+        }
+    }
+}
+
+fn command(agent_run: &AgentRun, text: &str) -> HandOver {
+    let session = agent_run.note().session;
+    let lookup = |place| match place {
+        Placeholder::Text => Some(text.into()),
+        Placeholder::Session => session.as_deref().map(Into::into),
+        _ => None,
+    };
+    let argv = match agent_run.manifest().deliver.command_words(&lookup) {
+        Ok(argv) => argv,
+        Err(error) => return HandOver::Unavailable(error.to_string()),
+    };
+    let (env, cwd) = (agent_run.env.clone(), agent_run.cwd.clone());
+    match (Subprocess { argv, env, cwd, input: String::new(), limit: LIMIT }).run() {
+        Ok(done) if done.code == Some(0) => HandOver::Submitted,
+        Ok(done) => HandOver::Unavailable(format!("the vendor's command ended with {:?}", done.code)),
+        Err(error @ SubprocessError::NotStarted { .. }) => HandOver::Unavailable(error.to_string()),
+        Err(error @ SubprocessError::TooLong { .. }) => HandOver::Unknown(error.to_string()),
+    }
+}

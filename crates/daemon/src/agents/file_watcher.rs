@@ -1,0 +1,268 @@
+//! The thread that watches what agents leave outside of their terminals: state files, transcripts, changed manifests.
+//!
+//! Owns which file concerns whom, what was last said about it, and the texts of turns until they are asked for. Refuses
+//! meaning: readers of the crate `agents` give it. Refuses polling: it waits for changes, for orders and for its own
+//! deadlines.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
+
+use agents::transcript::EndedTurn;
+use engine::RunKey;
+use proto::agent::{MailId, TurnEnd};
+use std::path::PathBuf;
+
+use super::Agents;
+use super::agent_files::{AgentFiles, Watched};
+use super::agent_run::AgentRun;
+use super::inotify::{Mark, Waker, Watches};
+
+/// Orders that may wait. Full-queue policy: refused and logged. The engine task must not wait for a thread that may be waiting
+/// for the engine task; what is lost is the text of a turn, which the engine gives up waiting for.
+const ORDERS: usize = 1024;
+
+/// What is told about an agent from outside of its files.
+pub(crate) enum AgentNotice {
+    /// A prompt was submitted: what was said before belongs to an older turn.
+    Prompt,
+    /// What a hook says the agent said in a turn.
+    HookText(String),
+    /// What the vendor's server says the agent said in a turn, and how that ended.
+    ServerText(String, TurnEnd),
+    /// What the vendor's server lists for this turn.
+    Listed(WantedText, Option<EndedTurn>),
+    /// Where its transcript lies, or which session it has, may be known now.
+    Moved,
+    /// Its program is over.
+    Over,
+}
+
+enum Order {
+    Begin { agent_run: Arc<AgentRun>, pid: i32, is_fresh: bool },
+    End(RunKey),
+    AgentNotice(RunKey, AgentNotice),
+    Collect(RunKey, WantedText),
+    Find(RunKey, SoughtMessage),
+}
+
+/// A turn whose text is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct WantedText {
+    pub(crate) turn: u64,
+    /// From the end of the turn before to its own, in milliseconds since the epoch: its prompt was written then.
+    pub(crate) span: RangeInclusive<u64>,
+}
+
+/// A message that is looked for in a transcript or on a server.
+#[derive(Clone, Debug)]
+pub(crate) struct SoughtMessage {
+    pub(crate) mail: MailId,
+    pub(crate) text: String,
+    /// When it was sent, in milliseconds since the epoch.
+    pub(crate) since: u64,
+}
+
+/// The way to the thread. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct FileWatcher {
+    orders: SyncSender<Order>,
+    waker: Waker,
+}
+
+/// What the thread is started with.
+pub(crate) struct FileWatcherSetup {
+    orders: Receiver<Order>,
+    watches: Watches,
+}
+
+impl FileWatcher {
+    /// The way in and the thread's own end, which is given its work with [`FileWatcherSetup::work`].
+    pub(crate) fn new() -> io::Result<(Self, FileWatcherSetup)> {
+        let (orders, queue) = sync_channel(ORDERS);
+        let watches = Watches::new()?;
+        Ok((Self { orders, waker: watches.waker() }, FileWatcherSetup { orders: queue, watches }))
+    }
+
+    /// An agent's program runs. A fresh one has a session of its own, in which everything is new.
+    pub(crate) fn begin(&self, agent_run: Arc<AgentRun>, pid: i32, is_fresh: bool) {
+        self.order(Order::Begin { agent_run, pid, is_fresh });
+    }
+
+    /// An agent's run was let go.
+    pub(crate) fn end(&self, run: RunKey) {
+        self.order(Order::End(run));
+    }
+
+    /// Something was told about an agent.
+    pub(crate) fn heard(&self, run: RunKey, heard: AgentNotice) {
+        self.order(Order::AgentNotice(run, heard));
+    }
+
+    /// The engine wants the text of a turn.
+    pub(crate) fn collect(&self, run: RunKey, wanted: WantedText) {
+        self.order(Order::Collect(run, wanted));
+    }
+
+    /// The engine wants to know whether the transcript has a message.
+    pub(crate) fn find_prompt(&self, run: RunKey, sought: SoughtMessage) {
+        self.order(Order::Find(run, sought));
+    }
+
+    fn order(&self, order: Order) {
+        match self.orders.try_send(order) {
+            Ok(()) => self.waker.wake(),
+            Err(TrySendError::Full(_)) => tracing::warn!("the agents' files are not looked at fast enough"),
+            // The daemon is ending.
+            Err(TrySendError::Disconnected(_)) => {}
+        }
+    }
+}
+
+impl FileWatcherSetup {
+    /// Starts the thread.
+    pub(crate) fn work(self, agents: Agents) -> io::Result<()> {
+        let watching = Watching {
+            agents,
+            orders: self.orders,
+            watches: self.watches,
+            wards: HashMap::new(),
+            marks: BTreeMap::new(),
+        };
+        std::thread::Builder::new().name("agents-watch".to_owned()).spawn(move || watching.work())?;
+        Ok(())
+    }
+}
+
+struct Watching {
+    agents: Agents,
+    orders: Receiver<Order>,
+    watches: Watches,
+    wards: HashMap<RunKey, AgentFiles>,
+    marks: BTreeMap<Mark, (RunKey, Watched, PathBuf)>,
+}
+
+impl Watching {
+    fn work(mut self) {
+        loop {
+            let changes = match self.watches.wait(self.patience()) {
+                Ok(changes) => changes,
+                Err(error) => return tracing::error!(%error, "agents' files are watched no longer"),
+            };
+            if !self.obey_all() {
+                return;
+            }
+            for mark in changes.marks {
+                if let Some((run, what, _)) = self.marks.get(&mark).cloned() {
+                    self.read_watched(run, what);
+                }
+            }
+            let now = Instant::now();
+            for agent_files in self.wards.values_mut() {
+                agent_files.give_up(&self.agents, now);
+            }
+        }
+    }
+
+    /// How long until a text is waited for in vain.
+    fn patience(&self) -> Option<Duration> {
+        let due = self.wards.values().filter_map(AgentFiles::due).min()?;
+        Some(due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Obeys what waits; whether anybody can still order anything.
+    fn obey_all(&mut self) -> bool {
+        loop {
+            match self.orders.try_recv() {
+                Ok(order) => self.obey(order),
+                Err(std::sync::mpsc::TryRecvError::Empty) => return true,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Begin { agent_run, pid, is_fresh } => {
+                let run = agent_run.run;
+                self.wards.insert(run, AgentFiles::new(agent_run, pid, is_fresh));
+                self.watch_what_there_is(run);
+            }
+            Order::End(run) => {
+                self.wards.remove(&run);
+                self.unwatch(run, |_| true);
+            }
+            Order::AgentNotice(run, AgentNotice::Moved) => self.watch_what_there_is(run),
+            Order::AgentNotice(run, heard) => {
+                if let Some(agent_files) = self.wards.get_mut(&run) {
+                    agent_files.hear(heard, &self.agents);
+                }
+            }
+            Order::Find(run, sought) => {
+                self.watch_what_there_is(run);
+                if let Some(agent_files) = self.wards.get(&run) {
+                    agent_files.find_prompt(&sought, &self.agents);
+                }
+            }
+            Order::Collect(run, wanted) => {
+                // A transcript that no hook named may have come with the turn.
+                self.watch_what_there_is(run);
+                self.read_watched(run, Watched::Transcript);
+                if let Some(agent_files) = self.wards.get_mut(&run) {
+                    agent_files.collect(wanted, &self.agents);
+                }
+            }
+        }
+    }
+
+    /// Watches every file of a ward that is known now and was not before, and looks at each at once.
+    fn watch_what_there_is(&mut self, run: RunKey) {
+        let Some(agent_files) = self.wards.get_mut(&run) else { return };
+        for (what, path) in agent_files.files(&self.agents) {
+            let is_known =
+                self.marks.values().any(|(known, kind, at)| *known == run && *kind == what && *at == path);
+            if is_known {
+                continue;
+            }
+            if what == Watched::Transcript {
+                self.unwatch(run, |kind| kind == Watched::Transcript);
+            }
+            let mark = self.watches.add(path.clone());
+            self.marks.insert(mark, (run, what, path));
+            if what != Watched::Manifest {
+                self.read_watched(run, what);
+            }
+        }
+    }
+
+    fn unwatch(&mut self, run: RunKey, is_meant: impl Fn(Watched) -> bool) {
+        let gone: Vec<Mark> = self
+            .marks
+            .iter()
+            .filter(|(_, (known, what, _))| *known == run && is_meant(*what))
+            .map(|(mark, _)| *mark)
+            .collect();
+        for mark in gone {
+            self.watches.remove(mark);
+            self.marks.remove(&mark);
+        }
+    }
+
+    fn read_watched(&mut self, run: RunKey, what: Watched) {
+        let Some(agent_files) = self.wards.get_mut(&run) else { return };
+        let has_moved = match what {
+            Watched::StateFile => agent_files.read_state(&self.agents),
+            Watched::Transcript => agent_files.read_transcript(&self.agents),
+            Watched::Manifest => {
+                self.agents.reload(run);
+                false
+            }
+        };
+        if has_moved {
+            self.watch_what_there_is(run);
+        }
+    }
+}

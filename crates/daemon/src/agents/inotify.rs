@@ -1,0 +1,323 @@
+//! Files that are watched for changes, whether they are there yet or not.
+//!
+//! Owns one inotify descriptor and which file each of its events concerns. Watches directories, because vendors replace
+//! files and make them late. Refuses reading: it only says where it is worth to look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+
+/// Names one watched file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Mark(u64);
+
+/// What a wait found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// The files worth a look.
+    pub(crate) marks: BTreeSet<Mark>,
+    /// Somebody called [`Waker::wake`].
+    pub(crate) was_woken: bool,
+}
+
+/// Ends a wait from another thread. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    pub(crate) fn wake(&self) {
+        // A full counter is a wake-up that nobody has seen yet: one is enough.
+        let _full = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+/// The watched files.
+#[derive(Debug)]
+pub(crate) struct Watches {
+    inotify: OwnedFd,
+    waker: Waker,
+    next: u64,
+    files: BTreeMap<Mark, File>,
+    /// Files by the number of the directory's watch.
+    by_directory: BTreeMap<i32, BTreeSet<Mark>>,
+}
+
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    /// The nearest directory on its way that is there; none while not even that can be watched.
+    near: Option<(i32, PathBuf)>,
+}
+
+impl Watches {
+    /// # Errors
+    /// The system has no more watches to give.
+    pub(crate) fn new() -> io::Result<Self> {
+        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
+        Ok(Self { inotify, waker, next: 0, files: BTreeMap::new(), by_directory: BTreeMap::new() })
+    }
+
+    pub(crate) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Watches a file; it, its directory and that one's may come later. It is worth a look at once.
+    pub(crate) fn add(&mut self, path: PathBuf) -> Mark {
+        let mark = Mark(self.next);
+        self.next += 1;
+        self.files.insert(mark, File { path, near: None });
+        self.watch_nearest(mark);
+        mark
+    }
+
+    pub(crate) fn remove(&mut self, mark: Mark) {
+        if let Some(File { near: Some((watch, _)), .. }) = self.files.remove(&mark) {
+            self.leave(watch, mark);
+        }
+    }
+
+    /// Returns when something changed, somebody woke it, or the time is over.
+    ///
+    /// # Errors
+    /// The system refuses to wait.
+    pub(crate) fn wait(&mut self, limit: Option<Duration>) -> io::Result<Changes> {
+        let limit = limit.map(|limit| Timespec {
+            tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: limit.subsec_nanos().into(),
+        });
+        let mut ready =
+            [PollFd::new(&self.inotify, PollFlags::IN), PollFd::new(&*self.waker.0, PollFlags::IN)];
+        match poll(&mut ready, limit.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut count = [0; 8];
+        let was_woken = rustix::io::read(&*self.waker.0, &mut count).is_ok();
+        Ok(Changes { marks: self.changed()?, was_woken })
+    }
+
+    fn changed(&mut self) -> io::Result<BTreeSet<Mark>> {
+        let mut marks = BTreeSet::new();
+        for event in self.events()? {
+            if event.is_overflow {
+                // Nobody knows what was missed.
+                marks.extend(self.files.keys().copied());
+            }
+            let concerned: Vec<Mark> =
+                self.by_directory.get(&event.watch).into_iter().flatten().copied().collect();
+            for mark in concerned {
+                if self.concerns(&event, mark) {
+                    marks.insert(mark);
+                }
+            }
+            if event.is_over {
+                self.by_directory.remove(&event.watch);
+            }
+        }
+        Ok(marks)
+    }
+
+    /// Whether an event is about a file, or about the way to it.
+    fn concerns(&mut self, event: &Event, mark: Mark) -> bool {
+        let Some(File { path, near: Some((watch, directory)) }) = self.files.get(&mark) else { return false };
+        if *watch != event.watch {
+            return false;
+        }
+        let next = path.strip_prefix(directory).ok().and_then(|rest| rest.iter().next());
+        if event.name.is_some() && event.name.as_deref() != next {
+            return false;
+        }
+        let is_at_file = path.parent() == Some(directory);
+        if event.is_over || !is_at_file {
+            self.watch_nearest(mark);
+        }
+        true
+    }
+
+    /// Watches the nearest directory on the way to a file, and again until it stays the nearest: one that is made
+    /// between looking and watching would otherwise be missed.
+    fn watch_nearest(&mut self, mark: Mark) {
+        let Some(file) = self.files.get(&mark) else { return };
+        let before = file.near.as_ref().map(|(watch, _)| *watch);
+        let near = nearest(&self.inotify, &file.path);
+        let now = near.as_ref().map(|(watch, _)| *watch);
+        if let Some(file) = self.files.get_mut(&mark) {
+            file.near = near;
+        }
+        if let Some(before) = before.filter(|before| Some(*before) != now) {
+            self.leave(before, mark);
+        }
+        if let Some(now) = now {
+            self.by_directory.entry(now).or_default().insert(mark);
+        }
+    }
+
+    fn leave(&mut self, watch: i32, mark: Mark) {
+        let Some(marks) = self.by_directory.get_mut(&watch) else { return };
+        marks.remove(&mark);
+        if marks.is_empty() {
+            self.by_directory.remove(&watch);
+            // A directory that is gone has taken its watch along.
+            let _gone = inotify::remove_watch(&self.inotify, watch);
+        }
+    }
+
+    fn events(&self) -> io::Result<Vec<Event>> {
+        let mut space = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.inotify, &mut space);
+        let mut events = Vec::new();
+        loop {
+            match reader.next() {
+                Ok(event) => events.push(Event {
+                    watch: event.wd(),
+                    name: event.file_name().map(|name| OsString::from_vec(name.to_bytes().to_vec())),
+                    is_overflow: event.events().contains(ReadFlags::QUEUE_OVERFLOW),
+                    is_over: event.events().contains(ReadFlags::IGNORED),
+                }),
+                Err(Errno::AGAIN) => return Ok(events),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+struct Event {
+    watch: i32,
+    name: Option<OsString>,
+    is_overflow: bool,
+    /// The directory is gone, and its watch with it.
+    is_over: bool,
+}
+
+/// Watches the nearest directory above a path that is there.
+fn nearest(inotify: &OwnedFd, path: &Path) -> Option<(i32, PathBuf)> {
+    let flags = WatchFlags::CREATE
+        | WatchFlags::MODIFY
+        | WatchFlags::CLOSE_WRITE
+        | WatchFlags::MOVED_FROM
+        | WatchFlags::MOVED_TO
+        | WatchFlags::DELETE
+        | WatchFlags::DELETE_SELF
+        | WatchFlags::MOVE_SELF
+        | WatchFlags::ONLYDIR;
+    let mut found = None;
+    // A directory that is made after it was found missing is found by the next look, because its parent is watched by
+    // then; two looks that agree are enough.
+    for _ in 0..16 {
+        let now = path.ancestors().skip(1).find_map(|directory| {
+            let watch = inotify::add_watch(inotify, directory, flags).ok()?;
+            Some((watch, directory.to_owned()))
+        });
+        if now == found {
+            break;
+        }
+        found = now;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Waits until a file is worth a look.
+    fn see(watches: &mut Watches, mark: Mark) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+            if watches.wait(Some(left)).unwrap().marks.contains(&mark) {
+                return;
+            }
+        }
+        panic!("nothing was seen");
+    }
+
+    fn quiet(watches: &mut Watches) -> Changes {
+        watches.wait(Some(Duration::ZERO)).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_grows_is_seen_and_its_neighbour_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut watches = Watches::new().unwrap();
+        let (a, b) = (directory.path().join("a"), directory.path().join("b"));
+        let (first, second) = (watches.add(a.clone()), watches.add(b.clone()));
+        fs::write(&a, "x").unwrap();
+        let changes = watches.wait(Some(Duration::from_secs(10))).unwrap();
+        assert_eq!((changes.marks.contains(&first), changes.marks.contains(&second)), (true, false));
+        fs::write(&b, "x").unwrap();
+        see(&mut watches, second);
+        let _rest = quiet(&mut watches);
+        assert_eq!(quiet(&mut watches), Changes::default());
+    }
+
+    #[test]
+    fn a_file_whose_directories_come_later_is_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut watches = Watches::new().unwrap();
+        let path = directory.path().join("x/y/z/file");
+        let mark = watches.add(path.clone());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        see(&mut watches, mark);
+        let _rest = quiet(&mut watches);
+        fs::write(&path, "late").unwrap();
+        see(&mut watches, mark);
+    }
+
+    #[test]
+    fn a_replaced_file_and_a_replaced_directory_are_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut watches = Watches::new().unwrap();
+        let inner = directory.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let path = inner.join("file");
+        let mark = watches.add(path.clone());
+        fs::write(inner.join("new"), "1").unwrap();
+        fs::rename(inner.join("new"), &path).unwrap();
+        see(&mut watches, mark);
+        fs::remove_dir_all(&inner).unwrap();
+        see(&mut watches, mark);
+        let _rest = quiet(&mut watches);
+        fs::create_dir(&inner).unwrap();
+        see(&mut watches, mark);
+        let _rest = quiet(&mut watches);
+        fs::write(&path, "2").unwrap();
+        see(&mut watches, mark);
+    }
+
+    #[test]
+    fn a_removed_watch_is_silent() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut watches = Watches::new().unwrap();
+        let path = directory.path().join("a");
+        let mark = watches.add(path.clone());
+        watches.remove(mark);
+        fs::write(&path, "x").unwrap();
+        assert_eq!(quiet(&mut watches), Changes::default());
+    }
+
+    #[test]
+    fn a_wait_is_ended_from_another_thread() {
+        let mut watches = Watches::new().unwrap();
+        let waker = watches.waker();
+        let thread = std::thread::spawn(move || waker.wake());
+        let changes = watches.wait(Some(Duration::from_secs(10))).unwrap();
+        thread.join().unwrap();
+        assert!(changes.was_woken && changes.marks.is_empty());
+        assert!(!quiet(&mut watches).was_woken, "once");
+    }
+}

@@ -1,0 +1,78 @@
+//! To `agents`: which there are, and what of each works on this machine.
+//!
+//! Owns putting an offer together. Refuses promising: a program that is not there is shown as not there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use proto::agent::AgentOffer;
+
+use super::Agents;
+use super::fitting::Fitted;
+use super::manifest_cache::ManifestSet;
+use super::subprocess::find;
+
+impl Agents {
+    /// Every manifest that is offered, with its program as `path` finds it. Asks each installed program for its version, all at once.
+    pub(crate) async fn list(&self, path: Option<String>) -> Vec<AgentOffer> {
+        let agents = self.clone();
+        let manifest_set = match crate::threads::run(move || agents.manifest_set(None)).await {
+            Ok(manifest_set) => manifest_set,
+            Err(error) => {
+                tracing::error!(%error, "the manifests cannot be read");
+                return Vec::new();
+            }
+        };
+        let mut env = self.shared.env.clone();
+        env.extend(path.map(|path| ("PATH".to_owned(), path)));
+        let env = Arc::new(env);
+        let mut asked = Vec::new();
+        let names: Vec<String> = manifest_set.catalogue.names().map(str::to_owned).collect();
+        for name in names {
+            let (agents, manifest_set, env) = (self.clone(), Arc::clone(&manifest_set), Arc::clone(&env));
+            asked.push(crate::threads::run(move || agents.offer(&manifest_set, &name, &env)));
+        }
+        let mut list = Vec::new();
+        for offer in asked {
+            list.extend(offer.await.ok().flatten());
+        }
+        list
+    }
+
+    fn offer(
+        &self,
+        manifest_set: &ManifestSet,
+        name: &str,
+        env: &BTreeMap<String, String>,
+    ) -> Option<AgentOffer> {
+        let manifest = manifest_set.catalogue.get(name)?;
+        let origin = manifest_set.catalogue.origin(name).to_vec();
+        let is_about = |problem: &&String| origin.iter().any(|file| problem.starts_with(file.as_str()));
+        let mut problems: Vec<String> = manifest_set.problems.iter().filter(is_about).cloned().collect();
+        let program = manifest.argv.first().map(|program| find(program, env, Path::new("/")));
+        if let (Some(None), Some(program)) = (&program, manifest.argv.first()) {
+            problems.push(format!("{program} is not on the search path"));
+        }
+        let program = program.flatten();
+        let version = program.as_ref().and_then(|_| self.shared.versions.ask(&manifest.version_argv, env));
+        let launches = self.shared.launcher.places.launches();
+        let fitted = Fitted::find(&manifest_set.catalogue, name, version.clone(), &launches)?;
+        if program.is_some() {
+            problems.extend(fitted.shortfalls);
+        }
+        Some(AgentOffer {
+            name: name.to_owned(),
+            program: program.map(|program| program.display().to_string()),
+            version,
+            origin,
+            abilities: fitted.manifest.abilities().into_iter().map(str::to_owned).collect(),
+            problems,
+        })
+    }
+
+    /// What this daemon's own environment gives to programs it runs.
+    pub(crate) fn env(&self) -> &BTreeMap<String, String> {
+        &self.shared.env
+    }
+}

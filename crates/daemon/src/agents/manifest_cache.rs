@@ -1,0 +1,247 @@
+//! The manifests as they lie on disk: the user's files and the project's, read again when they have changed.
+//!
+//! Owns when files are read and what becomes of a broken one: the version before it stays in use, and the user is told.
+//! Refuses a project's word on what is run: its files may teach us to read a screen, not choose a program, its words, its
+//! environment or what is injected into it. A project is somebody else's until a person trusts it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use agents::catalogue::{BUILT_IN, Catalogue, Layer, Problem};
+use proto::Printable;
+
+/// Largest manifest.
+const MAX_FILE: u64 = 256 * 1024;
+/// Most files of one directory.
+const MAX_FILES: usize = 200;
+/// Most projects that are remembered; beyond it all are read again.
+const MAX_PROJECTS: usize = 64;
+/// Where a project keeps its manifests.
+const PROJECT: &str = ".quarterdeck/agents";
+/// What a project's file may say.
+const READING_ONLY: &[&str] =
+    &["name", "rule", "dialog", "composer", "background", "trim", "context", "quota"];
+
+/// What a file was when it was read.
+type Stamp = (PathBuf, Option<SystemTime>, u64);
+
+/// Everything that was read for one project.
+pub(crate) struct ManifestSet {
+    stamps: Vec<Stamp>,
+    /// The manifests.
+    pub(crate) catalogue: Catalogue,
+    /// What is wrong with which file, in words.
+    pub(crate) problems: Vec<String>,
+}
+
+/// A manifest that is not built in, or that a file has changed: what it runs, and every text it was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ForeignManifest {
+    pub(crate) name: String,
+    pub(crate) argv: Vec<String>,
+    /// Where each text lies, and the text, the weakest first.
+    pub(crate) layers: Vec<(String, String)>,
+}
+
+impl ForeignManifest {
+    /// The manifest of this name, unless there is none or it is built in.
+    pub(crate) fn find(catalogue: &Catalogue, name: &str) -> Option<Self> {
+        let layers = catalogue.foreign_layers(name);
+        let manifest = catalogue.get(name).filter(|_| !layers.is_empty())?;
+        let layers = layers.into_iter().map(|(origin, text)| (origin.to_owned(), text.to_owned())).collect();
+        Some(Self { name: name.to_owned(), argv: manifest.argv.clone(), layers })
+    }
+
+    /// The texts that are not built in.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &(String, String)> {
+        self.layers.iter().filter(|(origin, _)| origin != BUILT_IN)
+    }
+}
+
+/// The manifests by project.
+pub(crate) struct ManifestCache {
+    user: PathBuf,
+    shelves: HashMap<Option<PathBuf>, Arc<ManifestSet>>,
+    /// The newest sound text of each file.
+    sound: HashMap<PathBuf, String>,
+}
+
+impl ManifestCache {
+    pub(crate) fn new(config: &Path) -> Self {
+        Self { user: config.join("agents"), shelves: HashMap::new(), sound: HashMap::new() }
+    }
+
+    /// The files that may say something about a manifest beside the built-in one. A project that keeps none is not
+    /// watched: its directory may be a busy one.
+    pub(crate) fn files_of(&self, name: &str, project: &Path) -> Vec<PathBuf> {
+        let project = Some(project.join(PROJECT)).filter(|dir| dir.is_dir());
+        let places = std::iter::once(self.user.clone()).chain(project);
+        places.map(|dir| dir.join(format!("{name}.toml"))).collect()
+    }
+
+    /// The manifests for a project, read again if a file has changed since.
+    pub(crate) fn manifest_set(&mut self, project: Option<&Path>) -> Arc<ManifestSet> {
+        let project = project.map(|dir| dir.join(PROJECT));
+        let mut stamps = project.as_deref().map(stamps).unwrap_or_default();
+        let of_project = stamps.len();
+        stamps.extend(self::stamps(&self.user));
+        if let Some(manifest_set) =
+            self.shelves.get(&project).filter(|manifest_set| manifest_set.stamps == stamps)
+        {
+            return Arc::clone(manifest_set);
+        }
+        if self.shelves.len() >= MAX_PROJECTS {
+            self.shelves.clear();
+        }
+        let manifest_set = Arc::new(self.read(stamps, of_project));
+        self.shelves.insert(project, Arc::clone(&manifest_set));
+        manifest_set
+    }
+
+    fn read(&mut self, stamps: Vec<Stamp>, of_project: usize) -> ManifestSet {
+        let mut problems = Vec::new();
+        let mut files = Vec::new();
+        for (place, (path, _, length)) in stamps.iter().enumerate() {
+            match read_file(path, *length, place < of_project) {
+                Ok(layer) => files.push((path.clone(), layer)),
+                Err(why) => problems.push(format!("{}: {why}", path.display())),
+            }
+        }
+        let layers: Vec<Layer> = files.iter().map(|(_, layer)| layer.clone()).collect();
+        let (mut catalogue, faults) = Catalogue::merged(&layers);
+        if !faults.is_empty() {
+            problems.extend(faults.iter().map(describe));
+            for (path, layer) in &mut files {
+                let is_broken = faults.iter().any(|fault| fault.origin == layer.origin);
+                match self.sound.get(path).filter(|_| is_broken) {
+                    Some(text) => layer.files.iter_mut().for_each(|(_, kept)| kept.clone_from(text)),
+                    None if is_broken => layer.files.clear(),
+                    None => {}
+                }
+            }
+            let layers: Vec<Layer> = files.iter().map(|(_, layer)| layer.clone()).collect();
+            catalogue = Catalogue::merged(&layers).0;
+        }
+        for (path, layer) in files {
+            self.sound.extend(layer.files.into_iter().map(|(_, text)| (path.clone(), text)));
+        }
+        ManifestSet { stamps, catalogue, problems }
+    }
+}
+
+/// The manifests of a directory, in order; a directory that is not there has none.
+fn stamps(dir: &Path) -> Vec<Stamp> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<Stamp> = entries
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .filter_map(|path| {
+            let meta = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
+            Some((path, meta.modified().ok(), meta.len()))
+        })
+        .take(MAX_FILES)
+        .collect();
+    found.sort();
+    found
+}
+
+fn read_file(path: &Path, length: u64, is_projects: bool) -> Result<Layer, String> {
+    if length > MAX_FILE {
+        return Err(format!("a manifest has at most {} KiB", MAX_FILE / 1024));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    if is_projects {
+        reads_only(&text)?;
+    }
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).ok_or("its name is not UTF-8")?;
+    Ok(Layer { origin: path.display().to_string(), files: vec![(stem.to_owned(), text)] })
+}
+
+/// Refuses a project's file that says more than how to read a screen.
+fn reads_only(text: &str) -> Result<(), String> {
+    // What does not read is told with its line by whoever merges it.
+    let Ok(table) = text.parse::<toml::Table>() else { return Ok(()) };
+    match table.keys().find(|key| !READING_ONLY.contains(&key.as_str())) {
+        Some(key) => Err(format!(
+            "a project's manifest may not set {}, only {}: put it into your own configuration",
+            Printable(key),
+            READING_ONLY.join(" ")
+        )),
+        None => Ok(()),
+    }
+}
+
+fn describe(problem: &Problem) -> String {
+    format!("{}:{}: {}", problem.origin, problem.line, Printable(&problem.reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Disk {
+        root: tempfile::TempDir,
+        manifests: ManifestCache,
+    }
+
+    impl Disk {
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            let manifests = ManifestCache::new(&root.path().join("config"));
+            Self { root, manifests }
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        fn manifest_set(&mut self) -> Arc<ManifestSet> {
+            let project = self.root.path().join("project");
+            self.manifests.manifest_set(Some(&project))
+        }
+    }
+
+    #[test]
+    fn a_changed_file_is_read_again_and_an_unchanged_one_is_not() {
+        let mut disk = Disk::new();
+        disk.write("config/agents/mine.toml", "argv = ['one']");
+        let first = disk.manifest_set();
+        assert!(Arc::ptr_eq(&first, &disk.manifest_set()));
+        disk.write("config/agents/mine.toml", "argv = ['another']");
+        assert_eq!(disk.manifest_set().catalogue.get("mine").unwrap().argv, ["another"]);
+    }
+
+    #[test]
+    fn the_last_sound_version_of_a_broken_file_stays() {
+        let mut disk = Disk::new();
+        disk.write("config/agents/mine.toml", "argv = ['one']");
+        disk.manifest_set();
+        disk.write("config/agents/mine.toml", "argv = ['two']\nbroken =");
+        let manifest_set = disk.manifest_set();
+        assert_eq!(manifest_set.catalogue.get("mine").unwrap().argv, ["one"]);
+        assert_eq!(manifest_set.problems.len(), 1);
+        assert!(manifest_set.problems[0].contains("mine.toml:2: "), "{:?}", manifest_set.problems);
+    }
+
+    #[test]
+    fn b7_a_project_does_not_choose_what_is_run() {
+        let mut disk = Disk::new();
+        disk.write("project/.quarterdeck/agents/generic.toml", "argv = ['sh', '-c', 'touch pwned']");
+        disk.write("project/.quarterdeck/agents/mine.toml", "[env]\nLD_PRELOAD = 'x'");
+        let manifest_set = disk.manifest_set();
+        assert!(manifest_set.catalogue.get("generic").unwrap().argv.is_empty());
+        assert!(manifest_set.catalogue.get("mine").is_none());
+        assert_eq!(manifest_set.problems.len(), 2);
+        assert!(manifest_set.problems[0].contains("may not set argv"), "{:?}", manifest_set.problems);
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_told() {
+        let mut disk = Disk::new();
+        disk.write("config/agents/mine.toml", &"#".repeat(300 * 1024));
+        assert!(disk.manifest_set().problems[0].contains("at most 256 KiB"));
+    }
+}

@@ -1,0 +1,183 @@
+//! A short program run on somebody's behalf: what prints a version, what hands a message over, what tells a person.
+//!
+//! Owns its limits: time, output, environment. Refuses a shell, our own environment, anybody's rights, and leaving anything
+//! of it running.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// Most output that is kept; what follows is read and dropped, so that nobody blocks on a full pipe.
+const MAX_OUTPUT: usize = 64 * 1024;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub(crate) struct Subprocess {
+    pub(crate) argv: Vec<String>,
+    /// The whole environment.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) input: String,
+    pub(crate) limit: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// None: a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+}
+
+/// Why nothing came of it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SubprocessError {
+    /// It never ran.
+    #[error("{program} cannot be run: {source}")]
+    NotStarted { program: String, source: io::Error },
+    /// It ran, and was ended.
+    #[error("{program} took longer than {} s and was ended", limit.as_secs())]
+    TooLong { program: String, limit: Duration },
+}
+
+impl Subprocess {
+    /// Runs it to its end. Blocks: for a thread that may.
+    pub(crate) fn run(&self) -> Result<Done, SubprocessError> {
+        let (program, words) = self.argv.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+        let not_started = |source| SubprocessError::NotStarted { program: program.to_owned(), source };
+        let mut command = Command::new(find(program, &self.env, &self.cwd).unwrap_or_else(|| program.into()));
+        command.args(words).env_clear().envs(&self.env).current_dir(&self.cwd).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // What is run here may be a file that an agent has written: it is nobody at our door.
+        holder::run_mark::put_on_program(&mut command);
+        let mut child = command.spawn().map_err(not_started)?;
+        let outcome = self.attend(&mut child);
+        // It may have left children in its group; none of them outlives the subprocess.
+        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _gone = kill_process_group(group, Signal::KILL);
+        }
+        let status = child.wait().map_err(not_started)?;
+        match outcome.map_err(not_started)? {
+            Some(output) => Ok(Done { code: status.code(), output }),
+            None => Err(SubprocessError::TooLong { program: program.to_owned(), limit: self.limit }),
+        }
+    }
+
+    /// Feeds and reads it until it ends; what it printed, or none when the time was over.
+    fn attend(&self, child: &mut Child) -> io::Result<Option<String>> {
+        let deadline = Instant::now() + self.limit;
+        let pid =
+            i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+        let ended = pidfd_open(pid, PidfdFlags::empty())?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that reads nothing of it must not hold us up: what fits the pipe is enough for an subprocess.
+            rustix::io::ioctl_fionbio(&stdin, true)?;
+            let _unread = stdin.write_all(self.input.as_bytes());
+        }
+        let mut stdout = child.stdout.take();
+        if let Some(stdout) = &stdout {
+            rustix::io::ioctl_fionbio(stdout, true)?;
+        }
+        let mut output = Vec::new();
+        loop {
+            let has_ended = wait(&ended, stdout.as_ref().map(AsFd::as_fd), deadline)?;
+            // A program may close its output and run on; a closed pipe is ready for ever, so it is watched no longer.
+            stdout = stdout.filter(|stdout| take_output(stdout, &mut output));
+            if has_ended {
+                return Ok(Some(String::from_utf8_lossy(&output).into_owned()));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Takes what there is; whether more may come.
+fn take_output(stdout: &ChildStdout, output: &mut Vec<u8>) -> bool {
+    let mut buffer = [0; 4096];
+    loop {
+        match rustix::io::read(stdout, &mut buffer) {
+            Ok(0) => return false,
+            Ok(count) => {
+                let room = MAX_OUTPUT.saturating_sub(output.len()).min(count);
+                output.extend_from_slice(&buffer[..room]);
+            }
+            Err(error) => return error == rustix::io::Errno::AGAIN,
+        }
+    }
+}
+
+/// Waits until the process has ended, its output can be read, or the time is over; whether it has ended.
+fn wait(ended: &OwnedFd, stdout: Option<BorrowedFd<'_>>, deadline: Instant) -> io::Result<bool> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let left = Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    };
+    let mut watched = vec![PollFd::new(ended, PollFlags::IN)];
+    watched.extend(stdout.map(|stdout| PollFd::from_borrowed_fd(stdout, PollFlags::IN)));
+    match poll(&mut watched, Some(&left)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!watched[0].revents().is_empty()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Where a program is, as its own environment finds it.
+pub(crate) fn find(program: &str, env: &BTreeMap<String, String>, cwd: &Path) -> Option<PathBuf> {
+    let is_program =
+        |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    if program.is_empty() {
+        return None;
+    }
+    if program.contains('/') {
+        return Some(cwd.join(program)).filter(is_program);
+    }
+    let path = env.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str);
+    path.split(':').filter(|dir| !dir.is_empty()).map(|dir| cwd.join(dir).join(program)).find(is_program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subprocess(script: &str, limit: Duration) -> Subprocess {
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("A".to_owned(), "b".to_owned())].into();
+        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+        Subprocess { argv, env, cwd: "/".into(), input: "in".to_owned(), limit }
+    }
+
+    #[test]
+    fn an_errand_has_its_own_environment_input_and_code() {
+        let done = subprocess("echo $A $HOME; cat; exit 3", Duration::from_secs(10)).run().unwrap();
+        assert_eq!(done, Done { code: Some(3), output: "b\nin".to_owned() });
+    }
+
+    #[test]
+    fn an_errand_that_takes_too_long_is_ended_with_its_children() {
+        let late = subprocess("sleep 1000 & sleep 1000", Duration::from_millis(100)).run();
+        assert!(matches!(late, Err(SubprocessError::TooLong { .. })), "{late:?}");
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_own_path_only() {
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
+        assert!(find("sh", &env, Path::new("/")).is_some());
+        assert!(find("sh", &[("PATH".to_owned(), "/nowhere".to_owned())].into(), Path::new("/")).is_none());
+        assert!(find("", &env, Path::new("/")).is_none());
+    }
+
+    #[test]
+    fn more_output_than_is_kept_is_read_and_dropped() {
+        let done =
+            subprocess("head -c 1000000 /dev/zero | tr '\\0' x", Duration::from_secs(10)).run().unwrap();
+        assert_eq!(done.output.len(), MAX_OUTPUT);
+    }
+}

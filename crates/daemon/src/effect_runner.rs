@@ -1,0 +1,286 @@
+//! Carrying out what the engine wants done, in order.
+//!
+//! Owns the way from an effect to whoever does it. Refuses answering before what must be durable is: records are kept
+//! first, and an end that is not on the disk is not acknowledged as one that is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::effect::{Guard, Keystrokes};
+use engine::input::{JobId, TypingOutcome};
+use engine::{CommandAnswer, Effect, Input, Record, RunFact, RunKey, StartRun, Ticket};
+use holder::Launcher;
+use proto::event::Announcement;
+use proto::{Dirs, Reply};
+use store::Change;
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use crate::adopt::PendingHolders;
+use crate::agents::{Agents, SoughtMessage, WantedText};
+use crate::engine_task::Answered;
+use crate::failpoint::{self, Failpoint};
+use crate::records::{self, Otherwise, Records, Unsaved};
+use crate::screens::{Ended, Order, Screens, TypeJob};
+use crate::{launch, pattern, ports};
+
+/// How long typing for a program waits for somebody else's writing to end.
+const TURN: Duration = Duration::from_secs(10);
+
+/// What effects are carried out with.
+pub(crate) struct EffectRunner {
+    pub(crate) screens: Screens,
+    pub(crate) agents: Agents,
+    pub(crate) records: Records,
+    pub(crate) launcher: Arc<Launcher>,
+    pub(crate) places: Arc<Dirs>,
+    /// The mask children create files with: the user's, not the daemon's own.
+    pub(crate) umask: u32,
+    pub(crate) facts: mpsc::Sender<Input>,
+    /// Runs of an earlier daemon that have not been found yet.
+    pub(crate) pending: PendingHolders,
+    pub(crate) events: broadcast::Sender<Arc<Announcement>>,
+}
+
+impl EffectRunner {
+    /// Makes the records among the effects durable; what is left to be carried out.
+    ///
+    /// One transaction for all records of one decision and its rows of the audit log, before anybody hears of it. Records
+    /// that are not kept are tried again later, or forgotten, as the caller says.
+    pub(crate) async fn keep(
+        &self,
+        effects: Vec<Effect>,
+        otherwise: Otherwise,
+    ) -> (Vec<Effect>, Result<(), Unsaved>) {
+        let mut changes: Vec<Change> = Vec::new();
+        let mut rest: Vec<Effect> = Vec::with_capacity(effects.len());
+        for effect in effects {
+            match effect {
+                Effect::Record(record) => {
+                    if let Record::Remove(process) = record {
+                        self.agents.forget(process);
+                        self.screens.kept().forget(process);
+                    }
+                    changes.extend(records::change(record));
+                }
+                Effect::Audit(note) => changes.push(records::audit(note)),
+                other => rest.push(other),
+            }
+        }
+        if changes.is_empty() {
+            return (rest, Ok(()));
+        }
+        let kept = self.records.keep(changes, otherwise).await;
+        failpoint::pass(Failpoint::Recorded);
+        (rest, kept)
+    }
+
+    /// Carries out what is left when the records are kept; whether the daemon is to stop.
+    pub(crate) fn carry_out(
+        &self,
+        effects: Vec<Effect>,
+        tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>,
+    ) -> bool {
+        let mut stops = false;
+        for effect in effects {
+            stops |= self.do_one(effect, tickets);
+            failpoint::pass(Failpoint::EffectDone);
+        }
+        stops
+    }
+
+    fn do_one(&self, effect: Effect, tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>) -> bool {
+        match effect {
+            Effect::Start(start) => self.start(*start),
+            Effect::Resize { run, size } => self.order(run, Order::Resize(run, size)),
+            Effect::Signal { run, signal } => self.order(run, Order::Signal(run, signal)),
+            Effect::EndChild { run, signal } => self.order(run, Order::EndChild(run, signal)),
+            Effect::Kill { run, signal, grace_ms } => {
+                // One that is not heard yet is told when it is, or swept when that takes too long.
+                if !self.screens.order(run, Order::Kill { run, signal, grace_ms }) && !self.pending.has(run) {
+                    self.send_fact(run, RunFact::TreeGone);
+                }
+            }
+            Effect::Sweep { run } => {
+                if !self.screens.order(run, Order::Sweep(run)) && !self.pending.end(run) {
+                    self.send_fact(run, RunFact::Lost { final_offset: 0 });
+                }
+            }
+            Effect::Release { run, end_tree, reason } => {
+                self.order(run, Order::Release { run, end_tree, reason });
+                self.screens.forget(run);
+                self.agents.release(run);
+            }
+            Effect::Retire(former) => {
+                let agents = self.agents.clone();
+                self.screens.retire(former, move || agents.release(former.run));
+            }
+            Effect::LetGo { run, viewer } => self.order(run, Order::LetGo(run, viewer)),
+            Effect::Watch { run, wait, pattern, since } => self.watch(run, wait, &pattern, since),
+            Effect::Unwatch { run, wait } => self.order(run, Order::Unwatch(run, wait)),
+            Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms } => {
+                let told = Ended { exit, final_offset, restarts, restarts_in_ms };
+                self.order(run, Order::TellExit(run, told));
+                self.agents.ended(run);
+            }
+            Effect::Type { run, job, what, guard } => self.type_into(run, job, what, guard),
+            Effect::HandOver { run, mail, text } => self.agents.hand_over(run, mail, text),
+            Effect::AnswerServer { run, job, dialog, choice } => {
+                self.agents.answer_server(run, job, dialog, choice);
+            }
+            Effect::CollectResult { run, turn, since, until } => {
+                self.agents.collect(run, WantedText { turn, span: since..=until });
+            }
+            Effect::FindPrompt { run, mail, text, since } => {
+                self.agents.find_prompt(run, SoughtMessage { mail, text, since });
+            }
+            Effect::ReadLastLines { run } => self.agents.read_last_lines(run),
+            Effect::Notify { run, title, body } => self.agents.notify(run, title, body),
+            Effect::KeepDrift { run, winner, other } => self.agents.keep_drift(run, winner, other),
+            Effect::Announce(announcement) => {
+                // Nobody may be listening.
+                let _nobody = self.events.send(Arc::new(announcement));
+            }
+            Effect::Reply { ticket, result } => answer(tickets, ticket, *result),
+            Effect::AwaitPort { run, port } => self.await_port(run, port),
+            Effect::Record(_) | Effect::Audit(_) => {} // Kept before anything else was done.
+            Effect::Stop => return true,
+        }
+        false
+    }
+
+    fn order(&self, run: RunKey, order: Order) {
+        if !self.screens.order(run, order) {
+            tracing::debug!(?run, "an order for a run that is not hosted any more");
+        }
+    }
+
+    /// Says a fact from here. A task of its own, because the engine task must not wait for its own queue.
+    fn send_fact(&self, run: RunKey, fact: RunFact) {
+        let facts = self.facts.clone();
+        drop(tokio::spawn(async move { facts.send(Input::Fact { run, fact }).await }));
+    }
+
+    fn start(&self, start: StartRun) {
+        let (launcher, places) = (Arc::clone(&self.launcher), Arc::clone(&self.places));
+        let (screens, facts, run) = (self.screens.clone(), self.facts.clone(), start.run);
+        let (agents, umask) = (self.agents.clone(), self.umask);
+        drop(crate::threads::run(move || {
+            if let Some(fact) = launch::start(&launcher, &places, umask, (&screens, &agents), start) {
+                // The daemon is ending when nobody listens.
+                drop(facts.blocking_send(Input::Fact { run, fact }));
+            }
+        }));
+    }
+
+    /// Types for a program once nobody else is writing to the run. The wait is here, where waiting costs nothing.
+    fn type_into(&self, run: RunKey, job: JobId, what: Keystrokes, guard: Guard) {
+        let Some(handle) = self.screens.find(run) else {
+            return self.send_fact(run, RunFact::TypingDone { job, outcome: TypingOutcome::Gone });
+        };
+        let (screens, facts, turn) = (self.screens.clone(), self.facts.clone(), Arc::clone(&handle.turn));
+        drop(tokio::spawn(async move {
+            let outcome = match tokio::time::timeout(TURN, turn.acquire_owned()).await {
+                Ok(Ok(turn)) => {
+                    let order = Order::Type(run, Box::new(TypeJob { job, what, guard, turn }));
+                    if screens.order(run, order) {
+                        return;
+                    }
+                    TypingOutcome::Gone
+                }
+                Ok(Err(_)) => TypingOutcome::Gone,
+                Err(_) => TypingOutcome::HumanTyping,
+            };
+            // The daemon is ending when nobody listens.
+            drop(facts.send(Input::Fact { run, fact: RunFact::TypingDone { job, outcome } }).await);
+        }));
+    }
+
+    /// Says when a run's tree listens on a port; nobody says it for a run that is not there.
+    fn await_port(&self, run: RunKey, port: u16) {
+        if let Some(handle) = self.screens.find(run) {
+            drop(tokio::spawn(ports::watch(handle, port, self.facts.clone())));
+        } else {
+            tracing::debug!(?run, "a port of a run that is not hosted any more");
+        }
+    }
+
+    fn watch(&self, run: RunKey, wait: engine::WaitId, text: &str, since: Option<u64>) {
+        let is_watched = pattern::LinePattern::compile(text)
+            .is_ok_and(|pattern| self.screens.order(run, Order::Watch { run, wait, pattern, since }));
+        if !is_watched {
+            self.send_fact(run, RunFact::Unmatched { wait });
+        }
+    }
+}
+
+/// Replaces the acknowledgement of every end by a failure that says it is not saved: the next daemon may not know of it.
+/// Other answers say what is, and stay.
+pub(crate) fn without_acknowledged_ends(effects: Vec<Effect>, unsaved: &Unsaved) -> Vec<Effect> {
+    let stops = effects.iter().any(|effect| matches!(effect, Effect::Stop));
+    let instead = |effect| match effect {
+        Effect::Reply { ticket, result } if matches!(&*result, Ok(answer) if is_end(answer, stops)) => {
+            Effect::Reply { ticket, result: Box::new(Err(unsaved.ended())) }
+        }
+        other => other,
+    };
+    effects.into_iter().map(instead).collect()
+}
+
+/// Whether an answer acknowledges that something has ended: one process, or all of them with the daemon.
+fn is_end(answer: &CommandAnswer, stops: bool) -> bool {
+    match answer {
+        CommandAnswer::Reply(Reply::Ended(_)) => true,
+        CommandAnswer::Reply(Reply::Done(_)) => stops,
+        _ => false,
+    }
+}
+
+fn answer(
+    tickets: &mut HashMap<Ticket, oneshot::Sender<Answered>>,
+    ticket: Ticket,
+    result: Result<CommandAnswer, proto::Failure>,
+) {
+    if let Some(reply) = tickets.remove(&ticket) {
+        // Whoever asked may have gone.
+        let _gone = reply.send(result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::reply::{Done, Ended};
+    use proto::{ErrorCode, ProcessId};
+    use store::StoreError;
+
+    use super::*;
+
+    fn reply(ticket: u64, reply: Reply) -> Effect {
+        Effect::Reply { ticket: Ticket(ticket), result: Box::new(Ok(CommandAnswer::Reply(reply))) }
+    }
+
+    /// The tickets that are answered, and the code of those that fail.
+    fn answers(effects: &[Effect]) -> Vec<(u64, Option<ErrorCode>)> {
+        let answers = effects.iter().filter_map(|effect| match effect {
+            Effect::Reply { ticket, result } => {
+                Some((ticket.0, result.as_ref().as_ref().err().map(|failure| failure.code)))
+            }
+            _ => None,
+        });
+        answers.collect()
+    }
+
+    #[test]
+    fn m7c_an_end_that_is_not_saved_is_not_acknowledged_and_what_only_tells_is() {
+        let id: ProcessId = "p_aaaaaaaa".parse().unwrap();
+        let full = Unsaved::new(&StoreError::NoSpace { path: "state.db".into() });
+        let ended = || reply(1, Reply::Ended(Ended { id, exit: None }));
+        let told = || reply(2, Reply::Done(Done {}));
+        let effects = without_acknowledged_ends(vec![ended(), told()], &full);
+        assert_eq!(answers(&effects), [(1, Some(ErrorCode::NoSpace)), (2, None)]);
+        let locked = Unsaved::new(&StoreError::Locked { path: "state.db".into() });
+        let effects = without_acknowledged_ends(vec![ended(), told(), Effect::Stop], &locked);
+        assert_eq!(answers(&effects), [(1, Some(ErrorCode::Busy)), (2, Some(ErrorCode::Busy))]);
+        assert!(matches!(effects.last(), Some(Effect::Stop)), "the daemon ends all the same");
+    }
+}

@@ -1,0 +1,278 @@
+//! The engine's shell: asks and facts in, effects out, one at a time.
+//!
+//! Owns the engine, the unanswered tickets, the alarm, its rest and what is being typed for the engine. Refuses
+//! deciding: it only carries.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::input::{JobId, TypingOutcome};
+use engine::{AuditNote, Caller, Command, CommandAnswer, Effect, Engine, Input, Keystrokes, RunFact, Ticket};
+use proto::event::Announcement;
+use proto::reply::Done;
+use proto::{ErrorCode, Failure, Reply};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+use crate::alarm::Alarm;
+use crate::clock;
+use crate::effect_runner::{EffectRunner, without_acknowledged_ends};
+use crate::failpoint::{self, Failpoint};
+use crate::idle_trim::IdleTrim;
+use crate::records::Otherwise;
+
+/// Asks that may wait; the connections that sent them wait with them.
+const ASKS: usize = 256;
+/// Facts that may wait; the workers keep what does not fit.
+pub(crate) const FACTS: usize = 4096;
+/// Events a slow subscriber may be behind before it is told to resync.
+const EVENTS: usize = 1024;
+
+/// What a command comes back with.
+pub(crate) type Answered = Result<CommandAnswer, Failure>;
+
+/// One question to the engine.
+pub(crate) struct Ask {
+    pub(crate) ticket: Ticket,
+    pub(crate) caller: Caller,
+    pub(crate) command: Command,
+    pub(crate) reply: oneshot::Sender<Answered>,
+}
+
+/// The way to the engine task. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct EngineHandle {
+    asks: mpsc::Sender<Ask>,
+    pub(crate) facts: mpsc::Sender<Input>,
+    events: broadcast::Sender<Arc<Announcement>>,
+    tickets: Arc<AtomicU64>,
+    gone: Departed,
+}
+
+/// The tickets of those who went before they were answered and whom the engine has not been told of. A value and no queue:
+/// nobody who goes can wait, and a wait nobody hears of would be kept for ever. Bounded by the asks under way.
+type Departed = watch::Sender<Vec<Ticket>>;
+
+impl EngineHandle {
+    /// Asks the engine and waits for its answer. Dropped while waiting, the engine is told that nobody listens.
+    pub(crate) async fn ask(&self, caller: Caller, command: Command) -> Answered {
+        let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
+        let (reply, answer) = oneshot::channel();
+        let is_agreed = caller.is_person() && is_plain_shutdown(&command);
+        let guard = Guard { ticket, gone: Some(self.gone.clone()) };
+        let sent = self.asks.send(Ask { ticket, caller, command, reply }).await;
+        let answered = match sent {
+            Ok(()) => answer.await.ok(),
+            Err(_) => None,
+        };
+        guard.disarm();
+        answered.unwrap_or_else(|| unanswered(is_agreed))
+    }
+
+    /// Events from here on.
+    pub(crate) fn events(&self) -> broadcast::Receiver<Arc<Announcement>> {
+        self.events.subscribe()
+    }
+}
+
+/// Whether this asks for nothing but the daemon's end.
+fn is_plain_shutdown(command: &Command) -> bool {
+    matches!(command, Command::Shutdown(shutdown) if !shutdown.kill)
+}
+
+/// What is said to whoever comes when the engine task has decided its last. Who wanted only that is served: as for whoever came
+/// first, the connection closes when everything is put away.
+fn unanswered(is_agreed: bool) -> Answered {
+    if is_agreed {
+        return Ok(CommandAnswer::Reply(Reply::Done(Done {})));
+    }
+    Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"))
+}
+
+/// Tells the engine when whoever asked goes away before the answer.
+struct Guard {
+    ticket: Ticket,
+    gone: Option<Departed>,
+}
+
+impl Guard {
+    fn disarm(mut self) {
+        self.gone = None;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(gone) = self.gone.take() {
+            gone.send_modify(|gone| gone.push(self.ticket));
+        }
+    }
+}
+
+/// The engine task itself.
+pub(crate) struct EngineTask {
+    engine: Engine,
+    hands: EffectRunner,
+    inbox: Inbox,
+    /// What is being typed for the engine, in words that tell nothing of it; each ends with a fact.
+    typing: HashMap<JobId, String>,
+    alarm: Alarm,
+    quiet: IdleTrim,
+}
+
+/// The channels a engine task is built around: made first, because the workers need their end.
+pub(crate) struct Channels {
+    pub(crate) handle: EngineHandle,
+    inbox: Inbox,
+}
+
+/// What comes to the engine task, and whom it owes an answer.
+struct Inbox {
+    asks: mpsc::Receiver<Ask>,
+    facts: mpsc::Receiver<Input>,
+    gone: (Departed, watch::Receiver<Vec<Ticket>>),
+    tickets: HashMap<Ticket, oneshot::Sender<Answered>>,
+}
+
+impl Inbox {
+    /// What is to be decided next, in this order. Nothing is lost when the future is dropped.
+    async fn next(&mut self) -> Vec<Input> {
+        tokio::select! {
+            biased;
+            Some(fact) = self.facts.recv() => vec![fact],
+            Ok(()) = self.gone.1.changed() => self.departures(),
+            Some(ask) = self.asks.recv() => self.take(ask),
+        }
+    }
+
+    /// Whoever asked may have gone while the question waited: the engine can have been told of that before it hears the
+    /// question, so it is told again behind it. The question counts all the same, as it would have a moment earlier.
+    fn take(&mut self, ask: Ask) -> Vec<Input> {
+        let Ask { ticket, caller, command, reply } = ask;
+        let is_gone = reply.is_closed();
+        self.tickets.insert(ticket, reply);
+        let gone = is_gone.then_some(Input::CallerGone { ticket });
+        [Input::Command { caller, ticket, command }].into_iter().chain(gone).collect()
+    }
+
+    fn departures(&mut self) -> Vec<Input> {
+        let mut gone = Vec::new();
+        self.gone.0.send_if_modified(|waiting| {
+            gone = std::mem::take(waiting);
+            false
+        });
+        gone.into_iter().map(|ticket| Input::CallerGone { ticket }).collect()
+    }
+}
+
+impl Channels {
+    pub(crate) fn new() -> Self {
+        let (asks, asked) = mpsc::channel(ASKS);
+        let (facts, known) = mpsc::channel(FACTS);
+        let (events, _) = broadcast::channel(EVENTS);
+        let (gone, left) = watch::channel(Vec::new());
+        let inbox = Inbox { asks: asked, facts: known, gone: (gone.clone(), left), tickets: HashMap::new() };
+        let handle = EngineHandle { asks, facts, events, tickets: Arc::new(AtomicU64::new(1)), gone };
+        Self { handle, inbox }
+    }
+
+    pub(crate) fn events(&self) -> broadcast::Sender<Arc<Announcement>> {
+        self.handle.events.clone()
+    }
+}
+
+impl EngineTask {
+    pub(crate) fn new(engine: Engine, hands: EffectRunner, channels: Channels) -> std::io::Result<Self> {
+        let Channels { inbox, .. } = channels;
+        let typing = HashMap::new();
+        Ok(Self { engine, hands, inbox, typing, alarm: Alarm::new()?, quiet: IdleTrim::new()? })
+    }
+
+    /// Works until the engine says stop.
+    pub(crate) async fn work(mut self) {
+        loop {
+            self.alarm.set(self.engine.next_deadline());
+            let inputs = tokio::select! {
+                biased;
+                inputs = self.inbox.next() => inputs,
+                () = self.alarm.rings() => vec![Input::DeadlinePassed],
+                () = self.quiet.comes() => {
+                    self.quiet.rest();
+                    continue;
+                }
+            };
+            for input in inputs {
+                if self.decide(input).await {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Lets the engine decide and carries it out; whether to stop.
+    pub(crate) async fn decide(&mut self, input: Input) -> bool {
+        if let Input::CallerGone { ticket } = &input {
+            self.inbox.tickets.remove(ticket);
+        }
+        if matches!(&input, Input::Fact { .. }) {
+            failpoint::pass(Failpoint::FactHeard);
+        }
+        let typed = self.typed(&input);
+        let now = clock::now();
+        self.quiet.worked(now.uptime_ms);
+        let mut effects = self.engine.handle(now, input);
+        effects.extend(typed.map(Effect::Audit));
+        let effects = self.keep(effects).await;
+        for effect in &effects {
+            if let Effect::Type { job, what, .. } = effect {
+                self.typing.insert(*job, size(what));
+            }
+        }
+        self.hands.carry_out(effects, &mut self.inbox.tickets)
+    }
+
+    /// Makes what was decided durable; what is to be done now. A command whose records are refused is taken back; what
+    /// cannot be taken back goes on, and its records are tried again.
+    async fn keep(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
+        let is_undoable = self.engine.is_undoable();
+        let otherwise = if is_undoable { Otherwise::Forget } else { Otherwise::Retry };
+        let (rest, kept) = self.hands.keep(effects, otherwise).await;
+        match kept {
+            Ok(()) => rest,
+            Err(unsaved) if is_undoable => self.engine.undo(unsaved.refused()),
+            Err(unsaved) => without_acknowledged_ends(rest, &unsaved),
+        }
+    }
+
+    /// What was typed for the engine, now that it is known to have reached a terminal.
+    fn typed(&mut self, input: &Input) -> Option<AuditNote> {
+        let Input::Fact { run, fact: RunFact::TypingDone { job, outcome } } = input else { return None };
+        let what = self.typing.remove(job)?;
+        let detail = match outcome {
+            TypingOutcome::Done => what,
+            TypingOutcome::Partial => format!("a part of {what}"),
+            TypingOutcome::Dialog
+            | TypingOutcome::Stale
+            | TypingOutcome::NoEcho
+            | TypingOutcome::Draft
+            | TypingOutcome::NoComposer
+            | TypingOutcome::Shell
+            | TypingOutcome::OtherText
+            | TypingOutcome::HumanTyping
+            | TypingOutcome::Gone => return None,
+        };
+        let (target, decision) = (Some(run.process.to_string()), "allowed".to_owned());
+        Some(AuditNote { caller: None, via: None, verb: "type", target, decision, detail })
+    }
+}
+
+/// How much is typed, without a word of it.
+fn size(what: &Keystrokes) -> String {
+    match what {
+        Keystrokes::Paste(text) => format!("{} bytes", text.len()),
+        Keystrokes::Keys(keys) => format!("{} keys", keys.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

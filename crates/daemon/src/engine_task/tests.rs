@@ -1,0 +1,109 @@
+//! Whoever goes is not waited for, in whichever order the engine task hears of it, and whoever comes when it has closed is told.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use engine::RunKey;
+use proto::request::{Quantifier, Shutdown, Target, Until, Wait};
+
+use super::*;
+
+fn wait() -> Command {
+    let (until, quantifier) = (Until::Silence(1), Quantifier::All);
+    let targets = vec![Target("nobody".to_owned())];
+    Command::Wait(Wait { quantifier, ..Wait::until(targets, until) })
+}
+
+/// Lets a future do what it can; what it came to.
+fn poll<T>(future: &mut std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// Asks and goes before there is an answer.
+fn ask_and_go(handle: &EngineHandle) {
+    let mut asking = pin!(handle.ask(Caller::Human, wait()));
+    assert!(poll(&mut asking).is_none());
+}
+
+/// Everything that waits to be decided: `ask` and `gone` with their tickets.
+fn decided(inbox: &mut Inbox) -> Vec<(&'static str, Ticket)> {
+    let mut all = Vec::new();
+    while let Some(inputs) = poll(&mut pin!(inbox.next())) {
+        all.extend(inputs.into_iter().filter_map(|input| match input {
+            Input::Command { ticket, .. } => Some(("ask", ticket)),
+            Input::CallerGone { ticket } => Some(("gone", ticket)),
+            _ => None,
+        }));
+    }
+    all
+}
+
+#[test]
+fn whoever_goes_before_the_desk_has_heard_them_is_seen_off_behind_their_question() {
+    let Channels { handle, mut inbox } = Channels::new();
+    ask_and_go(&handle);
+    let decided = decided(&mut inbox);
+    assert_eq!(decided.last(), Some(&("gone", Ticket(1))), "{decided:?}");
+    assert!(decided.contains(&("ask", Ticket(1))), "{decided:?}");
+}
+
+#[test]
+fn whoever_goes_while_the_desk_works_for_them_is_seen_off() {
+    let Channels { handle, mut inbox } = Channels::new();
+    {
+        let mut asking = pin!(handle.ask(Caller::Human, wait()));
+        assert!(poll(&mut asking).is_none());
+        assert_eq!(decided(&mut inbox), [("ask", Ticket(1))]);
+    }
+    assert_eq!(decided(&mut inbox), [("gone", Ticket(1))]);
+    assert_eq!(decided(&mut inbox), []);
+}
+
+#[test]
+fn nobody_is_forgotten_because_the_queue_is_full() {
+    let Channels { handle, mut inbox } = Channels::new();
+    let run = RunKey { process: proto::ProcessId::from_entropy(1), run: proto::RunNumber(1) };
+    while handle.facts.try_send(Input::Fact { run, fact: RunFact::TreeGone }).is_ok() {}
+    (0..100).for_each(|_| ask_and_go(&handle));
+    let gone: Vec<Ticket> = decided(&mut inbox)
+        .into_iter()
+        .filter(|(what, _)| *what == "gone")
+        .map(|(_, ticket)| ticket)
+        .collect();
+    assert!((1..=100).all(|number| gone.contains(&Ticket(number))), "{gone:?}");
+}
+
+#[test]
+fn whoever_was_answered_is_not_seen_off() {
+    let Channels { handle, mut inbox } = Channels::new();
+    let mut asking = pin!(handle.ask(Caller::Human, wait()));
+    assert!(poll(&mut asking).is_none());
+    assert_eq!(decided(&mut inbox), [("ask", Ticket(1))]);
+    let failure = Failure::new(proto::ErrorCode::Timeout, "the wait timed out");
+    assert!(inbox.tickets.remove(&Ticket(1)).unwrap().send(Err(failure)).is_ok());
+    assert!(poll(&mut asking).unwrap().is_err());
+    assert_eq!(decided(&mut inbox), []);
+}
+
+#[test]
+fn t9_who_wants_the_end_when_the_desk_has_closed_has_it_and_nobody_else_is_served() {
+    let asked = |caller, command| {
+        let Channels { handle, inbox } = Channels::new();
+        let mut asking = pin!(handle.ask(caller, command));
+        assert!(poll(&mut asking).is_none());
+        // The question waits, and nobody is there to take it.
+        drop(inbox);
+        poll(&mut asking).expect("told at once")
+    };
+    let shutdown = |kill| Command::Shutdown(Shutdown { kill, stop: proto::Stop::default() });
+    assert!(matches!(asked(Caller::Human, shutdown(false)), Ok(CommandAnswer::Reply(Reply::Done(_)))));
+    for (caller, command) in
+        [(Caller::Human, shutdown(true)), (Caller::Human, wait()), (Caller::Nobody, shutdown(false))]
+    {
+        assert_eq!(asked(caller, command).unwrap_err().code, ErrorCode::ShuttingDown);
+    }
+}

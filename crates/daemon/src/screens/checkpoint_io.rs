@@ -1,0 +1,180 @@
+//! A run's picture in its holder's keeping: handed over, and put back by the daemon that adopts it.
+//!
+//! Owns both directions, what is kept beside the picture, and that nothing is overwritten that no picture covers. Refuses
+//! deciding when: `checkpoint` does.
+
+use holder::ToHolder;
+use term::{Depth, Screen};
+
+use super::fault::attempt;
+use super::handle::ScreenHandle;
+use super::log_times::LogTimes;
+use super::run::Run;
+use crate::failpoint::{self, Failpoint};
+
+/// Begins what is kept behind a picture: a daemon that does not know it reads the picture all the same, and one that finds
+/// none has a picture by an earlier one.
+const BESIDE: &[u8; 8] = b"qd:next\0";
+
+/// Begins the times of the log, which stand between the picture and the version.
+const TIMES: &[u8; 8] = b"qd:time\0";
+
+/// A picture, behind it when the output came, and behind that the version that readers are told next.
+fn with_version(mut blob: Vec<u8>, times: &LogTimes, next: u64) -> Vec<u8> {
+    let times = times.encode();
+    blob.extend_from_slice(&times);
+    blob.extend_from_slice(&(times.len() as u64).to_le_bytes());
+    blob.extend_from_slice(TIMES);
+    blob.extend_from_slice(BESIDE);
+    blob.extend_from_slice(&next.to_le_bytes());
+    blob
+}
+
+/// What was made of the picture and the version. The times are still behind the picture.
+fn split_version(blob: &[u8]) -> (&[u8], Option<u64>) {
+    let parts = blob.split_last_chunk::<8>();
+    let parts = parts.and_then(|(rest, next)| Some((rest.strip_suffix(BESIDE)?, u64::from_le_bytes(*next))));
+    parts.map_or((blob, None), |(picture, next)| (picture, Some(next)))
+}
+
+/// The picture and the times behind it; an earlier daemon kept none.
+fn split_times(blob: &[u8]) -> (&[u8], LogTimes) {
+    let parts = blob.strip_suffix(TIMES).and_then(|rest| {
+        let (rest, length) = rest.split_last_chunk::<8>()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (picture, times) = rest.split_at_checked(rest.len().checked_sub(length)?)?;
+        Some((picture, LogTimes::decode(times)?))
+    });
+    parts.unwrap_or((blob, LogTimes::default()))
+}
+
+impl Run {
+    /// Gives the holder a checkpoint, and only then lets it overwrite what the checkpoint covers.
+    pub(super) fn hand_over(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
+        if let Some((offset, blob)) = checkpoint {
+            failpoint::pass(Failpoint::CheckpointTaken);
+            let blob = with_version(blob, &self.times_to_keep(), self.handle.versions().next());
+            let _gone = self.link.send(&ToHolder::Checkpoint { offset, blob });
+        }
+        self.let_go_of_covered();
+    }
+
+    /// When the output came that is still there.
+    fn times_to_keep(&self) -> LogTimes {
+        let mut times = self.handle.times();
+        times.forget_before(self.handle.ring.start());
+        times.clone()
+    }
+
+    /// What is covered may be overwritten, once the checkpoint has left this process for good.
+    pub(super) fn let_go_of_covered(&mut self) {
+        if !self.link.wants_write() {
+            let is_stalled = self.handle.ring.keep_from(self.checkpoints.covered());
+            if is_stalled {
+                let _gone = self.link.send(&ToHolder::Resume);
+            }
+        }
+    }
+
+    /// Puts everything into keeping while the child is quiet. When that is too long for a message, the holder keeps what it
+    /// has: more of the history comes back from an earlier picture and the output since than from a picture of now alone.
+    pub(super) fn keep_everything(&mut self) {
+        if self.send_checkpoint(Depth::Full) {
+            self.checkpoints.completed(self.seen);
+        } else {
+            self.tell_too_long();
+            self.checkpoints.put_off();
+        }
+        self.let_go_of_covered();
+    }
+
+    /// Covers everything printed so far, whatever is lost by it.
+    pub(super) fn full_checkpoint(&mut self) {
+        if !self.send_checkpoint(Depth::Full) {
+            self.tell_too_long();
+            if !self.send_checkpoint(Depth::Screen) {
+                // It is let go all the same: a child that stood still for its picture would be the worse loss.
+                tracing::warn!(run = ?self.key(), "no checkpoint can be handed over; a new daemon begins with a blank screen");
+            }
+        }
+        self.checkpoints.completed(self.seen);
+        self.let_go_of_covered();
+    }
+
+    /// Covers everything with a picture of the screen: what was printed before is not to be drawn again.
+    pub(super) fn keep_screen(&mut self) {
+        self.send_checkpoint(Depth::Screen);
+        self.checkpoints.completed(self.seen);
+        self.let_go_of_covered();
+    }
+
+    fn tell_too_long(&self) {
+        let lines = {
+            let screen = self.handle.screen();
+            screen.next_line().0 - screen.first_line().0
+        };
+        tracing::warn!(run = ?self.key(), lines, "the history is too long to be kept; a new daemon has a part of it");
+    }
+
+    /// Gives the holder a picture of now; whether it was sent. One with a long history of wide lines is longer than a
+    /// message may be.
+    fn send_checkpoint(&mut self, depth: Depth) -> bool {
+        let blob = self.handle.screen().checkpoint(depth);
+        let blob = with_version(blob, &self.times_to_keep(), self.handle.versions().next());
+        failpoint::pass(Failpoint::CheckpointTaken);
+        let is_sent = self.link.send(&ToHolder::Checkpoint { offset: self.seen, blob }).is_ok();
+        failpoint::pass(Failpoint::CheckpointSent);
+        is_sent
+    }
+}
+
+/// Puts what an earlier daemon left on the screen; the offset it stands for. A checkpoint that does not read is worth
+/// nothing, but the ring still is.
+pub(super) fn restore(handle: &ScreenHandle, checkpoint: Option<(u64, Vec<u8>)>) -> u64 {
+    let Some((offset, blob)) = checkpoint else { return 0 };
+    let mut from = 0;
+    let (picture, next) = split_version(&blob);
+    if let Some(next) = next {
+        handle.versions().go_on_from(next);
+    }
+    let (picture, times) = split_times(picture);
+    *handle.times() = times;
+    let read = || match Screen::restore(picture, handle.limits) {
+        Ok(mut restored) => {
+            let mut screen = handle.screen();
+            restored.resize(screen.size());
+            *screen = restored;
+            from = offset;
+        }
+        Err(error) => {
+            tracing::warn!(%error, run = ?handle.run, "a checkpoint does not read; the log is replayed instead");
+        }
+    };
+    attempt("restoring a checkpoint", handle.run, read);
+    from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use term::Limits;
+
+    #[test]
+    fn a_picture_with_a_version_is_read_by_everybody_and_one_without_is_read_too() {
+        let mut screen = Screen::new(term::GridSize::DEFAULT, Limits::default());
+        screen.feed(b"as it was");
+        let old = screen.checkpoint(Depth::Full);
+        let mut times = LogTimes::default();
+        times.record(3, 5_000);
+        let new = with_version(old.clone(), &times, 77);
+        assert_eq!(split_version(&old), (old.as_slice(), None));
+        let (rest, next) = split_version(&new);
+        assert_eq!((split_times(rest), next), ((old.as_slice(), times), Some(77)));
+        assert_eq!(split_times(&old), (old.as_slice(), LogTimes::default()));
+        assert_eq!(split_version(b"short"), (b"short".as_slice(), None));
+        for blob in [&old, &new] {
+            let restored = Screen::restore(blob, Limits::default()).unwrap();
+            assert_eq!(restored.text(term::Wraps::Keep), "as it was");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The one way bytes reach a child: ordered, bounded, acknowledged.
+//!
+//! Owns the ways out: the terminal itself and the holder's queue. Refuses blocking and refuses silence: every job with
+//! somebody waiting is told how much was written.
+//!
+//! A person's keystrokes go straight to the terminal while nothing else is queued, which saves a hop; everything else,
+//! and whatever the terminal did not take, goes through the holder's queue with ids, so that a daemon that dies cannot
+//! type a prompt twice.
+
+mod job;
+mod queue;
+mod replies;
+#[cfg(test)]
+mod tests;
+
+use std::time::Instant;
+
+use engine::ViewerId;
+use engine::effect::Guard;
+use engine::input::TypingOutcome;
+use holder::{Link, ToHolder};
+
+use super::handle::ScreenHandle;
+use super::order::WriteJob;
+use crate::failpoint::{self, Failpoint};
+use queue::{Outlet, Queue};
+
+/// The input of one run.
+pub(crate) struct InputQueue(Queue);
+
+struct PtyOutlet<'a> {
+    handle: &'a ScreenHandle,
+    link: &'a mut Link,
+}
+
+impl Outlet for PtyOutlet<'_> {
+    fn is_canonical(&self) -> bool {
+        self.handle.is_canonical()
+    }
+
+    fn takes_brackets(&self) -> bool {
+        self.handle.screen().modes().bracketed_paste
+    }
+
+    fn write_now(&mut self, bytes: &[u8]) -> usize {
+        rustix::io::write(self.handle.master(), bytes).unwrap_or(0)
+    }
+
+    // A broken link shows itself as end of file; the run is lost then and the input queue is cleared.
+    fn hand_over(&mut self, id: u64, bytes: Vec<u8>) {
+        let _gone = self.link.send(&ToHolder::Input { id, bytes });
+        failpoint::pass(Failpoint::InputQueued);
+    }
+
+    fn cancel(&mut self, id: u64) {
+        let _gone = self.link.send(&ToHolder::CancelInput { id });
+    }
+}
+
+impl InputQueue {
+    /// The input of a run whose holder has accepted inputs up to this id, from a daemon before this one.
+    pub(crate) fn new(last_input_id: u64) -> Self {
+        Self(Queue::new(last_input_id))
+    }
+
+    /// A viewer's keystrokes. They are always taken.
+    pub(crate) fn type_keys(
+        &mut self,
+        typist: ViewerId,
+        bytes: &[u8],
+        handle: &ScreenHandle,
+        link: &mut Link,
+    ) {
+        self.0.type_keys(typist, bytes, Instant::now(), &mut PtyOutlet { handle, link });
+    }
+
+    /// Whether so many of a viewer's keys wait that it is to be read no further, or not yet again.
+    pub(crate) fn is_full_for(&self, typist: ViewerId, was_full: bool) -> bool {
+        self.0.is_full_for(typist, was_full)
+    }
+
+    /// The emulator's answers to queries.
+    pub(crate) fn answer(&mut self, bytes: &[u8], handle: &ScreenHandle, link: &mut Link) {
+        self.0.answer(bytes, Instant::now(), &mut PtyOutlet { handle, link });
+    }
+
+    /// How many answers were dropped since this was asked last, because the child does not read them.
+    pub(crate) fn take_dropped_answers(&mut self) -> u64 {
+        self.0.take_dropped_answers()
+    }
+
+    /// A job somebody waits for.
+    pub(crate) fn write(&mut self, job: WriteJob, now: Instant, handle: &ScreenHandle, link: &mut Link) {
+        self.0.write(job, now, &mut PtyOutlet { handle, link });
+    }
+
+    /// The holder wrote, cancelled or refused an input.
+    pub(crate) fn done(&mut self, id: u64, written: u64, handle: &ScreenHandle, link: &mut Link) {
+        self.0.done(id, written, Instant::now(), &mut PtyOutlet { handle, link });
+    }
+
+    /// When the input queue wants to be looked at.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.0.due()
+    }
+
+    /// Gives up jobs whose time is over and looks whether a held one may go.
+    pub(crate) fn pass(&mut self, now: Instant, handle: &ScreenHandle, link: &mut Link) {
+        self.0.pass(now, &mut PtyOutlet { handle, link });
+    }
+
+    /// On which conditions the job goes that has been held and is about to go.
+    pub(crate) fn about_to_go(&self, now: Instant) -> Option<Guard> {
+        self.0.about_to_go(now)
+    }
+
+    /// Something stands in the way of the job that has been held.
+    pub(crate) fn refuse_held(&mut self, obstacle: TypingOutcome) {
+        self.0.refuse_held(obstacle);
+    }
+
+    /// Another program may have typed meanwhile, and the holder has accepted inputs up to this id. What was on its way
+    /// is reported as far as it was acknowledged.
+    pub(crate) fn inherit(&mut self, last_input_id: u64) {
+        self.0.inherit(last_input_id);
+    }
+
+    /// The child is gone: nothing more will be written.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}

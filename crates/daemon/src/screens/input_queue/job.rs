@@ -1,0 +1,212 @@
+//! One thing to be typed, from the moment it is asked for until somebody is told what became of it.
+//!
+//! Owns its state and the judgement whether the kernel would cut it. Refuses order among jobs: the queue has that.
+
+use std::time::Instant;
+
+use engine::ViewerId;
+use engine::effect::Guard;
+use engine::input::TypingOutcome;
+use term::PastePiece;
+use tokio::sync::oneshot;
+
+use crate::screens::order::{Text, WriteJob, WriteOutcome};
+use crate::screens::typing::MAX_CANONICAL;
+
+/// Whether a job may go while the child reads whole lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// Not judged yet.
+    Unjudged,
+    /// It waits until the child reads raw; since when it has.
+    Held { raw_since: Option<Instant> },
+    /// It may go.
+    CommandRule,
+}
+
+/// One job.
+pub(super) struct Job {
+    pub(super) serial: u64,
+    /// What is typed, until it is encoded by the modes of the moment.
+    pub(super) text: Option<Text>,
+    /// The same, encoded.
+    pub(super) bytes: Vec<u8>,
+    pub(super) of: usize,
+    pub(super) sent: usize,
+    pub(super) written: u64,
+    pub(super) in_flight: usize,
+    /// Enter follows it.
+    pub(super) is_prompt: bool,
+    pub(super) hold: Hold,
+    /// Keystrokes, and the viewer they came from.
+    pub(super) typist: Option<ViewerId>,
+    /// It began a paste, or went on with one: what may come before and after it.
+    pub(super) piece: Option<Ends>,
+    /// It closes brackets, and nothing goes before it.
+    pub(super) is_ending: bool,
+    /// Its bytes lie within brackets.
+    pub(super) is_bracketed: bool,
+    pub(super) deadline: Option<Instant>,
+    pub(super) guard: Option<Guard>,
+    pub(super) obstacle: Option<TypingOutcome>,
+    pub(super) is_given_up: bool,
+    reply: Option<oneshot::Sender<WriteOutcome>>,
+}
+
+/// Which ends of a paste a piece has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) is_first: bool,
+    pub(super) is_last: bool,
+}
+
+impl Job {
+    /// Something somebody waits for.
+    pub(super) fn watched(serial: u64, job: WriteJob) -> Self {
+        let (deadline, reply) = (Some(job.deadline), Some(job.reply));
+        let unwatched = Self::unwatched(serial, job.text);
+        let (is_prompt, guard, hold) = (job.is_prompt, job.guard, Hold::Unjudged);
+        Self { is_prompt, guard, hold, deadline, reply, ..unwatched }
+    }
+
+    /// Something nobody waits for.
+    pub(super) fn unwatched(serial: u64, text: Text) -> Self {
+        let ends = |piece: &PastePiece| Ends { is_first: piece.is_first(), is_last: piece.is_last() };
+        Self {
+            serial,
+            of: text.length(),
+            piece: if let Text::Paste(piece) = &text { Some(ends(piece)) } else { None },
+            text: Some(text),
+            bytes: Vec::new(),
+            sent: 0,
+            written: 0,
+            in_flight: 0,
+            is_prompt: false,
+            hold: Hold::CommandRule,
+            typist: None,
+            is_ending: false,
+            is_bracketed: false,
+            deadline: None,
+            guard: None,
+            obstacle: None,
+            is_given_up: false,
+            reply: None,
+        }
+    }
+
+    /// A viewer's keystrokes; nobody's: the rest of an answer that has begun.
+    pub(super) fn keys(serial: u64, typist: Option<ViewerId>, bytes: Vec<u8>) -> Self {
+        Self { typist, ..Self::unwatched(serial, Text::Bytes(bytes)) }
+    }
+
+    /// Takes the next keystrokes of the same viewer in, while none of it is on its way and it stays within `most` bytes;
+    /// whether it did. A thousand keys that wait are a few jobs.
+    pub(super) fn join(&mut self, typist: Option<ViewerId>, bytes: &[u8], most: usize) -> bool {
+        let is_same = self.typist.is_some() && self.typist == typist && !self.is_given_up;
+        let Some(Text::Bytes(waiting)) = self.text.as_mut().filter(|_| is_same) else { return false };
+        if waiting.len() + bytes.len() > most {
+            return false;
+        }
+        waiting.extend_from_slice(bytes);
+        self.of = waiting.len();
+        true
+    }
+
+    /// What closes the brackets of a paste that does not go on.
+    pub(super) fn ending(serial: u64) -> Self {
+        let text = Text::Bytes(PastePiece::ending().encode(true));
+        Self { is_ending: true, ..Self::unwatched(serial, text) }
+    }
+
+    /// Whether it goes on with a paste that an earlier job began.
+    pub(super) fn goes_on(&self) -> bool {
+        self.piece.is_some_and(|ends| !ends.is_first)
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.hold, Hold::Held { .. })
+    }
+
+    /// Whether all of it is the holder's.
+    pub(super) fn is_sent(&self) -> bool {
+        self.is_given_up || (self.text.is_none() && self.sent == self.bytes.len())
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.in_flight == 0 && self.is_sent()
+    }
+
+    /// Whether it is given up and not all of it was written.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_given_up && (self.text.is_some() || self.written < self.bytes.len() as u64)
+    }
+
+    /// Tells whoever waits, who may have gone.
+    pub(super) fn reply(self) {
+        let (written, of, was_held) = (self.written, self.of as u64, self.is_held());
+        let Some(reply) = self.reply else { return };
+        let _gone = reply.send(WriteOutcome { written, of, was_held, obstacle: self.obstacle });
+    }
+}
+
+/// What a child that reads whole lines has been given of a text before its next piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Before {
+    total: usize,
+    open_line: usize,
+}
+
+impl Before {
+    /// Whether bytes must wait until the child reads raw: before that the kernel would cut a long line, and a program
+    /// would throw a prompt away when it changes modes.
+    pub(super) fn needs_raw(self, bytes: &[u8], is_prompt: bool) -> bool {
+        let mut lines = bytes.split(is_line_end).map(<[u8]>::len);
+        let first = self.open_line + lines.next().unwrap_or(0);
+        let longest = lines.fold(first, usize::max);
+        longest > MAX_CANONICAL || (is_prompt && self.total + bytes.len() > MAX_CANONICAL)
+    }
+
+    /// The same once these have been given too.
+    pub(super) fn and(self, bytes: &[u8], is_canonical: bool) -> Self {
+        let open_line = match bytes.iter().rposition(is_line_end) {
+            // A child that reads raw has no line of the kernel's.
+            _ if !is_canonical => 0,
+            Some(end) => bytes.len() - end - 1,
+            None => self.open_line + bytes.len(),
+        };
+        Self { total: self.total + bytes.len(), open_line }
+    }
+}
+
+fn is_line_end(byte: &u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs_raw(bytes: &[u8], is_prompt: bool) -> bool {
+        Before::default().needs_raw(bytes, is_prompt)
+    }
+
+    #[test]
+    fn e3_only_lines_the_kernel_would_cut_wait_for_raw_mode() {
+        assert!(!needs_raw(&[b'a'; MAX_CANONICAL], true));
+        assert!(needs_raw(&[b'a'; MAX_CANONICAL + 1], false));
+        let lines = [b'a', b'\n'].repeat(MAX_CANONICAL);
+        assert!(!needs_raw(&lines, false) && needs_raw(&lines, true));
+    }
+
+    #[test]
+    fn p2_a_line_in_two_pieces_is_as_long_as_both() {
+        let half = [b'a'; MAX_CANONICAL / 2 + 1];
+        let before = Before::default().and(b"short\r", true).and(&half, true);
+        assert!(before.needs_raw(&half, false));
+        assert!(!before.needs_raw(b"\rnext", false));
+        assert!(!before.and(b"\r", true).needs_raw(&half, false));
+        assert!(!Before::default().and(&half, false).needs_raw(&half, false), "what was read raw is no line");
+        let lines = b"a\r".repeat(MAX_CANONICAL / 4 + 1);
+        assert!(Before::default().and(&lines, true).needs_raw(&lines, true));
+    }
+}

@@ -1,0 +1,148 @@
+//! Asking a holder to end its tree, and naming what survives.
+//!
+//! Holders since version 2 of their wire keep the grace themselves, so that it goes on when the daemon dies. For older
+//! ones the daemon sends the signal that asks, and the order to kill when the grace is over.
+
+use std::time::{Duration, Instant};
+
+use engine::input::Survivor;
+use holder::{SignalTarget, ToHolder, WIRE_WITH_END, tree};
+use rustix::process::Signal;
+
+/// The end of one run's tree, as far as the daemon has to keep it.
+pub(super) struct TreeEnd {
+    wire_version: u16,
+    /// When an older holder is told to kill.
+    insist_at: Option<Instant>,
+    /// With which signal the tree was asked, and when its grace is over; none when it was not asked or has gone.
+    asked: Option<(i32, Instant)>,
+}
+
+impl TreeEnd {
+    pub(super) fn new(wire_version: u16) -> Self {
+        Self { wire_version, insist_at: None, asked: None }
+    }
+
+    /// What the holder is told so that its tree ends. Asked again, only the grace changes.
+    pub(super) fn ask(&mut self, signal: i32, grace_ms: u32, now: Instant) -> Vec<ToHolder> {
+        let over_at = now + Duration::from_millis(grace_ms.into());
+        self.asked = Some((signal, self.asked.map_or(over_at, |(_, earlier)| earlier.min(over_at))));
+        if self.wire_version >= WIRE_WITH_END {
+            return vec![ToHolder::End { signal, grace_ms }];
+        }
+        if grace_ms == 0 {
+            self.insist_at = None;
+            return vec![ToHolder::Kill { grace_ms: 0 }];
+        }
+        let is_first = self.insist_at.is_none();
+        let insist_at = now + Duration::from_millis(grace_ms.into());
+        self.insist_at = Some(self.insist_at.map_or(insist_at, |at| at.min(insist_at)));
+        let to_all = |signal| ToHolder::Signal { signal, to: SignalTarget::Tree };
+        if is_first { vec![to_all(signal), to_all(Signal::CONT.as_raw())] } else { Vec::new() }
+    }
+
+    /// What a holder is told that another program has been linked to since: its tree may not have been asked, or its end
+    /// may have been announced to that program.
+    pub(super) fn ask_again(&mut self, now: Instant) -> Vec<ToHolder> {
+        let Some((signal, over_at)) = self.asked else { return Vec::new() };
+        let grace_ms = u32::try_from(over_at.saturating_duration_since(now).as_millis()).unwrap_or(u32::MAX);
+        if self.wire_version >= WIRE_WITH_END {
+            return vec![ToHolder::End { signal, grace_ms }];
+        }
+        // The signals were sent when it was asked; the order to kill comes when the grace is over.
+        if self.is_waiting() { Vec::new() } else { vec![ToHolder::Kill { grace_ms: 0 }] }
+    }
+
+    /// The tree has gone, or what is left of it cannot be ended.
+    pub(super) fn over(&mut self) {
+        self.asked = None;
+    }
+
+    /// Whether an older holder's tree has been asked and not been killed yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.insist_at.is_some()
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.insist_at
+    }
+
+    /// What an older holder is told when the grace is over, or when nobody of its tree is left.
+    pub(super) fn pass(&mut self, now: Instant, is_alone: bool) -> Option<ToHolder> {
+        self.insist_at.take_if(|at| *at <= now || is_alone).map(|_| ToHolder::Kill { grace_ms: 0 })
+    }
+}
+
+/// Who lives below a holder.
+pub(super) fn survivors(holder: i32) -> Vec<Survivor> {
+    let living = |pid: &i32| tree::stat(*pid).is_some_and(|stat| stat.state != b'Z');
+    tree::descendants(holder).into_iter().filter(living).map(survivor).collect()
+}
+
+fn survivor(pid: i32) -> Survivor {
+    use std::os::unix::fs::MetadataExt;
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let status = read("status");
+    let real =
+        status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse().ok());
+    // A process that cannot be dumped has its directory owned by root; the status names its real user.
+    let owner = std::fs::metadata(format!("/proc/{pid}")).map(|found| found.uid()).unwrap_or_default();
+    Survivor { pid, name: read("comm").trim().to_owned(), user: real.unwrap_or(owner) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m3c_an_older_holder_is_asked_by_signals_and_told_to_kill_when_the_grace_is_over() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let mut asking = TreeEnd::new(1);
+        let asked = asking.ask(15, 5_000, now);
+        let to_all = |signal| ToHolder::Signal { signal, to: SignalTarget::Tree };
+        assert_eq!(asked, [to_all(15), to_all(Signal::CONT.as_raw())]);
+        assert_eq!(asking.due(), Some(now + 5 * second));
+        assert_eq!(asking.pass(now + 4 * second, false), None);
+        // A longer grace changes nothing, a shorter one does.
+        assert_eq!(asking.ask(15, 9_000, now), []);
+        assert_eq!(asking.due(), Some(now + 5 * second));
+        assert_eq!(asking.ask(15, 1_000, now), []);
+        assert_eq!(asking.pass(now + second, false), Some(ToHolder::Kill { grace_ms: 0 }));
+        assert_eq!(asking.due(), None);
+    }
+
+    #[test]
+    fn m3c_an_older_holder_whose_tree_has_gone_is_not_kept_waiting() {
+        let now = Instant::now();
+        let mut asking = TreeEnd::new(1);
+        assert_eq!(asking.pass(now, true), None);
+        asking.ask(1, 60_000, now);
+        assert_eq!(asking.pass(now, true), Some(ToHolder::Kill { grace_ms: 0 }));
+        assert_eq!(asking.ask(15, 0, now), [ToHolder::Kill { grace_ms: 0 }]);
+    }
+
+    #[test]
+    fn m4c_a_holder_that_was_taken_away_is_asked_again_for_the_rest_of_the_grace() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let mut asking = TreeEnd::new(WIRE_WITH_END);
+        assert_eq!(asking.ask_again(now), []);
+        asking.ask(15, 5_000, now);
+        assert_eq!(asking.ask_again(now + 2 * second), [ToHolder::End { signal: 15, grace_ms: 3_000 }]);
+        asking.ask(15, 1_000, now + 2 * second);
+        assert_eq!(asking.ask_again(now + 4 * second), [ToHolder::End { signal: 15, grace_ms: 0 }]);
+        asking.over();
+        assert_eq!(asking.ask_again(now), []);
+        let mut older = TreeEnd::new(1);
+        older.ask(15, 5_000, now);
+        assert_eq!(older.ask_again(now), [], "the order to kill is still to come");
+        assert!(older.pass(now + 5 * second, false).is_some());
+        assert_eq!(older.ask_again(now + 6 * second), [ToHolder::Kill { grace_ms: 0 }]);
+    }
+
+    #[test]
+    fn m3c_a_holder_that_knows_how_keeps_the_grace_itself() {
+        let mut asking = TreeEnd::new(WIRE_WITH_END);
+        assert_eq!(asking.ask(15, 5_000, Instant::now()), [ToHolder::End { signal: 15, grace_ms: 5_000 }]);
+        assert_eq!(asking.due(), None);
+    }
+}

@@ -1,0 +1,251 @@
+//! A worker's viewers: taking them in, letting them have what they can take, letting them go.
+//!
+//! Owns the sockets' place in the worker's epoll. Refuses what is shown: the run decides that (`viewers`).
+
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use engine::{RunFact, RunKey, ViewerId};
+use proto::{ExitReason, Notice};
+use rustix::event::epoll;
+
+use super::fault::FaultScope;
+use super::order::{Ended, NewViewer};
+use super::terminal::Typed;
+use super::viewer::{HUNG_UP, LET_GO, Mode, Presence, Viewer};
+use super::worker::{Source, Worker};
+
+impl Worker {
+    /// Lets every viewer of a slot have what it can take.
+    pub(super) fn catch_up_viewers(&mut self, number: u64, now: Instant) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        for id in slot.viewers.clone() {
+            self.catch_up(id, now);
+        }
+    }
+
+    pub(super) fn catch_up(&mut self, id: ViewerId, now: Instant) {
+        let Some(viewer) = self.viewers.get_mut(&id) else { return };
+        let slot = self.by_run.get(&viewer.run).and_then(|number| self.slots.get(number));
+        let presence = match slot {
+            Some(slot) => {
+                slot.run.hold_back(viewer);
+                slot.run.catch_up(viewer, &mut self.buffer, now)
+            }
+            None => viewer.flush(),
+        };
+        if presence == Presence::Gone {
+            return self.let_go(id);
+        }
+        watch_terminal(&self.epoll, viewer);
+        let wants = viewer.wants();
+        if wants != viewer.watched {
+            viewer.watched = wants;
+            let data = epoll::EventData::new_u64(Source::Viewer(id.0).token());
+            let _gone = epoll::modify(&self.epoll, viewer.socket(), data, wants);
+        }
+    }
+
+    pub(super) fn on_viewer(&mut self, id: ViewerId, flags: epoll::EventFlags, now: Instant) {
+        let Some(viewer) = self.viewers.get_mut(&id) else { return };
+        let ended = epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        viewer.is_leaving |= flags.intersects(ended);
+        if flags.intersects(epoll::EventFlags::IN | ended) {
+            let presence = viewer.receive(&mut self.buffer);
+            let slot = self.by_run.get(&viewer.run).copied();
+            if let Some(number) = slot {
+                self.hear(number, id, now);
+            }
+            if presence == Presence::Gone {
+                return self.let_go(id);
+            }
+        }
+        self.catch_up(id, now);
+        // It may have room again before the next drawing is due.
+        if let Some(number) = self.viewers.get(&id).and_then(|viewer| self.by_run.get(&viewer.run)).copied() {
+            self.sync_interest(number);
+        }
+    }
+
+    /// What was typed on a viewer's terminal, or room on it.
+    pub(super) fn on_terminal(&mut self, id: ViewerId, flags: epoll::EventFlags, now: Instant) {
+        let Some(viewer) = self.viewers.get_mut(&id) else { return };
+        let Some(terminal) = &mut viewer.terminal else { return };
+        let is_gone = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
+        let typed = match flags.contains(epoll::EventFlags::IN) {
+            _ if is_gone => Typed::HungUp,
+            true => terminal.read(&mut self.buffer),
+            false => Typed::Nothing,
+        };
+        let number = self.by_run.get(&viewer.run).copied();
+        match (typed, number.and_then(|number| self.slots.get_mut(&number))) {
+            (Typed::Keys(count), Some(slot)) => {
+                slot.run.hear_terminal(viewer, &self.buffer[..count], now, &mut self.facts);
+            }
+            (Typed::HungUp, _) => viewer.end(HUNG_UP),
+            (Typed::Keys(_) | Typed::Nothing, _) => {}
+        }
+        self.catch_up(id, now);
+        if let Some(number) = number {
+            self.watch_echo(number);
+            self.sync_interest(number);
+        }
+    }
+
+    /// The child has taken keys: viewers of a slot that were held back go on, if there is room for theirs.
+    pub(super) fn go_on_hearing(&mut self, number: u64, now: Instant) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        let is_held_back = |id: &ViewerId| self.viewers.get(id).is_some_and(|viewer| viewer.is_held_back);
+        for id in slot.viewers.iter().copied().filter(is_held_back).collect::<Vec<_>>() {
+            self.contained(FaultScope::Viewer(id), now, |worker| {
+                worker.hear(number, id, now);
+                worker.catch_up(id, now);
+            });
+        }
+    }
+
+    /// Types keys that began on a terminal of a slot's viewers and whose rest did not come in time.
+    pub(super) fn release_keys(&mut self, number: u64, now: Instant) {
+        let Some(slot) = self.slots.get_mut(&number) else { return };
+        for id in &slot.viewers {
+            if let Some(viewer) = self.viewers.get_mut(id) {
+                slot.run.hear_late(viewer, now, &mut self.facts);
+            }
+        }
+        self.watch_echo(number);
+    }
+
+    /// Takes what a viewer sent.
+    pub(super) fn hear(&mut self, number: u64, id: ViewerId, now: Instant) {
+        if let (Some(slot), Some(viewer)) = (self.slots.get_mut(&number), self.viewers.get_mut(&id)) {
+            slot.run.hear(viewer, now, &mut self.facts);
+            self.watch_echo(number);
+            self.sync_interest(number);
+        }
+    }
+
+    pub(super) fn attach(&mut self, new: NewViewer, now: Instant) {
+        let Some(number) = self.by_run.get(&new.run).copied() else {
+            return refuse(new);
+        };
+        if new.take_over {
+            self.end_viewers(number, "taken_over", now);
+        }
+        let Some(slot) = self.slots.get_mut(&number) else { return };
+        let viewer = Viewer::new(new, Mode::Live);
+        let (id, data) = (viewer.id, epoll::EventData::new_u64(Source::Viewer(viewer.id.0).token()));
+        // Before anybody is told that it is here: nobody would be told that it went.
+        if let Err(error) = epoll::add(&self.epoll, viewer.socket(), data, viewer.watched) {
+            tracing::warn!(%error, "a viewer could not be watched");
+            return turn_away(viewer, "lost");
+        }
+        let viewer = slot.run.welcome(viewer, now, &mut self.facts);
+        slot.viewers.push(id);
+        self.viewers.insert(id, viewer);
+        // It may have sent frames right behind its attach call.
+        self.hear(number, id, now);
+        self.on_viewer(id, epoll::EventFlags::empty(), now);
+    }
+
+    /// Ends every viewer of a slot with a reason.
+    pub(super) fn end_viewers(&mut self, number: u64, reason: &str, now: Instant) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        for id in slot.viewers.clone() {
+            let slot = self.slots.get(&number);
+            let viewer = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing());
+            if let (Some(slot), Some(viewer)) = (slot, viewer) {
+                slot.run.end_bytes(viewer, &mut self.buffer, now);
+                if !viewer.is_closing() {
+                    slot.run.end_viewer(viewer, reason);
+                }
+            }
+            self.catch_up(id, now);
+        }
+    }
+
+    pub(super) fn let_go(&mut self, id: ViewerId) {
+        let Some(viewer) = self.viewers.remove(&id) else { return };
+        let _gone = epoll::delete(&self.epoll, viewer.socket());
+        if let Some(slot) = self.by_run.get(&viewer.run).and_then(|number| self.slots.get_mut(number)) {
+            slot.viewers.retain(|known| *known != id);
+        }
+        self.facts.push_fact(viewer.run, RunFact::ViewerLeft { viewer: id });
+    }
+
+    pub(super) fn show_new_size(&mut self, run: RunKey, now: Instant) {
+        let Some(number) = self.by_run.get(&run).copied() else { return };
+        if let Some(slot) = self.slots.get_mut(&number) {
+            let is_shown = |viewer: &&mut Viewer| slot.viewers.contains(&viewer.id);
+            let mut viewers: Vec<&mut Viewer> = self.viewers.values_mut().filter(is_shown).collect();
+            slot.run.show_new_size(&mut viewers, now);
+        }
+        self.catch_up_viewers(number, now);
+    }
+
+    /// A run is over. Those who watch one that is started again are told so when it is let go, and come back to the next.
+    pub(super) fn tell_exit(&mut self, run: RunKey, ended: Ended, now: Instant) {
+        let Some(number) = self.by_run.get(&run).copied() else { return };
+        let Some(slot) = self.slots.get_mut(&number) else { return };
+        slot.run.know_exit(ended);
+        for id in &slot.viewers {
+            if let Some(viewer) = self.viewers.get_mut(id) {
+                slot.run.tell_exit(viewer, ended, now);
+            }
+        }
+        self.catch_up_viewers(number, now);
+    }
+
+    /// Lets one viewer go because somebody asked for it.
+    pub(super) fn end_viewer(&mut self, run: RunKey, id: ViewerId, now: Instant) {
+        let slot = self.by_run.get(&run).and_then(|number| self.slots.get(number));
+        let viewer = self.viewers.get_mut(&id).filter(|viewer| viewer.run == run && !viewer.is_closing());
+        if let (Some(slot), Some(viewer)) = (slot, viewer) {
+            slot.run.end_viewer(viewer, LET_GO);
+        }
+        self.catch_up(id, now);
+    }
+
+    pub(super) fn mark_stale(&mut self, number: u64) {
+        let Some(slot) = self.slots.get(&number) else { return };
+        for id in &slot.viewers {
+            if let Some(viewer) = self.viewers.get_mut(id) {
+                viewer.is_stale = true;
+            }
+        }
+    }
+}
+
+/// Watches a viewer's terminal for what it wants. One that cannot be watched is given back.
+fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
+    let Some(terminal) = &mut viewer.terminal else { return };
+    let wants = terminal.wants(viewer.is_held_back);
+    let data = epoll::EventData::new_u64(Source::Terminal(viewer.id.0).token());
+    let watched = match terminal.watched.replace(wants) {
+        None => epoll::add(epoll, &*terminal, data, wants),
+        Some(before) if before != wants => epoll::modify(epoll, &*terminal, data, wants),
+        Some(_) => Ok(()),
+    };
+    if let Err(error) = watched {
+        tracing::warn!(%error, "a terminal could not be watched");
+        viewer.end("lost");
+    }
+}
+
+/// A viewer for a run whose holder has gone: lost, if nobody has seen it end before.
+fn refuse(new: NewViewer) {
+    let ended = new.handle.progress.borrow().told_exit.filter(|(exit, _)| exit.reason != ExitReason::Lost);
+    let mut viewer = Viewer::new(new, Mode::Live);
+    match ended {
+        Some((exit, offset)) => {
+            viewer.send_notice(Notice::Exit { stream: viewer.stream, exit, offset });
+            turn_away(viewer, "exited");
+        }
+        None => turn_away(viewer, "lost"),
+    }
+}
+
+/// Tells a viewer that was not taken in why.
+fn turn_away(mut viewer: Viewer, reason: &str) {
+    viewer.end(reason);
+    let _presence = viewer.flush();
+}

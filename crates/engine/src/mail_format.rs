@@ -1,0 +1,96 @@
+//! How a message reads where it arrives.
+//!
+//! Owns the head that names the sender and the mark before each line of the body, so that no body, no label and no name
+//! can pass for another sender's head. Refuses touching what a person wrote: that is typed as it is.
+
+use crate::mail::{MailRecord, Sender, SenderRelation};
+
+/// What stands before each line of a body that no person wrote.
+pub(crate) const MARK: &str = "│ ";
+
+/// The text that is typed or handed over. `nonce` is known to the receiving run and to Quarterdeck only.
+pub(crate) fn write(mail: &MailRecord, nonce: &str) -> String {
+    let Some(tag) = tag(mail) else { return mail.text.clone() };
+    let mut mail_format = format!("[{tag} {nonce}]");
+    for line in body_lines(&mail.text) {
+        mail_format.push('\n');
+        mail_format.push_str(MARK);
+        mail_format.push_str(&line);
+    }
+    mail_format
+}
+
+/// Whose head it is; none: a person's words need none.
+fn tag(mail: &MailRecord) -> Option<String> {
+    let name = mail.from_name.as_ref().map_or("unknown", |name| name.as_str());
+    match &mail.voice {
+        Sender::System { tag } => Some(plain(tag)),
+        Sender::Process(SenderRelation::Orchestrator) => Some(format!("orchestrator {name}")),
+        Sender::Process(SenderRelation::SubAgent) => Some(format!("sub-agent:{name}")),
+        Sender::Process(SenderRelation::Peer) => Some(format!("peer:{name}")),
+        // A document older than voices: whoever is named in it was no person.
+        Sender::Human if mail.from.is_some() => Some(format!("peer:{name}")),
+        Sender::Human => None,
+    }
+}
+
+/// A text as a part of a head: one line, nothing hidden, nothing that ends the head.
+fn plain(text: &str) -> String {
+    let plain = |c| match visible(c) {
+        '[' => '(',
+        ']' => ')',
+        '\t' => ' ',
+        c if is_break(c) => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(plain).collect()
+}
+
+/// The lines of a body, whatever separates them. Only what acts on a terminal is replaced: joiners and marks of direction
+/// belong to the text of many languages, and the mark before each line keeps them from forging a head.
+fn body_lines(text: &str) -> Vec<String> {
+    let text = text.replace("\r\n", "\n");
+    let harmless = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+    text.split(is_break).map(|line| line.chars().map(harmless).collect()).collect()
+}
+
+/// The lines of a text, whatever separates them; control characters and marks of direction are shown, not sent.
+pub(crate) fn lines(text: &str) -> Vec<String> {
+    let text = text.replace("\r\n", "\n");
+    text.split(is_break).map(|line| line.chars().map(visible).collect()).collect()
+}
+
+/// Whether a character begins a new line somewhere.
+fn is_break(c: char) -> bool {
+    matches!(c, '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+fn visible(c: char) -> char {
+    match c {
+        '\t' => '\t',
+        c if c.is_control() || is_hidden(c) => '\u{fffd}',
+        c => c,
+    }
+}
+
+/// Characters that show nothing, or that change how their neighbours are read.
+pub(crate) fn is_hidden(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}

@@ -1,0 +1,169 @@
+//! Who is told of what: a process hears of what it could ask for, a person of everything.
+
+use proto::agent::{InboxItem, ItemKind, MailId, Receipt};
+use proto::crew::{Project, TimerKind, TimerStatus, TimerView};
+use proto::request::{Grant, Spawn};
+use proto::{ErrorCode, Event, ProcessView};
+
+use super::agents::scene::{agent, saved, tell};
+use super::stage::{Stage, command, target};
+use crate::{Caller, Command, Effect, RunKey, SpawnOrder};
+
+/// A lead with a child and a grandchild, a stranger in the same workspace, and one in another.
+struct Hall {
+    stage: Stage,
+    lead: RunKey,
+    child: RunKey,
+    grandchild: RunKey,
+    stranger: RunKey,
+    foreign: RunKey,
+}
+
+impl Hall {
+    fn new() -> Self {
+        let mut stage = Stage::new();
+        let lead = stage.spawn(agent("lead"));
+        let child = stage.spawn_as(Caller::Process(lead), agent("child"));
+        let grandchild = stage.spawn_as(Caller::Process(child), agent("grandchild"));
+        let stranger = stage.spawn(agent("stranger"));
+        let foreign = stage.spawn(Spawn { workspace: Some("w9".to_owned()), ..agent("foreign") });
+        Self { stage, lead, child, grandchild, stranger, foreign }
+    }
+
+    /// Who of them is told of an event, and whether a person is.
+    fn told(&mut self, event: &Event) -> Vec<&'static str> {
+        let callers = [
+            ("person", Caller::Human),
+            ("lead", Caller::Process(self.lead)),
+            ("child", Caller::Process(self.child)),
+            ("grandchild", Caller::Process(self.grandchild)),
+            ("stranger", Caller::Process(self.stranger)),
+            ("foreign", Caller::Process(self.foreign)),
+        ];
+        let mut told = Vec::new();
+        for (name, caller) in callers {
+            let before = self.stage.audited().len();
+            let ticket = self.stage.ask_as(caller, Command::Knows(Box::new(event.clone())));
+            match self.stage.answer(ticket).expect("answered at once") {
+                Ok(_) => told.push(name),
+                Err(failure) => assert_eq!(failure.code, ErrorCode::NotFound),
+            }
+            assert_eq!(self.stage.audited().len(), before, "what is not told is no refusal");
+        }
+        told
+    }
+
+    fn view(&self, run: RunKey) -> Box<ProcessView> {
+        Box::new(self.stage.view(run.process).unwrap())
+    }
+
+    fn timer(&self, owner: RunKey) -> Event {
+        Event::Timer(Box::new(TimerView {
+            timer: 1,
+            owner: owner.process,
+            owner_name: self.view(owner).name,
+            kind: TimerKind::Delay,
+            status: TimerStatus::Fired,
+            label: String::new(),
+            body: "a secret".to_owned(),
+            watches: Vec::new(),
+            remaining_ms: 0,
+            outcome: None,
+        }))
+    }
+}
+
+#[test]
+fn a_timer_is_told_to_its_owner_and_to_those_above() {
+    let mut hall = Hall::new();
+    let of_grandchild = hall.timer(hall.grandchild);
+    assert_eq!(hall.told(&of_grandchild), ["person", "lead", "child", "grandchild"]);
+    let of_lead = hall.timer(hall.lead);
+    assert_eq!(hall.told(&of_lead), ["person", "lead"]);
+    let (to, over) = (target(hall.stranger), target(hall.lead));
+    hall.stage.ask(Command::Grant(Grant { to, right: proto::crew::Right::Read, over }));
+    assert_eq!(hall.told(&of_lead), ["person", "lead", "stranger"], "who may read it may list its timers");
+}
+
+#[test]
+fn a_scratchpad_is_told_to_those_who_work_in_its_project() {
+    let mut hall = Hall::new();
+    let project = Project { key: "0123456789abcdef".to_owned(), path: "/srv/app".to_owned() };
+    let order = SpawnOrder { project: project.clone(), ..command("worker").into() };
+    hall.stage.ask(Command::Spawn(Box::new(order)));
+    hall.stranger = hall.stage.starts().last().unwrap().run;
+    hall.stage.fact(hall.stranger, crate::RunFact::Started { pid: 5 });
+    let changed = Event::PadChanged {
+        project: project.key,
+        name: "plan".to_owned(),
+        revision: 1,
+        author: "human".to_owned(),
+    };
+    assert_eq!(hall.told(&changed), ["person", "stranger"]);
+}
+
+#[test]
+fn an_item_is_told_to_those_who_may_answer_it() {
+    let mut hall = Hall::new();
+    let failed = hall.grandchild;
+    hall.stage.exit(failed, 1);
+    let failure = opened(&hall.stage).pop().unwrap();
+    assert_eq!((failure.kind, failure.id), (ItemKind::Failure, failed.process));
+    let event = Event::ItemOpened(Box::new(failure));
+    hall.grandchild = hall.stranger;
+    assert_eq!(hall.told(&event), ["person", "lead", "child"]);
+    let bare = Command::Spawn(Box::new(Spawn { name: None, ..command("x") }.into()));
+    hall.stage.ask_as(Caller::Process(hall.child), bare);
+    let trust = opened(&hall.stage).pop().unwrap();
+    assert_eq!(trust.kind, ItemKind::Trust);
+    assert_eq!(hall.told(&Event::ItemOpened(Box::new(trust))), ["person"], "only people answer it");
+    assert_eq!(hall.told(&Event::ItemClosed { item: 1 }), ["person"]);
+}
+
+fn opened(stage: &Stage) -> Vec<InboxItem> {
+    let opened = stage.effects.iter().filter_map(|effect| match effect {
+        Effect::Announce(announcement) => match &announcement.what {
+            Event::ItemOpened(item) => Some((**item).clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    opened.collect()
+}
+
+#[test]
+fn a_process_is_told_to_its_workspace_and_a_message_to_its_sender_and_those_above() {
+    let mut hall = Hall::new();
+    let changed = Event::Changed(hall.view(hall.child));
+    assert_eq!(hall.told(&changed), ["person", "lead", "child", "grandchild", "stranger"]);
+    let elsewhere = Event::Changed(hall.view(hall.foreign));
+    assert_eq!(hall.told(&elsewhere), ["person", "foreign"]);
+    let mail_format = Command::Tell(tell(hall.lead, "hello"));
+    hall.stage.ask_as(Caller::Process(hall.child), mail_format);
+    let mail_format = saved(&hall.stage.effects).mail.pop().expect("it is written down");
+    let receipt = Receipt { mail: mail_format.id, to: mail_format.to, delivery: mail_format.delivery };
+    assert_eq!(hall.told(&Event::Mail(receipt.clone())), ["person", "lead", "child"]);
+    let unknown = Receipt { mail: MailId(999), ..receipt };
+    assert_eq!(hall.told(&Event::Mail(unknown)), ["person"]);
+}
+
+#[test]
+fn b6_a_run_that_is_over_is_told_nothing() {
+    let mut hall = Hall::new();
+    hall.stage.exit(hall.stranger, 0);
+    let event = Event::Changed(hall.view(hall.lead));
+    let ticket = hall.stage.ask_as(Caller::Process(hall.stranger), Command::Knows(Box::new(event)));
+    assert_eq!(hall.stage.failure(ticket).code, ErrorCode::Unauthorized);
+}
+
+#[test]
+fn f11_a_verb_that_the_daemon_goes_on_with_is_written_down_by_its_own_name() {
+    let mut hall = Hall::new();
+    hall.stage.exit(hall.stranger, 0);
+    for verb in ["spawn", "presets", "pad"] {
+        let before = hall.stage.audited().len();
+        hall.stage.ask_as(Caller::Process(hall.stranger), Command::Standing(verb));
+        let rows = hall.stage.audited().split_off(before);
+        assert_eq!((rows.len(), rows[0].verb, rows[0].decision.as_str()), (1, verb, "unauthorized"));
+    }
+}

@@ -1,0 +1,193 @@
+//! The forkserver: it can be killed without loss, it leaves no zombie, and what it forks shares nothing but memory.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::thread;
+use std::time::Duration;
+
+use holder::{Launcher, ToHolder};
+use rustix::process::Signal;
+use testkit::scaled;
+
+use crate::rig::{
+    Run, config, eventually, exists, kill, launch_from, launcher, pause, pin, shell, status_field,
+    wait_for_end,
+};
+
+fn nursery_of(run: &Run) -> i32 {
+    holder::tree::stat(run.holder_pid).unwrap().parent
+}
+
+fn kill_nursery_of(run: &Run) {
+    let forkserver = nursery_of(run);
+    let pinned = pin(forkserver);
+    kill(forkserver, Signal::KILL);
+    wait_for_end(&pinned);
+}
+
+fn start_from(launcher: &Launcher, argv: &[&str]) -> Run {
+    launch_from(launcher, &config(argv)).expect("the holder starts")
+}
+
+fn echoes(run: &mut Run, id: u64, word: &str) {
+    run.send(&ToHolder::Input { id, bytes: format!("{word}\n").into_bytes() });
+    run.until_text(&format!("{word}\r\n{word}"));
+}
+
+#[test]
+fn holders_of_one_launcher_have_one_nursery_and_sessions_of_their_own() {
+    let launcher = launcher();
+    let runs: Vec<_> = (0..5).map(|_| start_from(&launcher, &["cat"])).collect();
+    let forkserver = nursery_of(&runs[0]);
+    assert_eq!(status_field(forkserver, "Name"), "qd-forkserver");
+    assert!(fs::read(format!("/proc/{forkserver}/environ")).unwrap().is_empty());
+    assert_eq!(holder::tree::stat(forkserver).unwrap().session, forkserver);
+    for run in runs {
+        let stat = holder::tree::stat(run.holder_pid).unwrap();
+        assert_eq!((stat.parent, stat.session, stat.group), (forkserver, run.holder_pid, run.holder_pid));
+        run.close();
+    }
+}
+
+#[test]
+fn a_killed_nursery_is_replaced() {
+    let launcher = launcher();
+    let mut run = start_from(&launcher, &["cat"]);
+    for _ in 0..scaled(20) {
+        let former = nursery_of(&run);
+        kill_nursery_of(&run);
+        let next = start_from(&launcher, &["cat"]);
+        assert_ne!(nursery_of(&next), former);
+        assert!(holder::tree::stat(former).is_none(), "the dead nursery was reaped");
+        std::mem::replace(&mut run, next).close();
+    }
+    run.close();
+}
+
+#[test]
+fn starts_that_race_with_the_nurserys_death_are_made_good() {
+    let launcher = launcher();
+    for round in 0..scaled(40) {
+        let witness = start_from(&launcher, &["cat"]);
+        // One death per round, at another moment of the starts each time: a start is made good once.
+        thread::scope(|scope| {
+            let starters: Vec<_> = (0..4).map(|_| scope.spawn(|| start_from(&launcher, &["cat"]))).collect();
+            pause(Duration::from_micros(100 * (round as u64 % 20)));
+            kill(nursery_of(&witness), Signal::KILL);
+            for starter in starters {
+                let mut run = starter.join().unwrap();
+                echoes(&mut run, 1, "well");
+                run.close();
+            }
+        });
+        witness.close();
+    }
+}
+
+#[test]
+fn holders_outlive_the_nursery() {
+    let launcher = launcher();
+    let mut runs: Vec<_> = (0..10).map(|_| start_from(&launcher, &["cat"])).collect();
+    kill_nursery_of(&runs[0]);
+    for run in &mut runs {
+        echoes(run, 1, "after the kill");
+        run.reconnect();
+    }
+    // The launcher's end is the forkserver's end; it too is no holder's.
+    runs.push(start_from(&launcher, &["cat"]));
+    let pinned = pin(nursery_of(&runs[10]));
+    drop(launcher);
+    wait_for_end(&pinned);
+    for (id, run) in runs.iter_mut().enumerate() {
+        echoes(run, 2 + id as u64, "after the end");
+        assert!(exists(run.child_pid));
+    }
+    runs.into_iter().for_each(Run::close);
+}
+
+#[test]
+fn no_zombie_is_left_by_ended_holders() {
+    let launcher = launcher();
+    let witness = start_from(&launcher, &["cat"]);
+    let forkserver = nursery_of(&witness);
+    for round in 0..30 {
+        let mut run = start_from(&launcher, &["true"]);
+        run.until_exit();
+        if round % 3 == 0 {
+            kill(run.holder_pid, Signal::KILL);
+            run.until_holder_dead();
+            fs::remove_file(&run.socket).unwrap();
+        } else {
+            run.close();
+        }
+    }
+    let children = || fs::read_to_string(format!("/proc/{forkserver}/task/{forkserver}/children")).unwrap();
+    eventually("the living holder is the only child", || children().trim() == witness.holder_pid.to_string());
+    witness.close();
+}
+
+/// What identifies an open file across processes, as far as the kernel tells: sockets, pipes and memory files by their
+/// inode, PTY masters by their number.
+fn identities(pid: i32) -> BTreeSet<String> {
+    let fds = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let numbers = fds.map(|fd| fd.unwrap().file_name().into_string().unwrap());
+    numbers.filter_map(|fd| identity(pid, &fd)).collect()
+}
+
+fn identity(pid: i32, fd: &str) -> Option<String> {
+    let target = fs::read_link(format!("/proc/{pid}/fd/{fd}")).unwrap().to_str().unwrap().to_owned();
+    if target.ends_with("ptmx") {
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap();
+        return info.lines().find(|line| line.starts_with("tty-index")).map(str::to_owned);
+    }
+    let file = fs::metadata(format!("/proc/{pid}/fd/{fd}")).unwrap();
+    // All anonymous inodes (signalfd, pidfd) are one; /dev/null is everybody's.
+    let is_own = ["socket:", "pipe:", "/memfd:", "/dev/pts/"].iter().any(|kind| target.starts_with(kind));
+    is_own.then(|| format!("{target} {}:{}", file.dev(), file.ino()))
+}
+
+#[test]
+fn forked_holders_share_no_descriptors() {
+    let launcher = launcher();
+    let runs: Vec<_> = (0..20).map(|_| start_from(&launcher, &["cat"])).collect();
+    let forkserver = nursery_of(&runs[0]);
+    let open = |pid: i32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    eventually("the nursery has 0, 1, 2 and its control socket", || open(forkserver) == 4);
+    let mut seen = identities(forkserver);
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    let usual = open(runs[0].holder_pid);
+    for run in &runs {
+        assert_eq!(open(run.holder_pid), usual, "a later holder has no more than the first");
+        let own = identities(run.holder_pid);
+        assert!(own.len() >= 5, "link, door, ring, master, slave: {own:?}");
+        for identity in own {
+            assert!(seen.insert(identity.clone()), "shared: {identity}");
+        }
+    }
+    runs.into_iter().for_each(Run::close);
+}
+
+#[test]
+fn b10_parallel_first_starts_share_one_nursery_and_leak_nothing() {
+    let launcher = launcher();
+    let nurseries: BTreeSet<i32> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| (0..25).map(|_| clean_start(&launcher)).collect::<Vec<_>>()))
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert_eq!(nurseries.len(), 1, "{nurseries:?}");
+}
+
+/// Starts a run, checks what its child has open, ends it; its forkserver.
+fn clean_start(launcher: &Launcher) -> i32 {
+    let mut run = launch_from(launcher, &shell("echo ready; read -r line")).unwrap();
+    run.until_text("ready");
+    let fds = fs::read_dir(format!("/proc/{}/fd", run.child_pid)).unwrap();
+    let names: BTreeSet<_> = fds.map(|fd| fd.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names, BTreeSet::from(["0", "1", "2"].map(str::to_owned)));
+    let forkserver = nursery_of(&run);
+    run.close();
+    forkserver
+}

@@ -1,0 +1,126 @@
+//! Whether the audit log is what was written. Owns the walk over the chain, one row in memory at a time; refuses repairing
+//! it, and refuses taking a shortened log for a whole one.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::segments::{Start, is_farewell};
+use super::{AuditRow, BEGINNING, chain, read};
+
+/// What a look at the whole chain found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditCheck {
+    /// Every row fits. Noting `head` elsewhere makes a later rewrite of the whole log visible too.
+    Intact {
+        /// The number of the oldest row that is kept; 1 when nothing has gone yet.
+        first: u64,
+        /// How many rows there are.
+        rows: u64,
+        /// The hash of the newest row.
+        head: String,
+    },
+    /// From `row` on the log is not what was written.
+    Broken {
+        /// The number of the first row that does not fit; the first ever written was 1.
+        row: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Walks the chain from where it is kept. `each` hears the number of every row that fits.
+pub(crate) fn verify(connection: &Connection, mut each: impl FnMut(u64)) -> rusqlite::Result<AuditCheck> {
+    let start = start(connection)?;
+    let mut verify = Verification::begin(connection, start)?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id, at_ms, caller, verb, target, decision, detail, hash FROM audit ORDER BY id",
+    )?;
+    let mut found = statement.query(())?;
+    while let Some(row) = found.next()? {
+        let step = read(row).map_err(|_| "the row cannot be read").and_then(|(id, row)| verify.step(id, row));
+        if let Err(reason) = step {
+            return Ok(verify.broken(reason));
+        }
+        each(verify.number());
+    }
+    Ok(verify.end(highest_id(connection)?))
+}
+
+struct Verification {
+    start: Option<Start>,
+    /// A row says that the rows before the start went.
+    is_start_told: bool,
+    /// Ends of segments that are still to come, the next one last.
+    ends: Vec<Start>,
+    /// The newest row so far.
+    at: Start,
+}
+
+impl Verification {
+    fn begin(connection: &Connection, start: Option<Start>) -> rusqlite::Result<Self> {
+        let at = start.clone().unwrap_or_else(|| Start { id: 0, hash: BEGINNING.to_owned() });
+        let mut statement = connection
+            .prepare_cached("SELECT last, hash FROM audit_segments WHERE is_kept <> 0 ORDER BY last DESC")?;
+        let found = statement.query_map((), |row| Ok(Start { id: row.get(0)?, hash: row.get(1)? }))?;
+        let ends = found.collect::<rusqlite::Result<Vec<Start>>>()?;
+        Ok(Self { is_start_told: start.is_none(), start, ends, at })
+    }
+
+    fn step(&mut self, id: i64, row: AuditRow) -> Result<(), &'static str> {
+        if id != self.at.id + 1 {
+            return Err("the row is missing");
+        }
+        if row.hash != chain(&self.at.hash, &row) {
+            return Err("the row does not follow from the one before it");
+        }
+        if is_farewell(&row) {
+            // The newest such row counts: an older one tells of what had gone before.
+            self.is_start_told = self.start.as_ref().is_some_and(|start| start.is_told_by(&row));
+        }
+        let next = Start { id, hash: row.hash };
+        if self.ends.last().is_some_and(|end| end.id <= id) && self.ends.pop().as_ref() != Some(&next) {
+            return Err("the row does not fit the end of its segment");
+        }
+        self.at = next;
+        Ok(())
+    }
+
+    fn end(self, highest: i64) -> AuditCheck {
+        if self.at.id != highest || !self.ends.is_empty() {
+            return self.broken("the row is missing at the end");
+        }
+        let first = self.start.as_ref().map_or(1, |start| number(start.id) + 1);
+        if !self.is_start_told {
+            let reason = "no row says that those before it went".to_owned();
+            return AuditCheck::Broken { row: first, reason };
+        }
+        AuditCheck::Intact { first, rows: self.number() + 1 - first, head: self.at.hash }
+    }
+
+    fn number(&self) -> u64 {
+        number(self.at.id)
+    }
+
+    fn broken(&self, reason: &str) -> AuditCheck {
+        AuditCheck::Broken { row: self.number() + 1, reason: reason.to_owned() }
+    }
+}
+
+fn number(id: i64) -> u64 {
+    u64::try_from(id).unwrap_or(0)
+}
+
+/// Where the chain begins, if rows have gone.
+fn start(connection: &Connection) -> rusqlite::Result<Option<Start>> {
+    connection
+        .prepare_cached("SELECT last, hash FROM audit_segments WHERE is_kept = 0 ORDER BY last DESC LIMIT 1")?
+        .query_row((), |row| Ok(Start { id: row.get(0)?, hash: row.get(1)? }))
+        .optional()
+}
+
+/// The highest id ever given out, which outlives the row that had it.
+fn highest_id(connection: &Connection) -> rusqlite::Result<i64> {
+    let found: Option<i64> = connection
+        .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'audit'", (), |row| row.get(0))
+        .optional()?;
+    Ok(found.unwrap_or(0))
+}

@@ -1,0 +1,209 @@
+//! The fast look at what follows an ESC: how long a sequence is and, where it holds nothing but numbers, which. Owns
+//! the forms that are told at a glance and refuses all others, which the scanner goes through byte by byte.
+//!
+//! A repaint is one such sequence per word. Its bytes are looked at once: the numbers are read while the end is looked
+//! for.
+
+use super::{CSI_MAX, ESC, PARAMETERS_MAX, is_special};
+
+/// Most parameters of a sequence whose numbers are read here.
+const MOST: usize = 16;
+
+/// What the fast look at an ESC found.
+pub(super) enum FastScan {
+    /// A whole ordinary sequence of this length; it may stay in its run.
+    Ordinary(usize),
+    /// A whole ordinary sequence of this length that may cost as much as a whole screen.
+    Heavy(usize),
+    /// A whole sequence of this length for [`Sink::fast_csi`](super::Sink::brief), whose numbers were read.
+    Brief(usize),
+    /// Anything else: cut the run and go byte by byte.
+    Careful,
+}
+
+/// The parameters of a control sequence; what is left out is zero.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    values: [u16; MOST],
+    /// Where the last one is.
+    last: usize,
+}
+
+impl Numbers {
+    pub(crate) fn all(&self) -> &[u16] {
+        self.values.get(..=self.last).unwrap_or_default()
+    }
+
+    /// Reads numbers from the start of `bytes`; how many bytes they take, with what stands between them. Stops before
+    /// anything that no ordinary parameter holds.
+    #[inline]
+    fn read(&mut self, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        for (index, value) in self.values.iter_mut().enumerate() {
+            let (number, digits) = leading_number(first_four(&bytes[at..]));
+            (*value, self.last) = (number, index);
+            at += digits;
+            if bytes.get(at) != Some(&b';') || index == MOST - 1 {
+                break;
+            }
+            at += 1;
+        }
+        at
+    }
+}
+
+/// The first four bytes; beyond the end there is no digit.
+#[inline]
+fn first_four(bytes: &[u8]) -> [u8; 4] {
+    match bytes.first_chunk::<4>() {
+        Some(four) => *four,
+        None => std::array::from_fn(|index| bytes.get(index).copied().unwrap_or_default()),
+    }
+}
+
+/// The number that four bytes begin with, and how many digits it has: all at once, because how long numbers are cannot
+/// be foreseen, and a branch per digit costs more than the arithmetic.
+#[inline]
+fn leading_number(bytes: [u8; 4]) -> (u16, usize) {
+    const ONES: u32 = 0x0101_0101;
+    // Digits become 0 to 9, anything else becomes more; the lowest byte comes first.
+    let digits = u32::from_le_bytes(bytes) ^ (ONES * b'0' as u32);
+    let others = (digits.wrapping_add(ONES * 0x76) | digits) & (ONES << 7);
+    let count = others.trailing_zeros() / 8;
+    // As if zeros stood before it: the last digit comes to the highest byte, and what follows it falls out.
+    let digits = ((u64::from(digits) << 32) >> (8 * count)) as u32;
+    let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff;
+    let number = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0xffff;
+    (number as u16, count as usize)
+}
+
+/// Where the next ESC is. In coloured output it is near, and a few comparisons are cheaper than the search
+/// that is fast over long text.
+#[inline]
+pub(super) fn next_escape(bytes: &[u8]) -> Option<usize> {
+    const NEAR: usize = 8;
+    let Some((near, rest)) = bytes.split_first_chunk::<NEAR>() else {
+        return bytes.iter().position(|&byte| byte == ESC);
+    };
+    match first_escape(*near) {
+        NEAR => memchr::memchr(ESC, rest).map(|distance| NEAR + distance),
+        distance => Some(distance),
+    }
+}
+
+/// Where the first ESC is among eight bytes, or eight: without a branch per byte, because how long words are cannot be
+/// foreseen.
+#[inline]
+fn first_escape(bytes: [u8; 8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // Each ESC becomes zero; the lowest zero byte is the lowest whose subtraction borrows.
+    let differs = u64::from_le_bytes(bytes) ^ (ONES * ESC as u64);
+    let zeros = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
+    (zeros.trailing_zeros() / 8) as usize
+}
+
+/// Looks at what follows an ESC without changing anything; `numbers` are those of a brief sequence.
+#[inline]
+pub(super) fn fast_scan(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
+    match bytes.get(1) {
+        Some(b'[') => glance_control(bytes, numbers),
+        Some(b'P' | b'X' | b']' | b'^' | b'_') => FastScan::Careful,
+        Some(0x30..=0x7e) => glance_escape(bytes, 2),
+        Some(0x20..=0x2f) if matches!(bytes.get(2), Some(0x30..=0x7e)) => glance_escape(bytes, 3),
+        _ => FastScan::Careful,
+    }
+}
+
+/// An escape sequence of this length.
+fn glance_escape(bytes: &[u8], length: usize) -> FastScan {
+    match &bytes[..length] {
+        sequence if is_special(sequence) => FastScan::Careful,
+        // RIS, reverse index, alignment.
+        [_, b'c' | b'M'] | [_, b'#', _] => FastScan::Heavy(length),
+        _ => FastScan::Ordinary(length),
+    }
+}
+
+#[inline]
+fn glance_control(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
+    let window = &bytes[2..bytes.len().min(CSI_MAX)];
+    let length = numbers.read(window);
+    match window.get(length) {
+        Some(b'm' | b'H' | b'K') => FastScan::Brief(2 + length + 1),
+        Some(_) => glance_further(bytes, window, length),
+        None => FastScan::Careful,
+    }
+}
+
+/// A control sequence with something else in it than numbers, from where they end.
+fn glance_further(bytes: &[u8], window: &[u8], from: usize) -> FastScan {
+    let is_last = |byte: &u8| !matches!(byte, 0x20..=0x3f);
+    let Some(distance) = window[from..].iter().position(is_last) else { return FastScan::Careful };
+    let end = 2 + from + distance;
+    // Introducer, final byte and this many parameters with something between them: it may hold more than are taken.
+    if end >= 2 + PARAMETERS_MAX {
+        return FastScan::Careful;
+    }
+    match bytes[end] {
+        b'b' | b'e' | b'n' | b'p' | b'J' | b'K' | b'P' | b'Q' | b'm' | b'r' | b's'
+            if is_special(&bytes[..=end]) =>
+        {
+            FastScan::Careful
+        }
+        // Erasing, lines in and out, scrolling, the other screen.
+        b'J' | b'L' | b'M' | b'S' | b'T' | b'h' | b'l' => FastScan::Heavy(end + 1),
+        0x40..=0x7e => FastScan::Ordinary(end + 1),
+        _ => FastScan::Careful,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_escape_is_found_wherever_it_is() {
+        for length in 0..40 {
+            let mut text = vec![b'a'; length];
+            assert_eq!(next_escape(&text), None);
+            for place in (0..length).rev() {
+                // Neighbours of ESC, and bytes with the high bit, are not taken for one.
+                text[place] = ESC;
+                assert_eq!(next_escape(&text), Some(place), "{place} of {length}");
+            }
+        }
+        assert_eq!(next_escape(&[0x1a, 0x1c, 0x9b, 0x00, 0xff, 0x1a, ESC, ESC, 0x1a]), Some(6));
+        assert_eq!(next_escape(&[0x1c, 0x1a, 0x9b, 0x00, 0xff, 0x1a, 0x1c, 0x9b]), None);
+    }
+
+    #[test]
+    fn a_number_ends_before_the_first_byte_that_is_no_digit() {
+        for byte in 0..=u8::MAX {
+            let is_digit = byte.is_ascii_digit();
+            for place in 0..4 {
+                let mut bytes = *b"1234";
+                bytes[place] = byte;
+                let digits = if is_digit { 4 } else { place };
+                let number = bytes[..digits].iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'));
+                assert_eq!(leading_number(bytes), (number, digits), "{bytes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_on_the_way_and_what_is_left_out_is_zero() {
+        let mut numbers = Numbers::default();
+        let mut told = |sequence: &[u8]| match fast_scan(sequence, &mut numbers) {
+            FastScan::Brief(length) => Some((length, numbers.all().to_vec())),
+            FastScan::Ordinary(_) | FastScan::Heavy(_) | FastScan::Careful => None,
+        };
+        assert_eq!(told(b"\x1b[38;2;0;120;40mword"), Some((16, vec![38, 2, 0, 120, 40])));
+        assert_eq!(told(b"\x1b[m"), Some((3, vec![0])));
+        assert_eq!(told(b"\x1b[;7H"), Some((5, vec![0, 7])));
+        assert_eq!(told(b"\x1b[?25K"), None);
+        assert_eq!(told(b"\x1b[4:3m"), None);
+        assert_eq!(told(b"\x1b[1234;056;7890m"), Some((16, vec![1234, 56, 7890])));
+        assert_eq!(told(b"\x1b[10000m"), None);
+        assert_eq!(told(b"\x1b[1;2"), None);
+    }
+}
