@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn s1_a_panic_of_the_stores_thread_ends_the_daemon() {
         const AGAIN: &str = "QD_TEST_STORE_PANICS";
-        let name = "records::keeper::tests::s1_a_panic_of_the_stores_thread_ends_the_daemon";
+        let name = "records::store_thread::tests::s1_a_panic_of_the_stores_thread_ends_the_daemon";
         if std::env::var_os(AGAIN).is_some() {
             let doomed = std::thread::spawn(|| {
                 let _guard = EndsTheDaemon;
