@@ -54,3 +54,11 @@ pub fn never_read() -> Vec<String> {
 pub fn leave_background() -> Vec<String> {
     shell("setsid sleep 1000000 & echo $!; exit 0")
 }
+
+/// Copies a program to a path at which it is executed. Another process writes the copy: a test beside this one that forks
+/// at that moment would otherwise inherit the open file, and the kernel refuses to execute a file that is open for writing.
+pub fn copy_program(from: impl AsRef<std::path::Path>, to: impl AsRef<std::path::Path>) {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    let copied = std::process::Command::new("cp").arg(from).arg(to).status().expect("cp runs");
+    assert!(copied.success(), "{} is not copied to {}", from.display(), to.display());
+}

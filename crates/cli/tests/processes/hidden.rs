@@ -46,7 +46,7 @@ fn m8_a_proc_that_hides_other_users_works_and_doctor_tells() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
-    fs::copy(QD, place.path().join("qd")).unwrap();
+    testkit::child::copy_program(QD, place.path().join("qd"));
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", AS_NOBODY, "sh", DAY]).env_clear().current_dir("/");
     command.env("PATH", format!("{}:/usr/bin:/bin", place.path().display()));

@@ -30,9 +30,9 @@ impl Place {
             chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
         let rootly = dir.path().join("rootly");
-        fs::copy(setpriv(), &rootly).unwrap();
+        testkit::child::copy_program(setpriv(), &rootly);
         fs::set_permissions(&rootly, fs::Permissions::from_mode(0o4755)).unwrap();
-        fs::copy(QD, dir.path().join("qd")).unwrap();
+        testkit::child::copy_program(QD, dir.path().join("qd"));
         Self { dir }
     }
 

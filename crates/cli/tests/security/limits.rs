@@ -116,7 +116,7 @@ fn d9_a_program_that_does_not_start_delays_nobody() {
     daemon.client().spawn(mark.spawn("other", child::repeat_lines())).unwrap();
     daemon.wait_pattern("other", "ready");
     let program = daemon.root().join("slow");
-    std::fs::copy("/bin/sleep", &program).unwrap();
+    testkit::child::copy_program("/bin/sleep", &program);
     let lease = Lease::take(&program);
     let mut starting = daemon.client();
     let argv = vec![program.display().to_string(), "1000000".to_owned()];
@@ -140,7 +140,7 @@ fn d9_a_close_of_what_is_still_starting_leaves_nothing() {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
     let program = daemon.root().join("slow");
-    std::fs::copy("/bin/sleep", &program).unwrap();
+    testkit::child::copy_program("/bin/sleep", &program);
     let lease = Lease::take(&program);
     let mut starting = daemon.client();
     let argv = vec![program.display().to_string(), "1000000".to_owned()];

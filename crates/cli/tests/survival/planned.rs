@@ -17,7 +17,7 @@ const START: Duration = Duration::from_secs(2);
 
 /// A copy of the program at a path of its own.
 fn copy_to(path: PathBuf) -> PathBuf {
-    std::fs::copy(QD, &path).unwrap();
+    testkit::child::copy_program(QD, &path);
     path
 }
 

@@ -20,7 +20,7 @@ impl AnotherUser {
     fn new() -> Self {
         let root = tempfile::Builder::new().prefix("qdu").tempdir().unwrap();
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::copy(QD, root.path().join("qd")).unwrap();
+        testkit::child::copy_program(QD, root.path().join("qd"));
         let program = root.path().join("gemini");
         std::fs::write(
             &program,

@@ -251,7 +251,7 @@ fn s3_whoever_listens_undoes_no_shutdown_and_goes_on_after_it() {
     stage.wait_pattern("x", "ready");
     // From a file of its own, so that a daemon that it starts can be told from others.
     let copy = stage.root().join("listener");
-    std::fs::copy(QD, &copy).unwrap();
+    testkit::child::copy_program(QD, &copy);
     let listener = |words: &[&str]| {
         let mut command = std::process::Command::new(&copy);
         command.args(words).envs(stage.variables()).stdin(Stdio::null()).stdout(Stdio::piped());
