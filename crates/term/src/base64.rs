@@ -1,7 +1,7 @@
-//! Strict base64 decoding for strings a child sends. Owns nothing else: no encoding, no alphabets but the
-//! standard one, no white space.
+//! Strict base64 decoding for strings that a child sends: the standard alphabet, no white space.
 
-/// Decodes `input`; padding may be left out. `None` when a character, the length or the unused bits are wrong.
+/// Decodes `input`, whose padding may be missing. Returns `None` when a character, the length or the unused
+/// bits are wrong.
 pub(crate) fn decode(input: &[u8]) -> Option<Vec<u8>> {
     let digits = match input {
         [rest @ .., b'=', b'='] if input.len().is_multiple_of(4) => rest,

@@ -1,10 +1,10 @@
-//! What one cell of a grid holds, in our own words. Knows nothing of escape sequences (see `pen`) and
-//! nothing of the emulator (see `engine`).
+//! The content of one grid cell in this crate's own types: text, colours, attributes, link. `pen` writes
+//! styles as escape sequences; `engine` converts cells from the emulator.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Longest cluster a cell may hold: a base character and eight marks of four bytes each.
+/// The longest cluster that a cell holds: a base character and eight marks of four bytes each.
 const CELL_TEXT_MAX: usize = 36;
 
 /// A colour as the child asked for it; no palette is applied here.
@@ -39,7 +39,7 @@ pub enum Underline {
     Dashed,
 }
 
-/// The switches of a style, as a small bit set.
+/// The on/off attributes of a style, as a bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attributes(u16);
 
@@ -56,19 +56,19 @@ impl Attributes {
     pub const FAST_BLINK: Attributes = Attributes(1 << 4);
     /// SGR 7.
     pub const INVERSE: Attributes = Attributes(1 << 5);
-    /// SGR 8: the text must not be shown, and [`crate::Screen::text`] does not show it.
+    /// SGR 8: hidden text. [`crate::Screen::text`] leaves it out.
     pub const HIDDEN: Attributes = Attributes(1 << 6);
     /// SGR 9.
     pub const STRIKE: Attributes = Attributes(1 << 7);
     /// SGR 53.
     pub const OVERLINE: Attributes = Attributes(1 << 8);
 
-    /// Whether every switch of `other` is on.
+    /// Returns true if every attribute of `other` is on.
     pub fn contains(self, other: Attributes) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Turns the switches of `other` on.
+    /// Turns the attributes of `other` on.
     pub fn insert(&mut self, other: Attributes) {
         self.0 |= other.0;
     }
@@ -91,9 +91,9 @@ pub struct Style {
     pub bg: Color,
     /// Kind of underline.
     pub underline: Underline,
-    /// Colour of the underline, when it is not the character's.
+    /// Colour of the underline, when it differs from the character's.
     pub underline_color: Option<Color>,
-    /// Everything that is on or off.
+    /// The on/off attributes.
     pub attributes: Attributes,
 }
 
@@ -142,16 +142,16 @@ impl std::fmt::Debug for CellText {
 pub struct CellRow {
     /// One per column.
     pub cells: Vec<Cell>,
-    /// Whether the text goes on in the next row.
+    /// True if the text continues in the next row.
     pub is_wrapped: bool,
 }
 
-/// One styled cell for a face that draws by itself.
+/// One styled cell, for a face that draws screens itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The cluster; a single space when the cell is blank, empty in the second half of a wide character.
     pub text: CellText,
-    /// Its looks.
+    /// Its style.
     pub style: Style,
     /// 1 or 2; 0 for the second half of a wide character.
     pub width: u8,

@@ -1,6 +1,7 @@
-//! Colours that a terminal is asked for and told: numbers, never the words that came. Owns what the child has set, what
-//! the last viewer's terminal shows, and which of the two an answer is made of. Invents nothing: without either there is
-//! no answer, because programs choose their own colours by it.
+//! The colours of one terminal: those that the child has set and those that the last viewer's terminal shows.
+//! The answer to a colour query uses the child's own first, then the viewer's. Without either there is no
+//! answer, because programs choose their own colours by it. Colours are kept as numbers, so that no answer
+//! repeats text from the child.
 
 /// Index of the default foreground; below it is the palette.
 pub(crate) const FOREGROUND: u16 = 256;
@@ -9,7 +10,7 @@ pub(crate) const BACKGROUND: u16 = 257;
 /// Index of the cursor.
 pub(crate) const CURSOR: u16 = 258;
 
-/// Names that programs use for a cursor or a background; X11 knows hundreds.
+/// Colour names that programs use for a cursor or a background. X11 knows hundreds; these are enough.
 const NAMES: [(&[u8], u32); 19] = [
     (b"black", 0x00_00_00),
     (b"blue", 0x00_00_ff),
@@ -32,7 +33,7 @@ const NAMES: [(&[u8], u32); 19] = [
     (b"yellow", 0xff_ff_00),
 ];
 
-/// How often colours may be pushed; more pushes forget the oldest.
+/// How often colours may be pushed. One more push drops the oldest.
 pub(crate) const PUSHED_MAX: usize = 10;
 
 /// A colour with sixteen bits for red, green and blue.
@@ -59,13 +60,13 @@ impl Rgb {
         Some(Rgb(part(16), part(8), part(0)))
     }
 
-    /// How it is written in answers and in what sets it.
+    /// Formats the colour as answers and setting sequences write it.
     pub(crate) fn spec(self) -> String {
         let Rgb(red, green, blue) = self;
         format!("rgb:{red:04x}/{green:04x}/{blue:04x}")
     }
 
-    /// Whether text on it is light.
+    /// Returns true if text on this colour should be light.
     fn is_dark(self) -> bool {
         let Rgb(red, green, blue) = self;
         let luminance = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
@@ -73,7 +74,7 @@ impl Rgb {
     }
 }
 
-/// One to four hexadecimal digits as sixteen bits.
+/// Scales one to four hexadecimal digits to sixteen bits.
 fn scaled(digits: &[u8]) -> Option<u16> {
     let text = std::str::from_utf8(digits).ok()?;
     let value = u32::from_str_radix(text, 16).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit))?;
@@ -106,7 +107,7 @@ impl ColorTable {
         self.0.binary_search_by_key(&index, |(known, _)| *known).ok().map(|at| self.0[at].1)
     }
 
-    /// Sets a colour; an index that nothing has is left out.
+    /// Sets a colour. An index beyond the cursor's is ignored.
     pub fn set(&mut self, index: u16, color: Rgb) {
         match self.0.binary_search_by_key(&index, |(known, _)| *known) {
             Ok(at) => self.0[at].1 = color,
@@ -139,7 +140,7 @@ pub(crate) struct Colors {
     pub(crate) shown: ColorTable,
     /// What the last viewer's terminal says it is.
     pub(crate) scheme: Option<Scheme>,
-    /// What the child had set when it pushed its colours away (XTPUSHCOLORS), oldest first.
+    /// The child's colours at each push (XTPUSHCOLORS), oldest first.
     pub(crate) pushed: Vec<ColorTable>,
 }
 
@@ -148,14 +149,14 @@ impl Colors {
         self.set.get(index).or_else(|| self.shown.get(index))
     }
 
-    /// Light or dark, by the ground that is seen, else by what the terminal says.
+    /// Returns light or dark: by the background in effect, or else by what the viewer's terminal reports.
     pub(crate) fn scheme(&self) -> Option<Scheme> {
         let by_ground = |color: Rgb| if color.is_dark() { Scheme::Dark } else { Scheme::Light };
         let set = self.set.get(BACKGROUND).map(by_ground);
         set.or(self.scheme).or_else(|| self.shown.get(BACKGROUND).map(by_ground))
     }
 
-    /// The terminal's own colours again: one of them, or the whole palette.
+    /// Drops what the child has set: one colour, or the whole palette.
     pub(crate) fn reset(&mut self, index: Option<u16>) {
         self.set.retain(|known| index.map_or(known >= FOREGROUND, |index| known != index));
     }
@@ -165,7 +166,7 @@ impl Colors {
         self.pushed.clear();
     }
 
-    /// Keeps what the child has set for later.
+    /// Saves the child's colours (XTPUSHCOLORS).
     pub(crate) fn push(&mut self) {
         if self.pushed.len() >= PUSHED_MAX {
             self.pushed.remove(0);
@@ -173,7 +174,7 @@ impl Colors {
         self.pushed.push(self.set.clone());
     }
 
-    /// What the child had set when it pushed last is set again.
+    /// Restores the colours of the last push (XTPOPCOLORS).
     pub(crate) fn pop(&mut self) {
         if let Some(set) = self.pushed.pop() {
             self.set = set;

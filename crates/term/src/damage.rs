@@ -1,5 +1,5 @@
-//! Which rows changed since a version. Owns the version counter and serves any number of readers, each with
-//! the version it last saw; nobody has to be told that somebody looked.
+//! Tracks which rows changed since a version. Any number of readers can ask, each with the version that it
+//! saw last; the tracker keeps nothing per reader.
 
 use crate::engine::Changed;
 
@@ -23,7 +23,7 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    /// A tracker at a version at which everything is new.
+    /// Creates a tracker at `version`, with everything changed.
     pub(crate) fn new(rows: u16, version: u64) -> Tracker {
         Tracker { version, everything_at: version, rows: vec![version; usize::from(rows)] }
     }
@@ -33,7 +33,7 @@ impl Tracker {
         self.version
     }
 
-    /// Takes a change; `moved` says that cursor or modes changed.
+    /// Records a change; `moved` means that the cursor or the modes changed.
     pub(crate) fn note(&mut self, changed: &Changed, moved: bool) {
         if !moved && matches!(changed, Changed::Nothing) {
             return;
@@ -52,12 +52,12 @@ impl Tracker {
         }
     }
 
-    /// A new size: everything is new.
+    /// Sets a new size; everything counts as changed.
     pub(crate) fn resize(&mut self, rows: u16) {
         *self = Tracker::new(rows, self.version + 1);
     }
 
-    /// What changed after `since`. A version from the future, as after a restart, means everything.
+    /// Returns what changed after `since`. A version from the future, as after a restart, means everything.
     pub(crate) fn since(&self, since: u64) -> Damage {
         if since == self.version {
             return Damage::Nothing;

@@ -1,12 +1,13 @@
-//! What device control strings mean: capability questions and settings questions. Names in questions are looked up,
-//! never repeated. Whether images can be shown is a question that gets no answer: any answer counts as yes.
+//! Executes device control strings: queries about capabilities (XTGETTCAP) and settings (DECRQSS). Names in
+//! queries are looked up, never echoed. The query for image support gets no answer, because programs take any
+//! answer as yes.
 
 use crate::engine::Engine;
 use crate::modes::CursorShape;
 use crate::osc::hex;
 use crate::pen;
 
-/// Capabilities a program may ask for (XTGETTCAP); an empty value is a switch that is on.
+/// The capabilities that a program may query (XTGETTCAP). An empty value is a boolean capability that is on.
 const CAPABILITIES: [(&str, &str); 24] = [
     ("TN", "xterm-256color"),
     ("name", "xterm-256color"),
@@ -34,12 +35,12 @@ const CAPABILITIES: [(&str, &str); 24] = [
     ("kend", "\x1bOF"),
 ];
 
-/// Names looked up per question.
+/// The most names that are looked up per query.
 const NAMES_MAX: usize = 64;
 const CAPABILITY_UNKNOWN: &[u8] = b"\x1bP0+r\x1b\\";
 const SETTING_UNKNOWN: &[u8] = b"\x1bP0$r\x1b\\";
 
-/// Carries out one device control string. Everything not listed, sixel images included, is dropped.
+/// Executes one device control string. Everything not listed here, sixel images included, is dropped.
 pub(crate) fn dispatch(engine: &mut Engine, payload: &[u8]) {
     match payload {
         [b'+', b'q', names @ ..] => answer_capabilities(engine, names),
@@ -67,7 +68,7 @@ fn answer_capabilities(engine: &mut Engine, names: &[u8]) {
     }
 }
 
-/// DECRQSS: pen, scroll region and cursor form; nothing else.
+/// Answers DECRQSS for the pen, the scroll region and the cursor form; nothing else.
 fn answer_setting(engine: &mut Engine, setting: &[u8]) {
     let mut answer = b"\x1bP1$r".to_vec();
     match setting {
@@ -86,13 +87,13 @@ fn answer_setting(engine: &mut Engine, setting: &[u8]) {
     engine.outbox().replies.push(answer);
 }
 
-/// The number DECSCUSR would set the cursor with; zero for the terminal's own form.
+/// Returns the DECSCUSR number of the current cursor; zero for the terminal's own form.
 fn cursor_number(engine: &Engine) -> u8 {
     let cursor = engine.cursor();
     if cursor.is_chosen { cursor_style(cursor.shape, cursor.blinking) } else { 0 }
 }
 
-/// DECSCUSR's number for a form.
+/// Returns the DECSCUSR number for a form.
 pub(crate) fn cursor_style(shape: CursorShape, blinking: bool) -> u8 {
     let steady = match shape {
         CursorShape::Block => 2,

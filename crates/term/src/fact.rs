@@ -1,9 +1,9 @@
-//! What the stream told about its program, as a closed list, and the bounded log it waits in. Draws no
-//! conclusions: what a fact means for a state or a notification is decided elsewhere.
+//! The facts that a stream carries about its program, as a closed list, and the bounded log in which they
+//! wait. Their meaning for states and notifications is decided in the engine and the agents crate.
 
 use crate::status::StatusReport;
 
-/// Facts nobody has taken yet; beyond this the oldest go.
+/// The most facts that wait to be collected. One more drops the oldest.
 const FACTS_MAX: usize = 256;
 
 /// Which sequence carried a notification.
@@ -43,7 +43,7 @@ pub enum PromptMark {
     OutputStart,
     /// `D`: the command ended.
     CommandEnd {
-        /// Its exit code, when the shell said so.
+        /// Its exit code, if the shell reported one.
         exit: Option<i32>,
     },
 }
@@ -57,7 +57,7 @@ pub enum ClipboardTarget {
     Selection,
 }
 
-/// One thing the stream said. Text in facts is free of control characters and bounded.
+/// One statement of the stream. Text in facts has no control characters and is bounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The title changed (OSC 0, OSC 2, title stack).
@@ -66,7 +66,7 @@ pub enum Fact {
     Bell,
     /// The child's directory (OSC 7, OSC 9;9).
     WorkingDirectory(String),
-    /// The child wants to tell something.
+    /// The child sends a notification.
     Notification {
         /// By which sequence.
         source: NotificationSource,
@@ -75,7 +75,7 @@ pub enum Fact {
         /// Text; may be empty.
         body: String,
     },
-    /// How far the child is (OSC 9;4).
+    /// The child reports its progress (OSC 9;4).
     Progress {
         /// Kind of progress.
         state: Progress,
@@ -86,8 +86,8 @@ pub enum Fact {
     ProgramStatus(StatusReport),
     /// Shell integration (OSC 133).
     PromptMark(PromptMark),
-    /// The child asks to write the clipboard (OSC 52). Whether it may is the caller's policy; reads are
-    /// never answered and never become a fact.
+    /// The child asks to write the clipboard (OSC 52). The caller decides whether it may. Requests to read it
+    /// are never answered and never become a fact.
     Clipboard {
         /// Which clipboard.
         target: ClipboardTarget,
@@ -96,12 +96,12 @@ pub enum Fact {
     },
     /// The alternate screen was entered (`true`) or left.
     AlternateScreen(bool),
-    /// The emulator failed and was replaced by a fresh one of the same size; the picture is gone.
+    /// The emulator failed, and a fresh one of the same size replaced it. The screen's content is lost.
     DisplayReset,
 }
 
 impl Fact {
-    /// Facts of which only the newest matters supersede an older one of the same kind.
+    /// Returns true if only the newer of two facts matters.
     fn supersedes(&self, older: &Fact) -> bool {
         match (self, older) {
             (Fact::ProgramStatus(new), Fact::ProgramStatus(old)) => new.id == old.id,
@@ -124,7 +124,7 @@ pub(crate) struct FactLog {
 }
 
 impl FactLog {
-    /// Appends a fact, dropping what it supersedes and, when full, the oldest.
+    /// Appends a fact. Drops what it supersedes and, when the log is full, the oldest.
     pub(crate) fn push(&mut self, fact: Fact) {
         self.facts.retain(|older| !fact.supersedes(older));
         if self.facts.len() >= FACTS_MAX {
@@ -133,7 +133,7 @@ impl FactLog {
         self.facts.push(fact);
     }
 
-    /// Hands everything over.
+    /// Returns all facts and empties the log.
     pub(crate) fn take(&mut self) -> Vec<Fact> {
         std::mem::take(&mut self.facts)
     }
@@ -151,7 +151,7 @@ pub(crate) fn printable(text: &str, max: usize) -> String {
     clean
 }
 
-/// Whether a character shows itself and changes nothing but its own place.
+/// Returns true if a character is visible and affects only its own place.
 pub(crate) fn is_printable(character: char) -> bool {
     !character.is_control() && !is_invisible(character)
 }

@@ -1,5 +1,5 @@
-//! Keys, and the bytes a child in given modes expects for them: xterm's, or those of the kitty keyboard protocol with
-//! the flags that the child has set. Names of keys are in `name`; this file types nothing and knows no terminal events.
+//! Encodes keys as the bytes that a child expects in its modes: xterm's bytes, or the kitty keyboard protocol
+//! with the flags that the child has set. The names of keys are in `name`.
 
 mod name;
 
@@ -7,15 +7,15 @@ use crate::modes::Modes;
 
 pub use name::KeyError;
 
-/// Flag of the kitty protocol: keys that legacy bytes cannot tell apart are sent as `CSI u`.
+/// Flag of the kitty protocol: keys whose legacy bytes are ambiguous are sent as `CSI u`.
 const DISAMBIGUATE: u8 = 1;
-/// Flag of the kitty protocol: repeats and releases are told.
+/// Flag of the kitty protocol: repeats and releases are reported.
 const EVENTS: u8 = 2;
-/// Flag of the kitty protocol: the shifted key is told beside the key.
+/// Flag of the kitty protocol: the shifted key is reported beside the key.
 const ALTERNATES: u8 = 4;
 /// Flag of the kitty protocol: every key is sent as `CSI u`.
 const ALL_KEYS: u8 = 8;
-/// Flag of the kitty protocol, beside [`ALL_KEYS`]: the text that a key types is told.
+/// Flag of the kitty protocol, beside [`ALL_KEYS`]: the text that a key types is reported.
 const TEXT: u8 = 16;
 
 /// The number of F13 in the kitty protocol; F14 to F35 follow.
@@ -108,7 +108,7 @@ pub enum Keypad {
 }
 
 impl Keypad {
-    /// How many numbers after that of the keypad's 0.
+    /// Its offset from the number of the keypad's 0.
     fn place(self) -> u32 {
         match self {
             Self::Digit(digit) => u32::from(digit.min(9)),
@@ -134,7 +134,7 @@ impl Keypad {
         }
     }
 
-    /// The character it types, and the letter it sends after SS3 in application mode.
+    /// The character that it types, and the letter that it sends after SS3 in application mode.
     fn character(self) -> Option<(char, u8)> {
         Some(match self {
             Self::Digit(digit) => (char::from(b'0' + digit.min(9)), b'p' + digit.min(9)),
@@ -149,7 +149,7 @@ impl Keypad {
         })
     }
 
-    /// The key elsewhere on the keyboard that does the same.
+    /// The key elsewhere on the keyboard with the same meaning.
     fn twin(self) -> Option<KeyCode> {
         Some(match self {
             Self::Enter => KeyCode::Enter,
@@ -182,28 +182,28 @@ pub struct Modifiers {
     pub super_key: bool,
     /// Hyper.
     pub hyper: bool,
-    /// Meta, where it is not Alt. Legacy bytes cannot tell the two apart.
+    /// Meta, where it is not Alt. Legacy bytes do not distinguish the two.
     pub meta: bool,
 }
 
 impl Modifiers {
-    /// The number sequences carry: one plus a bit per modifier.
+    /// The number in sequences: one plus a bit per modifier.
     fn number(self) -> u8 {
         let bits = [self.shift, self.alt, self.ctrl, self.super_key, self.hyper, self.meta];
         1 + bits.iter().enumerate().map(|(place, is_held)| u8::from(*is_held) << place).sum::<u8>()
     }
 
-    /// Whether a held key makes a character no text.
+    /// Returns true if a held modifier makes a character a command instead of text.
     fn is_command(self) -> bool {
         self.alt || self.ctrl || self.super_key || self.hyper || self.meta
     }
 
-    /// Whether legacy bytes have no form for them.
+    /// Returns true if legacy bytes have no form for them.
     fn needs_kitty(self) -> bool {
         self.super_key || self.hyper
     }
 
-    /// The same for legacy bytes, which take Meta for Alt.
+    /// The modifiers for legacy bytes, which use Alt for Meta.
     fn legacy(self) -> Self {
         Self { alt: self.alt || self.meta, meta: false, ..self }
     }
@@ -226,11 +226,11 @@ pub enum KeyEvent {
 pub struct Key {
     /// Which key.
     pub code: KeyCode,
-    /// With what held.
+    /// The modifiers that are held.
     pub modifiers: Modifiers,
-    /// Down, again, or up.
+    /// Press, repeat or release.
     pub event: KeyEvent,
-    /// The character that it types, where that is another than the key's own, as after a dead key.
+    /// The character that it types, where it differs from the key's own, as after a dead key.
     pub text: Option<char>,
 }
 
@@ -241,13 +241,13 @@ impl Key {
         Key { code, modifiers, event: KeyEvent::Press, text: None }
     }
 
-    /// The bytes for a child in these modes. Empty where the child cannot be told: of releases and of Super and Hyper
+    /// The bytes for a child in these modes. Empty where the child gets nothing: releases, Super and Hyper
     /// before it asked for them.
     pub fn encode(&self, modes: &Modes) -> Vec<u8> {
         let flags = modes.keyboard_flags;
         match self.event {
             KeyEvent::Release if flags & EVENTS == 0 => return Vec::new(),
-            // A shell that gets the keyboard back in the middle must not see the release of the key that ended a program.
+            // The shell that gets the keyboard back must not see the release of the key that ended a program.
             KeyEvent::Release if flags & ALL_KEYS == 0 && self.keeps_byte() => return Vec::new(),
             _ => {}
         }
@@ -277,12 +277,13 @@ impl Key {
         }
     }
 
-    /// Whether it keeps its own byte even in the kitty protocol, so that a child that died leaves a usable shell.
+    /// Returns true if the key keeps its own byte even in the kitty protocol, so that a child that died
+    /// leaves a usable shell.
     fn keeps_byte(&self) -> bool {
         matches!(self.code, KeyCode::Enter | KeyCode::Tab | KeyCode::Backspace)
     }
 
-    /// Whether a key whose legacy bytes are ambiguous is told by number.
+    /// Returns true if a key with ambiguous legacy bytes is reported by number.
     fn is_reported(&self, flags: u8) -> bool {
         is_kitty(flags) || (self.event != KeyEvent::Press && flags & EVENTS != 0)
     }
@@ -294,7 +295,7 @@ impl Key {
         }
     }
 
-    /// Modifiers and event as a sequence carries them; none where both are the usual ones.
+    /// Modifiers and event as a sequence carries them; `None` when both have their default.
     fn state(&self, flags: u8) -> Option<String> {
         let modifiers = if is_kitty(flags) { self.modifiers } else { self.modifiers.legacy() };
         let event = match self.event {
@@ -361,7 +362,7 @@ impl Key {
         }
     }
 
-    /// Keys with a control byte of their own.
+    /// Encodes keys that have a control byte of their own.
     fn control(&self, code: u32, legacy: &[u8], flags: u8) -> Vec<u8> {
         let keeps_byte = self.modifiers == Modifiers::default() && self.keeps_byte();
         if flags & ALL_KEYS != 0 || (self.is_reported(flags) && !keeps_byte) {
@@ -370,7 +371,7 @@ impl Key {
         self.prefixed(legacy)
     }
 
-    /// Cursor keys.
+    /// Encodes cursor keys.
     fn letter(&self, letter: u8, modes: &Modes) -> Vec<u8> {
         match self.state(modes.keyboard_flags) {
             None if modes.application_cursor => vec![0x1b, b'O', letter],
@@ -386,8 +387,9 @@ impl Key {
         }
     }
 
-    /// F1 to F4 are letters. The kitty protocol moved F3, whose letter is that of a cursor report. Beyond F12 legacy
-    /// terminals send the key twelve below with Shift, and beyond F24 the one with Control.
+    /// Encodes function keys. F1 to F4 are letters. The kitty protocol moved F3, whose letter is that of a
+    /// cursor report. Beyond F12 legacy terminals send the key twelve below with Shift, and beyond F24 with
+    /// Control.
     fn function(&self, number: u8, modes: &Modes) -> Vec<u8> {
         let flags = modes.keyboard_flags;
         match number {
@@ -415,8 +417,8 @@ impl Key {
         }
     }
 
-    /// The keypad. The kitty protocol tells its keys from the others: those that type something only when it tells all
-    /// keys by number.
+    /// Encodes the keypad. The kitty protocol distinguishes its keys from the others; those that type a
+    /// character only when it reports all keys by number.
     fn keypad(&self, key: Keypad, modes: &Modes) -> Vec<u8> {
         let flags = modes.keyboard_flags;
         let code = KEYPAD + key.place();
@@ -439,17 +441,17 @@ impl Key {
     }
 }
 
-/// Whether keys that legacy bytes cannot tell apart are told by number.
+/// Returns true if keys with ambiguous legacy bytes are reported by number.
 fn is_kitty(flags: u8) -> bool {
     flags & (DISAMBIGUATE | ALL_KEYS) != 0
 }
 
-/// What Shift makes of a character.
+/// The character with Shift.
 fn upper(character: char) -> char {
     character.to_uppercase().next().unwrap_or(character)
 }
 
-/// What Control makes of a character.
+/// The byte for a character with Control.
 fn control_byte(character: char) -> Option<u8> {
     match character {
         'a'..='z' | 'A'..='Z' | '@' | '[' | '\\' | ']' | '^' | '_' => Some(character as u8 & 0x1f),

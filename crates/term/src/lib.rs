@@ -1,22 +1,22 @@
-//! Terminal memory: bytes in, screen out. No I/O, no clock, no async, no knowledge of clients.
+//! The terminal emulator: bytes in, screen out. No I/O, no clock, no async, no knowledge of clients.
 //!
-//! [`Screen`] is the emulated terminal of one run. It is fed the bytes of the child and keeps the grid,
-//! the history, the modes, the title and the facts the stream carried; it answers terminal queries
-//! itself, so that a child hears exactly one answer however many viewers there are. The emulator behind
-//! it is exchangeable: no type of it leaves the `engine` module.
+//! [`Screen`] is the emulated terminal of one run. It is fed the bytes of the child and keeps the grid, the
+//! history, the modes, the title and the facts that the stream carried. It answers terminal queries itself,
+//! so that a child gets exactly one answer with any number of viewers. The emulator behind it is
+//! exchangeable: none of its types leaves the `engine` module.
 //!
-//! | file | owns |
+//! | file | what it has |
 //! |---|---|
-//! | `scan` | where escape sequences begin and end; nothing reaches the engine in halves |
-//! | `engine` | the grid, through a foreign emulator; the only module that names it |
-//! | `colors` | what the child has set and what the last viewer shows |
-//! | `osc`, `dcs`, `reply` | what strings mean and which constants answer queries |
-//! | `fact`, `status` | what the stream told about its program |
+//! | `scan` | where escape sequences begin and end; the engine gets only whole ones |
+//! | `engine` | the grid, kept by a third-party emulator; the only module that names it |
+//! | `colors` | the colours that the child has set and those that the last viewer shows |
+//! | `osc`, `dcs`, `reply` | what strings mean, and the constant answers to queries |
+//! | `fact`, `status` | what the stream reports about its program |
 //! | `screen`, `text`, `repaint`, `damage`, `checkpoint` | the public type and its views |
 //! | `keys`, `paste` | bytes towards the child |
 //! | `stream_text` | bytes to plain text without a grid |
 
-// Random streams are shared with the tests of the public face, which say where things come from.
+// Unit tests share the random streams of the integration tests, which import this crate by name.
 #[cfg(test)]
 extern crate self as term;
 

@@ -1,4 +1,4 @@
-//! Modes and cursor of a screen as plain data. Owns no behaviour; who sets a mode is `engine`'s matter.
+//! The modes and the cursor of a screen as plain data. `engine` sets them.
 
 /// Which mouse events the child asked for. The kinds exclude each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub enum MouseEncoding {
     SgrPixels,
 }
 
-/// Everything the child has switched that outlives a single character.
+/// Everything that the child has switched on or off, beyond the style of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Modes {
     /// Mode 1: cursor keys send SS3.
@@ -45,13 +45,13 @@ pub struct Modes {
     pub mouse_encoding: MouseEncoding,
     /// Mode 1004.
     pub focus_events: bool,
-    /// Mode 1007: wheel turns into cursor keys on the alternate screen.
+    /// Mode 1007: the wheel sends cursor keys on the alternate screen.
     pub alternate_scroll: bool,
-    /// Mode 2031: the child wants to hear when the colour scheme changes.
+    /// Mode 2031: the child wants a report when the colour scheme changes.
     pub color_scheme_updates: bool,
     /// Mode 2027: grapheme clusters share a cell.
     pub grapheme_clusters: bool,
-    /// Mode 5: the picture in exchanged colours.
+    /// Mode 5: foreground and background are exchanged.
     pub reverse_video: bool,
     /// Mode 7.
     pub line_wrap: bool,
@@ -109,13 +109,13 @@ pub struct Cursor {
     pub col: u16,
     /// Row of the visible grid.
     pub row: u16,
-    /// Whether the child shows it (mode 25).
+    /// True if the child shows it (mode 25).
     pub visible: bool,
     /// Its form (DECSCUSR).
     pub shape: CursorShape,
     /// Whether it blinks.
     pub blinking: bool,
-    /// Whether the child has chosen the form; otherwise it is the terminal's own.
+    /// True if the child has chosen the form; otherwise it is the terminal's own.
     pub is_chosen: bool,
     /// The last column was written and the next character wraps first.
     pub wrap_pending: bool,

@@ -1,5 +1,5 @@
-//! What operating system commands mean: titles, directories, links, notifications, colours, clipboard,
-//! prompt marks, program status. Answers only with constants and numbers. Unknown commands are dropped.
+//! Executes operating system commands: titles, directories, links, notifications, colours, clipboard, prompt
+//! marks, program status. Answers consist of constants and numbers only. Unknown commands are dropped.
 
 use crate::base64;
 use crate::colors::{BACKGROUND, CURSOR, FOREGROUND, Rgb};
@@ -16,10 +16,10 @@ const PATH_MAX: usize = 4096;
 const LINK_MAX: usize = 2048;
 /// Longest id of a hyperlink.
 const LINK_ID_MAX: usize = 64;
-/// Colour questions answered per command.
+/// The most colour queries that are answered per command.
 const COLORS_MAX: usize = 256;
 
-/// Carries out one command. `terminator` is how it ended; answers end the same way.
+/// Executes one command. `terminator` is how it ended; answers end the same way.
 pub(crate) fn dispatch(engine: &mut Engine, payload: &[u8], terminator: &'static str) {
     let (code, rest) = split(payload, b';');
     match code {
@@ -61,7 +61,7 @@ fn decimal<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     std::str::from_utf8(bytes).ok().filter(|_| digits)?.parse().ok()
 }
 
-/// Pairs of a number and a colour or a question.
+/// OSC 4: pairs of an index and a colour or a query.
 fn palette(engine: &mut Engine, rest: &[u8], terminator: &str) {
     let fields: Vec<&[u8]> = rest.split(|&byte| byte == b';').take(2 * COLORS_MAX).collect();
     for pair in fields.chunks_exact(2) {
@@ -80,7 +80,7 @@ fn dynamic(engine: &mut Engine, first: u16, rest: &[u8], terminator: &str) {
     }
 }
 
-/// Sets one colour, or answers which it is; one that nobody knows is not answered.
+/// Sets one colour or answers a query for it. An unknown colour gets no answer.
 fn color(engine: &mut Engine, index: u16, field: &[u8], name: &str, terminator: &str) {
     let outbox = engine.outbox();
     if field == b"?" {
@@ -116,7 +116,8 @@ fn working_directory(engine: &mut Engine, rest: &[u8]) {
     report_directory(engine, path);
 }
 
-/// Control characters make a path unusable, so such a report is dropped rather than cleaned.
+/// Records the child's directory. Control characters make a path unusable, so such a report is dropped rather
+/// than cleaned.
 fn report_directory(engine: &mut Engine, path: Option<String>) {
     let Some(path) = path else { return };
     if !path.is_empty() && path.len() <= PATH_MAX && !path.chars().any(char::is_control) {
@@ -143,7 +144,7 @@ pub(crate) fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// Only http and https: a link is a thing people click.
+/// Opens or closes a hyperlink. Only http and https targets count, because people click on links.
 fn hyperlink(engine: &mut Engine, rest: &[u8]) {
     let (parameters, target) = split(rest, b';');
     let id = parameters
@@ -161,7 +162,7 @@ fn hyperlink(engine: &mut Engine, rest: &[u8]) {
     engine.set_link(target.map(|target| (id, target)));
 }
 
-/// Whether a hyperlink target is one we store and paint.
+/// Returns true if a hyperlink target is one that we store and paint.
 pub(crate) fn is_link(target: &str) -> bool {
     (target.starts_with("http://") || target.starts_with("https://"))
         && target.len() <= LINK_MAX
@@ -215,7 +216,7 @@ fn urxvt_notification(engine: &mut Engine, rest: &[u8]) {
     }
 }
 
-/// Each part of a chunked notification is a fact of its own; nothing is assembled here.
+/// Records each part of a chunked notification as a fact of its own, without assembling them.
 fn kitty_notification(engine: &mut Engine, rest: &[u8]) {
     let (metadata, payload) = split(rest, b';');
     let value = |key: &[u8]| {
@@ -237,7 +238,7 @@ fn kitty_notification(engine: &mut Engine, rest: &[u8]) {
     }
 }
 
-/// Reads (`?`) are never answered: the clipboard is not the child's to see.
+/// Records a write to the clipboard. Reads (`?`) are never answered: the child must not see the clipboard.
 fn clipboard(engine: &mut Engine, rest: &[u8]) {
     let (targets, payload) = split(rest, b';');
     if payload == b"?" {

@@ -1,7 +1,5 @@
-//! Lines of history in pages: as much text as fits a limit, and where the next page begins.
-//!
-//! Owns cutting history into pages so that pages put one after the other are the whole of it. Refuses a page beyond its
-//! limit, whatever the lines are like.
+//! Cuts the lines of history into pages: as much text as fits a limit, and where the next page begins. The
+//! pages in order are the whole history, and no page exceeds its limit.
 
 use std::ops::Range;
 
@@ -12,19 +10,19 @@ use crate::text::{LineId, Wraps, append_row};
 /// One page of history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePage {
-    /// Lines, each ended by a line feed; a line that goes on in the next page is not.
+    /// Lines, each ended by a line feed, except a last one that continues in the next page.
     pub text: String,
     /// The id of the first row in it.
     pub first: LineId,
     /// The id after the last row in it: where the next page begins.
     pub next: LineId,
-    /// Bytes of a row that were left out, because it alone is longer than the limit.
+    /// Bytes of a row that were left out because the row alone is longer than the limit.
     pub cut: usize,
 }
 
 impl Screen {
-    /// The lines that say something: from the oldest to the last row of the main screen with text on it. Blank rows below
-    /// that are not there yet: text may still come into them.
+    /// The lines with content: from the oldest to the last row of the main screen with text. Blank rows below
+    /// it do not count: text may still be written there.
     pub fn written(&self) -> Range<LineId> {
         let main = self.engine().main();
         let rows = (0..main.rows()).rev();
@@ -33,7 +31,8 @@ impl Screen {
         first..LineId(first.0 + (main.history() + main.rows() - said) as u64)
     }
 
-    /// The line that the next character of the main screen goes to: it and what follows may still change.
+    /// The line that the next character of the main screen goes to. It and the lines after it may still
+    /// change.
     pub fn line_being_written(&self, wraps: Wraps) -> LineId {
         let main = self.engine().main();
         let mut index = main.history() + usize::from(main.pen().row);
@@ -44,8 +43,8 @@ impl Screen {
         LineId(self.first_line().0 + index as u64)
     }
 
-    /// The lines from the start of a range on, as many whole ones as fit `limit` bytes. A line that does not fit by itself
-    /// is cut between two of its rows, and a row that does not fit by itself at a character.
+    /// Returns as many whole lines from the start of `range` as fit `limit` bytes. A line that does not fit
+    /// by itself is cut between two of its rows, and a row that does not fit by itself at a character.
     pub fn page(&self, range: Range<LineId>, wraps: Wraps, limit: usize) -> LinePage {
         let rows = Rows { grid: self.engine().main(), first: self.first_line().0, wraps };
         let mut page = LinePage { text: String::new(), first: range.start, next: range.start, cut: 0 };
@@ -97,7 +96,7 @@ impl Screen {
 }
 
 impl LinePage {
-    /// Becomes the beginning of one row.
+    /// Fills the page with the beginning of one row.
     fn cut_short(&mut self, mut row: String, id: LineId, limit: usize) {
         let ending = if row.ends_with('\n') { "\n" } else { "" };
         let mut end = limit.saturating_sub(ending.len()).min(row.len());
@@ -114,7 +113,7 @@ impl LinePage {
 /// The rows of a grid as pieces of text.
 struct Rows<'a> {
     grid: GridView<'a>,
-    /// The id of the oldest one.
+    /// The id of the oldest row.
     first: u64,
     wraps: Wraps,
 }
@@ -124,7 +123,8 @@ impl Rows<'_> {
         LineId(self.first + index as u64)
     }
 
-    /// A row with its line feed; without one, and with its blanks, where its line goes on and lines are joined.
+    /// A row with its line feed. When lines are joined and this one continues, the row keeps its trailing
+    /// blanks and gets no line feed.
     fn text(&self, index: usize) -> String {
         let mut text = String::new();
         let Some(row) = self.grid.row(index) else { return text };

@@ -1,9 +1,9 @@
-//! The one encoder of pasted text. Nothing else in the program may write a paste bracket, because text that
-//! could end its own bracket could type commands.
+//! The one encoder of pasted text. Nothing else in the program may write a paste bracket: text that could end
+//! its own bracket could type commands.
 //!
-//! Neutralised one for one: control characters become their visible pictures (ESC becomes `␛`, DEL `␡`);
-//! C1 controls become `�`. Joiners and marks of direction are text and stay, as does Tab. A line's end, however
-//! it is spelled, becomes CR: what the Enter key sends, and what terminals send within brackets too.
+//! Control characters become visible pictures, one for one (ESC becomes `␛`, DEL `␡`); C1 controls become
+//! `�`. Joiners and marks of direction are text and stay, as does Tab. Every form of line end becomes CR,
+//! which the Enter key sends and which terminals send within brackets too.
 
 const BEGIN: &str = "\x1b[200~";
 const END: &str = "\x1b[201~";
@@ -13,8 +13,8 @@ pub fn encode_paste(text: &str, bracketed: bool) -> Vec<u8> {
     PastePiece::whole(text).encode(bracketed)
 }
 
-/// A piece of pasted text that cannot do harm any more. Only its brackets are open: they depend on the mode that the
-/// child has when the piece is typed, which may be long after it was made.
+/// A piece of neutralised paste text. Its brackets are added in `encode`, because they depend on the child's
+/// mode when the piece is typed, which may be long after it was made.
 #[derive(Debug)]
 pub struct PastePiece {
     body: Vec<u8>,
@@ -23,22 +23,22 @@ pub struct PastePiece {
 }
 
 impl PastePiece {
-    /// A text that is all there is.
+    /// A text in one piece.
     pub fn whole(text: &str) -> Self {
         PasteEncoder::default().last(text.as_bytes())
     }
 
-    /// What ends a paste of which no more will come.
+    /// The piece that ends a paste after which nothing more comes.
     pub fn ending() -> Self {
         Self { body: Vec::new(), is_first: false, is_last: true }
     }
 
-    /// Whether a paste begins with it.
+    /// Returns true if a paste begins with it.
     pub fn is_first(&self) -> bool {
         self.is_first
     }
 
-    /// Whether a paste ends with it.
+    /// Returns true if a paste ends with it.
     pub fn is_last(&self) -> bool {
         self.is_last
     }
@@ -48,17 +48,19 @@ impl PastePiece {
         self.body.len()
     }
 
-    /// The same, to go on with a paste that was closed for something that could not wait.
+    /// The same piece as the start of a new paste, after the paste was closed for other input that could not
+    /// wait.
     pub fn beginning_again(&self) -> Self {
         Self { body: self.body.clone(), is_first: true, is_last: self.is_last }
     }
 
-    /// Most bytes it can become.
+    /// The most bytes that it can become.
     pub fn most(&self) -> usize {
         self.body.len() + BEGIN.len() + END.len()
     }
 
-    /// What the child is given. `bracketed` is the mode 2004 it had when the first piece of the paste was encoded.
+    /// The bytes for the child. `bracketed` is the mode 2004 that the child had when the first piece of the
+    /// paste was encoded.
     pub fn encode(&self, bracketed: bool) -> Vec<u8> {
         let opening = if bracketed && self.is_first { BEGIN } else { "" };
         let closing = if bracketed && self.is_last { END } else { "" };
@@ -69,22 +71,22 @@ impl PastePiece {
 /// Neutralises a text that arrives in pieces, cut anywhere, in constant memory.
 #[derive(Debug, Default)]
 pub struct PasteEncoder {
-    /// A piece was made.
+    /// At least one piece was made.
     is_begun: bool,
     /// The start of a character whose rest is in the next piece.
     partial: Vec<u8>,
-    /// The last character was CR, so that a newline now belongs to it.
+    /// The last character was CR, so a newline that follows belongs to it.
     after_return: bool,
 }
 
 impl PasteEncoder {
-    /// The next piece. Bytes that are no UTF-8 become `�`.
+    /// Returns the next piece. Invalid UTF-8 becomes `�`.
     pub fn piece(&mut self, bytes: &[u8]) -> PastePiece {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         PastePiece { body: self.neutralise(bytes), is_first, is_last: false }
     }
 
-    /// The last piece, with the last of the bytes.
+    /// Returns the last piece, with the last of the bytes.
     pub fn last(mut self, bytes: &[u8]) -> PastePiece {
         let mut body = self.neutralise(bytes);
         if !self.partial.is_empty() {
@@ -127,7 +129,8 @@ impl PasteEncoder {
             let after_return = std::mem::replace(&mut self.after_return, character == '\r');
             match character {
                 '\n' if after_return => {}
-                // What terminals send for a line's end, inside brackets too: some programs drop a line feed there.
+                // Terminals send CR for a line end, inside brackets too; some programs drop a line feed
+                // there.
                 '\n' | '\r' => encoded.push('\r'),
                 '\t' => encoded.push('\t'),
                 _ => encoded.push(neutralised(character)),

@@ -1,4 +1,4 @@
-//! Styles as SGR sequences. Owns the bytes of a pen and knows no grid.
+//! Writes styles as SGR sequences.
 
 use std::io::Write;
 
@@ -23,7 +23,7 @@ pub(crate) fn write_style(out: &mut Vec<u8>, style: &Style) {
     out.push(b'm');
 }
 
-/// Appends what stands between introducer and final byte.
+/// Appends the parameters between introducer and final byte.
 fn write_parameters(out: &mut Vec<u8>, style: &Style) {
     write_switches(out, style);
     write_color(out, style.fg, 30);
@@ -33,7 +33,7 @@ fn write_parameters(out: &mut Vec<u8>, style: &Style) {
     }
 }
 
-/// The same in the words of a report, which has colons inside a colour.
+/// Appends the parameters as a report (DECRQSS) writes them, with colons inside a colour.
 pub(crate) fn write_report(out: &mut Vec<u8>, style: &Style) {
     write_switches(out, style);
     for (color, base) in [(style.fg, 30), (style.bg, 40)] {

@@ -1,6 +1,7 @@
-//! A screen as bytes that turn any terminal into it. Owns the order in which a terminal must be told:
-//! quiet it, draw, then set what the drawing would disturb. Emits nothing a terminal would answer, and
-//! clears by rows, because clearing the screen pushes it into the viewer's own history.
+//! Writes a screen as bytes that make any terminal show it. The order matters: first the modes that would
+//! disturb drawing are switched off, then the screen is drawn, then modes and registers are set. The bytes
+//! contain nothing that a terminal answers. Rows are cleared one by one, because clearing the screen would
+//! push it into the viewer's own history.
 
 use crate::cell::Style;
 use crate::colors::FOREGROUND;
@@ -18,19 +19,19 @@ use crate::text::Wraps;
 pub enum PaintView {
     /// All of it, for a terminal of the same size. Live bytes may follow.
     Whole,
-    /// As much as fits into a terminal of another size, moved so that the cursor is inside. Nothing in
-    /// it depends on the screen's size, so live bytes must not follow; paint again instead.
+    /// As much as fits a terminal of another size, moved so that the cursor is inside. Live bytes must not
+    /// follow, because they depend on the screen's size; paint again instead.
     Window(GridSize),
-    /// The last rows that show something, on the main screen of a terminal of another size, whichever screen they were on.
-    /// For a program that is over: nothing is switched on.
+    /// The last rows with content, drawn on the main screen of a terminal of another size. For a program that
+    /// has ended: no mode is switched on.
     Last(GridSize),
 }
 
-/// Everything off that could disturb drawing: synchronized update begins, cursor away, no insert, no
-/// origin, no margins, newline and wrap as usual, ASCII in G0 to G3, no link, plain pen.
+/// Switches everything off that could disturb drawing: begins a synchronized update, hides the cursor, resets
+/// insert, origin, margins, newline and wrap, selects ASCII in G0 to G3, closes links and resets the pen.
 const QUIET: &[u8] = b"\x1b[?2026h\x1b[?25l\x1b[4l\x1b[20l\x1b[?6l\x1b[?69l\x1b[r\x1b[?7h\
     \x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0m";
-/// The synchronized update ends.
+/// Ends the synchronized update.
 const LOUD: &[u8] = b"\x1b[?2026l";
 
 impl Screen {
@@ -57,8 +58,8 @@ impl Screen {
         painter.quiet(false, &registers.modes);
         painter.grid(engine.main());
         if engine.is_alternate() {
-            // The main screen lies ready beneath, for when the child leaves the alternate one.
-            // Entering saves the cursor, and leaving restores what was saved.
+            // The main screen is drawn beneath first, for when the child leaves the alternate one. Entering
+            // saves the cursor, and leaving restores it.
             painter.saved(engine.main(), registers.other_saved);
             painter.keyboard(&registers.other_keyboard);
             painter.quiet(true, &registers.modes);
@@ -97,7 +98,7 @@ impl Screen {
 }
 
 impl Screen {
-    /// How many rows there are down to the last one that shows something.
+    /// The number of rows down to the last one with content.
     pub fn shown_rows(&self) -> u16 {
         let text = self.text(Wraps::Keep);
         let rows = text.lines().collect::<Vec<_>>();
@@ -145,7 +146,7 @@ impl Painter {
         Painter { out: Vec::with_capacity(16 * 1024), key: StyleKey::DEFAULT, link: None }
     }
 
-    /// Whether clusters share a cell must be known before the first of them is drawn.
+    /// The cluster mode is set first, because it changes how the first cluster is drawn.
     fn quiet(&mut self, alternate: bool, modes: &Modes) {
         self.out.extend_from_slice(if alternate { b"\x1b[?1049h" } else { b"\x1b[?1049l" });
         self.out.extend_from_slice(QUIET);
@@ -165,8 +166,8 @@ impl Painter {
             if !continues {
                 self.go(index, 0);
             }
-            // A wrapped row is printed to its last cell and the next one follows without a move, so that
-            // the terminal marks the wrap as its own.
+            // A wrapped row is printed to its last cell and the next one follows without a move, so that the
+            // terminal records the wrap as its own.
             let next = grid.screen_row(index + 1).filter(|next| used_length(*next) > 0);
             continues = row.is_wrapped() && next.is_some();
             let length = match continues {
@@ -236,7 +237,8 @@ impl Painter {
         self.out.extend_from_slice(b"\x1b[K");
     }
 
-    /// Off first, then on: switching one kind of mouse reports off switches all of them off.
+    /// Sets the input modes: off first, then on, because switching one kind of mouse report off switches all
+    /// of them off.
     fn input_modes(&mut self, modes: &Modes) {
         let switches = [
             (1, modes.application_cursor),
@@ -263,7 +265,7 @@ impl Painter {
         put(&mut self.out, format_args!("\x1b[>4;{}m", modes.modify_other_keys));
     }
 
-    /// Popping more than there is empties the stack; then it is built again.
+    /// Empties the terminal's keyboard stack by popping more than there is, then builds it again.
     fn keyboard(&mut self, keyboard: &Keyboard) {
         self.out.extend_from_slice(b"\x1b[<9u");
         if keyboard.base() != 0 {
@@ -274,8 +276,8 @@ impl Painter {
         }
     }
 
-    /// What a terminal is told beside its picture: colours and titles; and, in strings that no terminal reads and the
-    /// filter before it does, what it must not be told: pushed titles and saved modes.
+    /// Writes colours and titles. Pushed titles and saved modes must not reach the terminal; they are written
+    /// in strings that only the output filter in front of it reads.
     fn write_attributes(&mut self, screen: &Screen, registers: &Registers) {
         let outbox = screen.engine().outbox_ref();
         self.out.extend_from_slice(b"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\");
@@ -307,8 +309,8 @@ impl Painter {
         }
     }
 
-    /// Saved cursor, margins, pen, position and the modes that change how text is placed, in the order
-    /// in which they do not disturb each other.
+    /// Writes the saved cursor, margins, pen, position and the modes that affect how text is placed, in an
+    /// order in which they do not disturb each other.
     fn registers(&mut self, grid: GridView<'_>, registers: &Registers) {
         self.saved(grid, registers.saved);
         self.out.extend_from_slice(b"\x1b7\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[0m");
@@ -344,7 +346,7 @@ impl Painter {
         }
     }
 
-    /// Everything that saving the cursor saves, while there are no margins.
+    /// Writes everything that saving the cursor saves, while there are no margins.
     fn saved(&mut self, grid: GridView<'_>, shifts: Shifts) {
         if shifts.origin {
             self.out.extend_from_slice(b"\x1b[?6h");
@@ -353,7 +355,7 @@ impl Painter {
         self.charset(shifts.charset);
     }
 
-    /// Puts one of G0 to G3 into use.
+    /// Selects one of G0 to G3.
     fn charset(&mut self, charset: u8) {
         self.out.extend_from_slice(match charset {
             1 => &b"\x0e"[..],
@@ -363,7 +365,7 @@ impl Painter {
         });
     }
 
-    /// Where a pen is and how it writes. A terminal waits to wrap only after it printed into its last
+    /// Writes position and style of a pen. A terminal has a pending wrap only after it printed into its last
     /// column, so that cell is printed again.
     fn pen(&mut self, grid: GridView<'_>, pen: &PenState, first_row: u16) {
         let row = usize::from(pen.row.saturating_sub(first_row));
@@ -401,8 +403,8 @@ impl Painter {
     }
 }
 
-/// Whether the last cell is empty because the wide character after it did not fit; a terminal leaves it out
-/// by itself, in the style of that character, when it prints it.
+/// Returns true if the last cell is empty because the wide character after it did not fit. A terminal skips
+/// that cell itself when it prints the character.
 fn leaves_a_gap(row: RowView<'_>, next: Option<RowView<'_>>) -> bool {
     let last = row.shown(row.len().saturating_sub(1));
     let first = next.and_then(|next| next.shown(0));
@@ -414,7 +416,7 @@ fn leaves_a_gap(row: RowView<'_>, next: Option<RowView<'_>>) -> bool {
     })
 }
 
-/// Cells up to the last one that differs from a cleared cell.
+/// The number of cells up to the last one that differs from a cleared cell.
 fn used_length(row: RowView<'_>) -> usize {
     let is_plain = |col: usize| {
         row.shown(col).is_none_or(|cell| {

@@ -1,13 +1,13 @@
-//! Answers to terminal queries: the bounded queue and the constants. Every answer is a constant or made
-//! of numbers the emulator owns; text that came from the child is never part of one, because whoever can
-//! make a terminal type can make a shell obey.
+//! Answers to terminal queries: the constants and the bounded queue. An answer is a constant or made of the
+//! emulator's own numbers. It never contains text from the child: a program that can make the terminal type
+//! can run commands in a shell.
 
 use std::collections::VecDeque;
 
 use crate::colors::Scheme;
 
-/// Pending answers beyond this many bytes push the oldest out: a child that asks and never reads must
-/// not make the daemon hoard.
+/// Beyond this many bytes of pending answers the oldest are dropped, so that a child that asks and never
+/// reads cannot fill the daemon's memory.
 pub(crate) const REPLIES_MAX: usize = 4 * 1024;
 
 /// VT220 with ANSI colour and clipboard writes; no sixel, because images are not shown.
@@ -24,7 +24,7 @@ const SCHEME_DARK: &[u8] = b"\x1b[?997;1n";
 const SCHEME_LIGHT: &[u8] = b"\x1b[?997;2n";
 /// Name and version.
 pub(crate) const VERSION: &str = concat!("\x1bP>|Quarterdeck ", env!("CARGO_PKG_VERSION"), "\x1b\\");
-/// Program status reports are understood.
+/// States that program status reports are understood.
 pub(crate) const PROGRAM_STATUS_SUPPORTED: &[u8] = b"\x1b]7501;?\x1b\\";
 
 /// Width and height of a cell in pixels, for programs that insist on a number.
@@ -35,7 +35,7 @@ pub(crate) const CELL_PIXELS: (u32, u32) = (8, 16);
 pub(crate) struct ReplyQueue {
     pending: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// How many answers were pushed out since somebody asked.
+    /// How many answers were dropped since the last query of this count.
     dropped: u64,
 }
 
@@ -52,19 +52,19 @@ impl ReplyQueue {
         }
     }
 
-    /// How many answers were pushed out since this was asked last.
+    /// Returns how many answers were dropped since the last call.
     pub(crate) fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Everything pending, joined.
+    /// Returns everything pending, joined.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.bytes = 0;
         self.pending.drain(..).flatten().collect()
     }
 }
 
-/// What a terminal with this colour scheme says.
+/// The report of a terminal with this colour scheme.
 pub(crate) fn scheme_report(scheme: Scheme) -> &'static [u8] {
     match scheme {
         Scheme::Dark => SCHEME_DARK,

@@ -1,9 +1,9 @@
-//! Where escape sequences begin and end. Cuts a byte stream into runs of text with ordinary sequences,
-//! and into the sequences somebody here wants to see alone. Gives no sequence a meaning.
+//! Finds where escape sequences begin and end. Cuts a byte stream into runs of text with ordinary sequences
+//! and into the sequences that need separate handling. It gives no sequence a meaning.
 //!
-//! The promise to the sink: every run starts and ends between sequences and between characters, however
-//! the stream was chunked. An unfinished tail stays here, so that a checkpoint can carry it, and no
-//! parser behind can be left half-way. Sequences that are too long are dropped to their end.
+//! Every run that a sink gets starts and ends between sequences and between characters, however the stream
+//! was chunked. An unfinished tail stays in the scanner, so that a checkpoint can carry it and the parser
+//! behind is never in the middle of a sequence. Sequences that are too long are dropped to their end.
 
 mod fast_scan;
 mod piece;
@@ -35,7 +35,7 @@ pub(crate) enum StringKind {
     Dcs,
     /// Application program command.
     Apc,
-    /// Privacy message or start of string: nobody reads these.
+    /// Privacy message or start of string; ignored.
     Ignored,
 }
 
@@ -47,8 +47,8 @@ pub(crate) trait Sink {
     fn valid_run(&mut self, text: &str) {
         self.run(text.as_bytes());
     }
-    /// A whole sequence of the kinds that make up most of a repaint, with nothing but numbers in it: colours and
-    /// attributes (SGR), cursor placement (CUP), erasing in a line (EL).
+    /// A whole sequence of the kinds that make up most of a repaint, with only numbers in it: colours and
+    /// attributes (SGR), cursor position (CUP), erase in line (EL).
     fn fast_csi(&mut self, sequence: &[u8], _numbers: &Numbers) {
         self.run(sequence);
     }
@@ -56,14 +56,15 @@ pub(crate) trait Sink {
     fn special(&mut self, sequence: &[u8]);
     /// A whole string without introducer and terminator.
     fn string(&mut self, kind: StringKind, payload: &[u8], terminator: &'static str);
-    /// Whether it wants no more for now.
+    /// Returns true if the sink wants no more for now.
     fn is_spent(&self) -> bool {
         false
     }
 }
 
-/// Sequences the emulator does not know or must not handle by itself: REP (its count is unbounded there), VPR, private
-/// device status reports, key options, saved modes, soft reset, selective erasing, overline, saved colours; IND, shifts, and sets other than ASCII and line drawing.
+/// Returns true for sequences that the emulator does not know or must not handle by itself: REP (its count is
+/// unbounded there), VPR, private device status reports, key options, saved modes, soft reset, selective
+/// erasing, overline, saved colours; IND, shifts, and sets other than ASCII and line drawing.
 pub(crate) fn is_special(sequence: &[u8]) -> bool {
     match sequence {
         [_, b'[', .., b'b' | b'e']
@@ -78,7 +79,7 @@ pub(crate) fn is_special(sequence: &[u8]) -> bool {
     }
 }
 
-/// Whether the parameters of an SGR sequence may name overline.
+/// Returns true if the parameters of an SGR sequence may contain overline.
 fn may_name_overline(parameters: &[u8]) -> bool {
     parameters.windows(2).any(|pair| matches!(pair, b"53" | b"55"))
 }
@@ -106,13 +107,13 @@ pub(crate) struct Scanner {
     state: State,
     /// The unfinished sequence from its ESC on, or the unfinished character.
     pending: Vec<u8>,
-    /// Whether the last thing before the sequence that is looked at, or before the next byte, is a character.
+    /// True if a character came last before the current sequence or the next byte.
     is_after_text: bool,
 }
 
 impl Scanner {
-    /// Takes the next bytes of the stream, up to where the sink is spent; how many it took. The sink is asked after
-    /// what may have cost much, so that it is never much more than spent.
+    /// Feeds the next bytes of the stream until the sink is spent and returns how many were used. The sink is
+    /// asked after everything that may have cost much, so that it is never much more than spent.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let mut resumed = 0;
         if !self.pending.is_empty() || self.state != State::Ground {
@@ -124,7 +125,7 @@ impl Scanner {
         resumed + self.feed_whole(&bytes[resumed..], sink)
     }
 
-    /// The same, from between two sequences.
+    /// Like `feed`, starting between two sequences.
     fn feed_whole(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let piece = Piece::new(bytes);
         let (mut position, mut run_start, mut careful_end) = (0, 0, 0);
@@ -174,7 +175,7 @@ impl Scanner {
         bytes.len()
     }
 
-    /// Whether a character was the last thing; what is unfinished behind it does not count.
+    /// Returns true if a character came last; an unfinished sequence after it does not count.
     pub(crate) fn is_after_text(&self) -> bool {
         self.is_after_text
     }
@@ -183,17 +184,17 @@ impl Scanner {
         self.is_after_text = is_after_text;
     }
 
-    /// Looks at the last byte of a piece that is text from `position` on, where a sequence ended or the piece began.
+    /// Updates `is_after_text` from the last byte of a piece that is text from `position` on, where a
+    /// sequence ended or the piece began.
     fn note_text(&mut self, bytes: &[u8], position: usize, careful_end: usize) {
         match bytes[position..].last() {
             Some(last) => self.is_after_text = *last >= 0x20 && *last != 0x7f,
-            // An ordinary sequence ended here, unless it was one that has told already.
+            // An ordinary sequence ended here, unless the careful path handled it and has set the flag.
             None => self.is_after_text &= position == careful_end,
         }
     }
 
-    /// The unfinished tail, for a checkpoint: the bytes to feed first, and whether the stream is in the
-    /// middle of something that is being dropped.
+    /// The unfinished tail, for a checkpoint: the bytes to feed first, and what the scanner is dropping.
     pub(crate) fn unfinished(&self) -> (&[u8], Dropping) {
         let dropping = match self.state {
             State::ControlOverflow => Dropping::Control,
@@ -203,8 +204,8 @@ impl Scanner {
         (&self.pending, dropping)
     }
 
-    /// The scanner that would say `unfinished()` as given. Tails that no scanner produces are cut to
-    /// what one could.
+    /// Creates the scanner whose `unfinished()` is as given. Tails that no scanner produces are cut to what
+    /// one could.
     pub(crate) fn resumed(tail: &[u8], dropping: Dropping) -> Scanner {
         let mut scanner = Scanner::default();
         match dropping {
@@ -225,8 +226,8 @@ impl Scanner {
         }
     }
 
-    /// Completes a character split between chunks. Invalid ones become one replacement character, as
-    /// they would have in one piece.
+    /// Completes a character that was split between chunks. Invalid ones become one replacement character, as
+    /// they would in one piece.
     fn resume_character(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         for (index, &byte) in bytes.iter().enumerate() {
             self.pending.push(byte);
@@ -249,7 +250,7 @@ impl Scanner {
         bytes.len()
     }
 
-    /// Byte by byte from `start` until the ground state is reached again; returns the position there.
+    /// Goes byte by byte from `start` to the ground state and returns the position there.
     fn careful(&mut self, bytes: &[u8], start: usize, sink: &mut impl Sink) -> usize {
         let mut position = start;
         loop {
@@ -264,7 +265,7 @@ impl Scanner {
         }
     }
 
-    /// Takes the part of a string up to its end or the end of the chunk.
+    /// Collects the part of a string up to its end or the end of the chunk.
     fn string_bytes(&mut self, bytes: &[u8]) -> usize {
         let is_end = |byte: &u8| matches!(*byte, ESC | CAN | SUB | BEL);
         let length = bytes.iter().position(is_end).unwrap_or(bytes.len());
@@ -281,7 +282,8 @@ impl Scanner {
         }
     }
 
-    /// One byte of the state machine. `false` when the byte ended a sequence without belonging to it.
+    /// Feeds one byte to the state machine. Returns false when the byte ended a sequence without belonging to
+    /// it.
     fn step(&mut self, byte: u8, sink: &mut impl Sink) -> bool {
         match (self.state, byte) {
             (State::String(kind), _) => self.string_step(kind, byte, sink),
@@ -379,7 +381,7 @@ impl Scanner {
     }
 
     fn ground(&mut self) {
-        // A long string must not pin its buffer for the life of the screen.
+        // A long string must not keep its buffer for the life of the screen.
         if self.pending.capacity() > 4096 {
             self.pending = Vec::new();
         }
@@ -389,7 +391,7 @@ impl Scanner {
     }
 }
 
-/// What a scanner throws away until it ends.
+/// What a scanner discards until its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dropping {
     /// Nothing.
@@ -409,7 +411,7 @@ impl Sink for Nowhere {
     fn string(&mut self, _: StringKind, _: &[u8], _: &'static str) {}
 }
 
-/// A control sequence with as many parameters as the emulator takes.
+/// Cuts a control sequence to as many parameters as the emulator accepts.
 fn without_excess(sequence: &mut Vec<u8>) -> &[u8] {
     let is_parameter = |byte: &u8| matches!(byte, 0x30..=0x3f);
     let separators = sequence.iter().enumerate().filter(|(_, byte)| matches!(byte, b';' | b':'));

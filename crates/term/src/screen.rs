@@ -1,6 +1,5 @@
-//! The emulated terminal of one run: feeding, size, replies, facts. Views of it (text, repaint, damage,
-//! checkpoint) are in their own files. A failure of the emulator ends here: this one screen is reset and
-//! says so, nobody else notices.
+//! The emulated terminal of one run: feeding, size, replies, facts. Its views (text, repaint, damage,
+//! checkpoint) are in their own files. A failure of the emulator resets this one screen and becomes a fact.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,14 +20,15 @@ use crate::text::LineId;
 
 /// A synchronized update is shown after this many bytes even if the child never ends it.
 const SYNC_BYTES_MAX: u64 = 1024 * 1024;
-/// Bytes between two looks at what they have cost; operations that may cost much by themselves are looked at one by one.
+/// The bytes between two checks of their cost. Operations that may cost much by themselves are checked one by
+/// one.
 const PIECE: usize = 4096;
-/// The same where every byte costs more than [`COSTLY`].
+/// The same where each byte costs more than [`COSTLY`].
 const SMALL_PIECE: usize = 256;
 const COSTLY: u64 = 16;
-/// What looking at a string costs besides its bytes.
+/// The cost of handling a string, besides its bytes.
 const STRING: u64 = 32;
-/// Most history a screen may be asked to keep.
+/// The most history that a screen may be asked to keep.
 const HISTORY_MAX: usize = 1_000_000;
 
 /// What a screen may keep.
@@ -52,17 +52,17 @@ impl Limits {
 
 /// One emulated terminal.
 ///
-/// Bytes may be cut anywhere between two calls of [`Screen::feed`]; the result is the same as in one
-/// piece. Replies must be taken and sent to the child, in order, by whoever feeds.
+/// Bytes may be cut anywhere between two calls of [`Screen::feed`]; the result is the same as in one piece.
+/// The caller must send replies to the child, in order.
 pub struct Screen {
     body: Body,
     scanner: Scanner,
     tracker: Tracker,
     /// Cursor and modes at the last published version.
     shown: (Cursor, Modes),
-    /// Bytes since updates are being held back.
+    /// Bytes since the child began to hold updates back.
     sync_bytes: u64,
-    /// How many bytes are taken before their cost is looked at.
+    /// How many bytes are fed before their cost is checked.
     piece: usize,
 }
 
@@ -73,13 +73,14 @@ impl Screen {
         Screen::assemble(Engine::new(size, limits.history()), Scanner::default(), 1)
     }
 
-    /// Takes the next bytes the child wrote.
+    /// Feeds the next bytes that the child wrote.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.feed_within(bytes, u64::MAX);
     }
 
-    /// Takes the next bytes the child wrote until they have cost this much work; how many it took. One operation is
-    /// never cut, so the cost may be more by what one costs: as much as a screen or two full of cells.
+    /// Feeds the next bytes that the child wrote until they have cost this much work, and returns how many
+    /// were used. One operation is never cut, so the cost may exceed `work` by one operation: as much as a
+    /// screen or two full of cells.
     pub fn feed_within(&mut self, bytes: &[u8], work: u64) -> usize {
         self.body.expect_lines(bytes.len());
         self.body.limit = self.work().saturating_add(work);
@@ -97,12 +98,12 @@ impl Screen {
         taken
     }
 
-    /// What everything that was taken has cost so far, in units of about one byte of ordinary text.
+    /// The cost of everything so far, in units of about one byte of ordinary text.
     pub fn work(&self) -> u64 {
         self.body.engine.work()
     }
 
-    /// Changes the size; lines of the main grid wrap anew. An equal size changes nothing.
+    /// Changes the size; lines of the main grid wrap again. An equal size changes nothing.
     pub fn resize(&mut self, size: GridSize) {
         let size = size.sane();
         if size == self.size() {
@@ -121,19 +122,19 @@ impl Screen {
         self.sync_bytes = 0;
     }
 
-    /// Answers to terminal queries, in stream order. At most 4 KiB wait here; beyond that the oldest
-    /// are dropped.
+    /// Returns the answers to terminal queries, in stream order. At most 4 KiB wait here; beyond that the
+    /// oldest are dropped.
     pub fn take_replies(&mut self) -> Vec<u8> {
         self.body.engine.outbox().replies.take()
     }
 
-    /// How many answers were dropped since this was asked last: the child asked for more than it was given time to read.
+    /// Returns how many answers were dropped since the last call: the child asked faster than it read.
     pub fn take_dropped_replies(&mut self) -> u64 {
         self.body.engine.outbox().replies.take_dropped()
     }
 
-    /// The terminal of the last viewer shows these colours, and says that it is light or dark. A child that wants to hear
-    /// of another scheme is told.
+    /// Records the colours that the last viewer's terminal shows and whether it is light or dark. A child
+    /// that asked for it gets a report when the scheme changes.
     pub fn set_viewer_colors(&mut self, shown: ColorTable, scheme: Option<Scheme>) {
         let is_told = self.modes().color_scheme_updates;
         let outbox = self.body.engine.outbox();
@@ -150,36 +151,38 @@ impl Screen {
         (&colors.shown, colors.scheme)
     }
 
-    /// What the stream said since the last call, in stream order; newest per kind where only that counts.
+    /// Returns the facts since the last call, in stream order; only the newest of a kind where only that
+    /// counts.
     pub fn take_facts(&mut self) -> Vec<Fact> {
         self.body.engine.outbox().facts.take()
     }
 
-    /// A number that grows whenever visible content, cursor, modes or size change. While the child
-    /// holds updates back (mode 2026) it stands still, at most for a mebibyte of output or until
+    /// A number that grows whenever visible content, cursor, modes or size change. While the child holds
+    /// updates back (mode 2026) it does not change, at most for a mebibyte of output or until
     /// [`Screen::release_sync`].
     pub fn version(&self) -> u64 {
         self.tracker.version()
     }
 
-    /// What changed after a version.
+    /// Returns what changed after a version.
     pub fn damage(&self, since: u64) -> Damage {
         self.tracker.since(since)
     }
 
-    /// Whether the child holds updates back. Whoever has a clock releases them after 150 ms.
+    /// Returns true while the child holds updates back. The caller, who has a clock, releases them after 150
+    /// ms.
     pub fn is_synchronizing(&self) -> bool {
         self.body.engine.is_synchronizing()
     }
 
-    /// Ends a synchronized update the child did not end.
+    /// Ends a synchronized update that the child did not end.
     pub fn release_sync(&mut self) {
         self.body.engine.set_synchronizing(false);
         self.publish(0);
     }
 
-    /// How many of the bytes fed last belong to a sequence or character that is not finished: they are not on the
-    /// screen yet. Whoever sends live bytes after a repaint begins with them.
+    /// The number of bytes fed last that belong to an unfinished sequence or character and are not on the
+    /// screen yet. Live bytes after a repaint begin with them.
     pub fn unfinished_bytes(&self) -> usize {
         self.scanner.unfinished().0.len()
     }
@@ -194,7 +197,7 @@ impl Screen {
         self.body.engine.cursor()
     }
 
-    /// Whether the alternate screen is shown.
+    /// Returns true while the alternate screen is shown.
     pub fn is_alternate(&self) -> bool {
         self.body.engine.is_alternate()
     }
@@ -214,7 +217,7 @@ impl Screen {
         self.body.engine.outbox_ref().status.records()
     }
 
-    /// The program ended: of its status reports only `done` and `error` stay.
+    /// Records that the program ended: of its status reports only `done` and `error` stay.
     pub fn program_ended(&mut self) {
         self.body.engine.outbox().status.keep_final();
     }
@@ -224,18 +227,19 @@ impl Screen {
         self.body.engine.visible().screen_row(usize::from(row)).map(styled_cells).unwrap_or_default()
     }
 
-    /// A visible row; none when there is no such row.
+    /// A visible row; `None` when there is no such row.
     pub fn visible_row(&self, row: u16) -> Option<CellRow> {
         self.body.engine.visible().screen_row(usize::from(row)).map(styled_row)
     }
 
-    /// The row of history or main screen with this id; none when it is gone or not there yet.
+    /// The row of history or main screen with this id; `None` when it is gone or does not exist yet.
     pub fn line_row(&self, id: LineId) -> Option<CellRow> {
         let index = usize::try_from(id.0.checked_sub(self.first_line().0)?).ok()?;
         self.body.engine.main().row(index).map(styled_row)
     }
 
-    /// A blank screen of this size in place of one that cannot be trusted any more. Versions and line ids go on.
+    /// Replaces a screen that cannot be trusted any more by a blank one of this size. Versions and line ids
+    /// continue.
     pub fn reset_display(&mut self, size: GridSize) {
         let size = size.sane();
         let body = &self.body;
@@ -311,7 +315,7 @@ impl Screen {
         self.shown = now;
     }
 
-    /// After wrapping anew: ids from the bottom up, and neither end ever goes back.
+    /// Assigns line ids after wrapping: from the bottom up, and neither end ever goes back.
     fn deal_line_ids(&mut self, first_before: u64, next_before: u64) {
         let main = self.body.engine.main();
         let total = (main.history() + main.rows()) as u64;
@@ -331,25 +335,25 @@ impl std::fmt::Debug for Screen {
     }
 }
 
-/// The emulator with what must survive its failure.
+/// The emulator and what must survive its failure.
 struct Body {
     engine: Engine,
     /// Added to the emulator's row numbers, wrapping, to make line ids.
     line_base: u64,
-    /// No line that the current input makes has this id or a higher one.
+    /// Every line that the current input creates has a lower id than this.
     beyond: u64,
-    /// The work after which no more is taken for now.
+    /// The work at which feeding stops for now.
     limit: u64,
 }
 
 impl Body {
-    /// Prepares for input of this many bytes, each of which makes one line at most. Looked up once per input and not
-    /// per operation: an emulator that has failed cannot be asked any more.
+    /// Prepares for input of this many bytes, each of which creates one line at most. This is computed once
+    /// per input: an emulator that has failed cannot be asked any more.
     fn expect_lines(&mut self, bytes: usize) {
         self.beyond = self.next_line() + bytes as u64;
     }
 
-    /// Runs an operation of the emulator; when it fails, a blank one of the given size takes over.
+    /// Runs an operation of the emulator. When it fails, a blank one of the given size replaces it.
     fn guarded(&mut self, size: GridSize, operation: impl FnOnce(&mut Engine)) {
         let engine = &mut self.engine;
         if catch_unwind(AssertUnwindSafe(|| operation(engine))).is_err() {

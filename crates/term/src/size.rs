@@ -1,7 +1,7 @@
-//! The size of a screen in cells. Owns the clamp; nothing in this crate accepts an unclamped size.
+//! The size of a screen in cells, clamped to what the emulator can hold.
 
-/// Columns and rows of a screen, always within [`Size::MIN`] and [`Size::MAX`] when made by
-/// [`Size::clamped`]. The screen clamps again, so a hand-made value cannot do harm.
+/// Columns and rows of a screen, always within [`GridSize::MIN`] and [`GridSize::MAX`] when made by
+/// [`GridSize::clamped`]. The screen clamps again, so a hand-made value cannot do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GridSize {
     /// Number of columns.
@@ -11,7 +11,7 @@ pub struct GridSize {
 }
 
 impl GridSize {
-    /// What a process gets when nobody named a size.
+    /// The size of a process when the request names none.
     pub const DEFAULT: GridSize = GridSize { cols: 80, rows: 24 };
     /// The smallest size: a one-column grid cannot hold a wide character and breaks emulators.
     pub const MIN: GridSize = GridSize { cols: 2, rows: 1 };
@@ -29,7 +29,7 @@ impl GridSize {
         }
     }
 
-    /// The same size, clamped.
+    /// This size, clamped.
     pub(crate) fn sane(self) -> GridSize {
         GridSize::clamped(u32::from(self.cols), u32::from(self.rows))
     }

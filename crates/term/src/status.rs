@@ -1,12 +1,12 @@
-//! Program status reports (OSC 7501): the grammar, its limits and the table of what programs said last.
-//! A report that breaks one rule is dropped whole; an unknown key is ignored.
+//! Program status reports (OSC 7501): the grammar, its limits and the table of each program's last report. A
+//! report that breaks one rule is dropped whole; an unknown key is ignored.
 
 use crate::base64;
 use crate::fact::is_invisible;
 
 /// Longest whole sequence, introducer and terminator not counted.
 const REPORT_MAX: usize = 4096;
-/// Records kept; the one not updated for longest goes first.
+/// The most records that are kept. The one that was not updated for longest goes first.
 const RECORDS_MAX: usize = 256;
 /// Levels of an id such as `lead/worker/3`.
 const ID_LEVELS_MAX: usize = 8;
@@ -19,7 +19,7 @@ const MESSAGE_MAX: usize = 2048;
 /// Longest `app` and `kind`.
 const TOKEN_MAX: usize = 64;
 
-/// What a program says it does.
+/// What a program reports about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProgramState {
     /// Waits for the person.
@@ -39,7 +39,7 @@ pub enum ProgramState {
 pub struct StatusReport {
     /// The state; `None` when the program withdrew its report (`state=clear`).
     pub state: Option<ProgramState>,
-    /// Who reports, below the process: `a/b/c`; empty for the program itself.
+    /// Which part of the process reports: `a/b/c`; empty for the program itself.
     pub id: String,
     /// Name of the program.
     pub app: Option<String>,
@@ -54,7 +54,7 @@ pub struct StatusReport {
 }
 
 impl StatusReport {
-    /// Reads what stands after `7501;`. `None` when anything in it is against the rules.
+    /// Parses what follows `7501;`. Returns `None` when anything in it breaks a rule.
     pub(crate) fn parse(payload: &[u8]) -> Option<StatusReport> {
         if payload.len() > REPORT_MAX {
             return None;
@@ -142,8 +142,8 @@ pub(crate) struct StatusTable {
 }
 
 impl StatusTable {
-    /// A report replaces the record of its id; a withdrawal removes its record and those below it, or
-    /// every record when it names no id.
+    /// Applies a report to the record of its id. A withdrawal removes its record and those below it, or every
+    /// record when it names no id.
     pub(crate) fn apply(&mut self, report: &StatusReport) {
         if report.state.is_none() {
             let below = format!("{}/", report.id);
@@ -159,12 +159,12 @@ impl StatusTable {
         self.records.push(report.clone());
     }
 
-    /// A new prompt or the end of the program: only what is final stays.
+    /// Keeps only final records, at a new prompt or the end of the program.
     pub(crate) fn keep_final(&mut self) {
         self.records.retain(|record| matches!(record.state, Some(ProgramState::Done | ProgramState::Error)));
     }
 
-    /// Full reset.
+    /// Removes every record, on a full reset.
     pub(crate) fn clear(&mut self) {
         self.records.clear();
     }

@@ -1,12 +1,11 @@
-//! Bytes to plain text as they come, without a grid: for logs, followers and pattern waits. Works through
+//! Turns bytes into plain text as they come, without a grid: for logs, followers and pattern waits. It uses
 //! the same scanner as the screen, so no sequence leaks into the text, however the bytes are cut.
 //!
-//! What is text: printable characters, tab, newline. A line is given out when it ends. Within a line the
-//! usual tricks of progress bars work: CR and backspace go back and what follows overwrites, and erasing
-//! and moving within the line (`CSI K`, `X`, `P`, `C`, `D`, `G`) do what they say, counted in characters.
-//! A move to another row, a clear of the screen or a switch of screens ends the line, so that words placed
-//! in different rows never join. Hidden text (SGR 8) becomes blanks. For what a full-screen program shows,
-//! read the screen instead.
+//! Text is printable characters, tab and newline. A line is returned when it ends. Within a line the usual
+//! tricks of progress bars work: CR and backspace go back, what follows overwrites, and erasing and moving
+//! within the line (`CSI K`, `X`, `P`, `C`, `D`, `G`) work, counted in characters. A move to another row, a
+//! clear of the screen or a switch of screens ends the line, so that words in different rows never join.
+//! Hidden text (SGR 8) becomes blanks. To see what a full-screen program shows, read the screen instead.
 
 mod page;
 
@@ -14,9 +13,10 @@ use crate::scan::{Dropping, Scanner, Sink, StringKind};
 
 pub use page::StreamPage;
 
-/// Longest line; a longer one is broken, so that a stream without newlines stays bounded.
+/// The longest line. A longer one is broken, so that a stream without newlines stays bounded.
 const LINE_MAX: usize = 64 * 1024;
-/// Widest move within a line: no terminal here has more columns, and a few bytes that move far would make much text.
+/// The widest move within a line. No terminal here has more columns, and a few bytes that move far would
+/// create much text.
 const MOVE_MAX: usize = 1000;
 
 /// Turns a stream into text.
@@ -32,7 +32,7 @@ impl TextStream {
         TextStream::default()
     }
 
-    /// Takes bytes, cut anywhere, and gives the lines that ended, each with its newline.
+    /// Feeds bytes, cut anywhere, and returns the lines that ended, each with its newline.
     pub fn feed(&mut self, bytes: &[u8]) -> String {
         self.scanner.feed(bytes, &mut self.line);
         std::mem::take(&mut self.line.ended)
@@ -43,29 +43,30 @@ impl TextStream {
         self.line.text()
     }
 
-    /// The line that has not ended yet with every blank in it, for whoever goes on with the next bytes.
+    /// The unfinished line with every blank in it, for a caller that continues with the next bytes.
     pub fn open_line(&self) -> String {
         self.line.characters.iter().collect()
     }
 
-    /// How many of the bytes fed last belong to a sequence or character that is not finished; they made no text yet.
+    /// The number of bytes fed last that belong to an unfinished sequence or character; they produced no text
+    /// yet.
     pub fn unfinished_bytes(&self) -> usize {
         self.scanner.unfinished().0.len()
     }
 
-    /// Whether it is in the middle of a sequence that is so long that it is dropped.
+    /// Returns true in the middle of a sequence that is too long and is being dropped.
     fn is_dropping(&self) -> bool {
         !matches!(self.scanner.unfinished().1, Dropping::Nothing)
     }
 
-    /// Whether another stream that began here would make the same text from here on.
+    /// Returns true if a new stream that began here would produce the same text from here on.
     fn is_fresh(&self) -> bool {
         let line = &self.line;
         let is_blank = line.characters.is_empty() && line.position == 0 && !line.hidden;
         is_blank && self.unfinished_bytes() == 0 && !self.is_dropping()
     }
 
-    /// What is left at the end of the stream.
+    /// Returns the unfinished line at the end of the stream.
     pub fn finish(self) -> String {
         self.line.text()
     }
@@ -112,7 +113,7 @@ impl LineBuffer {
         self.position = 0;
     }
 
-    /// Ends the line if anything stands in it.
+    /// Ends the line if it has any text.
     fn leave(&mut self) {
         match self.text().is_empty() {
             true => {
@@ -136,7 +137,7 @@ impl LineBuffer {
         }
     }
 
-    /// One whole sequence that is no string.
+    /// Handles one whole sequence that is not a string.
     fn sequence(&mut self, sequence: &[u8]) {
         let Some((&last, body)) = sequence.split_last() else { return };
         match body {
@@ -188,7 +189,8 @@ impl LineBuffer {
         }
     }
 
-    /// Only hiding matters. Colours carry numbers that must not be read as switches.
+    /// Applies SGR 8 and its resets; other attributes do not matter. The numbers inside colours must not be
+    /// read as attributes.
     fn pen(&mut self, parameters: &[u8]) {
         let mut fields = parameters.split(|&byte| byte == b';');
         while let Some(field) = fields.next() {
@@ -226,7 +228,7 @@ impl Sink for LineBuffer {
     fn string(&mut self, _: StringKind, _: &[u8], _: &'static str) {}
 }
 
-/// Length of the whole sequence a run continues with.
+/// The length of the whole sequence at the start of a run.
 fn sequence_length(bytes: &[u8]) -> usize {
     let (start, is_inside): (usize, fn(&u8) -> bool) = match bytes.get(1) {
         Some(b'[') => (2, |byte| matches!(byte, 0x20..=0x3f)),

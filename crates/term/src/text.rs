@@ -1,5 +1,5 @@
-//! The text of a screen and its history: visible text, lines by id, search. Reads the rendered grid, never
-//! the bytes, so that what an agent reads is what a person sees: hidden text (SGR 8) is blank here too.
+//! The text of a screen and its history: visible text, lines by id, search. It reads the rendered grid, never
+//! the bytes, so that an agent reads what a person sees: hidden text (SGR 8) is blank here too.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::screen::Screen;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineId(pub u64);
 
-/// What to do with lines the terminal wrapped by itself.
+/// How to treat lines that the terminal wrapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wraps {
     /// Every row is a line, as on the screen.
@@ -30,7 +30,7 @@ pub struct Line {
     pub id: LineId,
     /// Its text without trailing blanks.
     pub text: String,
-    /// Whether the text goes on in the next row; with [`Wraps::Join`] only when the range cut it off.
+    /// True if the text continues in the next row; with [`Wraps::Join`] only when the range cut it off.
     pub wrapped: bool,
 }
 
@@ -43,11 +43,11 @@ pub struct TextMatch {
     pub start: usize,
     /// Byte offset after the match in `text`.
     pub end: usize,
-    /// The line; of a longer one than [`Match::LINE_MAX`] the part around the match.
+    /// The line; for one longer than [`TextMatch::LINE_MAX`] the part around the match.
     pub text: String,
     /// Bytes of the line before `text`.
     pub skipped: usize,
-    /// Whether the line, or the match itself, goes on after `text`.
+    /// True if the line, or the match itself, continues after `text`.
     pub is_cut: bool,
 }
 
@@ -55,7 +55,8 @@ impl TextMatch {
     /// Most of a line that a match carries, in bytes.
     pub const LINE_MAX: usize = 512;
 
-    /// A match with the part of its line that fits: all of it, or some text before the match and then as much as fits.
+    /// A match with the part of its line that fits: all of it, or some text before the match and then as much
+    /// as fits.
     fn in_line(id: LineId, line: &str, found: &regex::Match<'_>) -> TextMatch {
         let room = TextMatch::LINE_MAX.saturating_sub(found.len());
         let lead = if line.len() <= TextMatch::LINE_MAX { found.start() } else { room / 2 };
@@ -90,13 +91,13 @@ fn floor(text: &str, mut at: usize) -> usize {
 pub struct Found {
     /// Oldest first.
     pub matches: Vec<TextMatch>,
-    /// Whether there are more, which a limit cut off.
+    /// True if a limit cut more matches off.
     pub is_cut: bool,
 }
 
 impl Found {
-    /// Matches of a pattern in lines, at most `limit`, with at most `bytes` of text. It needs no screen: how long matching
-    /// takes is the caller's choice of a pattern, and nobody else is to wait for it.
+    /// Finds matches of a pattern in lines: at most `limit`, with at most `bytes` of text. It works on copied
+    /// lines, because a slow pattern must not hold up the screen.
     pub fn among(lines: &[Line], regex: &Regex, limit: usize, bytes: usize) -> Found {
         let (mut found, mut taken) = (Found::default(), 0);
         for line in lines {
@@ -135,9 +136,9 @@ impl Screen {
     /// Ids count the rows of the main grid, history first, and stay with their row while it scrolls.
     /// Rows that leave the history take their ids with them; clearing the history does the same to all
     /// of it, and the lines on the screen keep their ids. A change of the number of rows keeps every
-    /// id. A change of the number of columns wraps lines anew: ids are then dealt from the bottom up,
+    /// id. A change of the number of columns wraps lines again: ids are then assigned from the bottom up,
     /// the newest line keeps its id, or gets a higher one when there are more lines than before, and
-    /// older ids may name other text. A full reset and a display reset never hand out an id twice for lines
+    /// older ids may name other text. A full reset and a display reset never assign an id twice for lines
     /// that have scrolled.
     pub fn first_line(&self) -> LineId {
         LineId(self.line_base().wrapping_add(self.engine().main().evicted()))

@@ -1,7 +1,7 @@
-//! Reading and writing the compact numbers and strings of checkpoints. Owns no format; every read is
-//! checked, so that any bytes are safe to decode.
+//! Reads and writes the compact numbers and strings of checkpoints. Every read is checked, so that any bytes
+//! are safe to decode.
 
-/// A blob ended or held a value that cannot be.
+/// The blob ended early or held an impossible value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -48,7 +48,7 @@ impl Writer {
     }
 }
 
-/// Takes values off the front.
+/// Reads values from the front.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],

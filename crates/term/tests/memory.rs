@@ -1,4 +1,5 @@
-//! What hostile streams cost in memory. A program of its own with one test, so that all memory it has is this test's.
+//! The memory cost of hostile streams. This file is a program of its own with one test, so that all its
+//! memory is this test's.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
@@ -7,7 +8,7 @@ mod hostile;
 
 use term::{GridSize, Limits, Screen};
 
-/// What one screen may take because of a mebibyte of anything.
+/// The most memory that a mebibyte of any stream may cost one screen.
 const ALLOWED: u64 = 16 << 20; // 16 MiB
 
 /// Resident memory of this program in bytes.
@@ -19,12 +20,12 @@ fn resident() -> u64 {
 
 #[test]
 fn c8_a_mebibyte_of_anything_costs_sixteen_at_most() {
-    // The streams are made before anything is measured; what a first screen of any kind costs once is no stream's fault.
+    // Streams are made before measuring, and one screen warms up what every first screen costs.
     let streams: Vec<_> = hostile::streams().collect();
     let mut first = Screen::new(GridSize::DEFAULT, Limits::default());
     first.feed(b"warm\r\n");
     let mut worst = ("nothing", 0);
-    // All are kept: what one gave back would hide what the next takes.
+    // All screens are kept: memory that one gave back would hide what the next one takes.
     let mut kept = Vec::new();
     for (name, stream) in &streams {
         let before = resident();

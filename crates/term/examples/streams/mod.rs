@@ -1,4 +1,5 @@
-//! Streams as programs print them, for whoever measures a screen. Owns their text, which figures are compared over.
+//! Streams as programs print them, for measuring a screen. Figures of different versions are compared over
+//! these texts.
 
 use std::fmt::Write;
 
@@ -20,7 +21,7 @@ pub(crate) fn colour(lines: usize) -> String {
     })
 }
 
-/// Ever new pairs.
+/// Pairs of colours that never repeat.
 pub(crate) fn true_colour(pairs: u32) -> String {
     (0..pairs).fold(String::new(), |mut text, number| {
         let [_, red, green, blue] = number.wrapping_mul(2_654_435_761).to_be_bytes();

@@ -1,5 +1,5 @@
-//! One grid of a checkpoint: pens and rows. A row is a list of runs of cells that differ only in their
-//! character; styles and links are written once and then named by number.
+//! Writes and reads one grid of a checkpoint: its pen and its rows. A row is a list of runs of cells that
+//! differ only in their character. Each style and link is written once and then referred to by number.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use crate::engine::{CellView, GridBuilder, GridView, PenState, RawCell, RowView,
 use crate::size::GridSize;
 use crate::wire::{Malformed, Reader, Writer};
 
-/// Equal cells in a row that are worth counting instead of listing.
+/// From this many equal cells on, a row stores a count instead of the cells.
 const REPEAT_MIN: usize = 4;
-/// Marks a cell may carry in a blob; a live cell holds at most eight.
+/// The most marks that a cell in a blob may carry; a live cell holds at most eight.
 const MARKS_MAX: usize = 8;
 /// Longest link id and target in a blob.
 const LINK_MAX: usize = 4096;
@@ -34,7 +34,7 @@ pub(super) fn write(writer: &mut Writer, grid: GridView<'_>, history: usize) {
     }
 }
 
-/// Fills a grid; returns how many lines of history did not fit.
+/// Fills a grid and returns how many lines of history did not fit.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     grid: &mut GridBuilder<'_>,
@@ -85,7 +85,8 @@ impl<'g> Encoder<'_, 'g> {
         }
     }
 
-    /// Cells of one form with different characters, up to where repetition pays.
+    /// Writes cells that share one style but have different characters, up to the next repetition worth
+    /// counting.
     fn text(&mut self, row: RowView<'g>, col: usize, used: usize) -> usize {
         let Some(cell) = row.cell(col) else { return 1 };
         let alike = run_length(row, col, used, |other| other.is_alike(&cell));
@@ -169,7 +170,7 @@ struct Decoder<'r, 'b> {
 }
 
 impl<'b> Decoder<'_, 'b> {
-    /// Reads a row into its place, or past it when it has none.
+    /// Reads a row into `place`, or skips it when there is no place for it.
     fn row(&mut self, mut place: Option<(&mut GridBuilder<'_>, usize)>) -> Result<(), Malformed> {
         let used: usize = self.reader.small()?;
         if used > self.cols {

@@ -1,8 +1,8 @@
-//! A screen as a compact blob and back. Restoring a checkpoint taken at offset N and feeding the bytes from
-//! N on gives the same grid, cursor, modes and title as feeding everything. The format is ours, not the
-//! emulator's, and starts with its version; a blob is written and read by the same program or a newer one.
+//! Writes a screen as a compact blob and restores it. Restoring a checkpoint of offset N and feeding the
+//! bytes from N on gives the same grid, cursor, modes and title as feeding everything. The format is our own,
+//! not the emulator's, and starts with its version. The same program or a newer one reads it.
 //!
-//! Cells are stored as cells, not as escape sequences: a sequence can say what a cell looks like, but not
+//! Cells are stored as cells, not as escape sequences: a sequence can describe how a cell looks, but not
 //! where a line wrapped, what a tab skipped or which half of a character is left.
 
 mod grid;
@@ -14,7 +14,7 @@ use crate::screen::{Limits, Screen};
 use crate::size::GridSize;
 use crate::wire::{Malformed, Reader, Writer};
 
-/// The format written here.
+/// The format that this program writes.
 const VERSION: u8 = 4;
 /// The format before colours could be pushed; still read.
 const WITHOUT_PUSHED_COLORS: u8 = 3;
@@ -50,7 +50,7 @@ impl From<Malformed> for RestoreError {
 }
 
 impl Screen {
-    /// This screen as bytes.
+    /// Returns this screen as a checkpoint.
     pub fn checkpoint(&self, depth: Depth) -> Vec<u8> {
         let engine = self.engine();
         let main = engine.main();
@@ -76,8 +76,8 @@ impl Screen {
         writer.bytes
     }
 
-    /// The screen a checkpoint was taken of. Any bytes are safe to give; history beyond the limit is
-    /// dropped, oldest first.
+    /// Restores the screen of a checkpoint. Any bytes are safe to pass. History beyond the limit is dropped,
+    /// oldest first.
     pub fn restore(blob: &[u8], limits: Limits) -> Result<Screen, RestoreError> {
         let mut reader = Reader::new(blob);
         let format = reader.byte()?;
@@ -117,7 +117,7 @@ impl Screen {
             grid::read(&mut reader, &mut other, size)?;
         }
         engine.set_synchronizing(synchronizing);
-        // Numbers from a damaged blob must not overflow when they are counted on.
+        // A damaged blob may hold any number. The limit keeps later additions from overflowing.
         let mut screen = Screen::assemble(engine, scanner, version.min(u64::MAX / 4));
         screen.set_line_base(first_line.min(u64::MAX / 4) + dropped);
         screen.set_sync_bytes(sync_bytes.min(u64::MAX / 4));

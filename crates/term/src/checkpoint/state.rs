@@ -1,4 +1,4 @@
-//! The parts of a checkpoint outside of the grids: titles, program status, modes and registers.
+//! Writes and reads the parts of a checkpoint outside the grids: titles, program status, modes and registers.
 
 use crate::colors::{ColorTable, Colors, PUSHED_MAX, Rgb, Scheme};
 use crate::engine::{Keyboard, Outbox, Registers, Shifts};
@@ -9,9 +9,9 @@ use crate::wire::{Malformed, Reader, Writer};
 
 /// Longest text in this part of a blob.
 const TEXT_MAX: usize = 8 * 1024;
-/// Most titles and status records read.
+/// The most titles and the most status records that are read.
 const LIST_MAX: usize = 256;
-/// Most colours read: the palette, foreground, background and cursor.
+/// The most colours that are read: the palette, foreground, background and cursor.
 const COLORS_MAX: usize = 259;
 
 pub(super) fn write_outbox(writer: &mut Writer, outbox: &Outbox) {
@@ -82,10 +82,10 @@ fn read_count(reader: &mut Reader<'_>, most: usize) -> Result<usize, Malformed> 
     reader.small().ok().filter(|&length: &usize| length <= most).ok_or(Malformed)
 }
 
-/// What the format that a blob is written in has already.
+/// Which parts a blob contains, by the version of its format.
 #[derive(Clone, Copy)]
 pub(super) struct Since {
-    /// Character sets shifted for one character and saved with the cursor.
+    /// Character sets that are shifted for one character, and character sets saved with the cursor.
     pub(super) shifts: bool,
     /// Colours, saved modes and the form of the cursor.
     pub(super) colors: bool,

@@ -1,5 +1,5 @@
-//! Character sets: which of G0 to G3 is in use, for one character or on, and what DECSC keeps of it. Which characters a
-//! set holds is the emulator's matter; it knows ASCII and line drawing, and every other set is taken for ASCII.
+//! Character sets: which of G0 to G3 is in use, for one character or permanently, and what DECSC saves of it.
+//! The emulator knows the characters of ASCII and line drawing; every other set is treated as ASCII.
 
 use rio_vt::ansi::mode::NamedPrivateMode;
 use rio_vt::crosswords::Mode;
@@ -8,7 +8,7 @@ use rio_vt::performer::handler::Handler;
 
 use super::terminal::Terminal;
 
-/// What DECSC saves besides pen and place. Zero is a fresh terminal's.
+/// What DECSC saves besides pen and position. All zero in a fresh terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shifts {
     /// Which of G0 to G3 is in use.
@@ -31,7 +31,7 @@ impl Terminal {
         self.apply_private_mode(NamedPrivateMode::Origin as u16, shifts.origin);
     }
 
-    /// Prints the one character a single shift was for.
+    /// Prints the one character that a single shift applies to.
     pub(super) fn input_shifted(&mut self, character: char) {
         let Some(index) = self.shift.take() else { return };
         self.inner.set_active_charset(index);
@@ -39,7 +39,8 @@ impl Terminal {
         self.inner.set_active_charset(self.charset);
     }
 
-    /// Escape sequences the parser does not know: IND apart from line feeds, shifts, and sets it has no name for.
+    /// Handles escape sequences that the parser does not know: IND, shifts, and character sets that it has no
+    /// name for.
     pub(super) fn special_escape(&mut self, sequence: &[u8]) {
         match sequence {
             [_, b'D'] => self.index(),

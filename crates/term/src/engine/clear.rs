@@ -1,8 +1,8 @@
-//! Erasing the screen, and filling it. Costs what stands on the screen: a row on which nothing stands is not looked at
-//! cell by cell, and nothing is allocated.
+//! Erasing and filling the screen. The cost follows the text on the screen: blank rows are skipped whole, and
+//! nothing is allocated.
 //!
-//! A row's `dirty` bit is the emulator's, for a renderer that is not used here: every write sets it, and it goes with the
-//! row. Here a row without it is known to be blank.
+//! The emulator's `dirty` bit of a row is meant for a renderer that we do not use. Every write sets it and it
+//! moves with the row, so a row without it is known to be blank.
 
 use rio_vt::ansi::ClearMode;
 use rio_vt::crosswords::grid::row::Row;
@@ -14,7 +14,7 @@ use rio_vt::performer::handler::Handler;
 use super::terminal::Terminal;
 
 impl Terminal {
-    /// The emulator forgets row 0 when the cursor is in row 1.
+    /// Erases part of the screen. The emulator would forget row 0 when the cursor is in row 1.
     pub(super) fn erase_screen(&mut self, mode: ClearMode) {
         match mode {
             ClearMode::All => return self.erase_all(),
@@ -32,7 +32,8 @@ impl Terminal {
         }
     }
 
-    /// Erases everything. On the main grid, what stands there goes into the history; when nothing does, nothing goes.
+    /// Erases everything. On the main grid the text moves into the history; a blank screen adds nothing to
+    /// it.
     fn erase_all(&mut self) {
         let rows = self.inner.grid.screen_lines();
         self.inner.grid.sync_template_style();
@@ -65,7 +66,7 @@ impl Terminal {
         (0..grid.screen_lines() as i32).map(move |line| &grid[Line(line)])
     }
 
-    /// DECALN: the letter E everywhere.
+    /// DECALN: fills the screen with the letter E.
     pub(super) fn fill_for_alignment(&mut self) {
         self.spend_screens(1);
         let mut letter = Square::default();
@@ -77,7 +78,7 @@ impl Terminal {
     }
 }
 
-/// Nothing stands on this row.
+/// Returns true if the row has no text.
 fn is_blank(row: &Row<Square>) -> bool {
     !row.dirty || row.is_clear()
 }

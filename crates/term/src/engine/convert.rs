@@ -1,4 +1,4 @@
-//! Styles and colours, to and from the emulator's words. Owns the mapping and nothing else.
+//! Converts styles and colours to and from the emulator's types.
 
 use rio_vt::config::colors::{AnsiColor, ColorRgb, NamedColor};
 use rio_vt::crosswords::style::{Style as ForeignStyle, StyleFlags, UnderlineKind};
@@ -18,7 +18,7 @@ const FLAGS: [(StyleFlags, Attributes); 9] = [
     (OVERLINE, Attributes::OVERLINE),
 ];
 
-/// The sixteen colours that have names, in the order of their numbers.
+/// The sixteen named colours, in the order of their numbers.
 pub(super) const BASIC: [NamedColor; 16] = [
     NamedColor::Black,
     NamedColor::Red,

@@ -1,5 +1,5 @@
-//! Operations the emulator lacks or gets wrong, written with its parts: insert mode, moves and margins, erasing, tab
-//! stops, switching grids, repetition, soft reset. Called from `handler`; decides nothing about sequences.
+//! Operations that the emulator lacks or gets wrong, rebuilt from its parts: insert mode, moves and margins,
+//! erasing, tab stops, switching grids, repetition, soft reset. `handler` calls them.
 
 use rio_vt::ansi::TabulationClearMode;
 use rio_vt::ansi::mode::{NamedMode, NamedPrivateMode, PrivateMode};
@@ -17,8 +17,8 @@ use super::work::SOFT_RESET;
 use crate::fact::Fact;
 
 impl Terminal {
-    /// Prints in insert mode. The emulator shifts cells without looking at wide characters and tears them
-    /// apart; making room first does not.
+    /// Prints in insert mode. The emulator shifts cells without regard to wide characters and tears them
+    /// apart, so this makes room first.
     pub(super) fn insert(&mut self, character: char) {
         let width = codepoint_width(character as u32).map_or(0, usize::from);
         self.spend_moved_row();
@@ -26,7 +26,7 @@ impl Terminal {
             if self.inner.grid.cursor.should_wrap {
                 self.inner.wrapline();
             } else if !self.has_room(width) && self.inner.mode().contains(Mode::LINE_WRAP) {
-                // Room is made in the row the character will be in, so wrapping comes first.
+                // Wraps first: room must be made in the row that the character will be in.
                 self.inner.write_at_cursor(' ');
                 self.inner.grid.cursor_cell().set_wide(Wide::LeadingSpacer);
                 self.inner.wrapline();
@@ -40,7 +40,8 @@ impl Terminal {
         self.inner.set_mode(NamedMode::Insert.into());
     }
 
-    /// Prints a character where no mark can be kept: marks are dropped, and nothing joins what stands before it.
+    /// Prints a character where no marks can be kept: marks are dropped, and nothing joins the character
+    /// before it.
     pub(super) fn input_alone(&mut self, character: char) {
         if codepoint_width(character as u32).unwrap_or(0) == 0 {
             return;
@@ -56,12 +57,13 @@ impl Terminal {
         }
     }
 
-    /// So many cells fit between the cursor and the edge.
+    /// Returns true if `width` cells fit between the cursor and the edge.
     fn has_room(&self, width: usize) -> bool {
         self.inner.grid.cursor.pos.col.0 + width <= self.inner.grid.columns()
     }
 
-    /// Moves by rows. A margin stops the cursor that comes from its inner side, the screen's edge any other.
+    /// Moves by rows. A margin stops a cursor that comes from inside the region; the edge of the screen stops
+    /// any other.
     pub(super) fn move_to_row(&mut self, delta: i32, col: Column) {
         let (top, bottom) = (self.region.0 as i32, self.region.1 as i32 - 1);
         let row = self.inner.grid.cursor.pos.row.0;
@@ -78,7 +80,7 @@ impl Terminal {
         self.inner.goto(Line(row - origin), col);
     }
 
-    /// VPR: down to the last row, whatever the region; in origin mode nothing leaves it.
+    /// VPR: moves down to the last row regardless of the region; in origin mode the region is the limit.
     pub(super) fn move_past_margins(&mut self, rows: u32) {
         let last = match self.inner.mode().contains(Mode::ORIGIN) {
             true => self.region.1 as i32 - 1,
@@ -92,7 +94,7 @@ impl Terminal {
         self.end_waiting();
     }
 
-    /// The next character does not wrap first.
+    /// Cancels a pending wrap: the next character does not wrap first.
     #[inline]
     pub(super) fn end_waiting(&mut self) {
         self.inner.grid.cursor.should_wrap = false;
@@ -103,7 +105,7 @@ impl Terminal {
         (self.region.0 as i32..self.region.1 as i32).contains(&row)
     }
 
-    /// IND: a line feed that line feed mode does not concern.
+    /// IND: a line feed that line feed mode does not affect.
     pub(super) fn index(&mut self) {
         self.spend_line_feed();
         self.inner.linefeed();
@@ -117,7 +119,7 @@ impl Terminal {
         }
     }
 
-    /// Replaces all tab stops, the emulator's included.
+    /// Replaces all tab stops, the emulator's too.
     pub(super) fn set_tab_stops(&mut self, stops: Vec<bool>) {
         self.inner.clear_tabs(TabulationClearMode::All);
         let col = self.inner.grid.cursor.pos.col;
@@ -141,7 +143,7 @@ impl Terminal {
         self.outbox.facts.push(Fact::AlternateScreen(on));
     }
 
-    /// Mode 1049 saves the cursor of the main grid before it shows the other.
+    /// Mode 1049 set: saves the main grid's cursor, then shows the alternate grid.
     pub(super) fn enter_saving(&mut self) {
         if self.main.is_none() {
             self.save_cursor_position();
@@ -149,13 +151,13 @@ impl Terminal {
         }
     }
 
-    /// Mode 1049 restores the cursor wherever the stream was.
+    /// Mode 1049 reset: shows the main grid and restores its cursor, from whichever grid was shown.
     pub(super) fn leave_restoring(&mut self) {
         self.show_alternate(false);
         self.restore_cursor_position();
     }
 
-    /// Modes 47 and 1047 share one cursor and one pen between the grids.
+    /// Modes 47 and 1047 reset: both grids share one cursor and one pen.
     pub(super) fn leave_with_cursor(&mut self) {
         if self.main.is_some() {
             let link = self.link();
@@ -165,25 +167,25 @@ impl Terminal {
             grid.cursor.pos = cursor.pos;
             grid.cursor.should_wrap = false;
             grid.cursor.charsets = cursor.charsets;
-            // Styles and links are numbered per grid, so both are looked up anew.
+            // Each grid numbers its own styles and links, so both are looked up again.
             grid.set_template_style(cursor.pending_style);
             self.set_link(link.as_ref().map(|(id, uri)| (id.as_str(), uri.as_str())));
             self.keep_in_region();
         }
     }
 
-    /// What the emulator forgets: origin mode moves the cursor home.
+    /// Adds what the emulator forgets: origin mode moves the cursor home.
     pub(super) fn after_private_mode(&mut self, number: u16) {
         if number == NamedPrivateMode::Origin as u16 {
             self.inner.goto(Line(0), Column(0));
         }
     }
 
-    /// Prints the last character again, as often as the stream may.
+    /// Prints the last character again, within the stream's limit for repetition.
     pub(super) fn repeat(&mut self, count: u32) {
         let Some(character) = self.last_character else { return };
         let size = self.size();
-        // ASCII up to a row is as cheap as any sequence; the rest has to be earned.
+        // A row of ASCII is as cheap as any sequence. More than that counts against the stream's budget.
         let free = if character.is_ascii() { u32::from(size.cols) } else { 0 };
         let cells = u32::try_from(size.cells()).unwrap_or(u32::MAX);
         // Marks beyond what a cell may hold are dropped anyway.
@@ -200,7 +202,7 @@ impl Terminal {
         }
     }
 
-    /// DECSTR: what a program may have left behind, without touching the text.
+    /// DECSTR: resets what a program may have left behind, without touching the text.
     pub(super) fn soft_reset(&mut self) {
         self.spend(SOFT_RESET);
         self.inner.unset_mode(NamedMode::Insert.into());

@@ -1,9 +1,9 @@
-//! The sequences that make up most of a repaint, read without the foreign parser: colours and attributes (SGR), cursor
-//! placement (CUP), erasing in a line (EL). Knows their ordinary forms; anything else is left to that parser, so that
-//! the two can never disagree about a rare one.
+//! Executes the sequences that make up most of a repaint without the emulator's parser: colours and
+//! attributes (SGR), cursor position (CUP), erase in line (EL). It handles only their ordinary forms. The
+//! parser gets everything else, so that the two never disagree about a rare form.
 //!
-//! Coloured output is mostly such sequences with a word between them. Going through the parser costs more for them
-//! than everything else together.
+//! Coloured output is mostly such sequences with a word between them. Parsing them would cost more than
+//! everything else together.
 
 use rio_vt::ansi::LineClearMode;
 use rio_vt::config::colors::{AnsiColor, ColorRgb, NamedColor};
@@ -14,7 +14,8 @@ use rio_vt::performer::handler::Handler;
 use super::convert::BASIC;
 use crate::scan::Numbers;
 
-/// Applies a sequence with this final byte. `false`, with nothing applied, when it is not an ordinary one.
+/// Applies a sequence with this final byte. Returns false, with nothing applied, when it is not an ordinary
+/// one.
 #[inline]
 pub(super) fn apply(last: u8, numbers: &Numbers, terminal: &mut impl Handler) -> bool {
     match (last, numbers.all()) {
@@ -28,7 +29,7 @@ pub(super) fn apply(last: u8, numbers: &Numbers, terminal: &mut impl Handler) ->
     }
 }
 
-/// Rows and columns count from one; zero means one too.
+/// Places the cursor. Rows and columns count from one; zero means one too.
 fn place(terminal: &mut impl Handler, row: u16, col: u16) -> bool {
     let (row, col) = (row.max(1) - 1, col.max(1) - 1);
     terminal.goto(Line(row.into()), Column(col.into()));
@@ -40,11 +41,11 @@ fn erase(terminal: &mut impl Handler, mode: LineClearMode) -> bool {
     true
 }
 
-/// All of them or none.
+/// Applies all attributes, or none when one of them is not ordinary.
 #[inline]
 fn attributes(terminal: &mut impl Handler, numbers: &[u16]) -> bool {
     match next_attribute(numbers) {
-        // Most sequences set one thing.
+        // Most sequences set a single attribute.
         Some((attribute, [])) => {
             terminal.terminal_attribute(attribute);
             true
@@ -54,7 +55,7 @@ fn attributes(terminal: &mut impl Handler, numbers: &[u16]) -> bool {
     }
 }
 
-/// Goes through the parameters; `false` at the first that is not ordinary.
+/// Passes each attribute to `apply`; returns false at the first parameter that is not ordinary.
 fn walk(mut numbers: &[u16], mut apply: impl FnMut(Attr)) -> bool {
     while !numbers.is_empty() {
         let Some((attribute, rest)) = next_attribute(numbers) else { return false };
@@ -64,7 +65,7 @@ fn walk(mut numbers: &[u16], mut apply: impl FnMut(Attr)) -> bool {
     true
 }
 
-/// The first attribute, and what follows it.
+/// Returns the first attribute and the parameters after it.
 #[inline]
 fn next_attribute(numbers: &[u16]) -> Option<(Attr, &[u16])> {
     match numbers {
@@ -101,7 +102,7 @@ fn simple(number: u16) -> Option<Attr> {
     })
 }
 
-/// The colour after 38 or 48, and what follows it.
+/// Returns the colour after 38 or 48 and the parameters after it.
 fn color(numbers: &[u16]) -> Option<(AnsiColor, &[u16])> {
     let byte = |number: &u16| u8::try_from(*number).ok();
     match numbers {

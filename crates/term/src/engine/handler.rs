@@ -1,5 +1,6 @@
-//! What each operation of a stream does: most go straight to the emulator, some keep the shadow in step,
-//! some repair what the emulator gets wrong. A list, so it may be long. Queries are in `query`.
+//! One method per operation of the stream: most go straight to the emulator, some also update the state that
+//! the emulator hides, some repair what it gets wrong. Queries are in `query`. The file is a list, so it may
+//! be long.
 
 use rio_vt::ansi::mode::{Mode as AnsiMode, PrivateMode};
 use rio_vt::ansi::{
@@ -21,7 +22,7 @@ use super::width::right_width;
 use super::work::{SLOW_CHARACTER, TITLE};
 use crate::fact::Fact;
 
-/// First character that may join the one before it.
+/// The first character that may combine with the one before it.
 const FIRST_MARK: u32 = 0x300;
 /// Tabs further than this many columns end at the margin anyway.
 const TABS_MAX: u16 = 1000;
@@ -50,7 +51,7 @@ impl Handler for Terminal {
         configure_charset(index: CharsetIndex, charset: StandardCharset);
     }
 
-    /// Without a style, or the first number of them, the form is the terminal's own again.
+    /// Without a style, or with style number zero, the cursor gets the terminal's own form back.
     fn set_cursor_style(&mut self, style: Option<ForeignShape>, blinking: bool) {
         self.is_cursor_chosen = style.is_some();
         self.inner.set_cursor_style(style, blinking);
@@ -145,7 +146,8 @@ impl Handler for Terminal {
         self.keep_in_region();
     }
 
-    /// The parser takes 21 for the end of bold, as one old console did; everywhere else it is a double underline.
+    /// The parser reads SGR 21 as the end of bold, as one old console did. Everywhere else it is a double
+    /// underline.
     #[inline]
     fn terminal_attribute(&mut self, attribute: Attr) {
         self.inner.terminal_attribute(match attribute {
@@ -176,8 +178,8 @@ impl Handler for Terminal {
         self.end_waiting();
     }
 
-    /// Erasing to the right while waiting to wrap erases nothing, and the waiting goes on: what coloured output sends
-    /// after every word must not take the last letter of a full row.
+    /// Erasing to the right while a wrap is pending erases nothing and keeps the wrap pending. Coloured
+    /// output erases after every word, which must not remove the last letter of a full row.
     #[inline]
     fn clear_line(&mut self, mode: LineClearMode) {
         self.spend_row();
@@ -212,7 +214,7 @@ impl Handler for Terminal {
         self.end_waiting();
     }
 
-    /// The emulator leaves margins and cursor.
+    /// The emulator would not reset the margins and the cursor.
     fn decaln(&mut self) {
         self.set_scrolling_region(1, None);
         self.fill_for_alignment();
@@ -223,7 +225,7 @@ impl Handler for Terminal {
         self.inner.goto(line, col);
     }
 
-    /// The emulator adds the region's top a second time in origin mode; the relative moves take it off.
+    /// In origin mode the emulator adds the region's top a second time; a relative move avoids that.
     fn goto_col(&mut self, col: Column) {
         self.move_to_row(0, col);
     }
@@ -246,7 +248,7 @@ impl Handler for Terminal {
         self.move_to_row(clamp_move(rows), Column(0));
     }
 
-    /// The emulator also clears cells before the cursor when it is asked to delete past the margin.
+    /// The emulator also clears cells before the cursor when it deletes past the margin.
     fn delete_chars(&mut self, count: usize) {
         self.spend_moved_row();
         let right = self.inner.grid.columns() - self.inner.grid.cursor.pos.col.0;
@@ -254,7 +256,7 @@ impl Handler for Terminal {
         self.end_waiting();
     }
 
-    /// The emulator goes to the next row when the cursor waits to wrap; no tab does.
+    /// The emulator would move a tab to the next row while a wrap is pending. No terminal does.
     fn put_tab(&mut self, count: u16) {
         if self.inner.grid.cursor.should_wrap {
             return;
@@ -270,7 +272,7 @@ impl Handler for Terminal {
         self.inner.move_forward_tabs(count.min(TABS_MAX));
     }
 
-    /// The emulator stays where it is when there is no stop to the left.
+    /// The emulator would not move when there is no stop to the left.
     fn move_backward_tabs(&mut self, count: u16) {
         self.spend_moved_row();
         self.spend(count.min(TABS_MAX).into());
@@ -348,7 +350,7 @@ impl Handler for Terminal {
 
     fn set_private_mode(&mut self, mode: PrivateMode) {
         match mode.raw() {
-            // Changing the number of columns has to be allowed first, and it never is.
+            // DECCOLM: the number of columns never changes.
             3 => {}
             5 => self.reverse(true),
             47 | 1047 => self.show_alternate(true),
@@ -383,7 +385,7 @@ impl Handler for Terminal {
         }
     }
 
-    /// A region outside of the screen would make the emulator scroll what is not there.
+    /// Limits the region to the screen: beyond it the emulator would scroll rows that do not exist.
     fn set_scrolling_region(&mut self, top: usize, bottom: Option<usize>) {
         let rows = self.inner.grid.screen_lines();
         let bottom = bottom.unwrap_or(rows).min(rows);

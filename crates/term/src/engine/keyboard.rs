@@ -1,6 +1,7 @@
-//! The kitty keyboard stack of one grid. Owns the flags and their depth; encodes no key.
+//! The kitty keyboard flags of one grid: the stack that the child pushes to and pops from. `encode` turns
+//! keys into bytes.
 
-/// Levels kept; pushing beyond forgets the oldest, as the protocol asks.
+/// The most levels that are kept. One more push drops the oldest, as the protocol asks.
 pub(crate) const LEVELS_MAX: usize = 8;
 /// The flags the protocol defines.
 const FLAGS_ALL: u8 = 0b1_1111;
@@ -13,7 +14,7 @@ pub(crate) struct Keyboard {
 }
 
 impl Keyboard {
-    /// Rebuilds a stack; levels beyond the limit are cut.
+    /// Rebuilds a stack and cuts levels beyond the limit.
     pub(crate) fn from_levels(base: u8, levels: &[u8]) -> Keyboard {
         let levels = levels.iter().take(LEVELS_MAX).map(|flags| flags & FLAGS_ALL).collect();
         Keyboard { base: base & FLAGS_ALL, levels }
@@ -41,7 +42,7 @@ impl Keyboard {
         self.levels.push(flags & FLAGS_ALL);
     }
 
-    /// Popping more than was pushed switches everything off.
+    /// Pops levels. Popping more than was pushed switches everything off.
     pub(super) fn pop(&mut self, count: u16) {
         let count = usize::from(count);
         if count > self.levels.len() {

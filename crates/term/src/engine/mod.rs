@@ -1,10 +1,10 @@
-//! The grid, through a foreign emulator. The only module that names it: everything leaves here in our own
-//! types, so that the emulator can be exchanged by rewriting this folder. Understands no strings (OSC,
-//! DCS, APC); they never get here, and with them no image.
+//! The grid, kept by a third-party emulator. Only this directory names that emulator: everything leaves it in
+//! our own types, so replacing the emulator means rewriting this directory. Strings (OSC, DCS, APC) and
+//! images never reach it.
 //!
-//! The emulator hides parts of its state (the inactive grid, scroll region, tab stops, keyboard stacks).
-//! [`Terminal`] stands between parser and emulator, sees every operation and keeps what is hidden, which
-//! is what makes exact checkpoints possible.
+//! The emulator hides parts of its state: the inactive grid, scroll region, tab stops and keyboard stacks.
+//! [`Terminal`] sits between parser and emulator, sees every operation and keeps a copy of the hidden state.
+//! Exact checkpoints depend on it.
 
 mod charset;
 mod clear;
@@ -75,7 +75,7 @@ impl Engine {
         }
     }
 
-    /// A blank terminal that keeps the outbox: what replaces a failed one.
+    /// Replaces a failed terminal by a blank one that keeps the outbox.
     pub(crate) fn fresh(&mut self, size: GridSize) -> Engine {
         let mut fresh = Engine::new(size, self.history_lines);
         fresh.terminal.work = self.terminal.work;
@@ -83,7 +83,7 @@ impl Engine {
         fresh
     }
 
-    /// Takes a whole sequence of the kinds that make up most of a repaint.
+    /// Executes one whole sequence of the kinds that make up most of a repaint.
     pub(crate) fn fast_csi(&mut self, sequence: &[u8], numbers: &Numbers) {
         let is_applied =
             sequence.last().is_some_and(|last| fast_csi::apply(*last, numbers, &mut self.terminal));
@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// Takes whole sequences and whole characters, no strings.
+    /// Feeds whole sequences and whole characters, without strings.
     pub(crate) fn advance(&mut self, bytes: &[u8]) {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.advance_text(text),
@@ -104,7 +104,7 @@ impl Engine {
         }
     }
 
-    /// The same without an invalid character.
+    /// Like [`Engine::advance`], for text that is known to be valid.
     pub(crate) fn advance_text(&mut self, text: &str) {
         self.begin(text.len());
         match is_word(text.as_bytes()) {
@@ -113,7 +113,7 @@ impl Engine {
         }
     }
 
-    /// The same as [`Engine::advance`], every byte through the parser.
+    /// Like [`Engine::advance`], but sends every byte through the parser.
     #[cfg(test)]
     pub(crate) fn parse(&mut self, bytes: &[u8]) {
         match std::str::from_utf8(bytes) {
@@ -125,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// What comes before any input.
+    /// Prepares for input: fails if a test asked for it, and earns the stream its budget.
     fn begin(&mut self, bytes: usize) {
         if std::mem::take(&mut self.fail_next) {
             std::panic::resume_unwind(Box::new("failpoint in the emulator"));
@@ -133,18 +133,18 @@ impl Engine {
         self.terminal.earn_repeats(bytes);
     }
 
-    /// This much work is done for the stream besides what operations count themselves.
+    /// Adds work that was done for the stream outside of its operations.
     pub(crate) fn spend(&mut self, units: u64) {
         self.terminal.spend(units);
     }
 
-    /// What everything that was taken has cost so far.
+    /// The cost of everything that was fed so far.
     pub(crate) fn work(&self) -> u64 {
         self.terminal.work
     }
 
-    /// The emulator's decoder returns stale characters after an invalid one, so it never gets to see one:
-    /// each becomes a replacement character here, and bare C1 bytes are dropped.
+    /// Feeds bytes with invalid characters. The emulator's decoder returns stale characters after an invalid
+    /// one, so each becomes a replacement character here, and bare C1 bytes are dropped.
     fn advance_broken(&mut self, bytes: &[u8]) {
         self.begin(bytes.len());
         for chunk in bytes.utf8_chunks() {
@@ -155,7 +155,7 @@ impl Engine {
         }
     }
 
-    /// Takes a control sequence the parser does not know.
+    /// Executes a control sequence that the parser does not know.
     pub(crate) fn special(&mut self, sequence: &[u8]) {
         self.terminal.earn_repeats(sequence.len());
         match sequence {
@@ -164,7 +164,7 @@ impl Engine {
         }
     }
 
-    /// Takes the parameters of an SGR sequence with overline among them.
+    /// Applies the parameters of an SGR sequence that contains overline.
     fn looks(&mut self, parameters: &[u8]) {
         for part in overline::parts(parameters) {
             match part {
@@ -180,7 +180,7 @@ impl Engine {
         }
     }
 
-    /// The next [`Engine::advance`] fails. For tests of what happens then.
+    /// Makes the next [`Engine::advance`] fail, for tests.
     pub(crate) fn fail_next(&mut self) {
         self.fail_next = true;
     }
@@ -205,17 +205,17 @@ impl Engine {
         self.terminal.size()
     }
 
-    /// Opens or closes a hyperlink for what is printed next.
+    /// Opens or closes a hyperlink for the characters that are printed next.
     pub(crate) fn set_link(&mut self, link: Option<(&str, &str)>) {
         self.terminal.set_link(link);
     }
 
-    /// Whether the child holds updates back (mode 2026).
+    /// Returns true while the child holds updates back (mode 2026).
     pub(crate) fn is_synchronizing(&self) -> bool {
         self.terminal.inner.synchronized_output()
     }
 
-    /// Begins or ends holding updates back.
+    /// Starts or ends holding updates back.
     pub(crate) fn set_synchronizing(&mut self, on: bool) {
         use rio_vt::ansi::mode::NamedPrivateMode;
         match on {
@@ -224,7 +224,7 @@ impl Engine {
         }
     }
 
-    /// What changed since the last call.
+    /// Returns what changed since the last call.
     pub(crate) fn take_changed(&mut self) -> Changed {
         let rows = self.size().rows;
         if self.terminal.inner.peek_damage_event().is_none() {
@@ -240,7 +240,7 @@ impl Engine {
         changed
     }
 
-    /// Whether the alternate grid is shown.
+    /// Returns true while the alternate grid is shown.
     pub(crate) fn is_alternate(&self) -> bool {
         self.terminal.main.is_some()
     }
@@ -288,13 +288,13 @@ impl Engine {
     }
 }
 
-/// Whether this is a short run of printable ASCII, such as a word between two colours: the parser has nothing to find in
-/// it. Longer runs are left to the parser, which is as fast on them and stops at their first line feed.
+/// Returns true for a short run of printable ASCII, such as a word between two colours: it needs no parsing.
+/// Longer runs go to the parser, which is as fast on them and stops at their first line feed.
 fn is_word(bytes: &[u8]) -> bool {
     const SHORT: usize = 256;
     let (eights, rest) = bytes.as_chunks::<8>();
     let is_printable = |byte: &u8| matches!(byte, 0x20..=0x7e);
-    // Eight at a time and without a way out between: how long words are cannot be foreseen.
+    // Eight bytes at a time without a branch between them: the length of words is unpredictable.
     let all = |eight: &[u8; 8]| eight.iter().fold(true, |all, byte| all & is_printable(byte));
     bytes.len() <= SHORT && eights.iter().all(all) && rest.iter().all(is_printable)
 }

@@ -1,5 +1,6 @@
-//! Overline (SGR 53 and 55), which the foreign emulator does not know. Cuts such a sequence into what the emulator's
-//! parser takes and what is done here; the style table keeps the switch in a bit that the emulator leaves alone.
+//! Overline (SGR 53 and 55), which the emulator does not know. Splits such a sequence into the parts for the
+//! emulator's parser and the parts applied here. The style table keeps the attribute in a bit that the
+//! emulator does not use.
 
 use rio_vt::crosswords::style::StyleFlags;
 
@@ -15,7 +16,7 @@ pub(super) enum Part<'s> {
     Overline(bool),
 }
 
-/// The parameters in order. Numbers that belong to a colour are no attributes.
+/// Splits the parameters in order. The numbers after 38, 48 or 58 belong to a colour and are not attributes.
 pub(super) fn parts(parameters: &[u8]) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     // Where the parameters begin that the parser gets next, and how many fields they have so far.

@@ -1,5 +1,5 @@
-//! Answers to queries that reach the emulator as operations. Constants and numbers only; the rest of the
-//! queries arrive as strings and are answered in `osc` and `dcs`.
+//! Answers queries that reach the emulator as operations, with constants and numbers only. Queries that
+//! arrive as strings are answered in `osc` and `dcs`.
 
 use rio_vt::ansi::mode::PrivateMode;
 use rio_vt::ansi::{ClearMode, LineClearMode};
@@ -15,7 +15,7 @@ pub(super) const SAVED_MODES: [u16; 19] =
     [1, 5, 6, 7, 9, 12, 25, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1016, 2004, 2027, 2031];
 
 impl Terminal {
-    /// Sequences the parser does not know.
+    /// Executes sequences that the parser does not know.
     pub(super) fn special(&mut self, sequence: &[u8]) {
         if sequence.get(1) != Some(&b'[') {
             return self.special_escape(sequence);
@@ -38,7 +38,8 @@ impl Terminal {
             }
             (b'n', [b'?', kind @ ..]) => self.answer_private_status(number(kind)),
             (b'p', b"!") => self.soft_reset(),
-            // Selective erasing spares what is protected, and nothing can be protected here.
+            // Selective erasing spares protected cells. Nothing can be protected here, so it erases
+            // everything.
             (b'J', b"?" | b"?0") => self.clear_screen(ClearMode::Below),
             (b'J', b"?1") => self.clear_screen(ClearMode::Above),
             (b'J', b"?2") => self.clear_screen(ClearMode::All),
@@ -125,7 +126,7 @@ impl Terminal {
         self.outbox.replies.push(reply::mode_report(true, mode, state));
     }
 
-    /// Whether a private mode is set; `None` when it is unknown here.
+    /// Returns whether a private mode is set; `None` for an unknown mode.
     fn private_mode(&self, mode: u16) -> Option<bool> {
         let modes = self.modes();
         let cursor = self.cursor();
@@ -155,7 +156,7 @@ impl Terminal {
         })
     }
 
-    /// XTSAVE: remembers modes; those nobody knows are left out.
+    /// XTSAVE: saves modes; unknown ones are left out.
     fn save_modes(&mut self, modes: &[u8]) {
         for mode in SAVED_MODES.into_iter().filter(|mode| is_named(modes, *mode)) {
             let Some(on) = self.private_mode(mode) else { continue };
@@ -164,7 +165,8 @@ impl Terminal {
         }
     }
 
-    /// XTRESTORE: off first, because switching one kind of mouse reports off switches all of them off.
+    /// XTRESTORE: restores modes, those that are off first, because switching one kind of mouse report off
+    /// switches all of them off.
     fn restore_modes(&mut self, modes: &[u8]) {
         let wanted = |saved: &(u16, bool)| is_named(modes, saved.0);
         let (on, off): (Vec<_>, Vec<_>) =
@@ -177,7 +179,7 @@ impl Terminal {
         }
     }
 
-    /// Mode 5 changes every cell that is seen, and none.
+    /// Mode 5: changes how every cell looks and the content of none.
     pub(super) fn reverse(&mut self, on: bool) {
         self.reverse_video = on;
         self.inner.mark_fully_damaged();
@@ -202,7 +204,7 @@ impl Terminal {
     }
 }
 
-/// Whether a mode is among those that a sequence names.
+/// Returns true if `mode` is among the modes that a sequence names.
 fn is_named(modes: &[u8], mode: u16) -> bool {
     modes.split(|byte| *byte == b';').any(|digits| number(digits) == Some(u32::from(mode)))
 }

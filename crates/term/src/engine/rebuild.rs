@@ -1,5 +1,5 @@
-//! Saving and setting what a grid and its emulator are made of, for checkpoints. Owns the exact cells,
-//! pens and registers; the bytes they become are `checkpoint`'s.
+//! Reads and sets the exact cells, pens and registers of a grid, for checkpoints. `checkpoint` turns them
+//! into bytes.
 
 use rio_vt::ansi::CursorShape as ForeignShape;
 use rio_vt::ansi::mode::Mode as AnsiMode;
@@ -31,7 +31,7 @@ pub(crate) struct Registers {
     pub(crate) tabs: Vec<bool>,
     /// Which of G0 to G3 is in use.
     pub(crate) charset: u8,
-    /// Which of them the next character alone is taken from.
+    /// The set for the next character only.
     pub(crate) shift: Option<u8>,
     /// What DECSC saved besides pen and place, on the visible grid.
     pub(crate) saved: Shifts,
@@ -95,11 +95,11 @@ pub(crate) struct RawCell<'a> {
     pub(crate) marks: &'a [char],
     /// Looks.
     pub(crate) style: Style,
-    /// The cell is nothing but a background.
+    /// The cell has only a background.
     pub(crate) fill: bool,
     /// Part of a character.
     pub(crate) width: Width,
-    /// The text goes on in the next row.
+    /// The text continues in the next row.
     pub(crate) wrapped: bool,
     /// Id and target of the hyperlink.
     pub(crate) link: Option<(&'a str, &'a str)>,
@@ -119,7 +119,7 @@ impl<'a> GridBuilder<'a> {
         GridBuilder { grid, history_lines }
     }
 
-    /// Adds blank history, at most what the limit allows; returns how many rows there are now.
+    /// Adds blank history up to the limit; returns how many rows there are now.
     pub(crate) fn grow_history(&mut self, rows: usize) -> usize {
         let wanted = rows.min(self.history_lines);
         let screen = self.grid.screen_lines();
@@ -134,7 +134,7 @@ impl<'a> GridBuilder<'a> {
         self.grid.history_size()
     }
 
-    /// A cell ready to be written any number of times.
+    /// Prepares a cell that can be written any number of times.
     pub(crate) fn stamp(&mut self, cell: &RawCell<'_>) -> Stamp {
         Stamp(self.square(cell))
     }
@@ -229,7 +229,7 @@ impl<'a> GridBuilder<'a> {
     }
 }
 
-/// Rows must say what they hold, or the emulator's sweeps free what is in use.
+/// Marks in the row what it contains. Without these marks the emulator's sweeps would free entries in use.
 fn note_contents(row: &mut Row<Square>, square: Square) {
     row.has_extras |= square.has_extras();
     row.has_styles |= square.style_id_checked().is_some_and(|id| id != 0);

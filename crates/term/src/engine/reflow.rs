@@ -1,5 +1,6 @@
-//! A new size: lines of the main grid wrap anew, the alternate grid is cut. Owns what the emulator leaves undone there:
-//! it pushes rows out at the top while rows at the bottom are empty, and loses a cursor that goes with them.
+//! Resizing: lines of the main grid wrap again, the alternate grid is cut. It also repairs what the emulator
+//! does wrong there: it pushes rows out at the top while rows at the bottom are empty, and loses a cursor
+//! that goes with them.
 
 use rio_vt::crosswords::grid::{Dimensions, Grid, GridSquare};
 use rio_vt::crosswords::pos::{Column, Line};
@@ -13,7 +14,7 @@ impl Terminal {
         let (cols, rows) = (usize::from(size.cols), usize::from(size.rows));
         note_occupied(&mut self.inner.grid);
         let reflows = self.main.is_none();
-        // Rows first, as the emulator does it: only then is it known which row is the first on the screen.
+        // Rows first, as the emulator does it: only then the first row of the screen is known.
         self.inner.resize(dimensions(GridSize { cols: self.size().cols, rows: size.rows }));
         let places = Places::of(&self.inner.grid, cols).filter(|_| reflows);
         let together = saved_is_here(&self.inner.grid);
@@ -42,7 +43,7 @@ fn resize_hidden(main: &mut Grid<Square>, rows: usize, cols: usize) {
     settle_cursors(main, together);
 }
 
-/// Where a cell is, in words that survive wrapping anew.
+/// The position of a cell, in terms that survive wrapping.
 struct CellPosition {
     /// Lines, wrapped or not, that end below its own.
     lines_below: usize,
@@ -59,7 +60,8 @@ impl CellPosition {
         CellPosition { lines_below: ends.saturating_sub(1), cells_before: above.sum::<usize>() + col }
     }
 
-    /// Row and column of this place now; a column beyond the last is the end of a full row.
+    /// Returns the current row and column of this position. A column beyond the last is the end of a full
+    /// row.
     fn find(&self, grid: &Grid<Square>) -> (i32, usize) {
         let (top, bottom) = (grid.topmost_line().0, grid.bottommost_line().0);
         let is_end = |&row: &i32| !is_wrapped(grid, row);
@@ -76,7 +78,7 @@ impl CellPosition {
     }
 }
 
-/// The places that must not be lost when rows of the screen are split.
+/// The positions that must not be lost when rows of the screen are split.
 struct Places {
     /// The first row of the screen.
     top: CellPosition,
@@ -124,7 +126,7 @@ fn is_wrapped(grid: &Grid<Square>, row: i32) -> bool {
     grid[Line(row)].last().is_some_and(|square| square.wrapline())
 }
 
-/// The cells of a row that hold text or could: without the one a wide character did not fit into.
+/// The cells of a row that can hold text: without the one into which a wide character did not fit.
 fn cells(grid: &Grid<Square>, row: i32) -> usize {
     let row = &grid[Line(row)];
     let gap = row.last().is_some_and(|square| matches!(square.wide(), Wide::LeadingSpacer));
@@ -137,9 +139,9 @@ fn occupied(grid: &Grid<Square>, row: i32) -> usize {
     squares.iter().rposition(|square| !square.is_empty()).map_or(0, |last| last + 1)
 }
 
-/// Rows remember how far they were written, and re-wrapping believes them. A row filled with a background
-/// counts as not written at all, and a restored one as written; touching the last cell that holds
-/// something makes both alike.
+/// Makes all rows agree on how far they were written, because wrapping relies on it. A row filled with a
+/// background counts as not written at all, and a restored one as written; touching the last cell with
+/// content makes both alike.
 fn note_occupied(grid: &mut Grid<Square>) {
     for line in grid.topmost_line().0..grid.screen_lines() as i32 {
         let row = &mut grid[Line(line)];
@@ -149,8 +151,8 @@ fn note_occupied(grid: &mut Grid<Square>) {
     }
 }
 
-/// Cutting the alternate grid narrower can halve a wide character in the last column. The half is taken
-/// out, because the emulator would clear the cell before it when it is overwritten.
+/// Removes half of a wide character that a narrower alternate grid leaves in the last column. The emulator
+/// would clear the cell before it when it is overwritten.
 fn mend_edge(grid: &mut Grid<Square>) {
     let last_column = grid.last_column();
     for line in 0..grid.screen_lines() as i32 {
@@ -161,13 +163,14 @@ fn mend_edge(grid: &mut Grid<Square>) {
     }
 }
 
-/// The saved cursor is where the cursor is. It then goes with it: a program that left through the alternate screen
-/// comes back to the line it left from.
+/// Returns true if the saved cursor equals the cursor. Then both move together, so that a program that used
+/// the alternate screen comes back to the line that it left.
 fn saved_is_here(grid: &Grid<Square>) -> bool {
     grid.saved_cursor.pos == grid.cursor.pos && grid.saved_cursor.should_wrap == grid.cursor.should_wrap
 }
 
-/// Re-wrapping can leave a cursor waiting to wrap in the middle of a row, or a saved one outside.
+/// Repairs cursors: wrapping can leave a pending wrap in the middle of a row, or a saved cursor outside the
+/// grid.
 fn settle_cursors(grid: &mut Grid<Square>, together: bool) {
     let (last_column, rows) = (grid.last_column(), grid.screen_lines() as i32);
     if together {

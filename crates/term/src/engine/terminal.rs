@@ -1,4 +1,5 @@
-//! The emulator together with the state it hides. Owns the switch between the two grids, modes and the outbox; what each operation of a stream does is in `handler`.
+//! The emulator together with the state that it hides: the grid that is not shown, modes and the outbox.
+//! `handler` has the operations of the stream.
 
 use rio_vt::ansi::CursorShape as ForeignShape;
 use rio_vt::crosswords::grid::{Dimensions, Grid};
@@ -17,28 +18,28 @@ use crate::reply::ReplyQueue;
 use crate::size::GridSize;
 use crate::status::StatusTable;
 
-/// Marks that may join a character; more are dropped, because each costs memory and none is seen.
+/// The most marks that join a character. More are dropped, because each costs memory and none is visible.
 pub(super) const MARKS_MAX: usize = 8;
 /// Longest title.
 const TITLE_MAX: usize = 1024;
-/// Titles a child may push.
+/// The most titles that a child may push.
 pub(crate) const TITLE_STACK_MAX: usize = 16;
-/// Characters that repetition (REP) may print per byte of stream beyond what is cheap, so that nine bytes
-/// cannot cost a screen.
+/// The characters that repetition (REP) may print per byte of the stream beyond what is cheap, so that nine
+/// bytes cannot cost a screen.
 const REPEATS_PER_BYTE: u32 = 4;
-/// The most repetition a stream can save up; also what it starts with.
+/// The most repetition that a stream can accumulate, and what it starts with.
 pub(crate) const REPEATS_MAX: u32 = 100_000;
 /// Default distance of tab stops.
 const TAB_WIDTH: usize = 8;
 
-/// Everything a stream makes besides a picture.
+/// Everything that a stream produces besides the grid.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     /// Answers to queries.
     pub(crate) replies: ReplyQueue,
-    /// Facts not taken yet.
+    /// Facts that the caller has not collected yet.
     pub(crate) facts: FactLog,
-    /// What programs said about themselves.
+    /// The status reports of programs.
     pub(crate) status: StatusTable,
     /// Colours, set and shown.
     pub(crate) colors: Colors,
@@ -49,7 +50,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Takes a new title as it came from the stream.
+    /// Sets a new title from the stream, cleaned and cut.
     pub(crate) fn set_title(&mut self, title: &str) {
         let title = printable(title, TITLE_MAX);
         if title != self.title {
@@ -72,19 +73,20 @@ impl Outbox {
     }
 }
 
-/// The emulator and its shadow.
+/// The emulator and a copy of the state that it hides.
 pub(super) struct Terminal {
     pub(super) inner: Crosswords<VoidListener>,
-    /// The main grid while the alternate one is visible. The emulator would hide it; kept here it can be
+    /// The main grid while the alternate one is visible. The emulator would hide it; kept here, it can be
     /// read, saved and resized.
     pub(super) main: Option<Grid<Square>>,
     /// First row and row after the last of the scroll region.
     pub(super) region: (usize, usize),
-    /// The scroll region is not the whole screen: each line that scrolls costs as many rows as it has.
+    /// True when the scroll region is not the whole screen: then each line that scrolls costs as many rows as
+    /// the region has.
     pub(super) region_is_part: bool,
     pub(super) tabs: Vec<bool>,
     pub(super) charset: CharsetIndex,
-    /// The set the next character alone is taken from (SS2, SS3).
+    /// The set for the next character only (SS2, SS3).
     pub(super) shift: Option<CharsetIndex>,
     /// What DECSC saved besides pen and place, on the visible and on the other grid.
     pub(super) saved: Shifts,
@@ -94,20 +96,20 @@ pub(super) struct Terminal {
     pub(super) other_keyboard: Keyboard,
     pub(super) modify_other_keys: u8,
     pub(super) color_scheme_updates: bool,
-    /// Whether the child has chosen the form of the cursor.
+    /// True once the child has chosen the form of the cursor.
     pub(super) is_cursor_chosen: bool,
     /// Mode 5.
     pub(super) reverse_video: bool,
     /// Mode 1016.
     pub(super) mouse_pixels: bool,
-    /// Modes that were saved and are on in what was saved (XTSAVE), by number.
+    /// The modes that XTSAVE saved, by number, and whether they were on.
     pub(super) saved_modes: Vec<(u16, bool)>,
     /// What REP repeats.
     pub(super) last_character: Option<char>,
     pub(super) repeats: u32,
-    /// What everything cost so far.
+    /// The cost of everything so far.
     pub(super) work: u64,
-    /// What it had cost when the emulator last looked for marks and links nobody shows any more.
+    /// The cost at the emulator's last sweep for marks and links that are no longer shown.
     pub(super) extras_swept_at: u64,
     pub(super) outbox: Outbox,
 }
@@ -157,7 +159,7 @@ impl Terminal {
         self.main.as_ref().unwrap_or(&self.inner.grid)
     }
 
-    /// Shows the alternate grid, blank, with the cursor where it was.
+    /// Shows the alternate grid, blank, with the cursor where it was on the main one.
     pub(super) fn enter_alternate(&mut self) {
         if self.main.is_some() {
             return;
@@ -167,7 +169,7 @@ impl Terminal {
         let placeholder = Grid::new(1, usize::from(GridSize::MIN.cols), 0);
         let main = std::mem::replace(&mut self.inner.grid, placeholder);
         self.inner.swap_alt();
-        // Styles are numbered per grid, so the pen must be looked up anew before it fills the screen.
+        // Each grid numbers its own styles, so the pen is looked up again before it fills the screen.
         let grid = &mut self.inner.grid;
         grid.cursor = main.cursor.clone();
         grid.cursor.style_dirty = true;
@@ -193,7 +195,7 @@ impl Terminal {
         self.keep_in_region();
     }
 
-    /// In origin mode a cursor cannot be outside of the scroll region, wherever it was taken from.
+    /// Moves the cursor into the scroll region when origin mode is on.
     pub(super) fn keep_in_region(&mut self) {
         if self.inner.mode().contains(Mode::ORIGIN) {
             let (top, bottom) = (self.region.0 as i32, self.region.1 as i32);
@@ -222,7 +224,7 @@ impl Terminal {
         }
     }
 
-    /// Credits repetition for bytes of the stream.
+    /// Grants repetition for bytes of the stream.
     pub(super) fn earn_repeats(&mut self, bytes: usize) {
         let earned = u32::try_from(bytes).unwrap_or(u32::MAX).saturating_mul(REPEATS_PER_BYTE);
         self.repeats = self.repeats.saturating_add(earned).min(REPEATS_MAX);
@@ -280,7 +282,7 @@ impl Terminal {
         }
     }
 
-    /// The cell the next mark would join.
+    /// The cell that the next mark would join.
     pub(super) fn marked_cell(&self) -> (Line, Column) {
         let cursor = &self.inner.grid.cursor;
         let mut col = cursor.pos.col;
@@ -293,7 +295,7 @@ impl Terminal {
         (cursor.pos.row, col)
     }
 
-    /// Cuts the cluster before the cursor back to what a cell may hold.
+    /// Cuts the cluster before the cursor to what a cell may hold.
     pub(super) fn limit_marks(&mut self) {
         let (row, col) = self.marked_cell();
         let grid = &mut self.inner.grid;

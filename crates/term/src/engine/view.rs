@@ -1,4 +1,4 @@
-//! Reading a grid: rows and cells by value, without copying the grid. Resolves styles only when asked,
+//! Read access to a grid: rows and cells by value, without copying the grid. Styles are resolved on demand,
 //! because most cells share one.
 
 use rio_vt::crosswords::grid::row::Row;
@@ -10,10 +10,10 @@ use super::convert;
 use super::rebuild::PenState;
 use crate::cell::Style;
 
-/// The bits of a cell that hold its character.
+/// The bits of a raw cell that hold its character.
 const CHARACTER: u64 = (1 << 21) - 1;
 
-/// What part of a character a cell is.
+/// Which part of a character a cell is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     /// One cell.
@@ -26,7 +26,7 @@ pub(crate) enum Width {
     LeadingSpacer,
 }
 
-/// Stands for a style; equal keys mean equal looks within one grid.
+/// Identifies a style; equal keys mean equal styles within one grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StyleKey(u64);
 
@@ -34,10 +34,10 @@ impl StyleKey {
     /// The key of the default style in every grid.
     pub(crate) const DEFAULT: StyleKey = StyleKey(0);
     const FILL: u64 = 0b11 << 30;
-    /// The cell has no character, and so nothing but the background of its style is seen.
+    /// The cell has no character, so only the background of its style is visible.
     const BLANK: u64 = 1;
 
-    /// The cell carries nothing but a background.
+    /// Returns true if the cell has only a background.
     pub(crate) fn is_fill(self) -> bool {
         self.0 & Self::FILL != 0
     }
@@ -80,8 +80,8 @@ impl<'a> CellView<'a> {
         }
     }
 
-    /// The style a person sees, by key. The emulator fills scrolled and erased rows with the whole pen; only its
-    /// background is seen.
+    /// The key of the style that is visible. The emulator fills scrolled and erased rows with the whole pen,
+    /// of which only the background shows.
     #[inline]
     pub(crate) fn style_key(&self) -> StyleKey {
         let exact = self.exact_style_key();
@@ -91,7 +91,7 @@ impl<'a> CellView<'a> {
         }
     }
 
-    /// The style the cell has, by key.
+    /// The key of the style that the cell has.
     pub(crate) fn exact_style_key(&self) -> StyleKey {
         const UPPER: u64 = 0xffff_ffff_0000_0000;
         match self.square.content_tag() {
@@ -102,27 +102,27 @@ impl<'a> CellView<'a> {
         }
     }
 
-    /// The text goes on in the next row.
+    /// Returns true if the text continues in the next row.
     pub(crate) fn is_wrapped(&self) -> bool {
         self.square.wrapline()
     }
 
-    /// Nothing was ever written here.
+    /// Returns true if nothing was ever written here.
     pub(crate) fn is_untouched(&self) -> bool {
         self.square.is_default()
     }
 
-    /// Equal in everything.
+    /// Returns true if the cells are equal in everything.
     pub(crate) fn is_same(&self, other: &CellView<'_>) -> bool {
         self.square == other.square
     }
 
-    /// Equal in everything but the character.
+    /// Returns true if the cells are equal in everything but the character.
     pub(crate) fn is_alike(&self, other: &CellView<'_>) -> bool {
         self.square.raw() & !CHARACTER == other.square.raw() & !CHARACTER
     }
 
-    /// No character of its own: blank, or skipped by a tab.
+    /// Returns true if the cell has no character of its own: it is blank, or a tab skipped it.
     pub(crate) fn is_blank(&self) -> bool {
         matches!(self.character(), '\0' | '\t' | ' ')
             && self.extras.is_none()
@@ -153,8 +153,8 @@ impl<'a> RowView<'a> {
         Some(CellView { square, extras })
     }
 
-    /// The cell at a column as a person sees it: half a wide character without its other half, or a gap
-    /// that is not at the end of a row, which the emulator may leave behind, are blank.
+    /// The cell at a column as it is drawn. Half of a wide character without its other half is blank; so is a
+    /// gap that is not at the end of a row. The emulator may leave both behind.
     pub(crate) fn shown(&self, col: usize) -> Option<CellView<'a>> {
         let mut cell = self.cell(col)?;
         let neighbour = |col: usize| self.row.inner.get(col).map(|square| square.wide());
@@ -172,21 +172,22 @@ impl<'a> RowView<'a> {
         Some(cell)
     }
 
-    /// All cells in order, as a person sees them.
+    /// All cells in order, as they are drawn.
     pub(crate) fn shown_cells(&self) -> impl Iterator<Item = CellView<'a>> + use<'a> {
         self.shown_cells_from(0)
     }
 
-    /// The cells from this column on, as a person sees them.
+    /// The cells from this column on, as they are drawn.
     pub(crate) fn shown_cells_from(&self, col: usize) -> impl Iterator<Item = CellView<'a>> + use<'a> {
         let row = *self;
         (col..self.len()).filter_map(move |col| row.shown(col))
     }
 
-    /// Appends the text of the cells on the left that are plain: one narrow ASCII character of the default style and
-    /// nothing else. How many they are: in most rows all, and reading cell by cell costs several times as much.
+    /// Appends the text of the leading plain cells (one narrow ASCII character in the default style) and
+    /// returns their number. In most rows that is all of them, and reading cell by cell costs several times
+    /// as much.
     pub(crate) fn push_plain(&self, text: &mut String) -> usize {
-        // What else a cell has is in its higher bits.
+        // Everything else about a cell is in its higher bits.
         let plain = self.row.inner.iter().map(|square| square.raw()).take_while(|raw| *raw < 0x80);
         let before = text.len();
         text.extend(plain.map(|raw| match raw as u8 {
@@ -196,7 +197,7 @@ impl<'a> RowView<'a> {
         text.len() - before
     }
 
-    /// Whether the text goes on in the next row.
+    /// Returns true if the text continues in the next row.
     pub(crate) fn is_wrapped(&self) -> bool {
         self.row.last().is_some_and(|square| square.wrapline())
     }
@@ -223,7 +224,8 @@ impl<'a> RowView<'a> {
     }
 }
 
-/// Whether this cell has a style and no character, told from its bits: every cell that is shown is asked.
+/// Returns true if this cell has a style and no character. It tests the raw bits because every drawn cell is
+/// asked.
 #[inline]
 fn has_blank_style(square: Square) -> bool {
     const STYLE: u64 = 0xffff << 32;
@@ -252,12 +254,12 @@ impl<'a> GridView<'a> {
         self.grid.history_size()
     }
 
-    /// Rows that left the history for good since the grid was made.
+    /// How many rows have left the history since the grid was made.
     pub(crate) fn evicted(&self) -> u64 {
         self.grid.lines_evicted()
     }
 
-    /// A row counted from the oldest one still there.
+    /// A row, counted from the oldest one that is still kept.
     pub(crate) fn row(&self, index: usize) -> Option<RowView<'a>> {
         if index >= self.grid.total_lines() {
             return None;

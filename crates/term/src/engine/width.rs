@@ -1,5 +1,4 @@
-//! How wide characters are where the emulator's table is wrong, and what joins the character before it. Owns the list
-//! of exceptions and the two ways to print them.
+//! Character widths that the emulator's table has wrong, and characters that join the one before them.
 
 use rio_vt::crosswords::Mode;
 use rio_vt::crosswords::square::{CellFlags, ContentTag, Wide};
@@ -8,12 +7,13 @@ use rio_vt::performer::handler::Handler;
 use super::terminal::{MARKS_MAX, Terminal};
 use super::work::SLOW_CHARACTER;
 
-/// Asks whether a selector of emoji looks follows.
+/// The variation selector that asks for emoji presentation.
 const EMOJI_LOOKS: char = '\u{fe0f}';
 const TEXT_LOOKS: char = '\u{fe0e}';
 
-/// The width of a character that the emulator's table has wrong: conjoining vowels and finals of Hangul join the initial
-/// before them; hexagrams and counting rods take one cell, as terminals have always drawn them.
+/// Returns the right width of a character that the emulator's table has wrong. Conjoining vowels and finals
+/// of Hangul join the initial before them; hexagrams and counting rods take one cell, as terminals have
+/// always drawn them.
 pub(super) fn right_width(point: u32) -> Option<u8> {
     match point {
         0xd7b0..=0xd7c6 | 0xd7cb..=0xd7fb => Some(0),
@@ -23,13 +23,14 @@ pub(super) fn right_width(point: u32) -> Option<u8> {
 }
 
 impl Terminal {
-    /// Whether a character chooses the looks of the one before it. Without clusters the emulator keeps it only behind
-    /// what it takes for a picture, and forgets it behind digits and old symbols, which have emoji looks, too.
+    /// Returns true if a character is a variation selector for the one before it. Without clusters the
+    /// emulator keeps selectors only after what it considers a picture, and drops them after digits and old
+    /// symbols, which have an emoji form too.
     pub(super) fn joins_as_selector(&self, character: char) -> bool {
         matches!(character, EMOJI_LOOKS | TEXT_LOOKS) && !self.inner.mode().contains(Mode::GRAPHEME_CLUSTER)
     }
 
-    /// Adds a character to the cell before the cursor, which keeps its width.
+    /// Adds a character to the cell before the cursor. The cell keeps its width.
     pub(super) fn join(&mut self, character: char) {
         self.spend(SLOW_CHARACTER);
         if self.inner.grid.cursor.pos.col.0 == 0 || !self.has_room_for_marks() {
@@ -56,7 +57,7 @@ impl Terminal {
         self.spend_extras();
     }
 
-    /// Prints a character of one cell by way of one whose width the emulator has right.
+    /// Prints a one-cell character in place of one whose width the emulator has right.
     pub(super) fn input_narrow(&mut self, character: char) {
         self.spend(SLOW_CHARACTER);
         if self.is_at_edge() {

@@ -1,10 +1,10 @@
-//! The names of keys, as people and agents write them.
+//! Parses the names of keys, as people and agents write them.
 
 use std::str::FromStr;
 
 use super::{Key, KeyCode, KeyEvent, Keypad, Modifiers};
 
-/// A name that is no key.
+/// A name that no key has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no key is called {name:?}; use a single character, space, enter, tab, esc, backspace, delete, insert, \
@@ -32,7 +32,7 @@ impl FromStr for Key {
     }
 }
 
-/// The modifiers in front of a name, and the name of the key alone.
+/// Splits a name into its modifiers and the key's own name.
 fn modifiers_of(name: &str) -> (Modifiers, &str) {
     let mut modifiers = Modifiers::default();
     let mut rest = name;

@@ -239,7 +239,7 @@ proptest! {
         if flags & 8 != 0 && key.event == KeyEvent::Press {
             prop_assert!(sequence.starts_with(b"\x1b["), "{sequence:?}");
         }
-        // Flags of events alone change no press.
+        // The event flag alone changes no press.
         let quiet = Modes { keyboard_flags: flags & !2, ..Modes::default() };
         let press = Key { event: KeyEvent::Press, ..key };
         prop_assert_eq!(press.encode(&modes), press.encode(&quiet));

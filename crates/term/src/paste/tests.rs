@@ -1,10 +1,10 @@
-//! A paste cannot end itself, whatever it contains and however it is cut.
+//! A paste cannot end itself, with any content and cut anywhere.
 
 use proptest::prelude::*;
 
 use super::{BEGIN, END, PasteEncoder, PastePiece, encode_paste};
 
-/// Cases of each property; 50 times as many are a million.
+/// Cases of each property; `QD_TEST_SCALE=50` makes it a million.
 const CASES: u32 = 20_000;
 
 fn cases() -> u32 {
@@ -23,7 +23,7 @@ fn in_pieces<'b>(pieces: impl IntoIterator<Item = &'b [u8]>, bracketed: bool) ->
     bytes
 }
 
-/// Texts that try: brackets whole, split, nested, and every kind of control.
+/// Texts that try to escape: brackets whole, split, nested, and every kind of control.
 fn hostile_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just(END.to_owned()),

@@ -1,31 +1,31 @@
-//! The fast look at what follows an ESC: how long a sequence is and, where it holds nothing but numbers, which. Owns
-//! the forms that are told at a glance and refuses all others, which the scanner goes through byte by byte.
+//! A fast scan of what follows an ESC: how long the sequence is and, where it holds only numbers, which
+//! numbers. It recognises ordinary forms; the scanner goes through all others byte by byte.
 //!
-//! A repaint is one such sequence per word. Its bytes are looked at once: the numbers are read while the end is looked
-//! for.
+//! A repaint has one such sequence per word. Its bytes are read once: the numbers are parsed while the end is
+//! searched.
 
 use super::{CSI_MAX, ESC, PARAMETERS_MAX, is_special};
 
 /// Most parameters of a sequence whose numbers are read here.
 const MOST: usize = 16;
 
-/// What the fast look at an ESC found.
+/// What the fast scan after an ESC found.
 pub(super) enum FastScan {
     /// A whole ordinary sequence of this length; it may stay in its run.
     Ordinary(usize),
     /// A whole ordinary sequence of this length that may cost as much as a whole screen.
     Heavy(usize),
-    /// A whole sequence of this length for [`Sink::fast_csi`](super::Sink::brief), whose numbers were read.
+    /// A whole sequence of this length for [`Sink::fast_csi`](super::Sink::fast_csi), whose numbers were read.
     Brief(usize),
     /// Anything else: cut the run and go byte by byte.
     Careful,
 }
 
-/// The parameters of a control sequence; what is left out is zero.
+/// The parameters of a control sequence; a missing one is zero.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     values: [u16; MOST],
-    /// Where the last one is.
+    /// The index of the last one.
     last: usize,
 }
 
@@ -34,8 +34,8 @@ impl Numbers {
         self.values.get(..=self.last).unwrap_or_default()
     }
 
-    /// Reads numbers from the start of `bytes`; how many bytes they take, with what stands between them. Stops before
-    /// anything that no ordinary parameter holds.
+    /// Reads numbers from the start of `bytes` and returns how many bytes they and their separators take.
+    /// Stops before anything that an ordinary parameter does not contain.
     #[inline]
     fn read(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
@@ -52,7 +52,7 @@ impl Numbers {
     }
 }
 
-/// The first four bytes; beyond the end there is no digit.
+/// The first four bytes, padded with non-digits.
 #[inline]
 fn first_four(bytes: &[u8]) -> [u8; 4] {
     match bytes.first_chunk::<4>() {
@@ -61,8 +61,8 @@ fn first_four(bytes: &[u8]) -> [u8; 4] {
     }
 }
 
-/// The number that four bytes begin with, and how many digits it has: all at once, because how long numbers are cannot
-/// be foreseen, and a branch per digit costs more than the arithmetic.
+/// Returns the number that four bytes begin with and its digit count. It works without branches: the length
+/// of numbers is unpredictable, and a branch per digit costs more than the arithmetic.
 #[inline]
 fn leading_number(bytes: [u8; 4]) -> (u16, usize) {
     const ONES: u32 = 0x0101_0101;
@@ -70,15 +70,15 @@ fn leading_number(bytes: [u8; 4]) -> (u16, usize) {
     let digits = u32::from_le_bytes(bytes) ^ (ONES * b'0' as u32);
     let others = (digits.wrapping_add(ONES * 0x76) | digits) & (ONES << 7);
     let count = others.trailing_zeros() / 8;
-    // As if zeros stood before it: the last digit comes to the highest byte, and what follows it falls out.
+    // Pads with leading zeros: the last digit moves to the highest byte, and what follows it is shifted out.
     let digits = ((u64::from(digits) << 32) >> (8 * count)) as u32;
     let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff;
     let number = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0xffff;
     (number as u16, count as usize)
 }
 
-/// Where the next ESC is. In coloured output it is near, and a few comparisons are cheaper than the search
-/// that is fast over long text.
+/// Finds the next ESC. In coloured output it is near, and a few comparisons are cheaper than the search that
+/// is fast over long text.
 #[inline]
 pub(super) fn next_escape(bytes: &[u8]) -> Option<usize> {
     const NEAR: usize = 8;
@@ -91,8 +91,8 @@ pub(super) fn next_escape(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the first ESC is among eight bytes, or eight: without a branch per byte, because how long words are cannot be
-/// foreseen.
+/// Returns the index of the first ESC among eight bytes, or eight. It has no branch per byte, because the
+/// length of words is unpredictable.
 #[inline]
 fn first_escape(bytes: [u8; 8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -102,7 +102,8 @@ fn first_escape(bytes: [u8; 8]) -> usize {
     (zeros.trailing_zeros() / 8) as usize
 }
 
-/// Looks at what follows an ESC without changing anything; `numbers` are those of a brief sequence.
+/// Scans what follows an ESC without changing anything but `numbers`, which it fills for a
+/// [`FastScan::Brief`] sequence.
 #[inline]
 pub(super) fn fast_scan(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
     match bytes.get(1) {
@@ -114,7 +115,7 @@ pub(super) fn fast_scan(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
     }
 }
 
-/// An escape sequence of this length.
+/// Classifies an escape sequence of this length.
 fn glance_escape(bytes: &[u8], length: usize) -> FastScan {
     match &bytes[..length] {
         sequence if is_special(sequence) => FastScan::Careful,
@@ -135,12 +136,12 @@ fn glance_control(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
     }
 }
 
-/// A control sequence with something else in it than numbers, from where they end.
+/// Scans a control sequence that contains more than numbers, from where they end.
 fn glance_further(bytes: &[u8], window: &[u8], from: usize) -> FastScan {
     let is_last = |byte: &u8| !matches!(byte, 0x20..=0x3f);
     let Some(distance) = window[from..].iter().position(is_last) else { return FastScan::Careful };
     let end = 2 + from + distance;
-    // Introducer, final byte and this many parameters with something between them: it may hold more than are taken.
+    // A sequence this long may hold more parameters than the emulator accepts.
     if end >= 2 + PARAMETERS_MAX {
         return FastScan::Careful;
     }

@@ -1,5 +1,4 @@
-//! The bytes of one feed as text where they are text, and the character at their end that is not finished. Knows no
-//! sequence.
+//! The bytes of one feed, as text where they are valid text, and the unfinished character at their end.
 
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ pub(super) const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 /// The bytes of one feed.
 pub(super) struct Piece<'a> {
     bytes: &'a [u8],
-    /// The same as text. Empty when some character is invalid: looked at once here, and then run by run.
+    /// The bytes as text; empty when a character is invalid. Validated once here, otherwise run by run.
     text: &'a str,
 }
 
@@ -32,7 +31,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Emits a run that an ESC ended; a character cut short by it becomes a replacement character.
+    /// Emits a run that an ESC ended. A character that the ESC cut short becomes a replacement character.
     #[inline]
     pub(super) fn emit_before_cut(&self, run: Range<usize>, sink: &mut impl Sink) {
         if self.text.len() >= run.end {

@@ -1,10 +1,10 @@
-//! The scanner's promise: whole pieces, whatever the cut.
+//! The scanner emits whole pieces, wherever the stream is cut.
 
 use proptest::prelude::*;
 
 use super::{Dropping, STRING_MAX, Scanner, Sink, StringKind};
 
-/// What a sink saw, with runs joined: how a stream was cut into runs must not matter.
+/// What a sink received, with runs joined: how a stream was cut into runs must not matter.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     pieces: Vec<(char, Vec<u8>)>,

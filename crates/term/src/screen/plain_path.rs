@@ -1,5 +1,5 @@
-//! The ways around the parser (words, whole sequences read at a glance) change nothing: a screen fed through them equals
-//! one whose bytes all go through the parser. Tests only.
+//! Tests that the shortcuts around the parser (words, fast sequences) change nothing: a screen fed through
+//! them equals one whose bytes all go through the parser.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ mod streams;
 
 use streams::{Step, config, everything, screen, size, steps};
 
-/// Takes the pieces of a stream without any of the ways around.
+/// Feeds the pieces of a stream without the shortcuts.
 struct Plain<'a>(&'a mut Body);
 
 impl Sink for Plain<'_> {
@@ -41,7 +41,7 @@ fn feed_plainly(screen: &mut Screen, bytes: &[u8]) {
     screen.publish(bytes.len());
 }
 
-/// Pieces of the kinds that the ways around are for, among such as they are not for.
+/// Pieces that the shortcuts handle, mixed with pieces that they do not.
 fn repaint() -> impl Strategy<Value = Vec<u8>> {
     let number =
         || prop_oneof![Just(String::new()), (0u32..130).prop_map(|number| number.to_string()), "[0-9]{1,7}"];

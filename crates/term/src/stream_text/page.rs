@@ -1,11 +1,10 @@
-//! Text of a stream in pages: as much as fits a limit, and the byte at which the next page begins.
-//!
-//! Owns where a page ends: between lines where it can, else between characters, never inside a sequence. Refuses a page
-//! beyond its limit, whatever the bytes are like.
+//! Cuts the text of a stream into pages: as much as fits a limit, and the byte at which the next page begins.
+//! A page ends between lines where it can, else between characters, never inside a sequence, and never
+//! exceeds its limit.
 
 use super::TextStream;
 
-/// Bytes looked at in one piece: a few bytes may make a thousand characters of text.
+/// The bytes that are processed in one piece: a few bytes may produce a thousand characters of text.
 const PIECE: usize = 4 * 1024;
 
 /// One page of text, being filled.
@@ -30,12 +29,12 @@ impl StreamPage {
         StreamPage { limit, stream, text: String::new(), taken: 0, whole: (0, 0), between: 0, is_full: false }
     }
 
-    /// Whether no more fits.
+    /// Returns true if no more fits.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Takes bytes as far as they fit.
+    /// Takes bytes as long as their text fits.
     pub fn feed(&mut self, bytes: &[u8]) {
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         for piece in lines.flat_map(|line| line.chunks(PIECE)) {
@@ -46,7 +45,7 @@ impl StreamPage {
         }
     }
 
-    /// The text, and how many bytes it is the text of: the next page begins after them.
+    /// Returns the text and the number of bytes that it stands for. The next page begins after them.
     pub fn finish(mut self) -> (String, u64) {
         if !self.is_full {
             self.text.push_str(&self.stream.open_line());
@@ -80,7 +79,7 @@ impl StreamPage {
         }
     }
 
-    /// A line that does not fit by itself: takes as much of the piece as fits.
+    /// Takes as much of a piece as fits, for a line that does not fit by itself.
     fn cut(&mut self, piece: &[u8]) {
         let (mut fits, mut over) = (0, piece.len());
         while over - fits > 1 {
@@ -95,16 +94,16 @@ impl StreamPage {
         }
         self.end_after(&piece[..fits]);
         if self.taken == 0 {
-            // Bytes that are no character may make more text at once than the limit; a page that takes nothing would
-            // come again for ever.
+            // Invalid bytes may produce more text at once than the limit. The page must take them anyway: a
+            // page that takes nothing would be asked for again without end.
             self.taken = taken + fits as u64;
             self.end_after(&piece[fits..over]);
             self.text.truncate(floor(&self.text, self.limit));
         }
     }
 
-    /// The lines that end within these bytes, where any does, and how many of the bytes they are: a move to another row
-    /// ends a line too, and what is in the next row must not join it.
+    /// Returns the lines that end within these bytes and how many of the bytes they are. A move to another
+    /// row ends a line too, and the text in the next row must not join it.
     fn last_end(&self, bytes: &[u8]) -> Option<(String, usize)> {
         let (mut stream, mut ended, mut last) = (self.stream.clone(), String::new(), None);
         for (length, byte) in (1..).zip(bytes) {
@@ -126,7 +125,7 @@ impl StreamPage {
         self.leave_unfinished();
     }
 
-    /// Leaves what is not finished to the next page.
+    /// Leaves an unfinished sequence or character to the next page.
     fn leave_unfinished(&mut self) {
         let unfinished = self.stream.unfinished_bytes() as u64;
         self.taken = match self.stream.is_dropping() {

@@ -1,4 +1,4 @@
-//! A corpus of sequences: text that comes out is what a person would have read, and the screen agrees.
+//! A corpus of sequences: the text is what a person would have read, and the screen agrees.
 
 use super::TextStream;
 use crate::{GridSize, Limits, Screen, Wraps};

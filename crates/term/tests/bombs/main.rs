@@ -1,5 +1,5 @@
-//! Streams that ask for much work with few bytes: what screens count for them, and that turns of counted work change
-//! nothing but when it is done.
+//! Streams that ask for much work with few bytes: what screens count for them, and that splitting the work
+//! into turns changes nothing but when it is done.
 
 mod list;
 
@@ -7,7 +7,8 @@ use term::{GridSize, Limits, Screen, Wraps};
 
 /// Work of one turn.
 const TURN: u64 = 256 * 1024;
-/// Work of 256 bytes that each scroll a part of a thousand rows, or 4,096 before anybody knows that they do.
+/// Work of 256 bytes that each scroll a part of a thousand rows, or of 4,096 before the screen notices that
+/// they do.
 const PIECE: u64 = 4096 * 2200;
 
 const SIZES: [(u32, u32); 2] = [(200, 60), (1000, 1000)];
@@ -96,7 +97,7 @@ fn m5e_turns_change_nothing_but_when_it_is_done() {
     }
 }
 
-/// Every place for marks is taken: new ones are left out, and letters are not.
+/// When every entry for marks is in use, new marks are left out and letters are not.
 #[test]
 fn m5e_marks_beyond_what_can_be_kept_cost_no_look_at_the_history_each() {
     let mut screen = Screen::new(GridSize::clamped(200, 60), Limits::default());

@@ -1,5 +1,5 @@
-//! What a case is: bytes, and what must be seen afterwards. Owns running one and saying what was seen; knows no
-//! sequence.
+//! A conformance case: bytes, and what the screen must show afterwards. Runs a case and describes what the
+//! screen showed.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     size: (u16, u16),
     input: &'static [u8],
-    /// A size the screen is given after the input, and what follows.
+    /// A new size after the input, and the input that follows it.
     then: Option<((u16, u16), &'static [u8])>,
     rows: &'static str,
     cursor: (u16, u16),
@@ -43,7 +43,7 @@ pub(crate) const fn raw(
     Case { name, size: USUAL, input, then: None, rows, cursor, waits: false, says: "", looks: &[] }
 }
 
-/// A query on a fresh screen of 80×24, and its answer.
+/// A query on a fresh screen of 80×24 and its answer.
 pub(crate) const fn query(name: &'static str, input: &'static str, says: &'static str) -> Case {
     case(name, input, "", (1, 1)).on(80, 24).says(says)
 }
@@ -70,25 +70,25 @@ impl Case {
         self
     }
 
-    /// These answers are sent.
+    /// The screen sends these answers.
     pub(crate) const fn says(mut self, says: &'static str) -> Case {
         self.says = says;
         self
     }
 
-    /// Cells at row and column look so.
+    /// Expects these styles at row and column.
     pub(crate) const fn looks(mut self, looks: &'static [(u16, u16, &'static str)]) -> Case {
         self.looks = looks;
         self
     }
 
-    /// Afterwards the screen gets this size and this input.
+    /// Then resizes the screen and feeds this input.
     pub(crate) const fn then(mut self, cols: u16, rows: u16, input: &'static str) -> Case {
         self.then = Some(((cols, rows), input.as_bytes()));
         self
     }
 
-    /// What must be seen.
+    /// What the screen must show.
     pub(crate) fn expected(&self) -> Seen {
         Seen {
             rows: self.rows.to_owned(),
@@ -99,7 +99,7 @@ impl Case {
         }
     }
 
-    /// What is seen when the input comes in pieces of so many bytes.
+    /// What the screen shows when the input comes in pieces of `piece` bytes.
     pub(crate) fn seen(&self, piece: usize) -> Seen {
         let size = |(cols, rows): (u16, u16)| GridSize::clamped(cols.into(), rows.into());
         let mut screen = Screen::new(size(self.size), Limits { history_lines: 20 });
@@ -112,7 +112,7 @@ impl Case {
     }
 }
 
-/// What a screen shows and says.
+/// What a screen shows and answers.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Seen {
     rows: String,
@@ -159,7 +159,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// The style of a cell in words; `plain` when there is nothing to say.
+/// The style of a cell in words; `plain` for the default.
 fn words(cell: &Cell) -> String {
     const SWITCHES: [(Attributes, &str); 8] = [
         (Attributes::BOLD, "bold"),
@@ -188,7 +188,7 @@ fn words(cell: &Cell) -> String {
     let colors = [("fg", fg), ("bg", bg), ("line", underline_color.unwrap_or_default())];
     words.extend(colors.iter().filter_map(|(place, color)| match color {
         Color::Default => None,
-        // Two ways to say the same colour.
+        // Both forms mean the same colour.
         Color::Basic(index) | Color::Indexed(index) => Some(format!("{place}={index}")),
         Color::Rgb(red, green, blue) => Some(format!("{place}={red}/{green}/{blue}")),
     }));

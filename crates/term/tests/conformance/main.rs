@@ -1,8 +1,9 @@
-//! Conformance: what a terminal of our kind does with every sequence programs send, written down from the standards
-//! (ECMA-48, the VT510 manual, xterm's control sequences) and never from what our screen does.
+//! Conformance: what a terminal of our kind does with every sequence that programs send, taken from the
+//! standards (ECMA-48, the VT510 manual, xterm's control sequences) and never from what our screen does.
 //!
-//! Each case is played in one piece and byte by byte. A case the screen does not meet is in `gaps` with what happens
-//! instead, so that any change is seen; the share of cases that are met may not fall below the goal.
+//! Each case runs in one piece and byte by byte. A case that the screen does not meet is in `gaps` with what
+//! happens instead, so that any change fails a test. The share of cases that are met may not fall below the
+//! goal.
 
 mod beyond;
 mod case;

@@ -1,4 +1,4 @@
-//! Every question that is answered, with its exact answer, and the ones that must not be.
+//! Every query that is answered, with its exact answer, and the queries that must not be answered.
 
 use crate::case::{Case, case, query};
 

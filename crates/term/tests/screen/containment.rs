@@ -1,4 +1,4 @@
-//! A failing emulator costs one picture and nothing else.
+//! A failing emulator costs one screen's content and nothing else.
 
 use term::{Fact, GridSize, Wraps};
 
@@ -22,7 +22,7 @@ fn c9_a_panic_in_the_emulator_resets_one_screen_and_no_other() {
         assert_eq!(failing.size(), GridSize::clamped(30, 8));
         assert!(failing.next_line() >= before, "line ids never go back");
         failing.feed(format!("after {number}").as_bytes());
-        // Only the piece the emulator failed at is gone with the picture; what came behind it is shown.
+        // Only the piece at which the emulator failed is lost with the screen; what came after it is shown.
         assert_eq!(failing.text(Wraps::Keep), format!("colour 日本\nafter {number}"));
         assert_eq!(everything(&neighbour), everything(&alone));
         assert!(neighbour.take_facts().is_empty());

@@ -170,8 +170,8 @@ fn a_small_blob_cannot_ask_for_much_memory() {
     let mut original = screen(GridSize::clamped(2, 1));
     original.feed(b"x");
     let blob = original.checkpoint(Depth::Full);
-    // Claims a huge history where the number of history lines stands; whichever byte that is, the blob is
-    // refused or stays within the limit.
+    // Puts a huge number at every byte, one of which is the number of history lines. The blob is refused or
+    // stays within the limit.
     for index in 1..blob.len() {
         let mut forged = blob.clone();
         forged.splice(index..=index, [0xff, 0xff, 0xff, 0xff, 0x0f]);

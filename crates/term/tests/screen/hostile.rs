@@ -1,4 +1,4 @@
-//! Hostile and broken streams, a mebibyte of each. Owns what is sent; refuses judging what comes of it.
+//! Hostile and broken streams, a mebibyte of each. `malformed` and `memory` judge their cost.
 
 const MEBIBYTE: usize = 1024 * 1024;
 
@@ -67,7 +67,7 @@ fn patterns() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A mebibyte in which nothing comes twice.
+/// A mebibyte in which nothing repeats.
 fn ever_new(piece: impl Fn(usize) -> String) -> Vec<u8> {
     (0..).flat_map(|number| piece(number).into_bytes()).take(MEBIBYTE).collect()
 }

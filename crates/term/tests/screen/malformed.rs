@@ -11,14 +11,15 @@ use crate::streams::{config, everything, screen};
 /// What a mebibyte may take at most: a quarter of a second. Debug builds of this crate are optimised too, but checked.
 const ALLOWED: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 250 });
 
-/// Processor time of this thread so far: what others do on the machine is not in it.
+/// Processor time of this thread so far; other work on the machine does not count.
 fn worked() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel counts");
     let nanos = told.split(' ').next().and_then(|nanos| nanos.parse().ok());
     Duration::from_nanos(nanos.expect("processor time comes first"))
 }
 
-/// Other work on the machine can still slow one run down, by emptying caches, and not make a slow stream quick.
+/// Returns the fastest of five runs. Other work on the machine can slow a run down by emptying caches, but
+/// cannot make a slow stream fast.
 fn quickest_of_five(stream: &[u8]) -> (Screen, Duration) {
     let run = || {
         let mut screen = screen(GridSize::DEFAULT);

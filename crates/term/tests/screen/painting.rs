@@ -70,8 +70,8 @@ proptest! {
     }
 }
 
-/// Streams of characters that never join others. Moves and edits can part a cluster into neighbouring cells,
-/// and no terminal draws those apart again; that whole clusters survive is a test of its own below.
+/// Streams of characters that never join others. Moves and edits can split a cluster into neighbouring cells,
+/// which no terminal draws apart again. Another test below checks that whole clusters survive.
 fn in_one_cluster_mode(steps: &[Step]) -> Vec<Step> {
     let may_join = |character: char| !character.is_ascii() && !"日本é\u{1f600}─한".contains(character);
     let without = |bytes: &[u8]| {
@@ -85,7 +85,8 @@ fn in_one_cluster_mode(steps: &[Step]) -> Vec<Step> {
     steps.iter().map(step).collect()
 }
 
-/// Bytes without REP: what a terminal printed last, the repaint, is not what the child printed last.
+/// Returns true for bytes without REP: what the terminal printed last is the repaint, not what the child
+/// printed last.
 fn is_plain(step: &Step) -> bool {
     matches!(step, Step::Feed(bytes) if !bytes.contains(&b'b'))
 }

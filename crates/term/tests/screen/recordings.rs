@@ -9,7 +9,7 @@ use term::{Depth, GridSize, Limits, PaintView, Screen, Wraps};
 
 use crate::streams::Picture;
 
-/// Recordings there must be at least; a folder that cannot be read must not pass.
+/// The least number of recordings; a directory that cannot be read must not pass.
 const RECORDINGS_MIN: usize = 10;
 
 fn recordings() -> Vec<(String, Vec<u8>, String)> {
@@ -71,7 +71,7 @@ fn a_viewer_that_comes_late_sees_the_same_program() {
         let (head, tail) = bytes.split_at(bytes.len() / 2);
         let mut program = fresh();
         program.feed(head);
-        // A viewer joins between sequences, as the daemon sees to by feeding it from the repaint's offset.
+        // A viewer joins between sequences: the daemon feeds it from the repaint's offset.
         let mut viewer = Screen::restore(&program.checkpoint(Depth::Screen), Limits::default()).unwrap();
         viewer.feed(tail);
         program.feed(tail);

@@ -1,4 +1,4 @@
-//! Queries: one answer each, in stream order, and never a word of the child's.
+//! Queries: one answer each, in stream order, and never with text from the child.
 
 use term::{ColorTable, Depth, GridSize, Limits, PaintView, Rgb, Scheme, Screen};
 
@@ -48,8 +48,8 @@ const ANSWERED: [(&str, &str); 40] = [
     ("\x1b]7501;?\x07", "\x1b]7501;?\x1b\\"),
 ];
 
-/// Reports that exist somewhere and must stay silent, because their answer is text of the child, or is
-/// unknown here.
+/// Reports that exist elsewhere and must get no answer, because the answer is text of the child or is unknown
+/// here.
 const SILENT: [&str; 46] = [
     "\x05",
     "\x1b[20t",
@@ -204,7 +204,7 @@ fn m10b_reports_are_written_as_terminals_write_them() {
         answer("\x1bP+q696e646e;4D73\x1b\\"),
         "\x1bP1+r696E646E=1B5B257031256453\x1b\\\x1bP1+r4D73=1B5D35323B25703125733B257032257307\x1b\\"
     );
-    // Any answer to this counts as a yes.
+    // Programs take any answer to this query as a yes.
     assert_eq!(answer("\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"), "");
 }
 

@@ -1,5 +1,5 @@
-//! What a terminal keeps that a person's terminal has only one of: the form of the cursor, titles, colours, modes that
-//! were saved, and what a drawing says about them.
+//! State that the viewer's terminal has only once: the form of the cursor, titles, colours and saved modes,
+//! and what a repaint writes about them.
 
 use term::{Attributes, Depth, GridSize, Limits, MouseEncoding, PaintView, Screen};
 
