@@ -1,4 +1,4 @@
-//! Small files that are replaced as a whole or not at all. Refuses to write into a file that has readers.
+//! Replaces small files as a whole or not at all: it writes a temporary file beside them and renames it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -12,8 +12,8 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::StoreError;
 
-/// One atomic write at a time per process: a temporary file with our pid that is there before we begin is then
-/// surely left over. The files are small and the lock is never held across anything but their write.
+/// Allows one atomic write at a time per process, so that a temporary file with our pid that exists before a
+/// write is surely left over. The files are small, and the lock is held only while one is written.
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// Replaces the content of `path` by `bytes` with mode 0600; durable when it returns.
@@ -33,15 +33,15 @@ pub fn write_file_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError
     let temporary = path.with_file_name(stem);
     let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
     if let Err(error) = written {
-        // The failure above is the one to report; a temporary file that stays is removed by the next write.
+        // The failure above is the one to report. The next write removes a temporary file that stays.
         drop(fs::remove_file(&temporary));
         return Err(StoreError::io(path, error));
     }
     sync_directory_of(path)
 }
 
-/// Makes names in the directory of `path` durable. Some file systems cannot sync a directory and say `EINVAL`;
-/// their rename is as durable as it gets.
+/// Makes names in the directory of `path` durable. Some file systems cannot sync a directory and return
+/// `EINVAL`; their rename is as durable as it gets.
 pub(crate) fn sync_directory_of(path: &Path) -> Result<(), StoreError> {
     let directory = directory_of(path);
     match File::open(&directory).and_then(|opened| opened.sync_all()) {
@@ -61,13 +61,13 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(nofollow).open(path)?;
-    // A strict umask takes bits from the owner too; they are given back here.
+    // A strict umask removes bits from the owner too; this sets them again.
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// Removes what writers that were killed have left. One that is alive keeps its file: it is about to rename it.
+/// Removes temporary files of killed writers. A live writer's file stays: it is about to rename it.
 fn remove_left_over(path: &Path, stem: &OsString) {
     let Ok(entries) = fs::read_dir(directory_of(path)) else {
         return; // The write that follows meets the same directory and reports why.
@@ -81,8 +81,8 @@ fn remove_left_over(path: &Path, stem: &OsString) {
     }
 }
 
-/// Whether the writer with this pid, as it stands at the end of a temporary file's name, is no longer at it. Asked by a
-/// writer of this process that has begun nothing yet: a file with our own pid is an earlier process's.
+/// Returns true if the writer with this pid, taken from a temporary file's name, is gone. The caller has
+/// begun no write yet, so a file with our own pid comes from an earlier process.
 pub(crate) fn is_left_over(pid: &str) -> bool {
     let is_number = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
     let Some(pid) = is_number.then(|| pid.parse::<i32>().ok()).flatten() else {

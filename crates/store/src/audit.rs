@@ -1,14 +1,15 @@
-//! The audit log: who asked for what and what was decided. Owns the rows and the hash of each; refuses to change a row.
+//! The audit log: who asked for what and what was decided. Rows are only ever added.
 //!
-//! The rows form one chain: each carries a hash over the one before it. The chain is cut into segments, and the oldest of
-//! them go when all together are too much. A row of the chain itself says which went and what the hash of their last row
-//! was: whoever walks the chain knows from where on it is kept, and that nobody else has shortened it.
+//! The rows form one chain: each carries a hash over the one before it. The chain is cut into segments, and
+//! the oldest segments are deleted when all together are too large. A row of the chain records which ones
+//! were deleted and the hash of their last row, so that a reader knows where the kept part begins and that
+//! nothing else was cut off.
 //!
-//! | file | owns |
+//! | file | what it has |
 //! |---|---|
-//! | `segments` | when a segment ends, and which ones go |
-//! | `verify` | [`AuditCheck`]: whether the chain holds |
-//! | `reader` | [`AuditReader`]: a look from another thread |
+//! | `segments` | when a segment ends, and which ones are deleted |
+//! | `verify` | [`AuditCheck`]: the check of the chain |
+//! | `reader` | [`AuditReader`]: reading from another thread |
 
 mod reader;
 mod segments;
@@ -25,11 +26,11 @@ pub(crate) use verify::verify;
 /// What the first row names as the hash before it.
 const BEGINNING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Bytes of the longest text in a row. Rows say who, what and how much; what is longer is nobody's name, and a bound on
-/// rows bounds the disk only while each row is small.
+/// Bytes of the longest text in a row. Rows name who, what and how much, and need no more. The bound on rows
+/// bounds the disk only while each row is small.
 const MAX_TEXT: usize = 4096;
 
-/// Bytes of texts in the rows of one look: twice what an answer can carry.
+/// Bytes of text in the rows of one query: twice what a reply can carry.
 const MAX_ROWS: usize = 8 << 20; // 8 MiB
 
 /// One decision.
@@ -51,17 +52,18 @@ pub struct AuditRow {
     pub hash: String,
 }
 
-/// Appends with the chain's next hash. The write lock comes first: two writers must not continue one head.
+/// Appends a row with the chain's next hash. It takes the write lock first: two writers must not continue
+/// from the same row.
 ///
-/// Control characters are stored in escaped form, so that a shown row cannot forge another line.
+/// Control characters are stored in escaped form, so that a printed row cannot forge another line.
 pub(crate) fn append(connection: &mut Connection, row: &AuditRow, bound: AuditBound) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     append_in(&transaction, row, bound)?;
     transaction.commit()
 }
 
-/// The same inside a batch, which has the write lock already. What ends a segment does so in the same transaction: there
-/// is no moment at which a row is in two segments or in none.
+/// Appends a row inside a batch, which has the write lock already. A segment ends in the same transaction, so
+/// a row is never in two segments or in none.
 pub(crate) fn append_in(
     transaction: &Transaction<'_>,
     row: &AuditRow,
@@ -71,7 +73,7 @@ pub(crate) fn append_in(
     segments::rotate(transaction, id, row.at_ms, bound)
 }
 
-/// Adds one row to the chain and tells its number.
+/// Adds one row to the chain and returns its number.
 fn insert(transaction: &Transaction<'_>, row: &AuditRow) -> rusqlite::Result<i64> {
     let before: Option<String> = transaction
         .prepare_cached("SELECT hash FROM audit ORDER BY id DESC LIMIT 1")?
@@ -87,7 +89,7 @@ fn insert(transaction: &Transaction<'_>, row: &AuditRow) -> rusqlite::Result<i64
         .insert(params![row.at_ms, row.caller, row.verb, row.target, row.decision, row.detail, hash])
 }
 
-/// The newest rows from a moment on, oldest first; no more of them than fit into memory with ease.
+/// The newest rows from `since` on, oldest first, up to [`MAX_ROWS`] bytes.
 pub(crate) fn rows(connection: &Connection, since: i64, limit: usize) -> rusqlite::Result<Vec<AuditRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, at_ms, caller, verb, target, decision, detail, hash FROM audit
@@ -128,7 +130,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, AuditRow)> {
     Ok((row.get(0)?, entry))
 }
 
-/// Every field with its length, so that moving text from one field to its neighbour changes the hash.
+/// Hashes every field with its length, so that moving text from one field to its neighbour changes the hash.
 fn chain(before: &str, row: &AuditRow) -> String {
     let mut hash = Sha256::new();
     hash.update(before);
@@ -155,8 +157,8 @@ fn escaped(row: &AuditRow) -> AuditRow {
     }
 }
 
-/// Control characters, and the ones that reorder text or break lines without being control characters. What is too long
-/// is cut, and says so.
+/// Escapes control characters and the characters that reorder text or break lines. A text that is too long is
+/// cut and marked as cut.
 fn escape(text: &str) -> String {
     let kept = text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or_default();
     let mut clean = String::with_capacity(kept.len());

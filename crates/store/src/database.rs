@@ -1,4 +1,5 @@
-//! The database file as a whole: opens, checks and closes it; one call is one transaction. Refuses SQL of its own.
+//! Opens, checks and closes the database file. Each call is one transaction. The SQL is in `records`, `audit`
+//! and `schema`.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
@@ -13,28 +14,30 @@ use crate::audit::{self, AuditBound, AuditCheck, AuditReader, AuditRow};
 use crate::records::{self, Change, Contents};
 use crate::{StoreError, atomic, log, quarantine, schema};
 
-/// How long a call waits for another program (a backup, someone's SQL shell) before it reports `Locked`.
-/// The engine waits for the store meanwhile, so this stays short.
+/// How long a call waits for another program (a backup, an SQL shell) before it reports `Locked`. The engine
+/// waits for the store meanwhile, so this stays short.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the write-ahead log is cut back to after a checkpoint, so that one burst does not hold disk for ever.
+/// The size to which a checkpoint truncates the write-ahead log, so that one burst does not keep disk space
+/// for ever.
 const LOG_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 
 /// The database and the two files that SQLite keeps beside it.
 const FILES: [&str; 3] = ["", "-wal", "-shm"];
 
-/// What a commit survives, whatever it is a commit of.
+/// What a commit survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Durability {
-    /// Any death of this process; the kernel writes it to the disk in its own time.
+    /// Any death of this process; the kernel writes the commit to the disk in its own time.
     ProcessDeath,
-    /// A power cut too: it is on the disk when it returns, with everything before it.
+    /// A power cut too: the commit is on the disk when it returns, with everything before it.
     PowerCut,
 }
 
 impl Durability {
-    /// What was entrusted to us by a person or an agent and is nowhere else must outlive a power cut: messages, timers,
-    /// grants, trust, questions. What describes runs may lag, for a power cut ends those too.
+    /// Records that a person or an agent entrusted to us, and that exist nowhere else, must survive a power
+    /// cut: messages, timers, grants, trust, questions. Records of runs may lag, because a power cut ends the
+    /// runs too.
     fn of(batch: &[Change]) -> Self {
         let is_entrusted = |change: &Change| match change {
             Change::PutMail { .. }
@@ -51,7 +54,7 @@ impl Durability {
         if batch.iter().any(is_entrusted) { Self::PowerCut } else { Self::ProcessDeath }
     }
 
-    /// How SQLite calls it in the mode of the write-ahead log.
+    /// SQLite's name for it in write-ahead mode.
     fn pragma(self) -> &'static str {
         match self {
             Self::ProcessDeath => "NORMAL",
@@ -74,11 +77,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the database at `path`, creating it when it is missing; the directory must exist.
+    /// Opens the database at `path` and creates it when it is missing; the directory must exist.
     ///
-    /// The file and what SQLite keeps beside it have mode 0600 whatever the umask is. An older schema is
-    /// migrated. A corrupt file is moved to `<name>.corrupt-<unix time>` and replaced by an empty one, which
-    /// [`Store::recovered`] then tells.
+    /// The file and what SQLite keeps beside it have mode 0600 with any umask. An older schema is migrated. A
+    /// corrupt file is moved to `<name>.corrupt-<unix time>` and replaced by an empty one;
+    /// [`Store::recovered`] then returns its new path.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let path = resolve_directory(path)?;
         let log = damaged_log(&path)?;
@@ -106,25 +109,25 @@ impl Store {
         Ok(Store::over(connection, path).bounding_audit(AuditBound::IN_MEMORY))
     }
 
-    /// The same store, which keeps so much of the audit log from now on.
+    /// Sets how much of the audit log is kept from now on.
     #[must_use]
     pub fn bounding_audit(self, bound: AuditBound) -> Store {
         Store { bound, ..self }
     }
 
-    /// Where the previous file was moved to when it turned out to be corrupt. The user has to be told.
+    /// Where the previous file was moved when it was found corrupt. The daemon must report it to the user.
     pub fn recovered(&self) -> Option<PathBuf> {
         self.recovered.clone()
     }
 
-    /// Where a copy of the write-ahead log is when it was damaged before its end: the newest changes are missing, all
-    /// others are there. The user has to be told.
+    /// Where the copy of a write-ahead log is that was damaged before its end: the newest changes are lost,
+    /// all others are there. The daemon must report it to the user.
     pub fn damaged_log(&self) -> Option<PathBuf> {
         self.damaged_log.clone()
     }
 
-    /// Stores all of `batch` or nothing of it; durable when it returns, and on the disk as well when it holds something
-    /// that a power cut must not take.
+    /// Stores all of `batch` or nothing of it. It is durable when this returns, and on the disk as well when
+    /// the batch has records that a power cut must not lose.
     pub fn apply(&mut self, batch: &[Change]) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
@@ -138,9 +141,9 @@ impl Store {
         records::apply(&mut self.connection, batch, self.bound).map_err(fail)
     }
 
-    /// From now on a call waits this long for another program before it reports `Locked`.
+    /// Sets how long a call waits for another program before it reports `Locked`.
     pub fn wait_for_others(&self, patience: Duration) {
-        // It sets a number in memory; SQLite refuses that to no open connection.
+        // This sets a number in memory, which SQLite never refuses for an open connection.
         let _always_set = self.connection.busy_timeout(patience);
     }
 
@@ -149,8 +152,8 @@ impl Store {
         records::load(&self.connection, &self.path, schema::KNOWN)
     }
 
-    /// Appends to the audit log; the row's `hash` is ignored and computed here. Durable when it returns. When that is too
-    /// much, the oldest rows go, and a row says so.
+    /// Appends to the audit log; the row's `hash` is ignored and computed here. Durable when it returns. When
+    /// the log is too large, the oldest rows are deleted, and a row records it.
     pub fn audit(&mut self, row: &AuditRow) -> Result<(), StoreError> {
         let appended = audit::append(&mut self.connection, row, self.bound);
         appended.map_err(|error| StoreError::sqlite(&self.path, error))
@@ -166,7 +169,7 @@ impl Store {
         audit::verify(&self.connection, drop).map_err(|error| StoreError::sqlite(&self.path, error))
     }
 
-    /// A way to look at the audit log from another thread. There is none to a store that lives in memory.
+    /// Returns a reader for another thread; `None` for a store in memory.
     pub fn audit_reader(&self) -> Result<Option<AuditReader>, StoreError> {
         self.path.is_absolute().then(|| AuditReader::open(&self.path)).transpose()
     }
@@ -193,8 +196,9 @@ fn resolve_directory(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(directory.join(name))
 }
 
-/// A copy of the log, if there are commits in it that SQLite will not find. A log that cannot be read is met again by
-/// whoever opens the database; one of which no copy can be made is not opened, for opening it writes over it.
+/// Copies a log that has commits which SQLite will not find, and returns the copy's path. Opening the
+/// database reports a log that cannot be read. When the copy fails, the database is not opened, because
+/// opening it would overwrite the log.
 fn damaged_log(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let log = quarantine::with_suffix(path, "-wal");
     let is_plain = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
@@ -205,8 +209,8 @@ fn damaged_log(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     is_damaged.then(|| quarantine::keep_log(path)).transpose()
 }
 
-/// Nothing is written to an existing file before it has been checked, and a file that fails keeps its log:
-/// closing must not fold the log into a file that is about to be set aside.
+/// Opens the database and checks it before anything is written to an existing file. A file that fails keeps
+/// its log: closing must not merge the log into a file that is about to be moved away.
 fn open_checked(path: &Path) -> Result<Connection, StoreError> {
     quarantine::set_aside_orphan_log(path)?;
     assert_private(path)?;
@@ -238,12 +242,12 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT_BYTES, |_| Ok(()))
 }
 
-/// SQLite would create the file as the umask likes; made beforehand, its mode is inherited by the log as well.
+/// Creates the file before SQLite does, which would use the umask's mode. The log inherits the mode.
 fn create_private(path: &Path) -> Result<(), StoreError> {
     let fail = |source| StoreError::io(path, source);
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => {
-            // A strict umask takes bits from the owner too; they are given back here.
+            // A strict umask removes bits from the owner too; this sets them again.
             file.set_permissions(Permissions::from_mode(0o600)).map_err(fail)?;
             atomic::sync_directory_of(path)
         }
@@ -252,8 +256,9 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Tightens what is ours and too open, refuses what is not ours. By path and without opening the file: closing
-/// any descriptor of a database drops the locks of every connection this process has to it.
+/// Restricts the mode of our own files that are too open and refuses files of others. It works by path
+/// without opening them: closing any descriptor of a database drops the locks of every connection that this
+/// process has to it.
 fn assert_private(path: &Path) -> Result<(), StoreError> {
     for suffix in FILES {
         let file = quarantine::with_suffix(path, suffix);

@@ -1,13 +1,13 @@
-//! What can go wrong with stored state, sorted by what the caller can do; owns no recovery itself.
+//! The errors of the store, sorted by what the caller can do about them.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{ErrorCode, ffi};
 
-/// Why the store did not do what it was asked.
+/// Why the store did not do what the caller asked.
 ///
-/// After every variant the store is still usable, and what was acknowledged before is still there.
+/// After every variant the store is still usable, and everything acknowledged before is still there.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk or a quota is full. Nothing of this call was stored: keep it and retry.
@@ -30,7 +30,7 @@ pub enum StoreError {
         /// The newest schema version this build knows.
         known: i64,
     },
-    /// The content cannot be trusted. Opening the file again sets it aside and starts afresh.
+    /// The content cannot be trusted. Opening the file again moves it away and starts with an empty one.
     #[error("{} is corrupt ({reason}): restart the daemon to set it aside", .path.display())]
     Corrupt {
         /// The corrupt file.
@@ -65,7 +65,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Sorts a failure of the file system at `path`.
+    /// Classifies a file system error at `path`.
     pub(crate) fn io(path: &Path, source: io::Error) -> StoreError {
         let path = path.to_path_buf();
         match source.kind() {
@@ -76,11 +76,11 @@ impl StoreError {
         }
     }
 
-    /// Sorts a failure of the database at `path`.
+    /// Classifies a database error at `path`.
     pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> StoreError {
         let path = path.to_path_buf();
         match &source {
-            // A row whose value has another type than its column, or text that is not UTF-8, was never written by us.
+            // We never write a value of another type than its column's, or text that is not UTF-8.
             rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::InvalidColumnType(..)
             | rusqlite::Error::IntegralValueOutOfRange(..)

@@ -1,27 +1,27 @@
-//! Durable state: the only crate that writes it. Owns the database, small atomic files and private directories.
+//! Durable state: the database, small atomic files and private directories. No other crate writes state.
 //!
-//! Refuses: to know what a record means (documents are opaque text whose version is the caller's), to wait
-//! (every call is synchronous; the daemon gives the store its own thread), to overwrite a file it could not
-//! read, and to leave a file that anyone but its user may read.
+//! The store does not interpret records: documents are opaque text whose version is the caller's. Every call
+//! is synchronous; the daemon runs the store on a thread of its own. It never overwrites a file that it could
+//! not read, and leaves no file that another user may read.
 //!
-//! | file | owns |
+//! | file | what it has |
 //! |---|---|
 //! | `database` | [`Store`]: opening, checking, one transaction per call |
 //! | `schema` | tables, migrations by `user_version`, what a healthy file looks like |
 //! | `records` | [`Change`] and [`Contents`]: processes, mail, turns, settings, small documents |
 //! | `audit` | [`AuditRow`], the chain of hashes over them, and how much of it is kept |
 //! | `quarantine` | where a corrupt file goes |
-//! | `log` | what the database's write-ahead log says of itself |
+//! | `log` | finds lost commits in the database's write-ahead log |
 //! | `atomic` | [`write_file_atomically`] |
 //! | `pads` | [`Pads`]: a project's notes as plain files with revisions |
 //! | `private_dir` | [`ensure_private_dir`] |
-//! | `run_files` | [`RunFiles`]: what is kept of a process's earlier runs, a few files each |
+//! | `run_files` | [`RunFiles`]: the output of a process's earlier runs, a few files each |
 //!
-//! What durable means here: a change that was acknowledged survives any death of the process, kill -9 included.
-//! Messages, timers, grants, trust and questions survive a power cut too: their commit returns when the disk has it.
-//! Of processes, turns and the audit log a power cut can undo the newest changes, as a whole and in order: their
-//! part of the write-ahead log is synced with the next such commit or checkpoint (docs/design/0010). Nothing is ever
-//! torn, and no file is left unreadable.
+//! Durability: a change that was acknowledged survives any death of the process, kill -9 included. Messages,
+//! timers, grants, trust and questions survive a power cut too: their commit returns when the disk has it. A
+//! power cut can undo the newest changes of processes, turns and the audit log, as a whole and in order:
+//! their part of the write-ahead log is synced with the next such commit or checkpoint (docs/design/0010).
+//! Nothing is ever torn, and no file is left unreadable.
 
 mod database;
 mod schema;

@@ -1,17 +1,17 @@
-//! What a database's write-ahead log says of itself. Owns reading its frames by SQLite's published format; refuses
-//! changing anything in it.
+//! Finds commits in a write-ahead log that SQLite will not read. It follows SQLite's published format and
+//! changes nothing.
 //!
-//! SQLite takes the log up to the first frame that does not fit and forgets the rest without a word. That is right for
-//! what a killed writer had not finished, and wrong to keep quiet about when whole commits lie behind the damage.
+//! SQLite reads the log up to the first frame that does not fit and silently drops the rest. That is right
+//! for a frame that a killed writer had not finished, but whole commits behind the damage must be reported.
 
 /// Bytes before the first frame.
 const HEADER: usize = 32;
 /// Bytes of a frame before its page.
 const FRAME: usize = 24;
-/// How a log begins; the lowest bit tells the order of bytes in its sums.
+/// The first word of a log; its lowest bit is the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Whether commits were written to this log that SQLite will not find in it.
+/// Returns true if this log has commits that SQLite will not find.
 pub(crate) fn has_unreadable_commits(log: &[u8]) -> bool {
     let Some(head) = Head::read(log) else {
         return log.len() > HEADER + FRAME;
@@ -19,8 +19,8 @@ pub(crate) fn has_unreadable_commits(log: &[u8]) -> bool {
     let mut sum = head.sum;
     let frames = log.get(HEADER..).unwrap_or_default().chunks_exact(FRAME + head.page);
     let mut rest = frames.skip_while(|frame| head.continues(frame, &mut sum));
-    // The first frame that does not fit may be one that a killed writer had only begun to write over an older one. In
-    // a log that was never begun again there is nothing older.
+    // The first frame that does not fit may be one that a killed writer had begun to write over an older one.
+    // A log that was never restarted has no older frames.
     let is_damaged = rest.next().is_some_and(|frame| head.is_first && head.is_own_commit(frame));
     is_damaged || rest.any(|frame| head.is_own_commit(frame))
 }
@@ -29,7 +29,7 @@ pub(crate) fn has_unreadable_commits(log: &[u8]) -> bool {
 struct Head {
     /// Bytes of a page.
     page: usize,
-    /// Nothing older than this log lies in its file.
+    /// The file has no frames of an older log.
     is_first: bool,
     /// Two numbers that every frame of this log carries.
     salts: (u32, u32),
@@ -37,7 +37,7 @@ struct Head {
 }
 
 impl Head {
-    /// None: it is damaged.
+    /// Returns `None` when the header is damaged.
     fn read(log: &[u8]) -> Option<Self> {
         let magic = word(log, 0)?;
         if magic & !1 != MAGIC {
@@ -50,7 +50,7 @@ impl Head {
         is_whole.then_some(Self { page, is_first: word(log, 12)? == 0, salts, sum })
     }
 
-    /// Whether this frame follows on those whose sum this is; then it is added.
+    /// Returns true if this frame continues the frames with checksum `sum`, and adds it to the sum.
     fn continues(&self, frame: &[u8], sum: &mut Sum) -> bool {
         let read = || {
             let next = sum.plus(frame.get(..8)?).plus(frame.get(FRAME..)?);
@@ -62,7 +62,8 @@ impl Head {
         next.is_some()
     }
 
-    /// Whether this frame ended a commit of this log. An older log's frames differ in both salts, a damaged one in one.
+    /// Returns true if this frame ended a commit of this log. An older log's frames differ in both salts, a
+    /// damaged one in one.
     fn is_own_commit(&self, frame: &[u8]) -> bool {
         let is_own = word(frame, 8) == Some(self.salts.0) || word(frame, 12) == Some(self.salts.1);
         is_own && word(frame, 4).is_some_and(|pages| pages != 0)

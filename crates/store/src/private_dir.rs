@@ -1,4 +1,5 @@
-//! Directories that only their user may enter. Owns the check; refuses to repair one that others could have prepared.
+//! Creates and checks directories that only their user may enter. It refuses a directory that another user
+//! could have prepared, instead of repairing it.
 
 use std::ffi::OsStr;
 use std::fs::DirBuilder;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// A parent need not be readable to be passed through, only to be entered.
+/// Opens a parent only to go through it: it need not be readable.
 #[cfg(target_os = "linux")]
 const PASSING: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
@@ -27,7 +28,7 @@ pub enum PrivateDirError {
         /// Why, and what to do.
         reason: String,
     },
-    /// It could not be created or looked at.
+    /// It could not be created or read.
     #[error("cannot prepare {}: {source}", .path.display())]
     Io {
         /// The directory, or the one it is in.
@@ -63,8 +64,8 @@ pub fn ensure_private_dir(path: &Path) -> Result<(), PrivateDirError> {
     check_itself(path, &found)
 }
 
-/// Creates `path` like [`ensure_private_dir`], or accepts it when nobody else can write in it: others may read a user's
-/// configuration, and it may be a link into a directory of dotfiles.
+/// Creates `path` like [`ensure_private_dir`], or accepts it when no other user can write in it: others may
+/// read a user's configuration, and it may be a link into a directory of dotfiles.
 pub fn ensure_own_dir(path: &Path) -> Result<(), PrivateDirError> {
     if std::fs::symlink_metadata(path).is_err() {
         return ensure_private_dir(path);
@@ -104,7 +105,8 @@ fn open_parent(parent: &Path) -> Result<OwnedFd, PrivateDirError> {
     Ok(opened)
 }
 
-/// Two starts at once may both find it missing; the second takes what the first made, after the same checks.
+/// Creates the directory. Two starts at once may both find it missing; the second uses the first one's, after
+/// the same checks.
 fn create(inside: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     match rustix::fs::mkdirat(inside, name, Mode::RWXU) {
         Err(Errno::EXIST) => Ok(()),
@@ -143,7 +145,8 @@ fn check_itself(path: &Path, found: &Stat) -> Result<(), PrivateDirError> {
     Ok(())
 }
 
-/// The kernel says "not a directory" for links and files alike; the user should read which it was.
+/// Explains a failed open. The kernel reports "not a directory" for links and files alike; the message says
+/// which it was.
 fn explain(inside: &OwnedFd, path: &Path, error: Errno) -> PrivateDirError {
     let name = path.file_name().unwrap_or_default();
     let found = rustix::fs::statat(inside, name, AtFlags::SYMLINK_NOFOLLOW);

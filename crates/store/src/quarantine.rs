@@ -1,4 +1,5 @@
-//! Where a corrupt database goes: beside itself under a name with the time. Refuses to overwrite or edit one.
+//! Moves a corrupt database away: beside its old place, under a name with the time. It never overwrites or
+//! edits one.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,10 +21,10 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Moves the database and its log to `<name>.corrupt-<unix time>` and tells the new name.
+/// Moves the database and its log to `<name>.corrupt-<unix time>` and returns the new path.
 ///
-/// The database goes first: should we be killed before the log follows, `set_aside_orphan_log` finds it.
-/// The other way round, the file could open as valid but stale.
+/// The database goes first: after a kill before the log follows, `set_aside_orphan_log` finds the log. The
+/// other way round, the file could open as valid but stale.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let kept = fresh_name(path)?;
     move_file(path, &kept)?;
@@ -34,7 +35,8 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(kept)
 }
 
-/// A log without its database is what a kill during `set_aside` leaves; SQLite would delete it unread.
+/// Moves away a log without its database, which a kill during `set_aside` leaves. SQLite would delete it
+/// unread.
 pub(crate) fn set_aside_orphan_log(path: &Path) -> Result<(), StoreError> {
     let log = with_suffix(path, "-wal");
     if path.symlink_metadata().is_ok() || log.symlink_metadata().is_err() {
@@ -46,7 +48,7 @@ pub(crate) fn set_aside_orphan_log(path: &Path) -> Result<(), StoreError> {
     atomic::sync_directory_of(path)
 }
 
-/// Keeps a copy of the log as it is, for SQLite is about to write over what it cannot read in it.
+/// Copies the log, because SQLite is about to overwrite what it cannot read in it.
 pub(crate) fn keep_log(path: &Path) -> Result<PathBuf, StoreError> {
     let kept = with_suffix(&fresh_name(path)?, "-wal");
     let log = with_suffix(path, "-wal");
@@ -57,8 +59,8 @@ pub(crate) fn keep_log(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(kept)
 }
 
-/// Later than every name given before: two corruptions within one second keep both files, and a clock that was
-/// set back does not make the newest file look like the oldest.
+/// A name later than every one used before: two corruptions within one second keep both files, and a clock
+/// that was set back does not make the newest file look like the oldest.
 fn fresh_name(path: &Path) -> Result<PathBuf, StoreError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let newest = stamps(path).map_err(|source| StoreError::io(path, source))?.last().copied();
@@ -71,7 +73,7 @@ fn fresh_name(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(with_suffix(path, &format!(".corrupt-{}", now.max(next))))
 }
 
-/// What is moved is as private as what stays, however open somebody has left it.
+/// Moves a file and makes it private, whatever its mode was.
 fn move_file(from: &Path, to: &Path) -> Result<(), StoreError> {
     let fail = |source| StoreError::io(from, source);
     match fs::rename(from, to) {
@@ -101,7 +103,7 @@ fn drop_oldest(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The times in the names of what was set aside before, oldest first.
+/// The times in the names of earlier quarantined files, oldest first.
 fn stamps(path: &Path) -> io::Result<BTreeSet<u64>> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(BTreeSet::new());

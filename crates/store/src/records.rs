@@ -1,5 +1,5 @@
-//! What the engine records: processes, mail, turns, settings and small documents. Owns their SQL; refuses to look into
-//! documents.
+//! The records of the engine (processes, mail, turns, settings, small documents) and their SQL. Documents are
+//! stored as opaque text.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub enum Change {
         /// What is kept of it.
         document: String,
     },
-    /// Forgets a process with its turns; unknown ones are no error.
+    /// Removes a process with its turns; an unknown one is no error.
     RemoveProcess {
         /// The process.
         id: String,
@@ -30,7 +30,7 @@ pub enum Change {
         /// What is kept of it.
         document: String,
     },
-    /// Forgets a message; an unknown one is no error.
+    /// Removes a message; an unknown one is no error.
     RemoveMail {
         /// The message.
         id: i64,
@@ -44,7 +44,7 @@ pub enum Change {
         /// What is kept of it.
         document: String,
     },
-    /// Forgets a turn; an unknown one is no error.
+    /// Removes a turn; an unknown one is no error.
     RemoveTurn {
         /// The process.
         process: String,
@@ -60,7 +60,7 @@ pub enum Change {
         /// What is kept of it.
         document: String,
     },
-    /// Forgets a document; an unknown one is no error.
+    /// Removes a document; an unknown one is no error.
     RemoveDocument {
         /// Its kind.
         kind: &'static str,
@@ -93,7 +93,8 @@ pub struct Contents {
     pub documents: Vec<(String, String, String)>,
 }
 
-/// All of `batch` in one transaction. The lock is taken at the start, so a busy file fails before any work.
+/// Stores all of `batch` in one transaction. It takes the lock at the start, so a busy file fails before any
+/// work.
 pub(crate) fn apply(
     connection: &mut Connection,
     batch: &[Change],
@@ -106,7 +107,8 @@ pub(crate) fn apply(
     transaction.commit()
 }
 
-/// One consistent view of a file of this schema; a record whose seal does not fit is corruption, not data.
+/// Loads one consistent view of a file of this schema. A record whose checksum does not match is corruption,
+/// not data.
 pub(crate) fn load(connection: &Connection, path: &Path, version: i64) -> Result<Contents, StoreError> {
     let fail = |error| StoreError::sqlite(path, error);
     let view = connection.unchecked_transaction().map_err(fail)?;
@@ -269,8 +271,8 @@ fn kinded(row: &Row<'_>) -> rusqlite::Result<(String, String, String, Vec<u8>)> 
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
-/// Against rot and stray writes, not against people: eight bytes suffice. SQLite itself has no checksum over
-/// pages, so without it a flipped byte inside a document would come back as data.
+/// Checksums a record against bit rot and stray writes, not against people, so eight bytes suffice. SQLite
+/// has no checksum over pages: without it a flipped byte inside a document would be read as data.
 fn seal(fields: &[&str]) -> Vec<u8> {
     let mut hash = Sha256::new();
     for field in fields {

@@ -1,5 +1,6 @@
-//! Files of a process's earlier runs: one directory per process, one file per run, only the newest few. A file is replaced as
-//! a whole; it survives any death of the process that wrote it, but a power cut may take it, because nothing is synced.
+//! The files of a process's earlier runs: one directory per process, one file per run, only the newest few. A
+//! file is replaced as a whole and survives any death of the writer. A power cut may lose it, because nothing
+//! is synced.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -28,7 +29,7 @@ impl RunFiles {
         Self { root, most }
     }
 
-    /// Writes what is kept of a run and removes the oldest runs beyond the most that are kept.
+    /// Writes the file of a run and removes the oldest runs beyond the limit.
     pub fn write(&self, process: &str, run: u32, parts: &[&[u8]]) -> Result<(), StoreError> {
         let directory = self.root.join(process);
         for private in [&self.root, &directory] {
@@ -56,7 +57,7 @@ impl RunFiles {
         runs
     }
 
-    /// What is kept of a run; none when nothing is. Longer files than `most_bytes` are not ours.
+    /// Reads the file of a run; `None` when there is none. A file longer than `most_bytes` is not ours.
     pub fn read(&self, process: &str, run: u32, most_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.root.join(process).join(run.to_string());
         let is_too_long =
@@ -73,7 +74,7 @@ impl RunFiles {
 
     /// Removes everything that is kept of a process.
     pub fn remove(&self, process: &str) {
-        // What stays is removed when a daemon starts next.
+        // What stays is removed at the next start of a daemon.
         drop(fs::remove_dir_all(self.root.join(process)));
     }
 

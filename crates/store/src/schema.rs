@@ -1,4 +1,4 @@
-//! The tables and how they came to be. Owns migrations and the check of a whole file; refuses to go backwards.
+//! The tables and their migrations, and the check of a whole file. Migrations only go forward.
 
 use std::path::Path;
 
@@ -9,15 +9,16 @@ use crate::{StoreError, records};
 /// The newest schema this build knows.
 pub(crate) const KNOWN: i64 = STEPS.len() as i64;
 
-/// Marks the file as ours, so that somebody else's database is refused rather than moved: "QDst".
+/// Marks the file as ours, so that another program's database is refused rather than moved: "QDst".
 const APPLICATION_ID: i64 = 0x5144_7374;
 
-/// Step `n` leads from schema `n` to `n + 1`. A step that was released is never edited: files that took it
-/// exist, and `check` compares their tables with what the steps produce. New needs get a new step.
+/// Step `n` leads from schema `n` to `n + 1`. A released step is never edited: files with it exist, and
+/// `check` compares their tables with what the steps produce. New needs get a new step.
 ///
-/// No table has an index beside its own tree: what the quick check does not compare cannot disagree.
+/// No table has an index beside its own tree, because the quick check would not compare them and they could
+/// disagree.
 const STEPS: [&str; 5] = [
-    // 1: what the engine records. `seal` makes a changed byte inside a record visible.
+    // 1: what the engine records. `seal` is a checksum that makes a changed byte inside a record detectable.
     "CREATE TABLE processes (
         id TEXT PRIMARY KEY,
         document TEXT NOT NULL,
@@ -57,8 +58,8 @@ const STEPS: [&str; 5] = [
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
     CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;",
-    // 3: what agents were told and what they said. Neither refers to its process: a receipt outlives it, and a turn
-    // that lost its process must not refuse the whole batch it comes with.
+    // 3: the messages to agents and their turns. Neither refers to its process: a receipt outlives its
+    // process, and a turn that lost its process must not make the whole batch fail.
     "CREATE TABLE mail (
         id INTEGER PRIMARY KEY,
         document TEXT NOT NULL,
@@ -79,8 +80,9 @@ const STEPS: [&str; 5] = [
         seal BLOB NOT NULL,
         PRIMARY KEY (kind, id)
     ) STRICT, WITHOUT ROWID;",
-    // 5: the audit log has an end: its oldest segments go, and only those. What a run was is in its process's record, and
-    // events are told and not kept: nobody ever wrote the two tables that were meant for them.
+    // 5: the audit log has a limit: its oldest segments may be deleted, and only those. The tables for runs
+    // and events go: a run is in its process's record, events are not kept, and neither table was ever
+    // written.
     "DROP TABLE runs;
     DROP TABLE events;
     CREATE TABLE audit_segments (
@@ -100,7 +102,7 @@ pub(crate) const WITH_MAIL: i64 = 3;
 /// The first schema that has documents of several kinds.
 pub(crate) const WITH_DOCUMENTS: i64 = 4;
 
-/// Takes every missing step in one transaction: a kill in between leaves the old schema, whole.
+/// Runs every missing step in one transaction: a kill in between leaves the old schema, whole.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Read again under the lock: another process may have migrated since the check.
@@ -134,7 +136,7 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<i64, StoreEr
     if let Some((name, _)) = claimed.iter().find(|entry| !present.contains(entry)) {
         return Err(StoreError::corrupt(path, format!("`{name}` is missing or altered")));
     }
-    // A version that was damaged downwards: migrating would meet what is there already.
+    // A version that was damaged downwards: migrating would create tables that exist already.
     let later = expected(KNOWN).map_err(fail)?;
     let is_later = |entry: &&(String, String)| !claimed.contains(entry) && later.contains(entry);
     if let Some((name, _)) = present.iter().find(is_later) {
@@ -144,7 +146,7 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<i64, StoreEr
     Ok(found)
 }
 
-/// While a file is being checked, SQL that fails to compile means that its tables are not what they claim.
+/// During the check of a file, SQL that fails to compile means that its tables are not what they claim.
 pub(crate) fn suspect(path: &Path, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::Unknown) => StoreError::corrupt(path, error.to_string()),
@@ -166,13 +168,14 @@ fn identify(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     }
 }
 
-/// SQLite takes a file shorter than its smallest page for an empty one and would write over it.
+/// Returns true for a file shorter than SQLite's smallest page. SQLite would treat it as empty and overwrite
+/// it.
 fn is_stub(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| (1..512).contains(&found.len()))
 }
 
-/// Name and text of every table and trigger in the file; layout does not count, or indenting a step differently
-/// would turn every existing file into a corrupt one.
+/// Name and SQL of every table and trigger in the file. White space does not count; otherwise indenting a
+/// step differently would make every existing file corrupt.
 fn entries(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let mut statement =
         connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?;

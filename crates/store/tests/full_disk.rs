@@ -1,9 +1,9 @@
-//! A full disk costs nothing that was acknowledged, and the store goes on when there is space again.
+//! A full disk loses nothing that was acknowledged, and the store continues when there is space again.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
-/// What the script says when this machine lets nobody mount.
+/// The script's exit code when this machine does not allow mounts.
 const NO_MOUNT: i32 = 97;
 
 /// The mount lives in a namespace of its own and ends with the writer.
@@ -13,7 +13,8 @@ const ON_A_SMALL_DISK: &str =
 /// Without a mount: no file may grow beyond a limit. The signal that would end the writer is ignored.
 const WITH_A_LIMIT: &str = "trap '' XFSZ; exec \"$0\" \"$2\" \"$1\" limited";
 
-/// Runs a scenario of the writer in a directory of its own, in memory where that can be had: a sync costs nothing there.
+/// Runs a scenario of the writer in a directory of its own, in memory where possible: a sync costs nothing
+/// there.
 fn run(program: &[&str], script: &str, scenario: &str) -> Option<Output> {
     let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
     Command::new(program[0])
@@ -39,10 +40,10 @@ fn facts(output: &Output) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What the writer stated on a disk of its own, or nothing where the machine lets nobody mount.
+/// The writer's output on a disk of its own, or `None` where the machine does not allow mounts.
 fn small_disk(scenario: &str) -> Option<Output> {
     let output = run(&["unshare", "-rm", "sh"], ON_A_SMALL_DISK, scenario)?;
-    // `unshare` says 1 when namespaces are forbidden, before the writer has stated anything.
+    // `unshare` exits with 1 when namespaces are forbidden, before the writer has printed anything.
     let forbidden =
         output.status.code() == Some(NO_MOUNT) || (!output.status.success() && output.stdout.is_empty());
     (!forbidden).then_some(output)
@@ -55,7 +56,7 @@ fn f2_f3_a_full_disk_loses_nothing_and_the_store_goes_on_when_it_is_freed() {
         None => (facts(&limited("full")), false),
     };
     println!("{} {facts:?}", if mounted { "small disk" } else { "limited files" });
-    // The database reports a limit on files as a failed write; a full disk by its name.
+    // SQLite reports a limit on file sizes as a failed write, and a full disk as such.
     let refusal = if mounted { "no_space" } else { "io" };
     assert_eq!(facts["filled_by"], refusal);
     assert_eq!(facts["stored_is_loaded"], "true");
@@ -82,7 +83,7 @@ fn f2_a_limit_on_files_loses_nothing_either() {
     assert_eq!(facts["set_aside"], "false");
 }
 
-/// Every kind of file, as the writer calls them.
+/// Every kind of file, by the writer's names.
 const KINDS: [&str; 9] =
     ["batch", "audit", "creation", "migration", "set_aside", "damaged_log", "file", "pad", "pad_name"];
 

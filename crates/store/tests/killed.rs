@@ -1,4 +1,5 @@
-//! A writer that is killed at any moment loses nothing it acknowledged and tears nothing; its files are private.
+//! A writer that is killed at any moment loses nothing that it acknowledged and tears nothing; its files are
+//! private.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,7 @@ use store::{AuditCheck, Store, write_file_atomically};
 /// Far more than a loaded machine needs for one write.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many processes the writer goes round.
+/// The number of processes that the writer rotates through.
 const PROCESSES: u64 = 50;
 
 struct Writer {
@@ -66,7 +67,7 @@ fn kills() -> u64 {
     u64::try_from(testkit::scaled(25)).expect("a count")
 }
 
-/// Small and unpredictable; the moment of a kill needs no better chance than that.
+/// A small unpredictable number; enough to choose the moment of a kill.
 fn chance(below: u64) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is after 1970").as_nanos();
     let mixed =
@@ -105,7 +106,8 @@ fn assert_whole(store: &Store, last: u64) {
     assert_eq!(turns, expected);
 }
 
-/// What the writer wrote into the audit log, as far as it is kept; the rows that say what went are not the writer's.
+/// The numbers that the writer put into the audit log, as far as it is kept, without the rows that record
+/// deletions.
 fn audited_numbers(store: &Store) -> Vec<u64> {
     let rows = store.audit_rows(0, usize::MAX).expect("the audit log loads");
     rows.iter().filter(|row| row.verb.is_empty()).map(|row| number_of(&row.detail)).collect()

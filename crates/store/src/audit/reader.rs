@@ -1,5 +1,5 @@
-//! The audit log through a connection of its own: walking a long chain stalls nobody who writes. Owns that connection;
-//! refuses writing.
+//! Reads the audit log through a connection of its own, so that verifying a long chain does not delay
+//! writers.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use rusqlite::{Connection, OpenFlags};
 use super::{AuditCheck, AuditRow, rows, verify};
 use crate::StoreError;
 
-/// How long a look waits for a file that somebody else holds.
+/// How long a query waits for a file that another program has locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A look at the audit log of a store that is open elsewhere in this process.
+/// A read-only connection to the audit log of a store that is open elsewhere in this process.
 #[derive(Debug)]
 pub struct AuditReader {
     connection: Connection,
@@ -37,10 +37,11 @@ impl AuditReader {
         rows(&self.connection, since, limit).map_err(|error| StoreError::sqlite(&self.path, error))
     }
 
-    /// Recomputes the chain as it stood when this began.
+    /// Recomputes the chain as it was when this call began.
     pub fn verify(&self) -> Result<AuditCheck, StoreError> {
         let fail = |error| StoreError::sqlite(&self.path, error);
-        // One view: a row that is added while the chain is walked is not one that is missing at its end.
+        // One snapshot: a row that is added during the check must not look like one that is missing at the
+        // end.
         let view = self.connection.unchecked_transaction().map_err(fail)?;
         verify(&view, drop).map_err(fail)
     }
@@ -60,7 +61,7 @@ mod tests {
         let view = reader.connection.unchecked_transaction().unwrap();
         assert_eq!(super::rows(&view, 0, 100).unwrap().len(), 10);
         store.audit(&row(10)).unwrap();
-        // The row that came in between is not one that is missing at the end.
+        // The row that was added meanwhile does not look like one that is missing at the end.
         assert!(matches!(super::verify(&view, drop), Ok(AuditCheck::Intact { rows: 10, .. })));
         drop(view);
         assert!(matches!(reader.verify(), Ok(AuditCheck::Intact { rows: 11, .. })));

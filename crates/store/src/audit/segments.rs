@@ -1,7 +1,8 @@
-//! How long the audit log gets: a segment ends after so many rows, and the oldest segments go when all are too much.
+//! Limits the length of the audit log: a segment ends after a number of rows, and the oldest segments are
+//! deleted when all together are too large.
 //!
-//! Owns the ends of segments and what was let go. Refuses letting go of anything without a row that says so, of a row in
-//! the segment that is being written, and of much at once: whoever waits for this row waits for that too.
+//! Every deletion adds a row that records it. The segment being written stays. One call deletes only a few
+//! segments, because the caller that adds a row waits for it.
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -10,32 +11,33 @@ use super::{AuditRow, insert};
 /// How much of the audit log is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditBound {
-    /// Rows of one segment: what goes, goes in such pieces.
+    /// Rows of one segment. Whole segments are deleted.
     pub segment_rows: u32,
-    /// Bytes of all segments together, the one that is being written not counted. The newest whole one stays in any case.
+    /// Bytes of all segments together, without the one being written. The newest whole one always stays.
     pub bytes: u64,
 }
 
 impl AuditBound {
-    /// On a disk: about a quarter of a million decisions, three weeks of ten thousand deeds a day. Walking all of them
-    /// takes half a second; every start of the daemon reads the file once, which takes a tenth of one. A segment that goes
-    /// delays the row that it goes with by a few milliseconds.
+    /// On a disk: about a quarter of a million decisions, or three weeks with ten thousand a day. Verifying
+    /// all of them takes half a second; every start of the daemon reads the file once, which takes a tenth of
+    /// one. Deleting a segment delays the row that triggers it by a few milliseconds.
     pub(crate) const ON_DISK: Self = Self { segment_rows: 4096, bytes: 32 << 20 }; // 32 MiB
-    /// In memory, which is the daemon's own and can be walked on the store's thread only.
+    /// In memory: the daemon's own, which only the store's thread can verify.
     pub(crate) const IN_MEMORY: Self = Self { segment_rows: 1024, bytes: 1 << 20 }; // 1 MiB
 }
 
-/// Segments that are ended or let go with one row. A log from before there were segments is cut up little by little.
+/// The most segments that are ended or deleted with one row. A log from before there were segments is divided
+/// little by little.
 const AT_ONCE: usize = 4;
 
-/// What a row takes beside its texts: its hash, its number, its time and what the database needs to find it.
+/// The size of a row beside its texts: its hash, its number, its time and the database's overhead.
 const ROW_BYTES: i64 = 96;
 
-/// Who lets go, and how the row that says so calls it.
+/// The caller and the verb of the row that records a deletion.
 const CALLER: &str = "quarterdeck";
 const VERB: &str = "forget";
 
-/// Where the kept part of the chain begins: the last row that went, and its hash.
+/// Where the kept part of the chain begins: the last deleted row and its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Start {
     pub(super) id: i64,
@@ -43,7 +45,7 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Whether this row says that the chain begins here.
+    /// Returns true if this row records that the chain begins here.
     pub(super) fn is_told_by(&self, row: &AuditRow) -> bool {
         is_farewell(row) && row.detail == self.words()
     }
@@ -53,12 +55,12 @@ impl Start {
     }
 }
 
-/// Whether this row says that others went.
+/// Returns true if this row records a deletion.
 pub(super) fn is_farewell(row: &AuditRow) -> bool {
     row.caller == CALLER && row.verb == VERB
 }
 
-/// After row `id` was added: ends segments that are full, and lets the oldest ones go.
+/// Ends full segments and deletes the oldest ones, after row `id` was added.
 pub(super) fn rotate(
     transaction: &Transaction<'_>,
     id: i64,
@@ -93,8 +95,9 @@ fn newest_end(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
     Ok(found.unwrap_or(0))
 }
 
-/// Ends a segment of `length` rows after the one that ended at `after`, if there are as many: its last row's hash is what
-/// the next one begins from. Rows are counted, not numbers: a log in which somebody made a hole goes on being written.
+/// Ends a segment of `length` rows after the one that ended at `after`, if there are that many. It records
+/// the hash of the last row, from which the next segment continues. It counts rows, not ids, so that a log
+/// with a hole can still be written.
 fn seal(transaction: &Transaction<'_>, after: i64, length: i64) -> rusqlite::Result<Option<i64>> {
     let last: Option<i64> = transaction
         .prepare_cached("SELECT id FROM audit WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET ?2")?
@@ -120,8 +123,8 @@ fn kept_bytes(transaction: &Transaction<'_>) -> rusqlite::Result<u64> {
     Ok(u64::try_from(found).unwrap_or(0))
 }
 
-/// The oldest segment goes, unless it is also the `newest`: the row that was just written is in that one. Its end stays,
-/// for the chain begins there now. The table lets no other row be deleted.
+/// Deletes the oldest segment unless it is also the `newest`, which holds the row that was just written. The
+/// record of its end stays, because the chain now begins there. The table's triggers allow no other deletion.
 fn let_go_of_oldest(transaction: &Transaction<'_>, newest: i64) -> rusqlite::Result<Option<Start>> {
     let oldest = transaction
         .prepare_cached(

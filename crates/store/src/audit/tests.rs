@@ -1,4 +1,4 @@
-//! The chain: what it accepts and which edits it shows.
+//! The chain: what it accepts and which edits it detects.
 
 use super::*;
 use crate::Store;
@@ -15,7 +15,7 @@ fn row(number: i64) -> AuditRow {
     }
 }
 
-/// Ten rows, then SQL by someone who can write the file and knows how to take the triggers off.
+/// Writes ten rows, then runs SQL as an intruder who can write the file and removes the triggers.
 fn check_after(edit: &str) -> AuditCheck {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state.db");

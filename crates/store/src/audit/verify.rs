@@ -1,17 +1,17 @@
-//! Whether the audit log is what was written. Owns the walk over the chain, one row in memory at a time; refuses repairing
-//! it, and refuses taking a shortened log for a whole one.
+//! Checks that the audit log is unchanged: recomputes the chain row by row and detects a shortened log. It
+//! repairs nothing.
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::segments::{Start, is_farewell};
 use super::{AuditRow, BEGINNING, chain, read};
 
-/// What a look at the whole chain found.
+/// The result of checking the whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditCheck {
-    /// Every row fits. Noting `head` elsewhere makes a later rewrite of the whole log visible too.
+    /// Every row fits. Recording `head` elsewhere makes a later rewrite of the whole log detectable too.
     Intact {
-        /// The number of the oldest row that is kept; 1 when nothing has gone yet.
+        /// The number of the oldest row that is kept; 1 when nothing was deleted yet.
         first: u64,
         /// How many rows there are.
         rows: u64,
@@ -27,7 +27,7 @@ pub enum AuditCheck {
     },
 }
 
-/// Walks the chain from where it is kept. `each` hears the number of every row that fits.
+/// Checks the chain from where it is kept. `each` is called with the number of every row that fits.
 pub(crate) fn verify(connection: &Connection, mut each: impl FnMut(u64)) -> rusqlite::Result<AuditCheck> {
     let start = start(connection)?;
     let mut verify = Verification::begin(connection, start)?;
@@ -47,7 +47,7 @@ pub(crate) fn verify(connection: &Connection, mut each: impl FnMut(u64)) -> rusq
 
 struct Verification {
     start: Option<Start>,
-    /// A row says that the rows before the start went.
+    /// A row records that the rows before the start were deleted.
     is_start_told: bool,
     /// Ends of segments that are still to come, the next one last.
     ends: Vec<Start>,
@@ -73,7 +73,7 @@ impl Verification {
             return Err("the row does not follow from the one before it");
         }
         if is_farewell(&row) {
-            // The newest such row counts: an older one tells of what had gone before.
+            // The newest such row counts; an older one records an earlier deletion.
             self.is_start_told = self.start.as_ref().is_some_and(|start| start.is_told_by(&row));
         }
         let next = Start { id, hash: row.hash };
@@ -109,7 +109,7 @@ fn number(id: i64) -> u64 {
     u64::try_from(id).unwrap_or(0)
 }
 
-/// Where the chain begins, if rows have gone.
+/// Where the chain begins, if rows were deleted.
 fn start(connection: &Connection) -> rusqlite::Result<Option<Start>> {
     connection
         .prepare_cached("SELECT last, hash FROM audit_segments WHERE is_kept = 0 ORDER BY last DESC LIMIT 1")?

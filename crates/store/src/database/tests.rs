@@ -93,7 +93,7 @@ fn a_file_of_schema_2_is_migrated_with_everything_in_it() {
     assert_eq!((contents.mail.len(), contents.turns.len()), (1, 1));
 }
 
-/// A file of schema 4, by hand. The two tables that nobody wrote are filled here only.
+/// A file of schema 4, written by hand. The product never wrote two of its tables; they are filled here only.
 fn schema_4(path: &Path) {
     let old = Connection::open(path).unwrap();
     for step in [
@@ -275,7 +275,7 @@ fn quick_directory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Opens damaged bytes: what comes back is the truth, or the damaged file is still there, byte for byte.
+/// Opens damaged bytes. Either the content is true, or the damaged file is kept, byte for byte.
 fn open_damaged(bytes: &[u8], truth: &(Contents, Vec<AuditRow>), what: &str) -> &'static str {
     let directory = quick_directory();
     let path = directory.path().join("state.db");
@@ -343,8 +343,8 @@ fn unclosed_sample() -> (Vec<u8>, Vec<u8>, Vec<Contents>) {
     (fs::read(&path).unwrap(), fs::read(with_log(&path)).unwrap(), states)
 }
 
-/// Opens a database with a damaged log: what comes back is the newest truth; or an older one as a whole, or nothing, and
-/// then it is told and the log is still there, byte for byte.
+/// Opens a database with a damaged log. The content is the newest state; or it is an older state or empty,
+/// and then that is reported and the log is kept, byte for byte.
 fn open_with_log(database: &[u8], log: &[u8], states: &[Contents], what: &str) -> &'static str {
     let directory = quick_directory();
     let path = directory.path().join("state.db");
@@ -408,7 +408,7 @@ fn f1_a_damaged_log_of_which_no_copy_can_be_kept_is_not_written_over() {
     let path = directory.path().join("state.db");
     fs::write(&path, &database).unwrap();
     fs::write(with_log(&path), &log).unwrap();
-    // After this one there is no later name.
+    // No later name exists after this one.
     let last = directory.path().join(format!("state.db.corrupt-{}-wal", u64::MAX));
     fs::write(&last, "kept before").unwrap();
     for _ in 0..2 {
@@ -487,6 +487,6 @@ fn f1_a_truncated_file_is_set_aside() {
         let verdict = open_damaged(&bytes[..length], &truth, &format!("cut to {length}"));
         assert_eq!(verdict, "set aside", "cut to {length}");
     }
-    // The last byte need not carry anything; what comes back is true either way.
+    // The last byte may carry nothing; the content is true either way.
     open_damaged(&bytes[..bytes.len() - 1], &truth, "cut by one byte");
 }

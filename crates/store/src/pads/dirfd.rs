@@ -1,5 +1,6 @@
-//! Files of one directory, reached through its descriptor only. Refuses links, special files and second names: what
-//! was checked is what was opened, whatever somebody exchanges in between.
+//! Reads and writes the files of one directory through its descriptor. It refuses links, special files and
+//! files with a second name, so that the file that was checked is the file that is used, even if another
+//! program swaps entries meanwhile.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -19,14 +20,14 @@ pub(super) struct DirFd {
     directory: OwnedFd,
 }
 
-/// Between a file's name and the pid of whoever is about to put it there.
+/// Stands between a file's name and the writer's pid in the name of a temporary file.
 const TEMPORARY: &str = ".tmp-";
 
 const DIRECTORY: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
 impl DirFd {
-    /// The directory, if there is one.
+    /// Opens the directory, if it exists.
     pub(super) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
         match rustix::fs::open(path, DIRECTORY, Mode::empty()) {
             Ok(directory) => Ok(Some(Self { path: path.to_path_buf(), directory })),
@@ -35,7 +36,7 @@ impl DirFd {
         }
     }
 
-    /// A directory in this one, made when it is not there.
+    /// Opens a directory in this one and creates it when it is missing.
     pub(super) fn inner(&self, name: &str) -> Result<Self, StoreError> {
         let path = self.path.join(name);
         match rustix::fs::mkdirat(&self.directory, name, Mode::RWXU) {
@@ -46,7 +47,7 @@ impl DirFd {
         found.ok_or_else(|| StoreError::io(&path, std::io::ErrorKind::NotFound.into()))
     }
 
-    /// A directory in this one, if it is there.
+    /// Opens a directory in this one, if it exists.
     pub(super) fn existing(&self, name: &str) -> Result<Option<Self>, StoreError> {
         let path = self.path.join(name);
         match rustix::fs::openat(&self.directory, name, DIRECTORY, Mode::empty()) {
@@ -56,7 +57,7 @@ impl DirFd {
         }
     }
 
-    /// Everything in it whose name a pad may have.
+    /// Every entry whose name is a valid pad name.
     pub(super) fn names(&self) -> Result<Vec<PadName>, StoreError> {
         Ok(self.entries()?.iter().filter_map(|name| name.parse().ok()).collect())
     }
@@ -73,14 +74,14 @@ impl DirFd {
         Ok(names)
     }
 
-    /// A plain file of this name, at most `limit` bytes long. None: there is none.
+    /// Reads a plain file of at most `limit` bytes; `None` when there is none.
     pub(super) fn read(&self, name: &PadName, limit: usize) -> Result<Option<Vec<u8>>, StoreError> {
         self.read_entry(name.as_str(), limit)
     }
 
     pub(super) fn read_entry(&self, name: &str, limit: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.path.join(name);
-        // Non-blocking, so that opening a pipe that somebody put there does not wait for its writer.
+        // Non-blocking: opening a pipe that another program put there must not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
             Ok(opened) => opened,
@@ -113,7 +114,7 @@ impl DirFd {
         Ok(Some(bytes))
     }
 
-    /// Replaces or makes a file as a whole.
+    /// Creates a file or replaces it as a whole.
     pub(super) fn replace(&self, name: &PadName, bytes: &[u8]) -> Result<(), StoreError> {
         self.replace_entry(name.as_str(), bytes)
     }
@@ -121,7 +122,8 @@ impl DirFd {
     pub(super) fn replace_entry(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path.join(name);
         let temporary = format!(".{name}{TEMPORARY}{}", std::process::id());
-        // One change at a time per process: what is there with our pid is left over from a process before us.
+        // A process makes one change at a time, so a temporary file with our pid is left over from an earlier
+        // process.
         let _absent = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
         let written = self.write_new(&temporary, bytes).and_then(|()| {
             rustix::fs::renameat(&self.directory, &temporary, &self.directory, name).map_err(Into::into)
@@ -133,8 +135,8 @@ impl DirFd {
         self.sync()
     }
 
-    /// Removes what writers that were killed have left of files whose names are ours. One that is alive keeps its file:
-    /// it is about to rename it.
+    /// Removes temporary files of killed writers whose names are ours. A live writer's file stays: it is
+    /// about to rename it.
     pub(super) fn remove_left_over(&self, is_ours: impl Fn(&str) -> bool) -> Result<(), StoreError> {
         for entry in self.entries()? {
             let parts = entry.strip_prefix('.').and_then(|rest| rest.rsplit_once(TEMPORARY));

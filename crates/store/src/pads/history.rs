@@ -1,12 +1,12 @@
-//! What a scratchpad was: one file per revision, named by number and author. Refuses growing without end.
+//! The history of a scratchpad: one file per revision, named by number and author, up to a hundred of them.
 
 use super::PadName;
 use super::dirfd::DirFd;
 use crate::StoreError;
 
-/// Revisions kept for each pad; the oldest go.
+/// The most revisions that are kept per pad; the oldest are deleted.
 const MAX_REVISIONS: usize = 100;
-/// Who changed a file without asking Quarterdeck.
+/// The author of a change that was made in an editor.
 pub(super) const AUTHOR_EDITOR: &str = "editor";
 /// Marks the revision at which a pad was removed.
 const BURIED: &str = ".gone";
@@ -34,18 +34,18 @@ pub(super) struct History {
 }
 
 impl History {
-    /// The history of a pad, begun when there is none.
+    /// Opens the history of a pad and creates it when it is missing.
     pub(super) fn open(folder: &DirFd, name: &PadName) -> Result<Self, StoreError> {
         Ok(Self { folder: folder.inner(".history")?.inner(name.as_str())? })
     }
 
-    /// The history of a pad, if it has one.
+    /// Opens the history of a pad, if it has one.
     pub(super) fn existing(folder: &DirFd, name: &PadName) -> Result<Option<Self>, StoreError> {
         let Some(all) = folder.existing(".history")? else { return Ok(None) };
         Ok(all.existing(name.as_str())?.map(|folder| Self { folder }))
     }
 
-    /// Removes what a writer that was killed has left of a revision.
+    /// Removes temporary files of killed writers.
     pub(super) fn remove_left_over(&self) -> Result<(), StoreError> {
         self.folder.remove_left_over(|entry| parts(entry).is_some())
     }
@@ -62,12 +62,12 @@ impl History {
         Ok(self.revisions()?.into_iter().find(|revision| revision.number == number))
     }
 
-    /// Whether its newest revision is a text.
+    /// Returns true if its newest revision is a text and not a removal.
     pub(super) fn is_alive(&self) -> Result<bool, StoreError> {
         Ok(self.revisions()?.last().is_some_and(|newest| !newest.is_removal))
     }
 
-    /// The newest revision with its content; none after a removal.
+    /// The newest revision with its content; `None` after a removal.
     pub(super) fn newest(&self) -> Result<Option<(Revision, Vec<u8>)>, StoreError> {
         match self.revisions()?.pop() {
             Some(newest) if !newest.is_removal => self.content(newest.number),
@@ -86,14 +86,14 @@ impl History {
         self.add(bytes, author, false)
     }
 
-    /// Notes that the pad was removed.
+    /// Records that the pad was removed.
     pub(super) fn bury(&self, author: &str) -> Result<Revision, StoreError> {
         self.add(&[], author, true)
     }
 
-    /// Takes a revision back that led to nothing.
+    /// Removes a revision whose change failed.
     pub(super) fn forget(&self, revision: &Revision) {
-        // It stays as a revision too many, which the next look makes right.
+        // If it stays, the next check of the file corrects it.
         let _kept = self.folder.remove_entry(&entry(revision));
     }
 
@@ -106,7 +106,7 @@ impl History {
         new.at = self.folder.changed_at(&entry(&new)).map_or(0, |(at, _)| at);
         let surplus = (revisions.len() + 1).saturating_sub(MAX_REVISIONS);
         for old in revisions.iter().take(surplus) {
-            // The revision is made; what could not go yet goes with the next one.
+            // The new revision is stored. A file that could not be deleted is deleted with the next one.
             let _kept = self.folder.remove_entry(&entry(old));
         }
         Ok(new)
@@ -119,7 +119,8 @@ impl History {
     }
 }
 
-/// The number and author of a revision's file, and whether it notes a removal. None: it is no such file.
+/// Parses the name of a revision's file into number, author and whether it records a removal; `None` for
+/// other files.
 fn parts(entry: &str) -> Option<(u64, &str, bool)> {
     let (rest, is_removal) = match entry.strip_suffix(BURIED) {
         Some(rest) => (rest, true),
@@ -136,7 +137,7 @@ fn entry(revision: &Revision) -> String {
     format!("{:010}-{}{end}", revision.number, revision.author)
 }
 
-/// An author as part of a file's name: what a process may be called, and nothing else.
+/// Cleans an author for a file's name: only characters that a process name may have.
 fn plain(author: &str) -> String {
     let is_kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let kept: String = author.chars().map(|c| if is_kept(c) { c } else { '_' }).take(40).collect();

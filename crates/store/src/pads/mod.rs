@@ -1,10 +1,11 @@
 //! Scratchpads: a project's notes as plain files that people may edit with their own editor.
 //!
-//! Owns the files, their revisions and who wrote each. Refuses names that could lead elsewhere, links, special files
-//! and files with a second name; refuses to overwrite what the caller has not seen when it says what it has seen.
+//! It refuses names that could lead elsewhere, links, special files and files with a second name. A write
+//! that names the revision its caller has read is refused when the pad has changed since.
 //!
-//! The files are the truth. Beside each, `.history/NAME/` keeps what it was: one file per revision, named by number and
-//! author. A file that differs from its newest revision was edited by a person; the next look makes that a revision.
+//! The files are the truth. Beside each, `.history/NAME/` keeps its revisions, one file each, named by number
+//! and author. A file that differs from its newest revision was edited by a person; the next check makes that
+//! a revision.
 
 mod dirfd;
 mod history;
@@ -37,7 +38,7 @@ pub struct StoredPad {
     pub author: String,
 }
 
-/// A pad was changed, by whomever.
+/// A pad was changed, by a caller or in an editor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PadChange {
     /// The key of its project.
@@ -50,19 +51,19 @@ pub struct PadChange {
     pub author: String,
 }
 
-/// Hears of changes, one at a time and in their order.
+/// Called with each change, one at a time and in order.
 type Tell = Box<dyn Fn(PadChange) + Send + Sync>;
 
 /// Why a pad was not changed or read.
 #[derive(Debug, thiserror::Error)]
 pub enum PadError {
-    /// There is none of this name.
+    /// There is no pad of this name.
     #[error("there is no scratchpad {0}")]
     NotFound(PadName),
     /// It has no such revision, or no longer.
     #[error("the scratchpad {0} has no revision {1}, or no longer")]
     NoRevision(PadName, u64),
-    /// It is not what the caller has seen.
+    /// The caller has seen another revision.
     #[error("the scratchpad is at revision {current} now: read it again")]
     Conflict {
         /// The revision it has; 0 when there is none.
@@ -77,7 +78,7 @@ pub enum PadError {
     /// It is not UTF-8.
     #[error("the scratchpad {0} is not UTF-8 text")]
     NotText(PadName),
-    /// The file system said no.
+    /// The file system failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -85,35 +86,35 @@ pub enum PadError {
 /// All pads of one user.
 pub struct Pads {
     root: PathBuf,
-    /// One change at a time: a revision number is read and then taken.
+    /// Allows one change at a time: a change reads a revision number and then uses the next one.
     changing: Mutex<()>,
     tell: Option<Tell>,
 }
 
 impl Pads {
-    /// The pads below this directory, which is made private when the first one is written.
+    /// The pads below this directory, which is created as private when the first one is written.
     #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf(), changing: Mutex::new(()), tell: None }
     }
 
-    /// The same pads, each change of which is told, also an editor's once it is seen. Whoever is told must not come back
-    /// for the pads before returning.
+    /// Calls `tell` with every change, an editor's too once it is seen. `tell` must not use the pads: their
+    /// lock is held.
     #[must_use]
     pub fn telling(mut self, tell: impl Fn(PadChange) + Send + Sync + 'static) -> Self {
         self.tell = Some(Box::new(tell));
         self
     }
 
-    /// Looks at a pad, so that an editor's change becomes a revision; whether there is such a pad.
+    /// Checks a pad's file, so that an editor's change becomes a revision. Returns true if the pad exists.
     pub fn check_file(&self, project: &str, name: &PadName) -> Result<bool, PadError> {
         let _one_at_a_time = self.lock();
         let Some(folder) = self.folder(project, false)? else { return Ok(false) };
         Ok(self.seen(project, &folder, name)?.is_some())
     }
 
-    /// Looks at every pad of a project, also at those whose files are gone, and removes what a daemon that was killed
-    /// while it wrote has left beside them.
+    /// Checks every pad of a project, also those whose files are gone, and removes temporary files that a
+    /// killed daemon left beside them.
     pub fn look_at_all(&self, project: &str) -> Result<(), PadError> {
         let _one_at_a_time = self.lock();
         let Some(folder) = self.folder(project, false)? else { return Ok(()) };
@@ -128,7 +129,7 @@ impl Pads {
             if let Ok(Some(history)) = History::existing(&folder, &name) {
                 history.remove_left_over()?;
             }
-            // What is not a pad of ours is nobody's change.
+            // A file that is not a valid pad is no change.
             drop(self.seen(project, &folder, &name));
         }
         Ok(())
@@ -140,7 +141,7 @@ impl Pads {
         let Some(folder) = self.folder(project, false)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for name in folder.names()? {
-            // What is not a pad of ours (a link, a pipe, a file with two names) is not listed either.
+            // A file that is not a valid pad (a link, a pipe, a file with two names) is not listed either.
             if let Ok(Some((revision, _))) = self.seen(project, &folder, &name) {
                 found.push((name, revision));
             }
@@ -159,7 +160,8 @@ impl Pads {
         Ok(StoredPad { content, revision: revision.number, author: revision.author })
     }
 
-    /// Replaces a pad, or makes it. `expected` is the revision the caller has seen, 0 for none; left out: any.
+    /// Replaces a pad, or creates it. `expected` is the revision that the caller has seen, 0 for none; `None`
+    /// accepts any.
     pub fn write(
         &self,
         project: &str,
@@ -171,7 +173,7 @@ impl Pads {
         self.change(project, name, author, expected, |_| Ok(content.as_bytes().to_vec()))
     }
 
-    /// Adds to the end of a pad, or makes it.
+    /// Appends to a pad, or creates it.
     pub fn append(&self, project: &str, name: &PadName, text: &str, author: &str) -> Result<u64, PadError> {
         self.change(project, name, author, None, |old| {
             let mut all = old.unwrap_or_default();
@@ -199,7 +201,7 @@ impl Pads {
         Ok(removal.number)
     }
 
-    /// Gives a pad another name; its history begins anew there.
+    /// Renames a pad; its history starts again under the new name.
     pub fn rename(&self, project: &str, from: &PadName, to: &PadName, author: &str) -> Result<u64, PadError> {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(from.clone()))?;
@@ -226,7 +228,8 @@ impl Pads {
         }
     }
 
-    /// Undoes the making of a pad whose namesake could not go: asked again, the name must not be taken.
+    /// Undoes the new pad of a rename whose old pad could not be removed, so that a retry does not find the
+    /// name taken.
     fn take_back(&self, project: &str, folder: &DirFd, name: &PadName, made: &Revision) {
         let removed = folder.remove(name);
         if let Ok(history) = History::open(folder, name)
@@ -279,7 +282,7 @@ impl Pads {
         Ok(self.put(project, &folder, name, &new, author)?.number)
     }
 
-    /// Makes this the text of a pad.
+    /// Sets the text of a pad.
     fn put(
         &self,
         project: &str,
@@ -288,7 +291,8 @@ impl Pads {
         bytes: &[u8],
         author: &str,
     ) -> Result<Revision, PadError> {
-        // The history first: a kill in between leaves a revision too many, never a change nobody can undo.
+        // The history comes first: a kill in between leaves one revision too many, never a change that cannot
+        // be undone.
         let history = History::open(folder, name)?;
         let revision = history.keep(bytes, author)?;
         folder.replace(name, bytes).inspect_err(|_| history.forget(&revision))?;
@@ -303,7 +307,7 @@ impl Pads {
         tell(PadChange { project: project.to_owned(), name: name.clone(), revision: number, author });
     }
 
-    /// The file as it is, after making an editor's change a revision. None: there is no such file.
+    /// Reads the file after turning an editor's change into a revision; `None` when there is no such file.
     fn seen(
         &self,
         project: &str,

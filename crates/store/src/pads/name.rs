@@ -1,4 +1,4 @@
-//! What a scratchpad may be called. Owns the grammar; refuses everything else before any file is touched.
+//! The name of a scratchpad and its grammar, which is checked before any file is touched.
 
 use std::fmt;
 use std::str::FromStr;

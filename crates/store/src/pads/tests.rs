@@ -1,4 +1,4 @@
-//! Names that must not escape, revisions that must not be lost, editors that must be seen.
+//! Names that must not escape, revisions that must not be lost, edits that must be noticed.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -79,7 +79,7 @@ fn a_rename_that_fails_half_way_is_taken_back_and_can_be_asked_for_again() {
     let root = tempfile::tempdir().unwrap();
     let pads = pads(root.path());
     pads.write(PROJECT, &name("a"), "text", "fix", None).unwrap();
-    // In the way of the file that says that the old name is gone.
+    // Blocks the file that records the removal of the old name.
     let obstacle = format!(".history/a/.0000000002-fix.gone.tmp-{}", std::process::id());
     let obstacle = root.path().join("pads").join(PROJECT).join(obstacle);
     std::fs::create_dir(&obstacle).unwrap();
@@ -140,7 +140,7 @@ fn an_old_revision_that_cannot_go_does_not_refuse_new_ones() {
     assert!(pads.history(PROJECT, &name("plan")).unwrap().len() <= 101);
 }
 
-/// What lies in a directory: every path with what it holds.
+/// The content of a directory: every path with its bytes.
 fn census(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(root).unwrap().flatten() {

@@ -1,4 +1,5 @@
-//! What goes, what stays, and that nothing else shortens the log: not a kill, not a full disk, not an intruder.
+//! What is deleted, what stays, and that nothing else shortens the log: not a kill, not a full disk, not an
+//! intruder.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +30,7 @@ fn append(store: &mut Store, numbers: std::ops::RangeInclusive<i64>) {
     numbers.for_each(|number| store.audit(&row(number)).unwrap());
 }
 
-/// The first row that is kept and the newest, of a log that holds.
+/// The first row that is kept and the newest, of an intact log.
 fn span(store: &Store) -> (u64, u64) {
     let AuditCheck::Intact { first, rows, head } = store.verify_audit().unwrap() else {
         panic!("{:?}", store.verify_audit());
@@ -89,7 +90,7 @@ fn f11_a_log_in_memory_is_bounded_too() {
     assert!(first > 1 && newest > 30_000 && newest - first < 20_000, "{first} to {newest}");
 }
 
-/// What a look finds after SQL by somebody who can write the file and takes the triggers off.
+/// What a check finds after SQL by an intruder who can write the file and removes the triggers.
 fn check_after(edit: &str) -> AuditCheck {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state.db");
@@ -213,7 +214,7 @@ fn f3_a_disk_that_is_full_when_segments_go_refuses_the_row_and_keeps_the_rest() 
     let mut store = open(&directory.path().join("state.db"));
     let (mut written, mut refused) = (Vec::new(), 0);
     for number in 1..=400 {
-        // Not a page more than now, in every other stretch of rows.
+        // In every other stretch of rows the database may not grow by a single page.
         store.limit_growth((number / 7 % 2 == 0).then_some(0));
         let target = Some("x".repeat(usize::try_from(number).unwrap() * 10));
         match store.audit(&AuditRow { target, ..row(number) }) {
@@ -250,7 +251,8 @@ fn f11_rows_are_written_and_segments_go_while_somebody_walks_the_chain() {
             .unwrap()
         });
         at_midway.recv_timeout(PATIENCE).expect("the walk comes to its middle");
-        // Acknowledged while the walk stands still in its middle, and with them everything goes that it still has to see.
+        // These rows are acknowledged while the check stands still in its middle, and everything that it
+        // still has to read is deleted with them.
         append(&mut store, 96..=300);
         assert!(span(&store).0 > newest);
         go_on.send(()).unwrap();

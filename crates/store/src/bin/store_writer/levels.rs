@@ -1,5 +1,5 @@
-//! Every kind of file with every amount of room, from none to plenty. Owns how each kind is written, refused and looked at
-//! afterwards; refuses to judge how often, which is the tests' to say.
+//! Writes every kind of file with every amount of free space, from none to plenty, and checks what is left
+//! afterwards. The tests decide how often.
 
 use std::error::Error;
 use std::fs;
@@ -15,7 +15,7 @@ use super::{limit_files, put, state, verdict};
 /// Bytes of one step.
 const PAGE: usize = 4096;
 
-/// Pages of room: each number at first, where most writes end, then every fourth.
+/// Pages of free space: every number at first, where most writes end, then every fourth.
 fn levels() -> impl Iterator<Item = usize> {
     (0..24).chain((24..=96).step_by(4))
 }
@@ -32,7 +32,7 @@ const PROJECT: &str = "0123456789abcdef";
 
 type Fault = Box<dyn Error>;
 
-/// How much room there is: a disk that is filled up, or a limit on every file.
+/// How free space is limited: a disk that is filled up, or a limit on every file.
 struct Room<'a> {
     disk: &'a Path,
     limited: bool,
@@ -46,7 +46,7 @@ impl Room<'_> {
             return Ok(limit_files(Some((self.pages * PAGE) as u64))?);
         }
         let ballast = self.disk.join("ballast");
-        // It ends where the disk does.
+        // This write ends when the disk is full.
         let _full = fs::write(&ballast, vec![0; 2 * 1024 * 1024]);
         let length = fs::metadata(&ballast)?.len().saturating_sub((self.pages * PAGE) as u64);
         fs::File::options().write(true).open(&ballast)?.set_len(length)?;
@@ -60,7 +60,7 @@ impl Room<'_> {
         }
     }
 
-    /// Does it with this much room, and gives the room back.
+    /// Runs `work` with this much free space, then removes the limit.
     fn during<T>(&self, work: impl FnOnce() -> T) -> Result<T, Fault> {
         self.take()?;
         let done = work();
@@ -69,7 +69,8 @@ impl Room<'_> {
     }
 }
 
-/// Writes one kind of file in this directory; whether it was done. An error is what is wrong.
+/// Writes one kind of file in this directory and returns whether the store accepted it. An error is a broken
+/// promise.
 type Kind = fn(&Path, &Room<'_>) -> Result<bool, Fault>;
 
 const KINDS: [(&str, Kind); 9] = [
@@ -123,7 +124,7 @@ fn holds(fact: bool, otherwise: &str) -> Result<(), Fault> {
     if fact { Ok(()) } else { Err(otherwise.into()) }
 }
 
-/// Whether it was done; a refusal must say that there is no room.
+/// Returns whether the store accepted a write. A refusal must be for lack of space.
 fn is_done<T>(result: &Result<T, StoreError>) -> Result<bool, Fault> {
     match verdict(result) {
         "ok" => Ok(true),
@@ -132,7 +133,7 @@ fn is_done<T>(result: &Result<T, StoreError>) -> Result<bool, Fault> {
     }
 }
 
-/// Opens what must be healthy.
+/// Opens a store that must be healthy.
 fn open_whole(path: &Path) -> Result<Store, Fault> {
     let store = Store::open(path)?;
     holds(store.recovered().is_none() && store.damaged_log().is_none(), "the database was set aside")?;
@@ -279,7 +280,7 @@ fn file(directory: &Path, room: &Room<'_>) -> Result<bool, Fault> {
     Ok(is_written)
 }
 
-/// The store's verdict on what a pad was asked for.
+/// Separates the store's errors from a pad's other errors.
 fn of_pad<T>(result: Result<T, store::PadError>) -> Result<Result<T, StoreError>, Fault> {
     match result {
         Ok(done) => Ok(Ok(done)),
@@ -304,7 +305,7 @@ fn pad(directory: &Path, room: &Room<'_>) -> Result<bool, Fault> {
     Ok(is_written)
 }
 
-/// A pad is given another name.
+/// Renames a pad.
 fn pad_name(directory: &Path, room: &Room<'_>) -> Result<bool, Fault> {
     let pads = Pads::new(&directory.join("pads"));
     let (from, to): (PadName, PadName) = ("plan".parse()?, "goal".parse()?);

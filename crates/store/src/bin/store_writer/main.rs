@@ -1,5 +1,5 @@
-//! The process that tests kill, starve of disk and run under odd umasks; it acknowledges each write on stdout.
-//! Refuses to judge: it states facts, the tests compare them.
+//! The writer process that tests kill, run on full disks and start with odd umasks. It acknowledges each
+//! write on stdout; the tests compare the results.
 
 mod levels;
 
@@ -12,10 +12,11 @@ use std::path::Path;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store::{AuditBound, AuditRow, Change, Store, StoreError, write_file_atomically};
 
-/// How many processes the endless writer goes round.
+/// The number of processes that the endless writer rotates through.
 const PROCESSES: u64 = 50;
 
-/// What is occupied until the scenario frees it, and how far a file may grow where no small disk can be had.
+/// The space that is occupied until the scenario frees it, and the limit on a file's size where no small disk
+/// can be mounted.
 const BALLAST_BYTES: usize = 256 * 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// So little of the audit log is kept that every few rows a segment ends, and soon one goes with it.
+/// Keeps so little of the audit log that a segment ends every few rows and soon one is deleted.
 const AUDIT: AuditBound = AuditBound { segment_rows: 5, bytes: 2000 };
 
 /// One batch per number, each touching every kind of record, for ever.
@@ -71,7 +72,7 @@ fn acknowledge(number: u64) -> io::Result<()> {
     out.flush()
 }
 
-/// Fills the disk, looks, frees some, retries, fills it again and opens the store on the full disk.
+/// Fills the disk, reads, frees some, retries, fills it again and opens the store on the full disk.
 fn fill(directory: &Path, limited: bool) -> Result<(), Box<dyn Error>> {
     let database = directory.join("state.db");
     let note = directory.join("note.md");
@@ -132,7 +133,7 @@ fn message() -> Change {
     Change::PutMail { id: 1, document: "{}".into() }
 }
 
-/// How many processes are stored when the first one is refused, and how it was refused.
+/// Returns how many processes were stored before the first refusal, and the kind of refusal.
 fn put_until_refused(store: &mut Store, first: usize) -> (usize, &'static str) {
     for number in first..100_000 {
         let applied = store.apply(&[put(number)]);
