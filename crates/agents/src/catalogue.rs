@@ -1,7 +1,7 @@
-//! The manifests there are: the built-in ones with the project's and the user's files laid upon them.
+//! All manifests: the built-in ones, merged by name with the project's and the user's files.
 //!
-//! Owns merging by name and saying where each manifest comes from. Refuses reading files, and refuses to lose a manifest
-//! over a broken file: that file is left out, with a problem that says why.
+//! A broken file is left out and reported as a problem; the manifest that it would have changed stays usable.
+//! The daemon reads the files.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -30,7 +30,7 @@ const SHIPPED: [(&str, &str); 11] = [
     ("qwen", include_str!("../manifests/qwen.toml")),
 ];
 
-/// The shipped manifests, read once: their patterns are dear to compile.
+/// The built-in manifests, read once because their patterns are expensive to compile.
 static BUILT: LazyLock<(Catalogue, Vec<Problem>)> = LazyLock::new(|| {
     let mut catalogue = Catalogue { entries: BTreeMap::new() };
     let problems = SHIPPED.iter().flat_map(|(name, text)| catalogue.lay(BUILT_IN, name, text)).collect();
@@ -43,10 +43,10 @@ pub fn built_in_text(name: &str) -> Option<&'static str> {
     SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
 }
 
-/// Files of one place.
+/// The manifest files of one directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
-    /// Where they lie, in words for a person.
+    /// Where the files are, in words for a person.
     pub origin: String,
     /// The stem of each file's name, and its text.
     pub files: Vec<(String, String)>,
@@ -87,7 +87,7 @@ impl Catalogue {
         Self::merged(&[]).0
     }
 
-    /// The shipped manifests with layers laid upon them, the weakest first: the project's, then the user's.
+    /// Merges layers over the built-in manifests, the weakest first: the project's, then the user's.
     #[must_use]
     pub fn merged(layers: &[Layer]) -> (Self, Vec<Problem>) {
         let (mut catalogue, mut problems) = BUILT.clone();
@@ -105,7 +105,8 @@ impl Catalogue {
         self.entries.get(name).map(|entry| &entry.manifest).filter(|manifest| !manifest.disabled)
     }
 
-    /// The manifest of this name as a version of the program needs it; without a version, as the newest does.
+    /// The manifest of this name as a version of the program needs it; without a version, as the newest
+    /// version does.
     #[must_use]
     pub fn for_version(&self, name: &str, version: Option<Version>) -> Option<Arc<Manifest>> {
         let manifest = self.get(name)?;
@@ -114,7 +115,7 @@ impl Catalogue {
         Some(patched.map_or_else(|| Arc::clone(manifest), Arc::new))
     }
 
-    /// The names of all that are offered, in order.
+    /// The names of all enabled manifests, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|(_, entry)| !entry.manifest.disabled).map(|(name, _)| name.as_str())
     }
@@ -125,8 +126,8 @@ impl Catalogue {
         self.entries.get(name).map_or(&[], |entry| entry.origin.as_slice())
     }
 
-    /// The texts that a manifest was made of, each with where it lies, the weakest first. Empty for one that is shipped
-    /// and that no file has changed, and for one that is not offered.
+    /// The texts that a manifest was merged from, each with its origin, the weakest first. Empty for a
+    /// built-in manifest that no file has changed, and for a disabled one.
     #[must_use]
     pub fn foreign_layers(&self, name: &str) -> Vec<(&str, &str)> {
         let entry = self.entries.get(name).filter(|entry| !entry.manifest.disabled);

@@ -1,7 +1,6 @@
-//! What is wrong with a manifest file, and on which line.
-//!
-//! Owns finding every fault of one file: syntax, unknown keys and words, wrong types, templates and patterns that do not
-//! read, and what is missing once the file lies upon the built-in manifest of the same name. Refuses the file system.
+//! Finds every fault of one manifest file, with its line: syntax, unknown keys and words, wrong types,
+//! invalid templates and patterns, and what is missing once the file is merged over the built-in manifest of
+//! the same name.
 
 use std::ops::Range;
 
@@ -16,10 +15,10 @@ use crate::manifest::KeyPlace;
 use crate::merge;
 use crate::variation;
 
-/// A file with more faults than this has said enough.
+/// The most faults that are reported for one file.
 const MOST_FAULTS: usize = 50;
 
-/// Every fault of a manifest file called `name`, in order of lines; none: it can be used.
+/// Returns every fault of a manifest file called `name`, in order of lines; empty when the file can be used.
 #[must_use]
 pub fn check(name: &str, text: &str) -> Vec<ManifestFault> {
     match read(name, text, crate::catalogue::built_in_table(name).as_deref()) {
@@ -36,14 +35,14 @@ pub fn schema() -> serde_json::Value {
     schema
 }
 
-/// A manifest that was read, and the table it comes from.
+/// A manifest and the table that it was read from.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) manifest: Manifest,
     pub(crate) table: Table,
 }
 
-/// Reads a file that lies upon `base`.
+/// Reads a file that is merged over `base`.
 pub(crate) fn read(name: &str, text: &str, base: Option<&Table>) -> Result<Checked, Vec<ManifestFault>> {
     let (parsed, errors) = DeTable::parse_recoverable(text);
     let mut found = Findings::default();
@@ -74,10 +73,10 @@ pub(crate) fn read(name: &str, text: &str, base: Option<&Table>) -> Result<Check
     })
 }
 
-/// Where a fault of a merged manifest is to be shown.
+/// Where to report a fault of a merged manifest.
 #[derive(Clone, Debug)]
 enum Spot {
-    /// Where the file says this; its first line, if what it lies upon does.
+    /// Where the file sets this key; the file's first line if the manifest below sets it.
     Said(KeyPlace),
     /// Here.
     Span(Option<Range<usize>>),
@@ -93,7 +92,7 @@ impl Spot {
     }
 }
 
-/// Where the last entry of this `id` stands.
+/// The position of the last entry with this `id`.
 fn entry_span(table: &DeTable<'_>, id: &str) -> Option<Range<usize>> {
     let within = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
         DeValue::Table(inner) => {
@@ -111,7 +110,7 @@ fn entry_span(table: &DeTable<'_>, id: &str) -> Option<Range<usize>> {
         .next()
 }
 
-/// Reads a merged table. What an entry of the file lacks is a fault if the merged one still lacks it.
+/// Reads a merged table. A key that an entry of the file lacks is a fault if the merged entry lacks it too.
 fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(Spot, String)>> {
     let mut manifest: Manifest = table.clone().try_into().map_err(|error: toml::de::Error| {
         let here = lacking.iter().filter(|lack| lack.reason == error.message());
@@ -135,11 +134,11 @@ fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(Spo
     if reasons.is_empty() { Ok(Checked { manifest, table }) } else { Err(reasons) }
 }
 
-/// What was found in one file.
+/// The faults of one file.
 #[derive(Debug, Default)]
 struct Findings {
     faults: Vec<ManifestFault>,
-    /// What entries of this file lack; the manifest below may have it.
+    /// Required keys that entries of this file lack; the manifest below may have them.
     lacking: Vec<Lack>,
 }
 
@@ -149,7 +148,7 @@ struct Lack {
     reason: String,
 }
 
-/// Reads the file again and again, each time without the last fault, until nothing is wrong with the rest.
+/// Reads the file again and again, each time without the last fault, until no fault is left.
 fn faults_of_values(text: &str, mut parsed: Spanned<DeTable<'_>>) -> Findings {
     let mut found = Findings::default();
     for patch in patches(parsed.get_ref()) {
@@ -175,7 +174,8 @@ fn faults_of_values(text: &str, mut parsed: Spanned<DeTable<'_>>) -> Findings {
     found
 }
 
-/// The patches of the entries `[[version]]`: each is read as a manifest of its own, so that its faults have their lines.
+/// The patches of the `[[version]]` entries. Each is read as a manifest of its own, so that its faults have
+/// their lines.
 fn patches<'a>(file: &DeTable<'a>) -> Vec<Spanned<DeTable<'a>>> {
     let Some(DeValue::Array(entries)) = file.get("version").map(|value| value.get_ref()) else {
         return Vec::new();
@@ -190,7 +190,8 @@ fn patches<'a>(file: &DeTable<'a>) -> Vec<Spanned<DeTable<'a>>> {
     entries.iter().filter_map(patch).collect()
 }
 
-/// Takes out the smallest entry that a fault lies in. The span of a table is its header, so all of them are searched.
+/// Removes the smallest entry that contains a fault. The span of a table is only its header, so all tables
+/// are searched.
 fn forget(table: &mut DeTable<'_>, fault: &Range<usize>) -> bool {
     if table.iter_mut().any(|(_, value)| forget_within(value.get_mut(), fault)) {
         return true;
@@ -229,7 +230,7 @@ fn is_around(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// `disabled` in an entry of a list by `id` speaks to the merging, not to the entry.
+/// Removes `disabled` from entries of lists by `id`: it is for merging and not part of the entry.
 fn strip_disabled(table: &mut DeTable<'_>) {
     for (_, value) in table.iter_mut() {
         match value.get_mut() {
@@ -268,7 +269,7 @@ fn fault(text: &str, span: Option<Range<usize>>, reason: &str) -> ManifestFault 
     }
 }
 
-/// Entries of lists by `id` may say `disabled`, which the merging takes out before anything is read.
+/// Adds `disabled` to the schema of entries in lists by `id`. Merging removes it before anything is read.
 fn offer_disabled(schema: &mut serde_json::Value) {
     match schema {
         serde_json::Value::Object(object) => {
@@ -423,7 +424,7 @@ mod tests {
     }
 
     proptest! {
-        // Every case reads a whole manifest with its patterns.
+        // Every case reads a whole manifest with its patterns, which is slow.
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]

@@ -1,26 +1,25 @@
-//! How much room a model has.
-//!
-//! Owns the table of windows by model. Refuses guessing the tokens in use: transcripts and servers count those.
+//! The context window of each model. Transcripts and servers count the tokens in use.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How many tokens each model has room for, where neither a transcript nor a server says so.
+/// How many tokens each model's window has, where neither a transcript nor a server reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSpec {
-    /// For a model that is not in the table; none: nothing is said about it.
+    /// The window of a model that is not in the table; without it, such a model's window is unknown.
     #[serde(default)]
     pub default: Option<u64>,
-    /// By model; a name that ends in `*` stands for all that begin so, and the longest that fits counts.
+    /// Windows by model. A name that ends in `*` matches every name with that prefix; the longest match
+    /// counts.
     #[serde(default)]
     pub windows: BTreeMap<String, u64>,
 }
 
 impl ContextSpec {
-    /// The room of a model.
+    /// The window of a model.
     #[must_use]
     pub fn window(&self, model: Option<&str>) -> Option<u64> {
         model.and_then(|model| self.known(model)).or(self.default)
@@ -31,7 +30,7 @@ impl ContextSpec {
             Some(beginning) => model.starts_with(beginning),
             None => name.as_str() == model,
         });
-        // The whole name is longer than any beginning of it: `gpt-5` wins over `gpt-5*`.
+        // A full name is longer than any prefix of it: `gpt-5` wins over `gpt-5*`.
         let longest =
             fitting.max_by_key(|(name, _)| (name.trim_end_matches('*').len(), !name.ends_with('*')));
         longest.map(|(_, window)| *window)

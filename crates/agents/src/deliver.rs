@@ -1,6 +1,5 @@
-//! How a prompt reaches a vendor's program, and what says that it takes one.
-//!
-//! Owns the description. Refuses doing it: the engine decides when, the daemon types or calls.
+//! The manifest's description of how a prompt reaches a vendor's program and how we know that it accepts
+//! prompts. The engine decides when to deliver; the daemon types or calls.
 
 use std::borrow::Cow;
 
@@ -10,18 +9,18 @@ use serde::Deserialize;
 
 use crate::template::{Lookup, Template, Unfilled};
 
-/// Shorter than this, an Enter joins the paste before it.
+/// With a shorter pause, an Enter joins the paste before it.
 const LEAST_SETTLE_MS: u64 = 150;
 
-/// What says that the program takes prompts.
+/// How we know that the program accepts prompts.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadySpec {
-    /// The sources whose first `idle` is believed.
+    /// The sources whose first `idle` counts.
     #[serde(default)]
     #[schemars(with = "Vec<SourceWord>")]
     pub sources: Vec<Source>,
-    /// A start that takes longer than this is worth a person's look.
+    /// A start that takes longer than this is reported to a person.
     #[serde(default = "default_patience_ms")]
     pub patience_ms: u64,
 }
@@ -36,29 +35,30 @@ impl Default for ReadySpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Deliver {
-    /// The vendor's own way; typing is the fallback.
+    /// The vendor's own channel; typing is the fallback.
     #[serde(default)]
     pub channel: Channel,
-    /// The vendor's own way also reaches an agent in the middle of a turn.
+    /// The vendor's own channel also reaches an agent in the middle of a turn.
     #[serde(default)]
     pub reaches_busy: bool,
     /// The command of the channel `command`: words with `{session}` and `{text}`.
     #[serde(default)]
     pub command: Vec<Template>,
-    /// Typing: how long the screen must be still between the paste and the key that submits it.
+    /// Typing: how long the screen must be unchanged between the paste and the key that submits it.
     #[serde(default)]
     pub settle_ms: Settle,
     /// Typing: the key that submits.
     #[serde(default = "default_submit")]
     pub submit: String,
-    /// Typing: the sources that show a prompt was taken; without one of them the key is sent once more.
+    /// Typing: the sources that confirm that a prompt was accepted. Without confirmation the key is sent once
+    /// more.
     #[serde(default)]
     #[schemars(with = "Vec<SourceWord>")]
     pub confirm: Vec<Source>,
-    /// Typing: what is done about a draft in the composer.
+    /// Typing: what to do when the composer holds a draft.
     #[serde(default)]
     pub draft: Draft,
-    /// The keys that end a turn and leave the agent; empty: none are known.
+    /// The keys that end a turn without ending the agent; empty when none are known.
     #[serde(default)]
     pub interrupt: Vec<String>,
 }
@@ -79,40 +79,40 @@ impl Default for Deliver {
 }
 
 impl Deliver {
-    /// The words of the channel `command` for one message.
+    /// Returns the words of the channel `command` for one message.
     ///
     /// # Errors
-    /// A place that has no value, as when the session is not known yet.
+    /// A placeholder has no value, as when the session is not known yet.
     pub fn command_words(&self, lookup: Lookup<'_>) -> Result<Vec<String>, Unfilled> {
         self.command.iter().map(|word| word.fill(lookup)).collect()
     }
 }
 
-/// A vendor's own way to take a message.
+/// A vendor's own channel for messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     /// There is none.
     #[default]
     None,
-    /// Its server takes one: the requests are in the manifest's `server` table.
+    /// Its server accepts messages; the manifest's `server` table has the requests.
     Server,
-    /// A command hands it over.
+    /// A command delivers it.
     Command,
 }
 
-/// What is done about somebody's draft in the composer.
+/// What to do when the composer holds a draft.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Draft {
     /// The message waits until it is gone.
     #[default]
     Wait,
-    /// The composer cannot be seen: the message waits until no person has typed for a while.
+    /// The composer cannot be read: the message waits until no person has typed for a while.
     Unseen,
 }
 
-/// How long a screen must be still, in milliseconds; never less than the vendors need.
+/// How long a screen must be unchanged, in milliseconds; never less than vendors need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u64")]
 pub struct Settle(pub u64);

@@ -1,7 +1,5 @@
-//! How a vendor is given configuration for one launch without touching the user's.
-//!
-//! Owns the five ways and which of their fields belong together. Refuses knowing what is configured: an injection
-//! carries a document, whatever stands in it.
+//! The five ways to give a vendor's program configuration for one launch without touching the user's, and
+//! which of their fields belong together. An injection carries any document.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,7 +25,7 @@ pub enum Inject {
     ConfigEnv,
 }
 
-/// One way of giving a document, with what it needs.
+/// One way of injecting a document, with what it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Injection {
     /// Words that carry the document.
@@ -53,7 +51,7 @@ pub enum Injection {
     },
     /// `key=value` words.
     CliOverride {
-        /// What stands before each of them.
+        /// The word before each of them.
         flag: String,
     },
     /// A variable that names the file.
@@ -76,7 +74,7 @@ pub(crate) struct Said {
 }
 
 impl Injection {
-    /// What was said, taken together.
+    /// Combines the fields that a manifest has written for one way.
     pub(crate) fn meant(inject: Inject, said: Said) -> Result<Self, String> {
         if let Some(file) = &said.file
             && !stays_inside(file)
@@ -129,17 +127,17 @@ impl Injection {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "McpSpec")]
 pub struct Mcp {
-    /// How it is told.
+    /// How the vendor is configured to start it.
     pub injection: Injection,
     /// Words that are needed beside it.
     pub extra: Vec<Template>,
-    /// It is believed only where root owns the file and everything above it.
+    /// The vendor reads the file only where root owns it and everything above it.
     pub only_as_root: bool,
-    /// What it is told, in the vendor's own shape.
+    /// The configuration, in the vendor's own shape.
     pub document: Piece,
 }
 
-/// How the vendor's program is told of our server.
+/// How the vendor's program is configured to start our server.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct McpSpec {
@@ -214,7 +212,7 @@ fn need(way: &str, field: &str, value: Option<String>) -> Result<String, String>
     value.filter(|value| !value.is_empty()).ok_or_else(|| format!("{way} needs `{field}`"))
 }
 
-/// A file of a launch lies in its directory: a relative path of plain names.
+/// Returns true if a file stays in the launch's directory: a relative path of plain names.
 fn stays_inside(file: &str) -> bool {
     let is_plain = |name: &str| {
         !name.is_empty()

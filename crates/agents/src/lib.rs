@@ -1,10 +1,11 @@
-//! What is known of vendors' programs, as data and the code that reads it.
+//! Knowledge about vendors' programs: manifests as data, and the code that reads them.
 //!
-//! Owns manifests, launch plans, state rules, hooks, transcripts. Refuses I/O, clocks and decisions: it is given text
-//! and bytes, and says what they mean; the engine weighs it.
+//! It covers launch plans, state rules, hooks, transcripts and servers. It has no I/O and no clock: it gets
+//! text and bytes and returns what they mean, and the engine weighs that.
 //!
-//! Reading order: `manifest` (one file's shape), `catalogue` (files merged by name), `launch` (what to start and what to
-//! write beside it), `version` and `variation` (what other versions do differently), `detect` (what a screen says), `hook`, `transcript`, `server`, `state_file`.
+//! Reading order: `manifest` (one file's shape), `catalogue` (files merged by name), `launch` (what to start
+//! and which files to write), `version` and `variation` (what other versions do differently), `detect` (what
+//! a screen shows), `hook`, `transcript`, `server`, `state_file`.
 
 pub mod catalogue;
 pub mod check;

@@ -1,7 +1,7 @@
-//! One manifest: everything that is known of one vendor's program.
+//! The manifest: everything known about one vendor's program.
 //!
-//! Owns its shape. Refuses defaults that guess: what a manifest does not say is not done. Types whose text has a grammar
-//! (templates, patterns) check it while they are read, so that a fault has its line.
+//! There are no guessed defaults: what a manifest does not describe is not done. Types whose text has a
+//! grammar (templates, patterns) check it when they are read, so that a fault has its line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,19 +27,20 @@ use crate::version::{Tried, Version, VersionSpec};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// What it is called; the name of its file.
+    /// Its name; also the name of its file.
     #[serde(default)]
     pub name: String,
-    /// The program and the words it is always started with; empty: the user's words are the program.
+    /// The program and the words that it is always started with; empty: the user's words are the program.
     #[serde(default)]
     pub argv: Vec<String>,
-    /// What prints its version.
+    /// The command that prints its version.
     #[serde(default)]
     pub version_argv: Vec<String>,
     /// Which versions it was tried with.
     #[serde(default)]
     pub tried: Tried,
-    /// What ranges of versions do differently. Every entry that is about the installed version is laid upon the rest.
+    /// What ranges of versions do differently. Every entry that covers the installed version is merged over
+    /// the rest.
     #[serde(default)]
     pub version: Vec<VersionSpec>,
     /// Variables it is started with.
@@ -48,49 +49,50 @@ pub struct Manifest {
     /// Variables it must not inherit.
     #[serde(default)]
     pub unset: Vec<String>,
-    /// Variables it takes over from the user's environment: where its settings are, who pays. No other process gets them.
+    /// Variables that it gets from the user's environment: where its settings are, who pays. No other process
+    /// gets them.
     #[serde(default)]
     pub inherit: Vec<String>,
     /// It is not offered.
     #[serde(default)]
     pub disabled: bool,
-    /// How it is told of our server.
+    /// How it is configured to start our server.
     #[serde(default)]
     pub mcp: Option<Mcp>,
     /// How its lifecycle events reach us, and what each means.
     #[serde(default)]
     pub hooks: Option<Hooks>,
-    /// How its session is chosen or learnt.
+    /// How its session is chosen or found out.
     #[serde(default)]
     pub session: Session,
-    /// What says that it takes prompts.
+    /// How we know that it accepts prompts.
     #[serde(default)]
     pub ready: ReadySpec,
     /// How a prompt reaches it.
     #[serde(default)]
     pub deliver: Deliver,
-    /// What a spawn may choose: the model and what is done without asking.
+    /// What a spawn may choose: the model and the permission mode.
     #[serde(default)]
     pub choices: Choices,
-    /// What the screen and the title say about the state.
+    /// What the screen and the title show about the state.
     #[serde(default)]
     pub rule: Vec<RuleSpec>,
-    /// What must be answered on the screen, and how.
+    /// The dialogs of its screen and their answers.
     #[serde(default)]
     pub dialog: Vec<DialogSpec>,
     /// Where prompts are written.
     #[serde(default)]
     pub composer: Option<ComposerSpec>,
-    /// What runs on although no turn is under way.
+    /// What still runs although no turn is under way.
     #[serde(default)]
     pub background: Vec<BackgroundSpec>,
-    /// What of the screen is not worth reading.
+    /// The parts of the screen that are not worth reading.
     #[serde(default)]
     pub trim: Trim,
-    /// How much room its models have.
+    /// The context windows of its models.
     #[serde(default)]
     pub context: Option<ContextSpec>,
-    /// The file in which it writes its sessions down.
+    /// The file in which it records its sessions.
     #[serde(default)]
     pub transcript: Option<TranscriptSpec>,
     /// The file in which it keeps its own state.
@@ -99,16 +101,16 @@ pub struct Manifest {
     /// The server it carries.
     #[serde(default)]
     pub server: Option<ServerSpec>,
-    /// Words by which it refuses turns for now.
+    /// The messages with which it refuses turns for now.
     #[serde(default)]
     pub quota: Vec<QuotaSpec>,
 }
 
-/// How a vendor takes what a spawn may choose.
+/// The options of a spawn, in the vendor's words.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Choices {
-    /// The words that choose a model, with `{text}` for it; empty: it takes none.
+    /// The words that choose a model, with `{text}` for it; empty: it accepts none.
     #[serde(default)]
     pub model: Vec<Template>,
     /// The words for each mode it has: `plan`, `ask`, `edit` and `auto`.
@@ -118,26 +120,26 @@ pub struct Choices {
 }
 
 impl Manifest {
-    /// Whether its hooks can hand a message over at the end of a turn.
+    /// Returns true if its hooks can deliver a message at the end of a turn.
     #[must_use]
     pub fn hands_over_at_turn_end(&self) -> bool {
         self.hooks.as_ref().is_some_and(|hooks| hooks.answer.go_on.is_some())
     }
 
-    /// Whether its hooks can answer a request for permission to use a tool.
+    /// Returns true if its hooks can answer a permission request.
     #[must_use]
     pub fn answers_permissions(&self) -> bool {
         self.hooks.as_ref().is_some_and(|hooks| hooks.answer.allow.is_some() && hooks.answer.deny.is_some())
     }
 
-    /// Whether its launch differs between versions, or a version may be too old for it.
+    /// Returns true if its launch differs between versions, or a version may be too old for it.
     #[must_use]
     pub fn depends_on_version(&self) -> bool {
         !self.version.is_empty() || self.tried.oldest.is_some()
     }
 
-    /// The manifest for a launch whose directory others than root may write to: without what the program would not
-    /// believe there. Nothing when the program believes all of it.
+    /// The manifest for a launch whose directory others than root may write to: without the files that the
+    /// program would not read there. `None` when the program reads all of them.
     #[must_use]
     pub fn without_root_only(&self) -> Option<Self> {
         let (mcp, hooks) = (
@@ -150,7 +152,7 @@ impl Manifest {
         Some(Self { mcp: mcp.cloned(), hooks: hooks.cloned(), ..self.clone() })
     }
 
-    /// A sentence for a person whose program is older than any that was tried.
+    /// A warning for a person whose program is older than any tested version.
     #[must_use]
     pub fn version_warning(&self, version: Version) -> Option<String> {
         let oldest = self.tried.oldest.filter(|oldest| version < *oldest)?;
@@ -161,7 +163,7 @@ impl Manifest {
         ))
     }
 
-    /// What works with it, one word each, as offers name it.
+    /// What works with it, one word each, as lists show it.
     #[must_use]
     pub fn abilities(&self) -> Vec<&'static str> {
         let abilities = [
@@ -176,7 +178,7 @@ impl Manifest {
         abilities.into_iter().filter_map(|(word, works)| works.then_some(word)).collect()
     }
 
-    /// What in it does not go together.
+    /// The contradictions in it.
     pub(crate) fn contradictions(&self) -> Vec<Contradiction> {
         let mut found = self.lonely_channels();
         if let Some(hooks) = &self.hooks {
@@ -216,13 +218,13 @@ impl Manifest {
 /// Two things in a manifest that do not go together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contradiction {
-    /// Where it shows: the key of a table, or the `id` of an entry.
+    /// Where to report it: the key of a table, or the `id` of an entry.
     pub(crate) place: KeyPlace,
-    /// What does not go together.
+    /// Why they contradict each other.
     pub(crate) reason: String,
 }
 
-/// Where a contradiction shows.
+/// Where to report a contradiction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
     /// At a table of this key.

@@ -1,11 +1,9 @@
-//! Laying one manifest file over another.
-//!
-//! Owns the rule: tables merge key by key, lists of tables merge by `id`, everything else is replaced. An entry of such
-//! a list with `disabled = true` is left out. Refuses judging what comes of it.
+//! Merges one manifest file over another: tables key by key, lists of tables by `id`; everything else is
+//! replaced. An entry of such a list with `disabled = true` is removed.
 
 use toml::{Table, Value};
 
-/// Lays `over` upon `base`.
+/// Merges `over` over `base`.
 pub(crate) fn lay(base: &mut Table, over: Table) {
     for (key, value) in over {
         match base.get_mut(&key) {
@@ -17,8 +15,8 @@ pub(crate) fn lay(base: &mut Table, over: Table) {
     }
 }
 
-/// Takes out every entry of a list by `id` that says `disabled = true`, and the word itself. A patch for some versions
-/// keeps such entries: they are meant for what the patch is laid upon.
+/// Removes every entry of a list by `id` that has `disabled = true`, and the key itself. A patch for some
+/// versions keeps such entries: they apply to what the patch is merged over.
 pub(crate) fn without_disabled(table: &mut Table) {
     for (key, value) in table.iter_mut() {
         match value {
@@ -52,7 +50,7 @@ fn lay_value(below: &mut Value, above: Value) {
     }
 }
 
-/// Entries of the same id merge in place; new ones come first, so that they are asked before the old.
+/// Merges entries of the same id in place; new ones come first, so that they are tried before the old ones.
 fn lay_named(base: &mut Vec<Value>, over: Vec<Value>) {
     let mut new = Vec::new();
     for entry in over {

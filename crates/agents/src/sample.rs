@@ -1,8 +1,8 @@
-//! Recordings: a screen as a readable file, with what its rules should make of it.
+//! Recordings: a screen as a readable file, with the expected result of the manifest's rules.
 //!
-//! Owns the format: a header in TOML between two `+++` rows, then one row per row of the screen, in which `\e` stands for
-//! escape and `\\` for a backslash. Only what rules look at is kept: text, faint, inverse, hidden, and backgrounds that
-//! differ from their row's. Refuses secrets: what is recorded is masked.
+//! The format is a TOML header between two `+++` rows, then one row per row of the screen, in which `\e`
+//! stands for escape and `\\` for a backslash. Only what rules read is kept: text, faint, inverse, hidden,
+//! and backgrounds that differ from their row's. Secrets are masked.
 
 mod mask;
 
@@ -17,23 +17,23 @@ use crate::manifest::Manifest;
 
 pub use mask::mask;
 
-/// What stands before and after the header.
+/// The row before and after the header.
 const FENCE: &str = "+++";
 
-/// A recorded screen and what is expected of it.
+/// A recorded screen and its expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedScreen {
-    /// What is known of it.
+    /// Its description.
     pub header: Header,
     /// The rows, with escapes written out.
     pub rows: Vec<String>,
 }
 
-/// What is known of a recording.
+/// The description of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// Whose screen it is.
+    /// The manifest of the recorded program.
     pub manifest: String,
     /// The program's version.
     #[serde(default)]
@@ -45,13 +45,14 @@ pub struct Header {
     /// The terminal's title.
     #[serde(default)]
     pub title: String,
-    /// What the program said without showing it, each without introducer and terminator: `7501;state=idle`; or `bell`.
+    /// What the program reported without showing it, each without introducer and terminator:
+    /// `7501;state=idle`; or `bell`.
     #[serde(default)]
     pub osc: Vec<String>,
     /// The program had not asked for bracketed pastes yet.
     #[serde(default)]
     pub deaf: bool,
-    /// What the rules should make of it.
+    /// The expected result of the rules.
     pub expect: Expectation,
 }
 
@@ -61,21 +62,21 @@ pub struct Header {
 pub enum Origin {
     /// The program itself.
     Real,
-    /// Written by hand from the words the program is known to use.
+    /// Written by hand from the texts that the program is known to use.
     Synthetic,
 }
 
-/// What rules make of a screen, as short words.
+/// The result of rules for a screen, as short words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expectation {
-    /// What the strongest of dialog, title and screen says: a state, `hold`, or `unknown` when none speaks.
+    /// The strongest of dialog, title and screen: a state, `hold`, or `unknown` when none matches.
     pub state: String,
     /// What a blocked agent needs.
     pub kind: Option<BlockedKind>,
-    /// The screen rule that speaks.
+    /// The screen rule that counts.
     pub rule: Option<String>,
-    /// The title rule that speaks.
+    /// The title rule that counts.
     pub title_rule: Option<String>,
     /// The dialog that is seen.
     pub dialog: Option<String>,
@@ -85,29 +86,29 @@ pub struct Expectation {
     pub about: Option<String>,
     /// Its options: names, label and keys.
     pub options: Vec<String>,
-    /// What a rule or a status report tells in words.
+    /// The message of a rule or a status report.
     pub message: Option<String>,
     /// What the composer holds.
     pub composer: Composer,
     /// How much runs in the background.
     pub background: u32,
-    /// What the program said of itself last: the rule and its state.
+    /// The program's last report: the rule and its state.
     pub heard: Option<String>,
 }
 
-/// A text that is no recording.
+/// A text that is not a recording.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
     /// The fences are missing.
     #[error("a recording begins with a header between two rows `+++`")]
     NoHeader,
-    /// The header is not what it should be.
+    /// The header is invalid.
     #[error("the header is wrong: {0}")]
     Header(String),
 }
 
 impl RecordedScreen {
-    /// Records a screen, masked, with what the manifest's rules make of it; a state given by a person replaces theirs.
+    /// Records a screen, masked, with the result of the manifest's rules; a person's state replaces theirs.
     ///
     /// # Errors
     /// The manifest's tables contradict each other.
@@ -147,10 +148,10 @@ impl RecordedScreen {
         Ok((sample, masked))
     }
 
-    /// Reads a recording.
+    /// Parses a recording.
     ///
     /// # Errors
-    /// The text is none.
+    /// The text is not a recording.
     pub fn parse(text: &str) -> Result<Self, SampleError> {
         let rest =
             text.strip_prefix(FENCE).and_then(|rest| rest.strip_prefix('\n')).ok_or(SampleError::NoHeader)?;
@@ -183,7 +184,7 @@ impl RecordedScreen {
         screen
     }
 
-    /// What a manifest's rules make of it.
+    /// Applies a manifest's rules to it.
     ///
     /// # Errors
     /// The manifest's tables contradict each other.
@@ -197,7 +198,7 @@ impl RecordedScreen {
 }
 
 impl Expectation {
-    /// What a look and the last thing heard say.
+    /// The result of a read and of the last report.
     #[must_use]
     pub fn of(look: &Detection, heard: Option<&StreamEvidence>) -> Self {
         let strongest = look.dialog.as_ref().or(look.title.as_ref()).or(look.screen.as_ref());
@@ -305,7 +306,7 @@ fn list(texts: &[String]) -> String {
     format!("[\n{lines}]")
 }
 
-/// A row as it is written down.
+/// Writes a row of cells as text.
 fn written(cells: &[Cell]) -> String {
     let ground = common_ground(cells);
     let mut row = String::new();
@@ -353,7 +354,7 @@ fn looks(cell: &Cell, ground: Color) -> String {
     style
 }
 
-/// The bytes a written row stands for.
+/// The bytes for a written row.
 fn meant(row: &str) -> String {
     let mut bytes = String::with_capacity(row.len());
     let mut characters = row.chars();

@@ -1,7 +1,5 @@
-//! How a vendor's session is chosen, learnt, resumed and continued.
-//!
-//! Owns the words for it and what the user's own words say about it. Refuses knowing which session it is: the launch is
-//! told.
+//! How a vendor's session is chosen, found out, resumed and continued, and what the user's own words say
+//! about it. The launch names the session.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +8,42 @@ use serde::Deserialize;
 
 use crate::template::Template;
 
-/// How a session is chosen or learnt.
+/// How a session is chosen or found out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
-    /// Words that begin a session under an id of our choice; none: the id is learnt later.
+    /// Words that start a session under an id of our choice; left out: the id is found out later.
     #[serde(default)]
     pub choose: Vec<Template>,
-    /// Words that take up the session `{session}`.
+    /// Words that resume the session `{session}`.
     #[serde(default)]
     pub resume: Vec<Template>,
-    /// Words that take up the newest session.
+    /// Words that resume the newest session.
     #[serde(default, rename = "continue")]
     pub newest: Vec<Template>,
-    /// Where the words of `resume` and `continue` stand.
+    /// Where to put the words of `resume` and `continue`.
     #[serde(default)]
     pub resume_at: ResumeAt,
-    /// Flags by which a user says which session it is to be: then nothing is chosen for him.
+    /// Flags with which a user chooses a session; then nothing is chosen for the user.
     #[serde(default)]
     pub flags: BTreeMap<String, Takes>,
-    /// Subcommands by which a user says so, as his first word.
+    /// Subcommands with which a user chooses a session, as the first word.
     #[serde(default)]
     pub subcommands: Vec<String>,
 }
 
-/// Where the words that take up a session stand.
+/// Where to put the words that resume a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResumeAt {
-    /// Right behind the program: a subcommand.
+    /// Right after the program: a subcommand.
     First,
     /// Before the user's words: flags.
     #[default]
     Last,
 }
 
-/// How many words a flag takes behind it.
+/// How many words follow a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Takes {
@@ -57,14 +55,14 @@ pub enum Takes {
     Optional,
 }
 
-/// What a user's words say about the session.
+/// What a user's words choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UsersChoice {
     /// They choose one.
     pub(crate) is_made: bool,
     /// Its id, where they name one.
     pub(crate) session: Option<String>,
-    /// The words without those that choose.
+    /// The words without those that choose a session.
     pub(crate) others: Vec<String>,
 }
 

@@ -1,7 +1,6 @@
-//! What a file says in which a vendor's program keeps its own state.
-//!
-//! Owns reading it by the manifest's table and telling whether it is about a living process. Refuses ages: such a file
-//! is written on change only, so it holds for as long as its process lives.
+//! Reads the file in which a vendor's program keeps its own state, by the manifest's table, and checks that
+//! it belongs to a living process. The program writes such a file only on a change, so it stays valid as long
+//! as its process lives.
 
 use proto::agent::{AgentState, BlockedKind, Evidence, Source};
 use schemars::JsonSchema;
@@ -14,7 +13,7 @@ use crate::transcript::fields::{Condition, Field};
 use crate::transcript::location::{AgentContext, FileLocation, Root, Way};
 use crate::transcript::one_line;
 
-/// Where the file lies and what it says.
+/// Where the file is and what it means.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StateFileSpec {
@@ -24,21 +23,21 @@ pub struct StateFileSpec {
     pub path: Way,
     /// The process it is about.
     pub pid: Field,
-    /// When that process started, in clock ticks since boot, as the system counts: a number or its digits. It tells
-    /// the process from a later one with the same number.
+    /// When that process started, in clock ticks since boot, as the system counts: a number or its digits. It
+    /// distinguishes the process from a later one with the same number.
     pub started: Field,
     /// The vendor session.
     #[serde(default)]
     pub session: Option<Field>,
-    /// What it says; the first that fits counts, and where none fits it says nothing.
+    /// What it means; the first entry that matches counts, and where none matches it means nothing.
     pub state: Vec<StateSpec>,
 }
 
-/// What the file says in one case.
+/// What the file means in one case.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StateSpec {
-    /// What it is called in evidence.
+    /// Its name in evidence.
     pub id: String,
     /// In which case.
     pub when: Condition,
@@ -49,15 +48,15 @@ pub struct StateSpec {
     #[serde(default)]
     #[schemars(with = "Option<KindWord>")]
     pub kind: Option<BlockedKind>,
-    /// What it says in words.
+    /// The message.
     #[serde(default)]
     pub message: Option<Phrase>,
-    /// Something runs on although the turn is over.
+    /// How much still runs although the turn is over.
     #[serde(default)]
     pub background: Option<u32>,
 }
 
-/// A living process, as the system names it.
+/// A living process: its pid and its start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PidIdentity {
     /// Its number.
@@ -66,22 +65,22 @@ pub struct PidIdentity {
     pub started: u64,
 }
 
-/// What the file says.
+/// What the file states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateReading {
-    /// What it says about the state; none: nothing, and what it said before is withdrawn.
+    /// Evidence about the state; `None` withdraws earlier evidence.
     pub evidence: Option<Evidence>,
     /// The vendor session.
     pub session: Option<String>,
 }
 
-/// Where the file of this agent lies.
+/// Where the file of this agent is.
 #[must_use]
 pub fn spot(spec: &StateFileSpec, around: &AgentContext<'_>) -> Option<FileLocation> {
     spec.path.spot(&spec.root, around)
 }
 
-/// Reads the file; none when it is half written, or about another process than this one.
+/// Reads the file; `None` when it is half written or about another process.
 #[must_use]
 pub fn read(spec: &StateFileSpec, text: &str, living: PidIdentity) -> Option<StateReading> {
     let value: Value = serde_json::from_str(text).ok()?;

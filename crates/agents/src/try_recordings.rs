@@ -1,4 +1,5 @@
-//! A manifest tried on recordings: which of them it reads otherwise than they expect, and what of it none of them needs.
+//! Tries a manifest on recordings: which of them give another result than expected, and which rules no
+//! recording needs.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +8,10 @@ use proto::agent::Composer;
 use crate::Manifest;
 use crate::sample::{Expectation, RecordedScreen};
 
-/// What a trial found, one sentence each.
+/// The result of a trial, one sentence each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trial {
-    /// Recordings that are read otherwise than they expect, or that are none.
+    /// Recordings with another result than expected, and texts that are not recordings.
     pub disagreements: Vec<String>,
     /// Rules, dialogs and the composer that decided no recording.
     pub unused: Vec<String>,
@@ -44,7 +45,7 @@ pub fn try_on(manifest: &Manifest, recordings: &[(&str, &str)]) -> Trial {
     try_recordings
 }
 
-/// What a recording expects and the manifest does not find; none when they agree.
+/// The difference between the expected and the actual result, if there is one.
 fn difference(expected: &Expectation, found: &Expectation) -> Option<String> {
     let words = |of: &Expectation| {
         let decided = of.dialog.as_ref().or(of.rule.as_ref()).or(of.title_rule.as_ref());

@@ -1,6 +1,5 @@
-//! The manifest as one version of the program needs it: the patches of its entries `[[version]]` laid upon it.
-//!
-//! Pure: which version is installed is the caller's to find out.
+//! Builds the manifest that one version of the program needs: merges the patches of the matching
+//! `[[version]]` entries over it. The caller finds out the installed version.
 
 use toml::{Table, Value};
 
@@ -8,17 +7,17 @@ use crate::Manifest;
 use crate::merge;
 use crate::version::{Version, VersionSpec};
 
-/// The manifest for `version`; nothing when no entry is about that version.
+/// The manifest for `version`; `None` when no entry covers that version.
 pub(crate) fn of_version(manifest: &Manifest, table: &Table, version: Version) -> Option<Manifest> {
     let matching: Vec<&VersionSpec> = manifest.version.iter().filter(|spec| spec.covers(version)).collect();
     if matching.is_empty() {
         return None;
     }
-    // Each entry was tried alone when the file was read; together they could still contradict each other.
+    // Each entry was checked alone when the file was read; together they could still contradict each other.
     patched(&manifest.name, table, &matching).ok()
 }
 
-/// What is wrong with the entries `[[version]]`: the id of each entry and the reason.
+/// The faults of the `[[version]]` entries: the id of each entry and the reason.
 pub(crate) fn faults(manifest: &Manifest, table: &Table) -> Vec<(String, String)> {
     let fault = |spec: &VersionSpec| {
         let reason = spec.fault().or_else(|| patched(&manifest.name, table, &[spec]).err())?;
@@ -32,7 +31,7 @@ fn patched(name: &str, table: &Table, specs: &[&VersionSpec]) -> Result<Manifest
     table.remove("version");
     for spec in specs {
         for key in &spec.without {
-            // A table that is not there was meant to be another one.
+            // A table that does not exist is probably a typing error.
             table.remove(key).ok_or_else(|| format!("the manifest has no `{key}` to go without"))?;
         }
         merge::lay(&mut table, spec.patch.clone());

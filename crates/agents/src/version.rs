@@ -1,6 +1,5 @@
-//! Versions of a vendor's program: how one is read, and what a manifest says about a range of them.
-//!
-//! Owns the order of versions and the entries `[[version]]`. Laying a patch upon a manifest is `check`'s.
+//! Versions of a vendor's program: parsing, order, and the manifest's `[[version]]` entries for ranges of
+//! them. `variation` applies the patches.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,10 +11,10 @@ use toml::Table;
 /// How many numbers of a version count.
 const PARTS: usize = 4;
 
-/// Keys that a patch may not change: they say which manifest this is and which versions it is for.
+/// Keys that a patch may not change: they identify the manifest and its versions.
 const FIXED: [&str; 5] = ["name", "version", "tried", "version_argv", "disabled"];
 
-/// The version of a vendor's program: up to four numbers, the first one weighs most.
+/// The version of a vendor's program: up to four numbers, the first one most significant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
@@ -65,11 +64,11 @@ impl fmt::Display for Version {
     }
 }
 
-/// Which versions of the program the manifest was tried with.
+/// The versions of the program that the manifest was tested with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
-    /// The oldest one. A person who starts an older one is warned.
+    /// The oldest one. A person who starts an older one gets a warning.
     #[serde(default)]
     pub oldest: Option<Version>,
     /// The newest one.
@@ -81,30 +80,31 @@ pub struct Tried {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VersionSpec {
-    /// What it is called in this manifest.
+    /// Its name in this manifest.
     pub id: String,
-    /// The first version it is about; left out: the first of all.
+    /// The first version that it covers; left out: the first of all.
     #[serde(default)]
     pub from: Option<Version>,
-    /// The first version it is no longer about; left out: there is none.
+    /// The first version that it no longer covers; left out: there is none.
     #[serde(default)]
     pub before: Option<Version>,
-    /// Tables of the manifest that do not hold for these versions: they are taken away before the patch is laid upon it.
+    /// Tables of the manifest that do not apply to these versions. They are removed before the patch is
+    /// merged.
     #[serde(default)]
     pub without: Vec<String>,
-    /// What is laid upon the manifest for these versions, by the rules that hold for a file of the user's.
+    /// The patch for these versions, merged by the rules for a user's file.
     #[serde(default)]
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub patch: Table,
 }
 
 impl VersionSpec {
-    /// Whether this is about a version.
+    /// Returns true if this covers a version.
     pub(crate) fn covers(&self, version: Version) -> bool {
         self.from.is_none_or(|from| from <= version) && self.before.is_none_or(|before| version < before)
     }
 
-    /// What is wrong with the range or with what it changes.
+    /// The fault of the range or of its patch, if there is one.
     pub(crate) fn fault(&self) -> Option<String> {
         if self.from.is_none() && self.before.is_none() {
             return Some("it needs `from` or `before`: without them it is about every version".to_owned());

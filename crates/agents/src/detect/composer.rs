@@ -1,7 +1,7 @@
-//! Finds the composer, the place where prompts are written, and reads what it holds.
+//! Finds the composer, where prompts are written, and reads its text.
 //!
-//! Tells a draft from the hint in an empty composer, and a prompt's composer from the program's shell mode. A composer
-//! that no pattern recognises is unknown, never empty.
+//! It distinguishes a draft from the hint in an empty composer, and a prompt's composer from the program's
+//! shell mode. A composer that no pattern recognises is unknown, never empty.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use term::Screen;
 use super::rows::{Rows, StyledRow};
 use super::spec::ComposerSpec;
 
-/// Rows of a composer that show a long text only in part: fewer must show all of it.
+/// A composer with at least this many rows may show only a part of a long text; a smaller one must show all
+/// of it.
 const WINDOW_ROWS: usize = 3;
 
 /// A composer on a screen.
@@ -21,7 +22,7 @@ pub(crate) struct ComposerFound {
     pub(crate) row: usize,
     /// What it holds.
     pub(crate) holds: Composer,
-    /// The text it shows, when that is a draft.
+    /// The text in it, when that is a draft.
     pub(crate) written: Written,
 }
 
@@ -34,11 +35,11 @@ pub struct Written {
 }
 
 impl Written {
-    /// Whether the composer shows this text and nothing else: all of it, the mark that the program puts in the place of
-    /// a long paste, or the end of a text that is longer than the composer is high.
+    /// Returns true if the composer shows this text and nothing else: all of it, the placeholder that the
+    /// program shows for a long paste, or the end of a text that is longer than the composer is high.
     ///
-    /// Blanks, combining characters and symbols are not compared: programs wrap lines, and each draws those in its own
-    /// way.
+    /// Blanks, combining characters and symbols are not compared: programs wrap lines and draw these in their
+    /// own ways.
     #[must_use]
     pub fn reads_as(&self, sent: &str) -> bool {
         let (shown, sent) = (comparable(&self.text), comparable(sent));
@@ -85,7 +86,7 @@ fn without_frame(spec: &ComposerSpec, text: &str) -> String {
     }
 }
 
-/// Whether all that is written there is shown faint: a hint, or the tail of a suggestion.
+/// Returns true if all text there is faint: a hint, or the rest of a suggestion.
 fn is_faint(rows: &Rows, screen: &Screen, region: &Range<usize>, written: &Range<usize>) -> bool {
     let base = |row: usize| rows.text(&(region.start..row)).len() + usize::from(row > region.start);
     let first = rows.row_at(region, written.start);

@@ -1,7 +1,7 @@
-//! Dialogs: whether one stands live on the screen, what it asks and which keys answer it.
+//! Reads dialogs from a screen: the question, the options and the keys that choose them.
 //!
-//! Owns the difference between a dialog and its quotation in the transcript, and the digest by which an answer names the
-//! dialog it is for. Refuses pressing keys.
+//! It distinguishes a live dialog from its quotation in the transcript, and computes the digest with which an
+//! answer names its dialog.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -15,15 +15,15 @@ use super::pattern::Pattern;
 use super::rows::{Rows, StyledRow, is_empty_row, is_frame};
 use super::spec::{DialogSpec, FixedOption, OptionsSpec, Press};
 
-/// Longest body kept, in characters: enough to decide on, little enough to send around.
+/// The longest body that is kept, in characters: enough to decide, short enough to send.
 const BODY_MAX: usize = 2000;
 /// Longest title and label kept, in characters.
 const LABEL_MAX: usize = 300;
 
-/// Stands before what is left of a dialog whose beginning has left the screen.
+/// Precedes the rest of a dialog whose beginning has left the screen.
 const CUT: &str = "… (the beginning is not on the screen)";
 
-/// What a dialog is looked for in.
+/// Where a dialog is searched.
 pub(crate) struct Scene<'a> {
     pub(crate) manifest: &'a str,
     pub(crate) rows: &'a Rows,
@@ -32,7 +32,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) composer: Option<usize>,
 }
 
-/// Reads a dialog, if it stands live on the screen.
+/// Reads a dialog, if it is live on the screen.
 pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
     let region = scene.rows.region(spec.region, scene.composer);
     let text = scene.rows.text(&region);
@@ -58,7 +58,7 @@ pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
     Some(evidence(spec, dialog))
 }
 
-/// What the dialog is about. Where its first row has left the screen, what is left of it is marked as cut.
+/// The text of the dialog. If its first row has left the screen, the rest is marked as cut.
 fn body(spec: &DialogSpec, head: &str, rest: Option<&str>) -> String {
     let Some(pattern) = &spec.body else { return String::new() };
     let found = pattern.captures(head);
@@ -116,7 +116,7 @@ struct OptionLine {
     is_pointed_at: bool,
 }
 
-/// Reads options in rows of their own.
+/// Reads options that have rows of their own.
 struct LineReader<'a> {
     line: &'a Pattern,
     is_described: bool,
@@ -151,7 +151,7 @@ fn lines(reader: &LineReader<'_>, press: Press, region: &Range<usize>) -> Option
     Some(Choice { rows, options })
 }
 
-/// All options of a list whose labels are known, of which the screen shows a part.
+/// All options of a list whose labels are known, when the screen shows only a part of them.
 fn whole_list(all: &[String], block: &[OptionLine]) -> Option<Vec<DialogOption>> {
     let start = all.iter().position(|label| block.first().is_some_and(|first| first.label == *label))?;
     let is_part = block.iter().zip(all.get(start..)?).all(|(line, label)| line.label == *label);
@@ -188,7 +188,7 @@ impl LineReader<'_> {
         })
     }
 
-    /// Whether a row belongs to an option above it whose label begins in this column.
+    /// Returns true if a row belongs to an option above it whose label begins in this column.
     fn is_rest(&self, row: usize, column: usize) -> bool {
         let text = self.rows.row(row);
         !self.line.is_in(text) && continues(text, column)
@@ -199,7 +199,7 @@ fn continues(row: &str, column: usize) -> bool {
     row.chars().position(|character| !is_frame(character)).is_some_and(|first| first >= column)
 }
 
-/// The options with the keys that choose them; none when the screen does not tell which keys do.
+/// The options with the keys that choose them; `None` when the screen does not show which keys do.
 fn pressed(press: Press, block: &[OptionLine]) -> Option<Vec<DialogOption>> {
     let pointer = block.iter().position(|option| option.is_pointed_at);
     let keys = |index: usize, option: &OptionLine| -> Option<Vec<String>> {
@@ -217,7 +217,7 @@ fn pressed(press: Press, block: &[OptionLine]) -> Option<Vec<DialogOption>> {
     block.iter().enumerate().map(named).collect()
 }
 
-/// Keys that bring a pointer to an option, and enter.
+/// The keys that move a pointer to an option, then enter.
 fn moves(from: usize, to: usize, [back, forth]: [&str; 2]) -> Vec<String> {
     let key = if to < from { back } else { forth };
     let mut keys = vec![key.to_owned(); from.abs_diff(to)];
@@ -225,7 +225,7 @@ fn moves(from: usize, to: usize, [back, forth]: [&str; 2]) -> Vec<String> {
     keys
 }
 
-/// Options side by side; the chosen one has another background than its row.
+/// Reads options side by side; the chosen one has another background than its row.
 fn in_row(label: &Pattern, row: &Pattern, scene: &Scene<'_>, region: &Range<usize>) -> Option<Choice> {
     let at = region.clone().rev().find(|at| row.is_in(scene.rows.row(*at)))?;
     let text = scene.rows.row(at);
@@ -245,7 +245,7 @@ fn in_row(label: &Pattern, row: &Pattern, scene: &Scene<'_>, region: &Range<usiz
     Some(Choice { rows: at..at + 1, options })
 }
 
-/// Options that are always the same: the dialog ends with the lowest of its anchors.
+/// Reads options that are always the same; the dialog ends with the lowest of its anchors.
 fn fixed(list: &[FixedOption], spec: &DialogSpec, rows: &Rows, region: &Range<usize>) -> Option<Choice> {
     let text = rows.text(region);
     let last =
@@ -260,7 +260,7 @@ fn fixed_option(index: usize, option: &FixedOption) -> DialogOption {
     DialogOption { names, label: option.label.clone(), keys: option.keys.clone() }
 }
 
-/// A dialog with the composer or a transcript below it is a quotation of one.
+/// Returns false for a quotation of a dialog: one with the composer or a transcript below it.
 fn is_live(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>, choice: &Choice) -> bool {
     let below = (choice.rows.end..region.end).filter(|row| !is_empty_row(scene.rows.row(*row))).count();
     let is_above_composer = scene.composer.is_some_and(|composer| composer >= choice.rows.start);
@@ -282,14 +282,14 @@ fn one_line(text: &str) -> String {
     shortened(&words.join(" "), LABEL_MAX)
 }
 
-/// The rows of a text that say something, without the frames around them.
+/// The rows of a text without frames and without the rows to skip.
 fn without_frames(text: &str, skip: Option<&Pattern>) -> String {
     let says = |row: &&str| !skip.is_some_and(|skip| skip.is_in(row));
     let rows = text.lines().filter(says).map(|row| row.trim_matches(is_frame)).filter(|row| !row.is_empty());
     shortened(&rows.collect::<Vec<_>>().join("\n"), BODY_MAX)
 }
 
-/// A text that is longer than so many characters ends with a mark.
+/// Cuts a text to `max` characters and marks the cut.
 fn shortened(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
@@ -297,7 +297,7 @@ fn shortened(text: &str, max: usize) -> String {
     }
 }
 
-/// The same for the same dialog wherever its pointer stands, another for every other.
+/// Identifies a dialog: equal wherever its pointer is, and different for every other dialog.
 fn digest(manifest: &str, rule: &str, [title, body]: [&str; 2], options: &[DialogOption]) -> String {
     let mut hash = Sha256::new();
     let labels = options.iter().map(|option| option.label.as_str());

@@ -1,10 +1,10 @@
-//! What a screen says about its program: state, dialog, composer, background work.
+//! Reads a screen by the rules of a manifest: state, dialog, composer, background work; also what the program
+//! reports in escape sequences.
 //!
-//! Owns the reading of rendered screens and of what the stream said, by the rules of a manifest. Refuses time and
-//! weighing: it reports what is there now; how long it must be there, and whom to believe, the engine decides.
+//! It reports what is there now. The engine decides how long it must be there and which source to believe.
 //!
-//! Reading order: `spec` (what a manifest may say), `region` and `pattern` (its words), `rows` (a screen as text),
-//! `dialog`, `composer`, `report` (status, progress, notifications), `trim`.
+//! Reading order: `spec` (the tables of a manifest), `region` and `pattern` (their values), `rows` (a screen
+//! as text), `dialog`, `composer`, `report` (status, progress, notifications), `trim`.
 
 mod composer;
 mod dialog;
@@ -31,41 +31,41 @@ pub use spec::{
     Trim,
 };
 
-/// Longest message a rule takes from a screen, in characters.
+/// The longest message that a rule reads from a screen, in characters.
 const MESSAGE_MAX: usize = 300;
-/// Stands for a person's own words among the keys of an option.
+/// Stands for the person's own text among the keys of an option.
 const TEXT: &str = "{text}";
 
-/// What one look at a screen showed.
+/// The result of reading one screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detection {
-    /// What the screen's rules say; none: nothing.
+    /// The evidence of the screen's rules, if one matches.
     pub screen: Option<Evidence>,
     /// A live dialog.
     pub dialog: Option<Evidence>,
-    /// What the title says.
+    /// The evidence of the title's rules.
     pub title: Option<Evidence>,
-    /// What the place where prompts are written holds.
+    /// What the composer holds.
     pub composer: Composer,
-    /// The text of a draft there.
+    /// The text of a draft in the composer.
     pub written: Written,
-    /// Shells, tools and agents that run on although no turn is under way.
+    /// Shells, tools and agents that still run although no turn is under way.
     pub background: u32,
 }
 
-/// What came of something the stream said.
+/// What a fact of the stream means.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamEvidence {
-    /// A source has an opinion.
+    /// A source has new evidence.
     Evidence(Box<Evidence>),
-    /// A source has none any more.
+    /// A source withdraws its evidence.
     Withdrawn(Source),
 }
 
-/// A fault in a manifest's tables that its text alone does not show.
+/// A fault in a manifest's tables that is not visible in one value alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DetectError {
-    /// A pattern lacks a capture that something else in its table counts on.
+    /// A pattern lacks a capture that its table needs.
     #[error("the pattern of `{id}` has no capture `{capture}`")]
     MissingCapture {
         /// The rule or dialog.
@@ -73,7 +73,7 @@ pub enum DetectError {
         /// The capture.
         capture: String,
     },
-    /// A rule of this kind cannot be looked for there.
+    /// A rule of this kind cannot use this region.
     #[error("`{id}` cannot look at the region `{region}`")]
     Unseen {
         /// The rule, dialog, or `composer`.
@@ -81,7 +81,7 @@ pub enum DetectError {
         /// The region.
         region: Region,
     },
-    /// A key that no keyboard has.
+    /// An unknown key name.
     #[error("`{id}`: {reason}")]
     Key {
         /// The dialog.
@@ -91,7 +91,7 @@ pub enum DetectError {
     },
 }
 
-/// Looks at one agent's screen.
+/// Reads the screen of one agent.
 pub struct Detector {
     manifest: String,
     /// Strongest first.
@@ -103,12 +103,12 @@ pub struct Detector {
     background: Vec<BackgroundSpec>,
     quota: Vec<QuotaSpec>,
     reports: report::Reports,
-    /// Version, whether it did not listen yet, and title of the last screen looked at.
+    /// Version of the last screen, whether the program accepted no input yet, and the title.
     seen: Option<(u64, bool, String)>,
 }
 
 impl Detector {
-    /// A detector for the programs of a manifest. Patterns are shared with it, not compiled again.
+    /// Creates a detector for the programs of a manifest. It shares the manifest's compiled patterns.
     ///
     /// # Errors
     /// The manifest's tables contradict each other.
@@ -136,7 +136,7 @@ impl Detector {
         })
     }
 
-    /// What a screen shows; none when nothing about it has changed since the last look.
+    /// Reads a screen; `None` when nothing about it has changed since the last call.
     pub fn look(&mut self, screen: &Screen) -> Option<Detection> {
         let title = screen.title();
         let version = screen.version();
@@ -156,15 +156,15 @@ impl Detector {
         let screen_rule =
             self.screen_rules.iter().filter(counts).find(|rule| rule.matches(text_of(rule.region)));
         let title_rule = self.title_rules.iter().filter(counts).find(|rule| rule.matches(title));
-        // A program that draws its prompt before it listens is not at rest yet, whatever it shows.
+        // A program that draws its prompt before it accepts input is not idle yet, whatever it shows.
         let is_listening = |rule: &&RuleSpec| !is_deaf || rule.verdict != RuleState::Idle;
         let (screen_rule, title_rule) = (screen_rule.filter(is_listening), title_rule.filter(is_listening));
-        // A title that knows only work and rest says "rest" below a failure or a picker too.
+        // A title that distinguishes only work and rest shows rest during a failure or a picker too.
         let is_outdone = screen_rule.is_some_and(|rule| rule.verdict.is_beyond_titles());
         let title_rule = title_rule.filter(|rule| rule.verdict != RuleState::Idle || !is_outdone);
         let is_at_rest = screen_rule.is_some_and(|rule| rule.verdict == RuleState::Idle)
             && title_rule.is_none_or(|rule| rule.verdict == RuleState::Idle);
-        // What lies over the composer may look like something written in it.
+        // A dialog over the composer may look like text in it.
         let place = place
             .filter(|_| !is_deaf)
             .filter(|_| screen_rule.is_none_or(|rule| rule.verdict != RuleState::Hold));
@@ -180,21 +180,23 @@ impl Detector {
         Some(look)
     }
 
-    /// What the last look has changed about what the program's status report means; to be asked after each look.
+    /// Returns new evidence if the last read changed the meaning of the program's status report. Call it
+    /// after each read.
     ///
-    /// A program may report "working" for as long as anything of it runs in the background, although its turn is over.
+    /// A program may report "working" for as long as anything of it runs in the background, although its turn
+    /// is over.
     pub fn revised(&mut self) -> Option<StreamEvidence> {
         self.reports.revised()
     }
 
-    /// Adds to what a look saw what its words say about a quota, and until when.
+    /// Adds quota and reset time to the evidence of a read, where its message states them.
     pub fn note_quota(&self, look: &mut Detection, now: Now) {
         for evidence in [&mut look.screen, &mut look.dialog].into_iter().flatten() {
             quota::complete(&self.quota, evidence, now);
         }
     }
 
-    /// What something the stream said means; none when it means nothing here.
+    /// Returns what a fact of the stream means, if it means anything for this program.
     pub fn hear(&mut self, fact: &Fact) -> Option<StreamEvidence> {
         self.reports.hear(fact, &self.osc_rules)
     }
@@ -209,7 +211,7 @@ impl std::fmt::Debug for Detector {
     }
 }
 
-/// A text of a screen without its program's chrome.
+/// A screen's text without the program's chrome.
 #[must_use]
 pub fn trim(manifest: &Manifest, text: &str) -> String {
     manifest.trim.apply(text)
@@ -231,7 +233,7 @@ pub fn spec_faults(manifest: &Manifest) -> Vec<DetectError> {
 }
 
 impl RuleSpec {
-    /// Whether it speaks, given the text of its region.
+    /// Returns true if the rule matches the text of its region.
     fn matches(&self, text: &str) -> bool {
         self.pattern.is_in(text) && !self.not.as_ref().is_some_and(|not| not.is_in(text))
     }
@@ -256,7 +258,7 @@ impl RuleSpec {
 }
 
 impl BackgroundSpec {
-    /// How many of them run, given the text of their region.
+    /// How many of them run, by the text of their region.
     fn count(&self, text: &str) -> u32 {
         self.pattern
             .last_captures(text)

@@ -1,8 +1,8 @@
-//! A regular expression of a manifest: checked where it is read, compiled when it is first used, shared by every
-//! detector. A catalogue has hundreds of them for programs that never run here; compiled they are megabytes.
+//! A regular expression of a manifest: checked when it is read, compiled at its first use, shared by every
+//! detector. The catalogue has hundreds of them for programs that never run here; compiled they would take
+//! megabytes.
 //!
-//! Owns the limits on what a pattern may cost. Refuses patterns that do not compile: a manifest with one is faulty and
-//! says so with its line.
+//! A pattern that does not compile, or is too large, makes its manifest faulty, with the line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,17 +26,17 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A pattern that compiles.
+    /// Checks that a pattern compiles.
     ///
     /// # Errors
-    /// It is no regular expression, or too large a one.
+    /// It is not a regular expression, or it is too large.
     pub fn new(source: &str) -> Result<Self, PatternError> {
         compile(source)
             .map(|_checked| Self { source: source.into(), compiled: Arc::default() })
             .map_err(|error| PatternError { pattern: source.to_owned(), reason: reason_of(&error) })
     }
 
-    /// Compiled, which cannot fail any more: [`Pattern::new`] has seen it succeed.
+    /// The compiled pattern. Compiling cannot fail here: [`Pattern::new`] has done it once.
     fn regex(&self) -> Option<&Regex> {
         self.compiled.get_or_init(|| compile(&self.source).ok()).as_ref()
     }
@@ -47,7 +47,7 @@ impl Pattern {
         &self.source
     }
 
-    /// Whether it occurs in a text.
+    /// Returns true if it occurs in a text.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
@@ -86,7 +86,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it has a capture of this name.
+    /// Returns true if it has a capture of this name.
     pub(crate) fn has_capture(&self, name: &str) -> bool {
         self.regex().is_some_and(|regex| regex.capture_names().flatten().any(|known| known == name))
     }
@@ -96,7 +96,7 @@ fn compile(source: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(source).multi_line(true).size_limit(COMPILED_MAX).dfa_size_limit(CACHE_MAX).build()
 }
 
-/// A text that is no pattern.
+/// A text that is not a valid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is no pattern: {reason}")]
 pub struct PatternError {
@@ -104,7 +104,7 @@ pub struct PatternError {
     reason: String,
 }
 
-/// The last line of what the compiler says; the lines before it draw the pattern again.
+/// The last line of the compiler's error; the lines before it repeat the pattern.
 fn reason_of(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default().trim();

@@ -1,6 +1,5 @@
-//! Parts of a screen a rule may look at, by name.
-//!
-//! Owns their grammar (`bottom(12)`). Refuses looking: `rows` cuts a screen into them.
+//! The named parts of a screen that a rule may read, and their grammar (`bottom(12)`). `rows` cuts a screen
+//! into them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +8,12 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Rows `above_prompt` means when it names no number.
+/// The rows of `above_prompt` without a number.
 const ABOVE_PROMPT_ROWS: u16 = 4;
-/// Most rows a region may name.
+/// The most rows that a region may have.
 const ROWS_MAX: u16 = 500;
 
-/// A part of what a terminal shows or says.
+/// A part of what a terminal shows or reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Region {
@@ -22,15 +21,15 @@ pub enum Region {
     Title,
     /// The lowest rows, counted from the last one that is not blank.
     Bottom(u16),
-    /// The lowest rows with text above the place where prompts are written; nothing when that is not on the screen.
+    /// The lowest rows with text above the composer; nothing when the composer is not on the screen.
     AbovePrompt(u16),
     /// All visible rows.
     Whole,
-    /// What the program said without showing it: `bell`, `notification TITLE: TEXT`, `progress WORD`.
+    /// What the program reported without showing it: `bell`, `notification TITLE: TEXT`, `progress WORD`.
     Osc,
 }
 
-/// A word that names no region.
+/// A word that is not a region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a region is title, bottom(ROWS), above_prompt, above_prompt(ROWS), whole or osc, not `{0}`")]
 pub struct RegionError(String);

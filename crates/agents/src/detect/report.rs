@@ -1,6 +1,6 @@
-//! What the program says of itself without showing it: status reports (OSC 7501), progress (OSC 9;4), notifications, bells.
-//!
-//! Owns the records of a program's parts and which of them speaks for the whole. Refuses the screen.
+//! Evidence from what a program reports in escape sequences: status reports (OSC 7501), progress (OSC 9;4),
+//! notifications, bells. It keeps the records of a program's parts and decides which of them stands for the
+//! whole program.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ const RECORDS_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     records: BTreeMap<String, StatusReport>,
-    /// What the screen shows to run in the background of a turn that is over.
+    /// How much the screen shows to run in the background after the turn is over.
     behind: u32,
-    /// How many of them the last opinion explained "working" with.
+    /// How many of these explained "working" in the last evidence.
     explained: u32,
 }
 
 impl Reports {
-    /// Takes one thing the stream said.
+    /// Processes one fact of the stream.
     pub(crate) fn hear(&mut self, fact: &Fact, rules: &[RuleSpec]) -> Option<StreamEvidence> {
         match fact {
             Fact::ProgramStatus(report) => Some(self.take(report)),
-            // A shell's prompt says that the program is over; what it said last of all still counts.
+            // A shell's prompt means that the program has ended; its final reports still count.
             Fact::PromptMark(PromptMark::PromptStart) => {
                 let before = self.records.len();
                 self.records.retain(|_, record| is_final(record.state));
@@ -46,12 +46,12 @@ impl Reports {
         }
     }
 
-    /// Takes what the screen shows to run on although no turn is under way.
+    /// Records how much the screen shows to run although no turn is under way.
     pub(crate) fn see(&mut self, behind: u32) {
         self.behind = behind;
     }
 
-    /// The opinion, when the screen has changed what "working" means.
+    /// Returns the evidence again when the screen has changed what "working" means.
     pub(crate) fn revised(&mut self) -> Option<StreamEvidence> {
         let is_working = self.speaker().is_some_and(|speaker| speaker.state == Some(ProgramState::Working));
         let explained = if is_working { self.behind } else { 0 };
@@ -75,8 +75,8 @@ impl Reports {
         self.opinion()
     }
 
-    /// The program's own record speaks. A program that reports only under names speaks through those that are no part
-    /// of another.
+    /// The record that stands for the program: its own, or, if it reports only under names, those that are no
+    /// part of another.
     fn speaker(&self) -> Option<&StatusReport> {
         let speakers = self.records.iter().filter(|(id, _)| !self.is_part(id)).map(|(_, record)| record);
         speakers.max_by_key(|record| weight(record.state))
@@ -86,7 +86,7 @@ impl Reports {
         if self.records.contains_key("") { !id.is_empty() } else { id.contains('/') }
     }
 
-    /// What the speaker says; parts that are at work run in the background.
+    /// The evidence of the program's record; parts that work count as background.
     fn opinion(&self) -> StreamEvidence {
         let Some(speaker) = self.speaker() else {
             return StreamEvidence::Withdrawn(Source::ProgramStatus);
@@ -155,7 +155,7 @@ fn kind_of(report: &StatusReport) -> Option<BlockedKind> {
     }
 }
 
-/// A manifest may say what progress means for its program; else a bar that moves is work, and no bar says nothing.
+/// What progress means: by the manifest's rules, or else a moving bar is work and no bar means nothing.
 fn progress(progress: Progress, rules: &[RuleSpec]) -> StreamEvidence {
     let (word, state) = match progress {
         Progress::None => ("none", None),
@@ -174,7 +174,7 @@ fn progress(progress: Progress, rules: &[RuleSpec]) -> StreamEvidence {
     })
 }
 
-/// What the manifest's rules make of something said.
+/// Applies the manifest's rules to a report.
 fn said(words: &str, rules: &[RuleSpec]) -> Option<StreamEvidence> {
     let rule = rules.iter().find(|rule| rule.matches(words))?;
     Some(StreamEvidence::Evidence(Box::new(rule.evidence(Source::Progress, words))))

@@ -1,7 +1,5 @@
-//! The text of a screen, cut once into rows and regions.
-//!
-//! Owns where rows begin and what of a screen a region means. Reads the rendered grid, never bytes, so that what is judged
-//! is what a person sees. Refuses judging.
+//! The text of a screen, cut into rows and regions. It reads the rendered grid, never bytes, so that rules
+//! judge what a person sees.
 
 use std::ops::Range;
 
@@ -44,7 +42,7 @@ impl Rows {
         self.text(&(row..row + 1))
     }
 
-    /// The rows a region means; the title and what is not on the screen have none.
+    /// The rows of a region; empty for the title and for what is not on the screen.
     pub(crate) fn region(&self, region: Region, composer: Option<usize>) -> Range<usize> {
         let all = self.len();
         match region {
@@ -57,13 +55,14 @@ impl Rows {
         }
     }
 
-    /// The lowest rows with text above a row: full-screen programs leave a gap between what was said and their composer.
+    /// The lowest rows with text above a row: full-screen programs leave a gap between their output and their
+    /// composer.
     fn above(&self, row: usize, count: usize) -> Range<usize> {
         let with_text = (0..row).rev().filter(|above| !self.row(*above).trim().is_empty());
         with_text.take(count).last().unwrap_or(row)..row
     }
 
-    /// Which row of the screen a place in the text of some rows is in.
+    /// The row of the screen for an offset into the text of some rows.
     pub(crate) fn row_at(&self, rows: &Range<usize>, offset: usize) -> usize {
         let start = self.starts.get(rows.start).copied().unwrap_or(self.text.len());
         self.starts.partition_point(|row| *row <= start + offset).saturating_sub(1)
@@ -74,17 +73,17 @@ fn memchr_newlines(text: &str) -> impl Iterator<Item = usize> + '_ {
     text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(index, _)| index)
 }
 
-/// Whether a row shows nothing but blanks and frames.
+/// Returns true if a row has only blanks and frames.
 pub(crate) fn is_empty_row(row: &str) -> bool {
     row.chars().all(is_frame)
 }
 
-/// Whether a character is a blank or part of a drawn frame.
+/// Returns true if a character is a blank or part of a drawn frame.
 pub(crate) fn is_frame(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\u{2500}'..='\u{257f}' | '▀' | '▄')
 }
 
-/// One row's cells, with where each stands in the row's text.
+/// One row's cells, each with its offset in the row's text.
 pub(crate) struct StyledRow {
     cells: Vec<(usize, Cell)>,
 }
@@ -103,18 +102,18 @@ impl StyledRow {
         Self { cells: cells.collect() }
     }
 
-    /// Whether every character of a part of the row's text is shown faint.
+    /// Returns true if every character of a part of the row's text is faint.
     pub(crate) fn is_faint(&self, part: &Range<usize>) -> bool {
         self.shown(part).all(|cell| cell.style.attributes.contains(Attributes::DIM))
     }
 
-    /// The background most of the row has.
+    /// The background that most of the row has.
     pub(crate) fn ground(&self) -> Option<Color> {
         let count = |ground: Color| self.cells.iter().filter(|(_, cell)| ground_of(cell) == ground).count();
         self.cells.iter().map(|(_, cell)| ground_of(cell)).max_by_key(|ground| count(*ground))
     }
 
-    /// The background of a place in the row's text.
+    /// The background at an offset of the row's text.
     pub(crate) fn ground_at(&self, offset: usize) -> Option<Color> {
         self.cells.iter().find(|(at, cell)| *at == offset && cell.width > 0).map(|(_, cell)| ground_of(cell))
     }
@@ -129,7 +128,7 @@ impl StyledRow {
     }
 }
 
-/// The colour behind a cell, as it is seen.
+/// The visible background of a cell.
 fn ground_of(cell: &Cell) -> Color {
     if cell.style.attributes.contains(Attributes::INVERSE) { cell.style.fg } else { cell.style.bg }
 }

@@ -1,6 +1,5 @@
-//! What a manifest may say about its program's screen: rules, dialogs, the composer, background work, chrome.
-//!
-//! Owns the shapes of these tables. Refuses applying them: `rows`, `dialog` and `composer` do that.
+//! The manifest's tables about its program's screen: rules, dialogs, the composer, background work, chrome.
+//! `rows`, `dialog` and `composer` apply them.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Pattern;
 use super::region::Region;
 
-/// `[[rule]]`: a pattern that speaks for a state.
+/// `[[rule]]`: a pattern that shows a state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSpec {
@@ -19,35 +18,35 @@ pub struct RuleSpec {
     pub id: String,
     /// Where to look.
     pub region: Region,
-    /// What must be there.
+    /// The pattern that must be there.
     pub pattern: Pattern,
-    /// What must not be there.
+    /// The pattern that must not be there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not: Option<Pattern>,
-    /// What it then says.
+    /// The state that it shows.
     pub verdict: RuleState,
     /// What a blocked agent needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Need>,
-    /// The capture of the pattern that is worth telling.
+    /// The capture of the pattern that becomes the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// It counts only while the composer is not on the screen.
     #[serde(default)]
     pub without_composer: bool,
-    /// Of two rules that match, the one with the higher number speaks; 0 when left out.
+    /// Of two rules that match, the one with the higher number counts; 0 when left out.
     #[serde(default)]
     pub priority: i32,
-    /// It counts for this long; left out: until the screen says something else.
+    /// How long it counts; left out: until the screen shows something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_ms: Option<u64>,
 }
 
-/// What a rule says.
+/// The state that a rule shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleState {
-    /// The program is up and takes no prompts yet.
+    /// The program runs and accepts no prompts yet.
     Starting,
     /// A turn is under way.
     Working,
@@ -55,18 +54,18 @@ pub enum RuleState {
     Thinking,
     /// Somebody must answer.
     Blocked,
-    /// The turn is over, and it waits for something of its own.
+    /// The turn is over, and the agent waits for something of its own.
     Waiting,
-    /// It takes a prompt.
+    /// It accepts a prompt.
     Idle,
     /// The last turn failed.
     Error,
-    /// This cannot be judged: whatever was true before still is.
+    /// The screen cannot be judged: the previous state stays.
     Hold,
 }
 
 impl RuleState {
-    /// The state it speaks for; none: the previous one is held.
+    /// The state; `None` keeps the previous one.
     #[must_use]
     pub fn state(self) -> Option<AgentState> {
         match self {
@@ -81,7 +80,7 @@ impl RuleState {
         }
     }
 
-    /// Whether a title that tells only work from rest may hide it.
+    /// Returns true if a title that distinguishes only work and rest must not override it.
     pub(crate) fn is_beyond_titles(self) -> bool {
         match self {
             Self::Blocked | Self::Hold | Self::Error | Self::Waiting => true,
@@ -89,8 +88,8 @@ impl RuleState {
         }
     }
 
-    /// Of two rules with the same priority seen at the same instant, the one with the higher rank speaks: blocked beats
-    /// working beats idle. A screen that cannot be judged still shows when somebody must answer.
+    /// Of two rules with the same priority that match at once, the one with the higher rank counts: blocked
+    /// beats working beats idle. A screen that cannot be judged still shows that a person must answer.
     pub(crate) fn rank(self) -> u8 {
         match self {
             Self::Blocked => 7,
@@ -105,11 +104,11 @@ impl RuleState {
     }
 }
 
-/// What a blocked agent needs, in a manifest's words.
+/// What a blocked agent needs, in the words of a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
-    /// Leave to use a tool.
+    /// Permission to use a tool.
     Permission,
     /// An answer to a question.
     Question,
@@ -138,7 +137,7 @@ pub struct DialogSpec {
     pub id: String,
     /// What the agent needs.
     pub kind: Need,
-    /// Where a live dialog stands; what has scrolled above it is transcript.
+    /// Where a live dialog is; what has scrolled above it is transcript.
     pub region: Region,
     /// All of these must be there.
     pub anchors: Vec<Pattern>,
@@ -148,29 +147,30 @@ pub struct DialogSpec {
     /// Its first row, the lowest above the options that matches; left out: the region's first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<Pattern>,
-    /// What it asks: the capture `title`, or the whole match.
+    /// The question: the capture `title`, or the whole match.
     pub title: Pattern,
-    /// What it is about: the capture `body`, or the whole match.
+    /// The details: the capture `body`, or the whole match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Pattern>,
-    /// Rows of the body that say nothing: tips, rules.
+    /// Rows of the body without content: tips, rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<Pattern>,
     /// How its options are read.
     pub options: OptionsSpec,
-    /// Which options have a name: `allow`, `always`, `deny`, `yes`, `no`, and what their label looks like.
+    /// The names of options (`allow`, `always`, `deny`, `yes`, `no`), each with a pattern for the option's
+    /// label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub names: BTreeMap<String, Pattern>,
-    /// Options that it always has, also where the screen is too small to show them.
+    /// Options that it always has, even where the screen is too small to show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<FixedOption>,
-    /// Rows with text that may follow the last option; a dialog with more below it is a quotation.
+    /// How many rows with text may follow the last option; a dialog with more below it is a quotation.
     #[serde(default = "rows_below")]
     pub below: u16,
-    /// The composer stays below this dialog; otherwise a composer there says that the dialog is a quotation.
+    /// The composer stays below this dialog. Without this, a dialog with a composer below it is a quotation.
     #[serde(default)]
     pub keeps_composer: bool,
-    /// Of two dialogs that match, the one with the higher number is meant; 0 when left out.
+    /// Of two dialogs that match, the one with the higher number counts; 0 when left out.
     #[serde(default)]
     pub priority: i32,
 }
@@ -189,7 +189,7 @@ pub enum OptionsSpec {
         line: Pattern,
         /// How one is chosen.
         press: Press,
-        /// Keys that come after it.
+        /// Keys to press afterwards.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         then: Vec<String>,
         /// Rows below an option describe it; otherwise they are the rest of its label.
@@ -199,7 +199,7 @@ pub enum OptionsSpec {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         all: Vec<String>,
     },
-    /// All in one row, moved through with left and right; the chosen one is highlighted.
+    /// All in one row, chosen with left and right; the current one is highlighted.
     Row {
         /// One option: the capture `label`, or the whole match.
         label: Pattern,
@@ -231,10 +231,10 @@ pub enum Press {
 pub struct FixedOption {
     /// What it says.
     pub label: String,
-    /// The words `answer` takes for it.
+    /// The words that `answer` accepts for it.
     #[serde(default)]
     pub names: Vec<String>,
-    /// The keys that choose it; `{text}` stands for the answer's own words.
+    /// The keys that choose it; `{text}` stands for the answer's own text.
     pub keys: Vec<String>,
 }
 
@@ -244,35 +244,36 @@ pub struct FixedOption {
 pub struct ComposerSpec {
     /// Where to look.
     pub region: Region,
-    /// The composer; the capture `text` is what it holds. The lowest match counts.
+    /// The composer; the capture `text` is its content. The lowest match counts.
     pub prompt: Pattern,
-    /// What says that the match is no composer: another thing that looks like one.
+    /// Marks a match as something else that looks like a composer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not: Option<Pattern>,
-    /// Taken out of the text before it is judged: frames at the side.
+    /// Removed from the text before it is judged: frames at the side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Pattern>,
-    /// Texts that stand there while it is empty.
+    /// Texts that an empty composer shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placeholders: Vec<Pattern>,
-    /// A text that is shown faint stands there while it is empty.
+    /// An empty composer shows a faint text.
     #[serde(default)]
     pub faint_is_empty: bool,
-    /// The composer in the program's shell mode, where Enter runs a command. Programs never type into it.
+    /// The composer in the program's shell mode, where Enter runs a command. Quarterdeck never types into it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<Pattern>,
-    /// A prompt that begins with this is a shell command to the program: no message may begin so.
+    /// The program takes a prompt that begins with this as a shell command, so no message may begin so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell_prefix: Option<String>,
-    /// What stands there instead of a long paste; matched against the whole text of the composer.
+    /// What the composer shows instead of a long paste; matched against its whole text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folds: Vec<Pattern>,
-    /// It is drawn before it takes prompts: only once the program asked for bracketed pastes does it count.
+    /// The program draws it before it accepts prompts: it counts only once the program asked for bracketed
+    /// pastes.
     #[serde(default)]
     pub needs_paste_mode: bool,
 }
 
-/// `[[background]]`: something that runs on although no turn is under way.
+/// `[[background]]`: something that still runs although no turn is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundSpec {
@@ -280,11 +281,11 @@ pub struct BackgroundSpec {
     pub id: String,
     /// Where to look.
     pub region: Region,
-    /// What says so; the capture `count` says how many, without it one.
+    /// What shows it; the capture `count` is the number, without it one.
     pub pattern: Pattern,
 }
 
-/// `[trim]`: what of a screen is not worth reading.
+/// `[trim]`: the parts of a screen that are not worth reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trim {

@@ -1,4 +1,4 @@
-//! Facts about looking: what counts as live, what beats what, what a report of a part means.
+//! Reading screens: what counts as live, which rule wins, what a report of a part means.
 
 use std::sync::LazyLock;
 
@@ -274,7 +274,7 @@ fn a_dialog_is_found_at_every_size() {
     }
 }
 
-/// What the detector makes of sequences a program writes, the last thing last.
+/// The evidence from sequences that a program writes, in order.
 fn heard(detector: &mut Detector, bytes: &str) -> Vec<StreamEvidence> {
     let mut screen = screen(bytes);
     screen.take_facts().iter().filter_map(|fact| detector.hear(fact)).collect()
@@ -402,7 +402,7 @@ fn a_manifest_that_contradicts_itself_is_refused_with_the_reason() {
     assert!(keys.starts_with("`permission`: no key is called"), "{keys}");
 }
 
-/// The probe and every manifest that is shipped; compiled once.
+/// The probe and every built-in manifest, compiled once.
 fn manifests() -> &'static [Manifest] {
     static MANIFESTS: LazyLock<Vec<Manifest>> = LazyLock::new(|| {
         let catalogue = crate::Catalogue::built_in();

@@ -1,13 +1,12 @@
-//! A screen without its chrome: what is left when frames, hints and status bars are taken away.
-//!
-//! Owns what `[trim]` means. Refuses shortening what the program said.
+//! Removes the chrome of a screen as `[trim]` describes it: frames, hints and status bars. The program's
+//! output stays whole.
 
 use std::borrow::Cow;
 
 use super::spec::Trim;
 
 impl Trim {
-    /// The text without the rows and blocks that are not worth reading, and with one blank row where there were many.
+    /// The text without the rows and blocks that are not worth reading; several blank rows become one.
     #[must_use]
     pub fn apply(&self, text: &str) -> String {
         let text = self.blocks.iter().fold(Cow::Borrowed(text), |text, block| block.erased(text));

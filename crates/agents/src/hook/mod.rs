@@ -1,7 +1,5 @@
-//! What a lifecycle event of a vendor's program says, and what it is answered.
-//!
-//! Owns reading payloads by the manifest's event table and writing answers in the vendor's shape. Refuses deciding:
-//! the engine says what the answer is.
+//! Reads the payloads of a vendor's lifecycle hooks by the manifest's event table, and writes answers in the
+//! vendor's shape. The engine decides the answer.
 
 mod spec;
 #[cfg(test)]
@@ -26,14 +24,14 @@ const LONGEST_LINE: usize = 300;
 /// Longest body of a request for permission, in characters.
 const LONGEST_BODY: usize = 4000;
 
-/// What an event says.
+/// What an event states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The vendor's name of the event; empty when nobody said it.
+    /// The vendor's name of the event; empty when neither the payload nor the argument has it.
     pub event: String,
-    /// It belongs to a subagent: it says nothing about the agent itself.
+    /// It belongs to a subagent and does not concern the agent's own state.
     pub is_child: bool,
-    /// What it says about the state.
+    /// Evidence about the state.
     pub evidence: Option<Evidence>,
     /// The vendor session.
     pub session: Option<String>,
@@ -43,9 +41,10 @@ pub struct Reading {
     pub moment: EventMoment,
     /// The model that answers.
     pub model: Option<String>,
-    /// At the beginning of a turn: the prompt. Vendors submit some of their own, so it tells whose turn it is.
+    /// At the beginning of a turn: the prompt. Vendors submit prompts of their own, so this shows whose turn
+    /// it is.
     pub prompt: Option<String>,
-    /// At the end of a turn: what the agent said last.
+    /// At the end of a turn: the agent's last message.
     pub text: Option<String>,
 }
 
@@ -56,33 +55,34 @@ pub enum EventMoment {
     Other,
     /// A prompt was submitted: a turn begins.
     PromptSubmitted,
-    /// The turn is over; the agent goes on if it is given something.
+    /// The turn is over; the agent continues if the answer has a text.
     TurnEnded,
     /// The turn failed.
     TurnFailed,
     /// The agent asks for permission to use a tool.
     PermissionAsked {
-        /// What for, in one line.
+        /// What it wants to do, in one line.
         title: String,
         /// The command, the file, the arguments.
         body: String,
     },
 }
 
-/// What an event is answered.
+/// The answer to an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing: the agent goes on as it would.
+    /// No answer: the agent continues as it would.
     Nothing,
-    /// The agent goes on with this text instead of ending its turn.
+    /// The agent continues with this text instead of ending its turn.
     Continue(String),
     /// It may.
     Allow,
-    /// It may not, and why.
+    /// The agent may not, and why.
     Deny(String),
 }
 
-/// Reads what a vendor's program wrote to the hook. `event` is the name the hook was started with, if it was.
+/// Reads what a vendor's program wrote to the hook. `event` is the name that the hook was started with, if
+/// any.
 #[must_use]
 pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Reading {
     let Some(hooks) = &manifest.hooks else { return nothing(event.unwrap_or_default()) };
@@ -92,7 +92,7 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
     let spec = hooks.event.iter().find(|spec| spec.fits(&event, payload));
     let moment = spec.map_or(EventMoment::Other, |spec| moment(spec, payload));
     if fields.child.iter().any(|pointer| pointer.text(payload).is_some()) {
-        // A subagent's turn is not the agent's, but its request for permission waits for the same person.
+        // A subagent's turn is not the agent's, but its permission requests wait for the same person.
         let moment =
             if matches!(moment, EventMoment::PermissionAsked { .. }) { moment } else { EventMoment::Other };
         return Reading { is_child: true, moment, ..nothing(&event) };
@@ -112,7 +112,7 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
     }
 }
 
-/// What the hook prints for its vendor; none: nothing, and the agent goes on as it would.
+/// The output of the hook for its vendor; `None` prints nothing, and the agent continues as it would.
 #[must_use]
 pub fn answer(manifest: &Manifest, reading: &Reading, decision: &Decision) -> Option<Value> {
     let answers = &manifest.hooks.as_ref()?.answer;
@@ -126,7 +126,7 @@ pub fn answer(manifest: &Manifest, reading: &Reading, decision: &Decision) -> Op
         Decision::Deny(why) if may_be_asked => (&answers.deny, why.as_str()),
         Decision::Continue(_) | Decision::Allow | Decision::Deny(_) => return None,
     };
-    // A shape that names a place which only launches have says nothing rather than something half.
+    // An answer whose placeholder has no value here is left out rather than sent half filled.
     piece.as_ref()?.fill(&|place| (place == Placeholder::Text).then(|| text.into())).ok()
 }
 
@@ -157,7 +157,7 @@ fn evidence(spec: &EventSpec, payload: &Value) -> Option<Evidence> {
     Some(Evidence { kind: spec.kind, message, dialog, max_age_ms: spec.max_age_ms, ..known })
 }
 
-/// The answers to a question with the keys that choose them in the vendor's form.
+/// The options of a question, with the keys that choose them in the vendor's form.
 fn options(choices: &ChoicesSpec, payload: &Value) -> Vec<DialogOption> {
     let Some(listed) = choices.list.texts(payload).filter(|listed| !listed.is_empty()) else {
         let names = vec!["1".to_owned(), "text".to_owned()];

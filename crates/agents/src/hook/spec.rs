@@ -1,6 +1,4 @@
-//! How lifecycle hooks are described in a manifest.
-//!
-//! Owns the tables `[hooks]` and `[[hooks.event]]`. Refuses reading payloads: `hook` does.
+//! The manifest's tables about lifecycle hooks: `[hooks]` and `[[hooks.event]]`. `hook` reads the payloads.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,46 +16,46 @@ use crate::template::{Phrase, Piece, Template};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "HooksSpec")]
 pub struct Hooks {
-    /// How the program is told to run our hook.
+    /// How the program is configured to run our hook.
     pub injection: Injection,
     /// Words that are needed beside it.
     pub extra: Vec<Template>,
-    /// They are believed only where root owns the file and everything above it.
+    /// The vendor reads the file only where root owns it and everything above it.
     pub only_as_root: bool,
     /// The key of the vendor's configuration below which each event has its entry.
     pub under: String,
-    /// What stands there for each event, in the vendor's own shape.
+    /// The entry for each event, in the vendor's own shape.
     pub entry: Piece,
-    /// In what the vendor counts a hook's time limit.
+    /// The unit of a hook's time limit.
     pub timeout_unit: TimeoutUnit,
-    /// How the vendor is told that these hooks are meant, without which it asks.
+    /// How to mark these hooks as trusted; without it the vendor asks.
     pub trust: Option<TrustSpec>,
-    /// Where things stand in a payload.
+    /// Where the fields of a payload are.
     pub fields: Fields,
-    /// What our answers look like.
+    /// The shapes of our answers.
     pub answer: Answers,
-    /// What each event means; the first that fits counts.
+    /// What each event means; the first entry that matches counts.
     pub event: Vec<EventSpec>,
 }
 
-/// Where things stand in a payload, as JSON pointers.
+/// Where the fields of a payload are, as JSON pointers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// The event's name; none: the hook is given it as an argument.
+    /// The event's name; left out: the hook gets it as an argument.
     pub event: Option<Pointer>,
     /// The vendor session.
     pub session: Option<Pointer>,
     /// The transcript's path.
     pub transcript: Option<Pointer>,
-    /// What only the events of a subagent have.
+    /// Fields that only the events of a subagent have.
     pub child: Vec<Pointer>,
     /// The model.
     pub model: Option<Pointer>,
     /// The prompt that was submitted.
     pub prompt: Option<Pointer>,
-    /// What the agent said at the end of its turn.
+    /// The agent's last message at the end of its turn.
     pub text: Option<Pointer>,
-    /// What runs on behind the agent: a number, or a list to be counted.
+    /// What still runs in the background: a number, or a list to be counted.
     pub background: Option<Pointer>,
 }
 
@@ -65,32 +63,33 @@ pub struct Fields {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answers {
-    /// It may use the tool.
+    /// Allows the tool.
     #[serde(default)]
     pub allow: Option<Piece>,
-    /// It may not; `{text}` says why.
+    /// Denies the tool; `{text}` is the reason.
     #[serde(default)]
     pub deny: Option<Piece>,
-    /// It goes on with `{text}` instead of ending its turn.
+    /// The agent continues with `{text}` instead of ending its turn.
     #[serde(default, rename = "continue")]
     pub go_on: Option<Piece>,
 }
 
-/// A vendor that knows each hook by what it is: one entry for each event, beside the hooks themselves.
+/// Trust in hooks for a vendor that identifies each hook by its definition: one entry for each event, beside
+/// the hooks themselves.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrustSpec {
-    /// The key below which the entries stand.
+    /// The key that contains the entries.
     pub under: String,
     /// The key of one entry.
     pub key: Template,
-    /// What the vendor takes for the hook; `{hash}` is made of it.
+    /// The definition by which the vendor identifies the hook; `{hash}` is computed from it.
     pub identity: Piece,
     /// The entry.
     pub entry: Piece,
 }
 
-/// In what a vendor counts a hook's time limit.
+/// The unit in which a vendor counts a hook's time limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeoutUnit {
@@ -105,14 +104,14 @@ pub enum TimeoutUnit {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventSpec {
-    /// Names it in evidence, and in files that change it.
+    /// Its name in evidence and in files that change it.
     pub id: String,
     /// The vendor's name of the event.
     pub event: String,
-    /// Only if the payload says so.
+    /// A condition on the payload.
     #[serde(default)]
     pub when: Option<When>,
-    /// What it says about the state; none: nothing.
+    /// The state that it shows, if any.
     #[serde(default)]
     #[schemars(with = "Option<StateWord>")]
     pub state: Option<AgentState>,
@@ -120,25 +119,25 @@ pub struct EventSpec {
     #[serde(default)]
     #[schemars(with = "Option<KindWord>")]
     pub kind: Option<BlockedKind>,
-    /// What it says in words.
+    /// The message.
     #[serde(default)]
     pub message: Option<Phrase>,
     /// How long it counts.
     #[serde(default)]
     pub max_age_ms: Option<u64>,
-    /// The vendor gives this hook no more than so many seconds.
+    /// The longest time that the vendor gives this hook, in seconds.
     #[serde(default)]
     pub limit_s: Option<u64>,
     /// What it marks.
     #[serde(default)]
     pub moment: MomentWord,
-    /// What permission is asked for, in one line.
+    /// What the agent asks permission for, in one line.
     #[serde(default)]
     pub title: Option<Phrase>,
     /// The command, the file, the arguments.
     #[serde(default)]
     pub body: Option<Phrase>,
-    /// What may be answered to a question, which the screen shows only in part.
+    /// The possible answers to a question, which the screen shows only in part.
     #[serde(default)]
     pub choices: Option<ChoicesSpec>,
 }
@@ -147,21 +146,21 @@ pub struct EventSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChoicesSpec {
-    /// A list of texts to choose from; where there is none, any text may be answered.
+    /// A list of texts to choose from; where there is none, any text is an answer.
     pub list: Pointer,
     /// Keys that open the list.
     #[serde(default)]
     pub open: Vec<String>,
-    /// The key that leads from one to the next.
+    /// The key that moves from one to the next.
     pub next: String,
-    /// Keys that choose where the pointer is.
+    /// Keys that choose the current one.
     pub choose: Vec<String>,
-    /// Keys that answer with a text of one's own, which `{text}` stands for.
+    /// Keys that answer with a text of one's own, for which `{text}` stands.
     pub typed: Vec<String>,
 }
 
 impl EventSpec {
-    /// Whether it speaks about this event.
+    /// Returns true if the entry matches this event.
     pub(crate) fn fits(&self, event: &str, payload: &Value) -> bool {
         self.event == event && self.when.as_ref().is_none_or(|when| when.holds(payload))
     }
@@ -178,7 +177,7 @@ pub struct When {
 }
 
 impl When {
-    /// Whether this payload says so.
+    /// Returns true if the payload meets the condition.
     pub(crate) fn holds(&self, payload: &Value) -> bool {
         self.at.text(payload).is_some_and(|text| self.is.contains(&text))
     }
@@ -197,7 +196,7 @@ pub enum MomentWord {
     TurnEnded,
     /// The turn failed.
     TurnFailed,
-    /// Leave to use a tool is asked for.
+    /// The agent asks permission to use a tool.
     PermissionAsked,
 }
 
@@ -207,7 +206,7 @@ pub enum MomentWord {
 pub struct Pointer(String);
 
 impl Pointer {
-    /// The text at this place, if there is one and it says something.
+    /// The non-empty text at this place, if there is one.
     pub(crate) fn text(&self, payload: &Value) -> Option<String> {
         payload.pointer(&self.0)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
     }
@@ -218,7 +217,7 @@ impl Pointer {
         Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
     }
 
-    /// The number at this place, or how many a list there has.
+    /// The number at this place, or the length of a list there.
     pub(crate) fn count(&self, payload: &Value) -> Option<u32> {
         let counted = match payload.pointer(&self.0)? {
             Value::Array(list) => u64::try_from(list.len()).ok(),
@@ -241,7 +240,7 @@ impl TryFrom<String> for Pointer {
     }
 }
 
-/// How hooks are injected and where things stand in their payloads.
+/// How hooks are injected and where the fields of their payloads are.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HooksSpec {
@@ -270,15 +269,15 @@ pub(crate) struct HooksSpec {
     only_as_root: bool,
     /// The key below which each event has its entry.
     under: String,
-    /// What stands there for each event; `{hook}` is the command, `{timeout}` its limit.
+    /// The entry for each event; `{hook}` is the command, `{timeout}` its limit.
     entry: Piece,
-    /// In what the vendor counts a hook's time limit.
+    /// The unit of a hook's time limit.
     #[serde(default)]
     timeout_unit: TimeoutUnit,
-    /// How the vendor is told that these hooks are meant.
+    /// How to mark these hooks as trusted.
     #[serde(default)]
     trust: Option<TrustSpec>,
-    /// Where a payload has the event's name; left out: the hook is given it as an argument.
+    /// Where a payload has the event's name; left out: the hook gets it as an argument.
     #[serde(default)]
     event_at: Option<Pointer>,
     /// Where it has the vendor session.
@@ -287,7 +286,7 @@ pub(crate) struct HooksSpec {
     /// Where it has the transcript's path.
     #[serde(default)]
     transcript_at: Option<Pointer>,
-    /// Where it has what only the events of a subagent have.
+    /// Where it has fields that only the events of a subagent have.
     #[serde(default)]
     child_at: Vec<Pointer>,
     /// Where it has the model.
@@ -296,13 +295,13 @@ pub(crate) struct HooksSpec {
     /// Where it has the prompt that was submitted.
     #[serde(default)]
     prompt_at: Option<Pointer>,
-    /// Where it has what the agent said at the end of its turn.
+    /// Where it has the agent's last message at the end of its turn.
     #[serde(default)]
     text_at: Option<Pointer>,
-    /// Where it has what runs on behind the agent: a number, or a list to be counted.
+    /// Where it has what still runs in the background: a number, or a list to be counted.
     #[serde(default)]
     background_at: Option<Pointer>,
-    /// What answers look like.
+    /// The shapes of answers.
     #[serde(default)]
     answer: Answers,
     /// What each event means.

@@ -1,7 +1,5 @@
-//! The part of a vendor's configuration that makes it run our hook.
-//!
-//! Owns one entry for each event the manifest knows, and the vendor's word that they are meant. Refuses widening trust:
-//! hooks that are not ours stay as the user left them.
+//! Builds the part of a vendor's configuration that makes it run our hook: one entry for each event of the
+//! manifest, and the vendor's mark that they are trusted. Hooks that are not ours stay as the user left them.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -10,13 +8,13 @@ use super::Places;
 use crate::hook::{EventSpec, Hooks, MomentWord, TimeoutUnit};
 use crate::template::{Placeholder, Unfilled};
 
-/// How long a hook may take that nobody waits for, in seconds.
+/// The time limit of a hook that answers at once, in seconds.
 pub(super) const QUICK_HOOK_S: u64 = 30;
 
-/// How long a hook may take that waits for a person, in seconds: longer than any request waits in the inbox.
+/// The time limit of a hook that waits for a person, in seconds: longer than any request waits in the inbox.
 pub(super) const PARKED_HOOK_S: u64 = 86_400;
 
-/// What the vendor is told about hooks.
+/// The hook configuration for the vendor.
 pub(super) fn hook_document(
     hooks: &Hooks,
     places: &Places<'_>,
@@ -50,7 +48,7 @@ pub(super) fn hook_document(
     Ok(json!({ hooks.under.as_str(): table }))
 }
 
-/// How long the hook of an event may take, as the vendor counts.
+/// The time limit of an event's hook, in the vendor's unit.
 fn limit(hooks: &Hooks, event: &str, parks_permissions: bool) -> u64 {
     let specs = || hooks.event.iter().filter(|spec| spec.event == event);
     let asks = |spec: &EventSpec| spec.moment == MomentWord::PermissionAsked;
@@ -62,13 +60,13 @@ fn limit(hooks: &Hooks, event: &str, parks_permissions: bool) -> u64 {
     }
 }
 
-/// What a vendor's shell runs at an event.
+/// The command that the vendor's shell runs at an event.
 fn command(qd: &str, event: Option<&str>) -> String {
     let qd = shell_word(qd);
     event.map_or_else(|| format!("{qd} hook"), |event| format!("{qd} hook --event {}", shell_word(event)))
 }
 
-/// A word that a shell reads as this text.
+/// Quotes a text as one shell word.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+');
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -1,6 +1,5 @@
-//! What the injections of one launch add up to.
-//!
-//! Owns joining documents that go to the same file or variable. Refuses writing them.
+//! Collects the injections of one launch and joins documents that go to the same file or variable. The daemon
+//! writes them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use super::{LaunchInput, PlanError, ServerPlace};
 use crate::inject::Injection;
 use crate::template::{Lookup, Placeholder, Template, Unfilled};
 
-/// Words, variables and documents as they come.
+/// Words, variables and documents, collected in order.
 pub(super) struct Injections<'a> {
     directory: &'a Path,
     lookup: Lookup<'a>,
@@ -22,7 +21,7 @@ pub(super) struct Injections<'a> {
     documents: BTreeMap<String, Value>,
 }
 
-/// What a plan takes from a bag.
+/// What a plan gets from the injections.
 pub(super) struct Contents {
     pub(super) env: Vec<(String, String)>,
     pub(super) files: Vec<(PathBuf, String)>,
@@ -52,7 +51,7 @@ impl<'a> Injections<'a> {
         Ok(())
     }
 
-    /// Gives a document the way an injection says.
+    /// Adds a document in the way that an injection describes.
     pub(super) fn put(
         &mut self,
         injection: &Injection,
@@ -88,7 +87,7 @@ impl<'a> Injections<'a> {
         Ok(self.add_words(extra)?)
     }
 
-    /// Tells the vendor's server where to listen.
+    /// Adds the port and the password of the vendor's server.
     pub(super) fn serve(&mut self, input: &LaunchInput<'_>) -> Result<Option<ServerPlace>, Unfilled> {
         let (Some(server), Some(port)) = (&input.manifest.server, input.port) else { return Ok(None) };
         self.add_words(&server.args)?;
@@ -99,12 +98,12 @@ impl<'a> Injections<'a> {
         Ok(Some(ServerPlace { port, secret: input.secret.to_owned() }))
     }
 
-    /// The words so far.
+    /// Returns the words so far and empties the list.
     pub(super) fn take_words(&mut self) -> Vec<String> {
         std::mem::take(&mut self.words)
     }
 
-    /// Everything else. A document for a variable the user has set himself is laid upon his.
+    /// Returns everything else. A document for a variable that the user has set is merged over the user's.
     pub(super) fn contents(self, inherited: &dyn Fn(&str) -> Option<String>) -> Contents {
         let (mut env, mut notes) = (self.env, Vec::new());
         for (variable, document) in self.documents {
@@ -126,14 +125,14 @@ impl<'a> Injections<'a> {
         Contents { env: env.into_iter().collect(), files, notes }
     }
 
-    /// Adds a document to a file, and gives the file's path.
+    /// Adds a document to a file and returns the file's path.
     fn write(&mut self, file: &str, document: Value) -> Result<String, PlanError> {
         join(self.files.entry(file.to_owned()).or_insert(Value::Null), document);
         let path = self.directory.join(file);
         path.to_str().map(str::to_owned).ok_or(PlanError::Path(path))
     }
 
-    /// Adds words about a file; the same words twice are said once.
+    /// Adds words about a file; equal words are added once.
     fn say_with(&mut self, words: &[Template], path: Option<&str>, json: &str) -> Result<(), Unfilled> {
         let filled: Vec<String> = words
             .iter()
@@ -154,7 +153,7 @@ impl<'a> Injections<'a> {
     }
 }
 
-/// Lays one document upon another: tables key by key, everything else is replaced.
+/// Merges one document over another: tables key by key, everything else is replaced.
 fn join(base: &mut Value, over: Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {

@@ -1,7 +1,7 @@
-//! What to start for one run of an agent, and what to write beside it.
+//! Plans the launch of one run of an agent: its argv, environment and files.
 //!
-//! Owns putting the manifest's words, the injections and the user's words together. Refuses I/O: a plan says which files
-//! are to be written, all of them below the launch's own directory, and touches nothing.
+//! It combines the manifest's words, the injections and the user's words. A plan lists the files to write,
+//! all of them below the launch's own directory; the daemon writes them.
 
 mod hooks;
 mod injections;
@@ -20,12 +20,12 @@ use crate::{Manifest, Version};
 use hooks::hook_document;
 use injections::Injections;
 
-/// What a launch is given.
+/// The input of a launch.
 #[derive(Clone, Copy)]
 pub struct LaunchInput<'a> {
     /// Which program.
     pub manifest: &'a Manifest,
-    /// The user's words, behind the manifest's name.
+    /// The user's words after the manifest's name.
     pub words: &'a [String],
     /// The directory it works in.
     pub cwd: &'a Path,
@@ -37,13 +37,13 @@ pub struct LaunchInput<'a> {
     pub socket: &'a Path,
     /// Variables that our own programs need below the agent, for vendors that filter what they pass on.
     pub own_env: &'a [(String, String)],
-    /// What the child would inherit.
+    /// Looks a variable up that the child would inherit.
     pub inherited: &'a dyn Fn(&str) -> Option<String>,
-    /// The id of a session that is begun, where the vendor takes one.
+    /// The id for a new session, where the vendor accepts one.
     pub fresh_session: &'a str,
-    /// Take up this session.
+    /// The session to resume.
     pub resume: Option<&'a str>,
-    /// Take up the newest session of the directory.
+    /// Resume the newest session of the directory.
     pub continues: bool,
     /// A free port for the vendor's server.
     pub port: Option<u16>,
@@ -64,7 +64,7 @@ pub struct Plan {
     pub argv: Vec<String>,
     /// Variables to set.
     pub env: Vec<(String, String)>,
-    /// Variables to take away; before those of `env` are set.
+    /// Variables to remove, before those of `env` are set.
     pub unset: Vec<String>,
     /// Files to write, relative to the launch's directory.
     pub files: Vec<(PathBuf, String)>,
@@ -91,13 +91,13 @@ pub enum PlanError {
     /// The manifest names no program and the user gave none.
     #[error("{0} names no program: give it and its arguments")]
     NoProgram(String),
-    /// The vendor cannot take up a session.
+    /// The vendor cannot resume a session.
     #[error("{0} cannot take up a session by its id")]
     NotResumable(String),
-    /// The vendor cannot take up its newest session.
+    /// The vendor cannot resume its newest session.
     #[error("{0} cannot take up its newest session")]
     NotContinuable(String),
-    /// The vendor takes no model at its start.
+    /// The vendor accepts no model at its start.
     #[error("model: {0} takes no model when it starts")]
     NoModel(String),
     /// The vendor has no such mode.
@@ -105,21 +105,21 @@ pub enum PlanError {
     NoMode {
         /// Which agent.
         name: String,
-        /// Which mode was wished.
+        /// The requested mode.
         mode: &'static str,
-        /// Which modes there are.
+        /// The modes that exist.
         known: String,
     },
-    /// The manifest uses what this launch does not have.
+    /// The manifest uses a placeholder that has no value in this launch.
     #[error(transparent)]
     Unfilled(#[from] Unfilled),
-    /// A path that no text can carry.
+    /// A path that is not valid text.
     #[error("{} is not text, which a vendor's configuration needs", .0.display())]
     Path(PathBuf),
 }
 
-/// What a launch on this machine lacks, one sentence each: the version is too old, or the program does not believe the
-/// files that a launch writes.
+/// What a launch on this machine lacks, one sentence each: the version is too old, or the program does not
+/// read the files that a launch writes.
 #[must_use]
 pub fn shortfalls(manifest: &Manifest, version: Option<Version>, is_roots_own: bool) -> Vec<String> {
     let mut found: Vec<String> =
@@ -140,10 +140,10 @@ pub fn shortfalls(manifest: &Manifest, version: Option<Version>, is_roots_own: b
     found
 }
 
-/// Puts a launch together.
+/// Plans a launch.
 ///
 /// # Errors
-/// The manifest cannot do what is wished, or uses a place that has no value.
+/// The manifest cannot do what was requested, or uses a placeholder that has no value.
 pub fn plan(input: &LaunchInput<'_>) -> Result<Plan, PlanError> {
     let places = Places::of(input)?;
     let lookup = |place| places.value(place);
@@ -177,7 +177,7 @@ pub fn plan(input: &LaunchInput<'_>) -> Result<Plan, PlanError> {
     })
 }
 
-/// The words of one launch in their order: program, subcommand, its own, injected, session, the user's.
+/// The words of one launch in order: program, subcommand, its own, injected, session, the user's.
 fn argv(
     input: &LaunchInput<'_>,
     session: &SessionWords,
@@ -220,13 +220,13 @@ fn chosen_words(input: &LaunchInput<'_>) -> Result<Vec<String>, PlanError> {
     Ok(words)
 }
 
-/// What is said about the session.
+/// The words about the session.
 struct SessionWords {
     words: Vec<String>,
-    /// The words take up a session that is there.
+    /// The words resume an existing session.
     takes_up: bool,
     id: Option<String>,
-    /// The user's words, without those that choose a session when another one is taken up.
+    /// The user's words, without those that choose a session when another one is resumed.
     users: Vec<String>,
 }
 
@@ -261,7 +261,7 @@ fn session_words(input: &LaunchInput<'_>, places: &Places<'_>) -> Result<Session
     Ok(SessionWords { words: fill(&session.choose, input.fresh_session)?, takes_up: false, id, users })
 }
 
-/// The values of places in one launch.
+/// The values of placeholders in one launch.
 struct Places<'a> {
     qd: &'a str,
     dir: &'a str,

@@ -1,6 +1,5 @@
-//! A document as `key=value` words, for programs whose command line overrides their configuration.
-//!
-//! Owns writing values as TOML. Refuses keys that a dotted path cannot carry: a table with one is written as a whole.
+//! Writes a document as `key=value` words with TOML values, for programs whose command line overrides their
+//! configuration. A table with a key that a dotted path cannot express is written as a whole.
 
 use serde_json::{Map, Value};
 
@@ -31,7 +30,7 @@ fn collect(table: &Map<String, Value>, path: &str, pairs: &mut Vec<String>) {
 /// A value as TOML in one line.
 fn toml_text(value: &Value) -> String {
     match value {
-        // TOML has no null; an empty text is the nearest thing that reads.
+        // TOML has no null; an empty text is the nearest value.
         Value::Null => "\"\"".to_owned(),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::String(text) => quoted(text),

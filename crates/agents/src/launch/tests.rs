@@ -1,4 +1,4 @@
-//! Facts about launch plans; the whole plan of each vendor stands in a file, to be read as what is really started.
+//! Launch plans. The whole plan of each vendor is in a file that shows what is really started.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn argv(name: &str, words: &[&str], change: impl Fn(&mut LaunchInput<'_>)) -> Ve
     planned(name, words, change).unwrap().argv
 }
 
-/// The words behind those that are injected.
+/// The words after the injected ones.
 fn tail(argv: &[String], count: usize) -> Vec<&str> {
     argv[argv.len() - count..].iter().map(String::as_str).collect()
 }
@@ -61,7 +61,7 @@ fn golden(name: &str, expected: &str) {
     for (_, text) in &plan.files {
         assert!(text.ends_with('\n'));
     }
-    // A file's text is easier to read as what it holds.
+    // A file's text is easier to read as parsed content.
     let files: serde_json::Map<String, Value> = plan
         .files
         .iter()

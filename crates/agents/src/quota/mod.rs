@@ -1,6 +1,5 @@
-//! Words by which a vendor says that it refuses turns for now, and until when.
-//!
-//! Owns the `[[quota]]` table and filling it into evidence. Refuses clocks: whoever asks says what time it is.
+//! Recognises messages with which a vendor refuses turns for now, and until when (the `[[quota]]` table). The
+//! caller provides the current time.
 
 mod reset;
 
@@ -13,17 +12,17 @@ use crate::detect::Pattern;
 pub use reset::Now;
 pub(crate) use reset::instant;
 
-/// One way of saying so.
+/// One form of such a message.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaSpec {
-    /// What it is called.
+    /// Its name.
     pub id: String,
-    /// The words; `(?<at>…)` is the time at which it ends, `(?<in>…)` the time until then.
+    /// The pattern; `(?<at>…)` is the time at which it ends, `(?<in>…)` the time until then.
     pub pattern: Pattern,
 }
 
-/// What a message says about a quota; none when it is about something else.
+/// Returns the quota that a message states, if it is about one.
 #[must_use]
 pub fn read(specs: &[QuotaSpec], message: &str, now: Now) -> Option<Quota> {
     specs.iter().find_map(|spec| {
@@ -34,7 +33,7 @@ pub fn read(specs: &[QuotaSpec], message: &str, now: Now) -> Option<Quota> {
     })
 }
 
-/// Adds to evidence what its message says about a quota. What the source itself said about it stays.
+/// Adds the quota that its message states to evidence. What the source itself reported stays.
 pub fn complete(specs: &[QuotaSpec], evidence: &mut Evidence, now: Now) {
     if evidence.quota.is_some_and(|quota| quota.reset_at.is_some()) || evidence.message.is_empty() {
         return;

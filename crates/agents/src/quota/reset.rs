@@ -1,7 +1,5 @@
-//! When a vendor takes turns again, from the many ways in which it is said.
-//!
-//! Owns reading instants, clock times and waits. Refuses time zones by name: a clock time is the machine's own unless it
-//! says UTC.
+//! Parses the time at which a vendor accepts turns again: instants, clock times and waits. Time zones by name
+//! are not supported: a clock time is the machine's own unless it says UTC.
 
 use serde_json::Value;
 
@@ -11,7 +9,7 @@ const DAY_S: i64 = 86_400;
 /// Numbers below this are seconds since the epoch, the others milliseconds: as milliseconds it lies in 1973.
 const LEAST_MILLISECONDS: u64 = 100_000_000_000;
 
-/// What time it is where the agent runs.
+/// The current time where the agent runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// Milliseconds since the epoch.
@@ -29,7 +27,8 @@ pub(crate) fn instant(value: &Value) -> Option<u64> {
     iso(value.as_str()?)
 }
 
-/// The next instant at which a clock shows this time: `3pm`, `2:40am (UTC)`, `14:05`, `Nov 18th, 2026 2:39 AM`.
+/// The next instant at which a clock shows this time: `3pm`, `2:40am (UTC)`, `14:05`, `Nov 18th, 2026 2:39
+/// AM`.
 #[must_use]
 pub(crate) fn at(text: &str, now: Now) -> Option<u64> {
     let tokens = tokens(text);
@@ -90,7 +89,7 @@ impl Token {
     }
 }
 
-/// Numbers, words in lower case and colons; everything else only parts them.
+/// Numbers, words in lower case and colons; everything else only separates them.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -135,7 +134,7 @@ fn clock(tokens: &[Token]) -> Option<i64> {
     })
 }
 
-/// Month, day and year, where they are said.
+/// Month, day and year, where the text has them.
 fn date(tokens: &[Token]) -> Option<(i64, i64, Option<i64>)> {
     let found = tokens.iter().enumerate().find_map(|(at, token)| Some((at, month(token)?)));
     let (at, month) = found?;
@@ -188,7 +187,7 @@ fn iso(text: &str) -> Option<u64> {
     u64::try_from(whole).ok()?.checked_mul(SECOND_MS)?.checked_add(milliseconds)
 }
 
-/// A time without its offset, and the offset in seconds.
+/// Splits a time into itself and its offset in seconds.
 fn split_offset(time: &str) -> Option<(&str, i64)> {
     if let Some(time) = time.strip_suffix(['Z', 'z']) {
         return Some((time, 0));

@@ -1,24 +1,24 @@
-//! Takes secrets and names of people out of a text that will be kept.
-//!
-//! Owns the shapes of keys, tokens, addresses and home directories. A secret becomes as many `x` as it had characters, so
-//! that the layout of a screen stays. Refuses certainty: it masks too much rather than too little.
+//! Masks secrets and names of people in a text that will be kept: keys, tokens, addresses and home
+//! directories. A secret becomes as many `x` as it had characters, so that the layout of a screen stays. It
+//! masks too much rather than too little.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// What is masked: the capture `secret` of a match, or all of it. Longer shapes stand before shorter ones in them.
+/// What is masked: the capture `secret` of a match, or all of it. Longer alternatives stand before shorter
+/// ones.
 const SHAPES: [&str; 12] = [
     // JSON web tokens.
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
-    // Keys whose vendors give them a prefix.
+    // Keys with a vendor's prefix.
     r"(?:sk|pk|rk)-[A-Za-z0-9][A-Za-z0-9_-]{5,}",
     r"(?:ghp|gho|ghu|ghs|ghr|glpat|xox[abprs]|npm|hf|pypi|whsec|sk_live|sk_test|rk_live)[_-][A-Za-z0-9_-]{8,}",
     r"github_pat_[A-Za-z0-9_]{8,}",
     r"(?:AKIA|ASIA)[A-Z0-9]{12,}",
     r"AIza[A-Za-z0-9_-]{20,}",
     r"ya29\.[A-Za-z0-9_-]{8,}",
-    // What follows a word that announces a secret.
+    // The value after a word that announces a secret.
     r"(?i:bearer|basic)[ \t]+(?<secret>[A-Za-z0-9+/_.=~-]{8,})",
     r"(?i:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\x22']?[ \t]*[=:][ \t]*[\x22']?(?<secret>[^\s\x22'│┃]{4,})",
     r"[a-zA-Z][a-zA-Z0-9+.-]*://(?<secret>[^\s/@:]+:[^\s/@]+)@",
@@ -33,7 +33,7 @@ static PATTERNS: LazyLock<Vec<Regex>> =
     LazyLock::new(|| SHAPES.iter().filter_map(|shape| Regex::new(shape).ok()).collect());
 static LONG_RUN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(RUNS).ok());
 
-/// The text without secrets, and how many there were.
+/// Returns the text without secrets and their number.
 #[must_use]
 pub fn mask(text: &str) -> (String, u32) {
     let mut found = 0;
@@ -61,7 +61,8 @@ fn replaced(pattern: &Regex, text: &str, is_secret: fn(&str) -> bool, found: &mu
         .into_owned()
 }
 
-/// A path has slashes and words; a rule has one character; what is random has digits and letters throughout.
+/// Returns true for a random string: digits and letters throughout. A path has slashes and words; a drawn
+/// rule has one character.
 fn is_random(run: &str) -> bool {
     let longest_word = run.split(['/', '-', '_']).map(str::len).max().unwrap_or(0);
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
@@ -73,7 +74,7 @@ fn is_random(run: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Each shape with the part of it that must be gone.
+    /// One secret of each kind.
     const SECRETS: [&str; 17] = [
         "sk-ant-api03-abcDEF_123-456",
         "sk-proj-9x8y7z6w5v",

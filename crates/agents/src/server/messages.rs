@@ -1,6 +1,6 @@
-//! The messages of a session as the vendor's server lists them: what the model said in a turn, which prompts it was given.
+//! The messages of a session as the vendor's server lists them: the model's text in a turn, and the prompts.
 //!
-//! A stream of events tells only what happens while somebody listens; the list has what was missed.
+//! The event stream has only what happens while the daemon is connected; the list has what it missed.
 
 use std::ops::RangeInclusive;
 
@@ -19,11 +19,11 @@ use crate::transcript::{EndedTurn, TextSpec};
 /// The longest text of a turn that is kept, in bytes.
 const LONGEST_TEXT: usize = 1024 * 1024;
 
-/// How the messages of a session are asked for, and where things stand in one.
+/// How to request the messages of a session, and where their fields are.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesSpec {
-    /// The path, with `{/session}`. The answer is a list, oldest first.
+    /// The path, with `{/session}`. The response is a list, oldest first.
     pub path: Phrase,
     /// A message's id.
     pub id: Field,
@@ -31,7 +31,7 @@ pub struct MessagesSpec {
     pub made: Field,
     /// Which messages are prompts; the others are the model's.
     pub prompt: Condition,
-    /// What is said in it.
+    /// Its text.
     pub text: TextSpec,
     /// Which of the model's messages was interrupted.
     #[serde(default)]
@@ -47,7 +47,7 @@ pub fn list(spec: &ServerSpec, session: &str) -> Option<ServerRequest> {
     ServerRequest::get(&spec.messages.as_ref()?.path.say(&json!({ "session": session })))
 }
 
-/// Returns what the model said after the prompts that were made in this span (milliseconds since the epoch).
+/// Returns the model's text after the prompts that were made in this span (milliseconds since the epoch).
 #[must_use]
 pub fn turn(spec: &ServerSpec, answer: &Value, span: &RangeInclusive<u64>) -> Option<EndedTurn> {
     let spec = spec.messages.as_ref()?;
@@ -57,7 +57,7 @@ pub fn turn(spec: &ServerSpec, answer: &Value, span: &RangeInclusive<u64>) -> Op
         if spec.prompt.holds(message) {
             is_inside = spec.made.of(message).and_then(instant).is_some_and(|made| span.contains(&made));
             if is_inside {
-                // A prompt that came in the middle of a turn belongs to it.
+                // A prompt in the middle of a turn belongs to it.
                 found.get_or_insert(EndedTurn { end: TurnEnd::Done, text: String::new() });
             }
         } else if let Some(turn) = found.as_mut().filter(|_| is_inside) {
@@ -67,7 +67,7 @@ pub fn turn(spec: &ServerSpec, answer: &Value, span: &RangeInclusive<u64>) -> Op
     found
 }
 
-/// Whether a prompt with this text was made at this moment (milliseconds since the epoch) or later.
+/// Returns true if a prompt with this text was made at this moment (milliseconds since the epoch) or later.
 #[must_use]
 pub fn has_prompt(spec: &ServerSpec, answer: &Value, text: &str, since: u64) -> bool {
     let Some(spec) = &spec.messages else { return false };
@@ -81,7 +81,7 @@ pub fn has_prompt(spec: &ServerSpec, answer: &Value, text: &str, since: u64) -> 
     answer.as_array().is_some_and(|messages| messages.iter().any(is_it))
 }
 
-/// The ids of the prompts in an answer, oldest first.
+/// The ids of the prompts in a response, oldest first.
 pub(super) fn prompts(spec: &MessagesSpec, answer: &Value) -> Vec<String> {
     let messages = answer.as_array().into_iter().flatten();
     let prompts = messages.filter(|message| spec.prompt.holds(message));

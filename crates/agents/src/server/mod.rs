@@ -1,7 +1,8 @@
-//! What the server inside a vendor's program says, and what it can be asked.
+//! Reads the events of the server inside a vendor's program by the manifest's table, and names the requests
+//! that must be sent.
 //!
-//! Owns reading its events by the manifest's table: one session is the agent's, its subagents' are not, though what they
-//! ask stands on the agent's screen. Refuses sockets: the daemon reads the stream and sends the requests.
+//! One session is the agent's. Subagents have their own, but their requests appear on the agent's screen. The
+//! daemon reads the stream and sends the requests.
 
 mod messages;
 mod request;
@@ -27,7 +28,7 @@ pub use spec::{
     ServerEventSpec, ServerSpec, WhoSpec,
 };
 
-/// Most sessions that are remembered as somebody else's.
+/// The most sessions that are remembered as belonging to others.
 const MOST_OTHERS: usize = 1024;
 
 /// Reads the events of one vendor server.
@@ -38,15 +39,16 @@ pub struct ServerReader {
     defaults: ContextSpec,
     windows: BTreeMap<String, u64>,
     session: Option<String>,
-    /// Subagents' sessions, and those that were asked about.
+    /// Subagents' sessions, and those whose owner was requested.
     others: BTreeSet<String>,
-    /// The agent's own sessions before this one, each with its newest prompts: another one means that a person went back.
+    /// The agent's earlier sessions, each with its newest prompts: a new prompt in one means that a person
+    /// went back to it.
     former: BTreeMap<String, Vec<String>>,
     now: SessionSoFar,
     said: Option<Evidence>,
 }
 
-/// Something to be asked, whose answer goes back to [`ServerReader::fetched`].
+/// A request whose response goes back to [`ServerReader::fetched`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fetch {
     /// The request.
@@ -59,35 +61,35 @@ enum Purpose {
     Models,
     Look(String),
     Who(String),
-    /// The messages of a session, so that older prompts are known as such.
+    /// The messages of a session, to recognise older prompts.
     Messages(String),
 }
 
 /// What became known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerNews {
-    /// What the server says about the state.
+    /// Evidence about the state.
     Evidence(Evidence),
-    /// It says nothing any more.
+    /// The evidence is withdrawn.
     Withdrawn(Source),
     /// The session that is the agent's.
     Session(String),
     /// How full its context is.
     Context(Context),
-    /// A prompt was taken: a turn begins.
+    /// A prompt was accepted: a turn begins.
     PromptSubmitted,
     /// A turn is over.
     TurnEnded {
         /// How.
         end: TurnEnd,
-        /// What the agent said last.
+        /// The agent's last message.
         text: String,
     },
-    /// Something must be asked.
+    /// A request that must be sent.
     Fetch(Fetch),
 }
 
-/// Whose session an event is about.
+/// To which session an event belongs.
 enum Whose {
     Own,
     Former,
@@ -96,7 +98,8 @@ enum Whose {
 }
 
 impl ServerReader {
-    /// Reads for this vendor, whose session may be known already; none when its manifest describes no server.
+    /// Creates a reader for this vendor, whose session may be known already; `None` when its manifest
+    /// describes no server.
     #[must_use]
     pub fn new(manifest: &Manifest, session: Option<String>) -> Option<Self> {
         Some(Self {
@@ -118,19 +121,20 @@ impl ServerReader {
         self.session.as_deref()
     }
 
-    /// What the agent said last since the newest prompt.
+    /// The agent's text since the newest prompt.
     #[must_use]
     pub fn text(&self) -> &str {
         self.now.text()
     }
 
-    /// What the agent waits for, oldest first.
+    /// The agent's open requests, oldest first.
     #[must_use]
     pub fn asks(&self) -> &[PendingRequest] {
         self.now.asks()
     }
 
-    /// The stream was opened, for the first time or again: what must be asked to know what happened before.
+    /// Records that the stream was opened, for the first time or again. Returns the requests that find out
+    /// what happened before.
     #[must_use]
     pub fn opened(&mut self) -> Vec<Fetch> {
         self.now.forget_asks();
@@ -139,7 +143,7 @@ impl ServerReader {
         models.into_iter().chain(past).chain(self.looks()).collect()
     }
 
-    /// The stream broke: what was said counts no more.
+    /// Records that the stream broke, and withdraws the evidence.
     #[must_use]
     pub fn lost(&mut self) -> Vec<ServerNews> {
         self.said.take().map(|said| ServerNews::Withdrawn(said.source)).into_iter().collect()
@@ -154,7 +158,7 @@ impl ServerReader {
         news
     }
 
-    /// Takes the answer to a [`Fetch`].
+    /// Processes the response to a [`Fetch`].
     #[must_use]
     pub fn fetched(&mut self, fetch: &Fetch, answer: &Value) -> Vec<ServerNews> {
         let mut news = Vec::new();
@@ -191,7 +195,7 @@ impl ServerReader {
             if let Some(begins) = &spec.begins {
                 self.begins(begins, event, news);
             }
-            // What a subagent asks stands on the agent's screen: whoever asks, the agent is blocked.
+            // A subagent's request appears on the agent's screen: it blocks the agent as its own would.
             self.now.take_ask(spec, event);
             match self.whose(about.as_deref()) {
                 Whose::Own => self.apply(spec, event, news),
@@ -226,7 +230,7 @@ impl ServerReader {
         news.push(ServerNews::Session(session.to_owned()));
     }
 
-    /// A former session that takes a new prompt is the agent's again.
+    /// Makes a former session the agent's again when it gets a new prompt.
     fn may_return(
         &mut self,
         spec: &ServerEventSpec,
@@ -262,7 +266,7 @@ impl ServerReader {
         }
     }
 
-    /// An unknown session is a subagent's or one that a person went to: only the server can say.
+    /// Requests the owner of an unknown session: it is a subagent's, or a person went to it.
     fn ask_who(&mut self, session: &str, news: &mut Vec<ServerNews>) {
         let path = self.spec.who.as_ref().map(|who| who.path.say(&serde_json::json!({ "session": session })));
         self.remember_other(session);
@@ -320,7 +324,7 @@ impl ServerReader {
         }
     }
 
-    /// The items of an answer as events.
+    /// The items of a response as events.
     fn as_events(&self, look: &LookSpec, answer: &Value) -> Vec<Value> {
         let event = |session: Option<&str>, item: Value| {
             let mut event = Value::Null;
@@ -340,7 +344,7 @@ impl ServerReader {
         table.iter().map(|(session, item)| event(Some(session), item.clone())).chain(missing).collect()
     }
 
-    /// Says what all of it means for the state, if that is new.
+    /// Reports evidence if the state has changed.
     fn weigh(&mut self, news: &mut Vec<ServerNews>) {
         let evidence = self.now.evidence();
         if evidence == self.said {

@@ -1,18 +1,16 @@
-//! Requests to a vendor's server, as data.
-//!
-//! Owns filling the manifest's forms. Refuses sending, and refuses ids that would mean another path.
+//! Builds requests to a vendor's server from the manifest's forms. It refuses ids that would change the path.
 
 use proto::agent::BlockedKind;
 use serde_json::{Value, json};
 
 use super::spec::{RequestSpec, ServerSpec};
 
-/// How a request is made.
+/// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Something is asked for.
+    /// Reads something.
     Get,
-    /// Something is to be done.
+    /// Does something.
     Post,
 }
 
@@ -36,36 +34,37 @@ pub struct ServerRequest {
     pub path: String,
     /// What is posted.
     pub body: Option<Value>,
-    /// Only for show: what comes of it does not matter.
+    /// Only for display: its result does not matter.
     pub is_for_show: bool,
 }
 
-/// A request of the agent that somebody must answer.
+/// A request of the agent that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingRequest {
-    /// The vendor's id of it.
+    /// The vendor's id.
     pub id: String,
-    /// Which rule saw it.
+    /// The rule that recognised it.
     pub rule: String,
-    /// What it is for.
+    /// What the agent needs.
     pub kind: BlockedKind,
-    /// What is asked, in one line.
+    /// The question, in one line.
     pub title: String,
-    /// What it is about.
+    /// The details.
     pub body: String,
-    /// The labels of what may be answered, where it says so.
+    /// The labels of the possible answers, where the event has them.
     pub options: Vec<String>,
 }
 
 impl ServerRequest {
-    /// Asks for what lies at a path.
+    /// A GET request for a path.
     pub(crate) fn get(path: &str) -> Option<Self> {
         let path = plain(path.to_owned())?;
         Some(Self { method: Method::Get, path, body: None, is_for_show: false })
     }
 }
 
-/// The requests that hand a prompt over to a session, in order; none when the vendor's server takes no prompts.
+/// The requests that deliver a prompt to a session, in order; `None` when the vendor's server accepts no
+/// prompts.
 #[must_use]
 pub fn prompt(spec: &ServerSpec, session: &str, text: &str) -> Option<Vec<ServerRequest>> {
     let facts = json!({ "session": session, "text": text });
@@ -74,13 +73,13 @@ pub fn prompt(spec: &ServerSpec, session: &str, text: &str) -> Option<Vec<Server
     requests.filter(|requests| !requests.is_empty())
 }
 
-/// The request that begins a session.
+/// The request that starts a session.
 #[must_use]
 pub fn begin(spec: &ServerSpec) -> Option<ServerRequest> {
     post(&spec.begin.as_ref()?.request, &json!({}))
 }
 
-/// The session that was begun, from the answer to [`begin`].
+/// The new session, from the response to [`begin`].
 #[must_use]
 pub fn begun(spec: &ServerSpec, answer: &Value) -> Option<String> {
     spec.begin.as_ref()?.session.text(answer).map(str::to_owned)
@@ -92,7 +91,7 @@ pub fn abort(spec: &ServerSpec, session: &str) -> Option<ServerRequest> {
     post(spec.abort.as_ref()?, &json!({ "session": session }))
 }
 
-/// The request that answers one of the agent's; `text` is said with it where the vendor takes words.
+/// The request that answers one of the agent's; `text` is added where the vendor accepts words.
 #[must_use]
 pub fn answer(spec: &ServerSpec, ask: &PendingRequest, answer: &str, text: &str) -> Option<ServerRequest> {
     let facts = json!({ "id": ask.id, "answer": answer, "text": text });
@@ -107,7 +106,7 @@ fn post(spec: &RequestSpec, facts: &Value) -> Option<ServerRequest> {
     Some(ServerRequest { method: Method::Post, path, body, is_for_show: spec.is_for_show })
 }
 
-/// A path in which ids have brought nothing that a path could not hold; none otherwise.
+/// Returns the path unless an id brought a character that changes its meaning.
 pub(crate) fn plain(path: String) -> Option<String> {
     let is_plain = |byte: u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.' | b'?' | b'=' | b'&')

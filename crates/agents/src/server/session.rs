@@ -1,7 +1,5 @@
-//! What is known of the agent's session from its server's events.
-//!
-//! Owns the state between events: the status, open requests, the turn's text, the tokens. Refuses telling sessions
-//! apart: it is given only what is about the agent's own, and what anybody asks.
+//! The state of the agent's session, built from its server's events: the status, open requests, the turn's
+//! text, the tokens. It gets only events of the agent's own session, and requests of all sessions.
 
 use proto::agent::{AgentState, Evidence, Quota, Source, TurnEnd};
 use serde_json::Value;
@@ -12,13 +10,13 @@ use crate::quota::{QuotaSpec, instant};
 use crate::transcript::fields::sum;
 use crate::transcript::{EndWord, one_line};
 
-/// Most requests that are remembered as open.
+/// The most requests that are remembered as open.
 const MOST_ASKS: usize = 64;
 
-/// Most prompts that are remembered as seen.
+/// The most prompts that are remembered as seen.
 const MOST_PROMPTS: usize = 32;
 
-/// Most parts of one turn, and most messages.
+/// The most parts of one turn, and the most messages.
 const MOST_PARTS: usize = 256;
 
 /// The longest text of a turn that is kept, in bytes.
@@ -31,10 +29,10 @@ pub(super) struct SessionSoFar {
     asks: Vec<PendingRequest>,
     failure: Option<Evidence>,
     is_interrupted: bool,
-    /// A person refused something, and the model has said nothing since.
+    /// A person refused something, and the model has sent nothing since.
     is_denied: bool,
     is_in_turn: bool,
-    /// The prompt of the turn was seen, so its text has no part missing.
+    /// The prompt of the turn was seen, so its text is complete.
     is_whole: bool,
     prompts: Vec<String>,
     /// The model's messages of the turn.
@@ -70,7 +68,7 @@ impl SessionSoFar {
         Some((self.used?, self.total, self.model.as_deref()))
     }
 
-    /// What all of it means for the state: an open request, else a failure, else the status.
+    /// The evidence: an open request, else a failure, else the status.
     pub(super) fn evidence(&self) -> Option<Evidence> {
         if let Some(ask) = self.asks.first() {
             let known = Evidence::new(Source::Server, ask.rule.clone(), Some(AgentState::Blocked));
@@ -94,15 +92,15 @@ impl SessionSoFar {
         }
     }
 
-    /// Takes a prompt; whether it is a new one.
+    /// Records a prompt. Returns true if it is new.
     pub(super) fn take_prompt(&mut self, spec: &ServerEventSpec, event: &Value) -> bool {
         let Some(prompt) = spec.prompt.as_ref().and_then(|prompt| prompt.text(event)) else { return false };
-        // Servers speak of older prompts again, to add what came of them.
+        // Servers mention older prompts again to add their results.
         if self.prompts.iter().any(|seen| seen == prompt) {
             return false;
         }
         self.remember_prompt(prompt.to_owned());
-        // A prompt that comes in the middle of a turn belongs to it.
+        // A prompt in the middle of a turn belongs to it.
         if !self.is_in_turn || !self.is_whole {
             self.forget_text();
             self.begin_turn();
@@ -111,7 +109,7 @@ impl SessionSoFar {
         true
     }
 
-    /// Notes a prompt as seen.
+    /// Remembers a prompt as seen.
     pub(super) fn remember_prompt(&mut self, prompt: String) {
         if self.prompts.len() >= MOST_PROMPTS {
             self.prompts.remove(0);
@@ -157,7 +155,7 @@ impl SessionSoFar {
         else {
             return;
         };
-        // Prompts have parts too: only those of the model's own messages are what the agent said.
+        // Prompts have parts too: only those of the model's own messages are the agent's text.
         if !self.replies.iter().any(|reply| reply == message) {
             return;
         }
@@ -171,7 +169,7 @@ impl SessionSoFar {
         self.text.truncate(cut);
     }
 
-    /// Counts tokens; whether a figure changed.
+    /// Counts tokens. Returns true if a number changed.
     pub(super) fn count(&mut self, spec: &ServerEventSpec, event: &Value) -> bool {
         let before = (self.used, self.total);
         if let Some(used) = sum(&spec.used, event).filter(|used| *used > 0) {
@@ -207,7 +205,7 @@ impl SessionSoFar {
     }
 }
 
-/// The parts as one text: those of one message line by line, a blank line between messages.
+/// Joins the parts into one text: those of one message line by line, with a blank line between messages.
 fn joined(parts: &[(String, String, String)]) -> String {
     let mut text = String::new();
     let mut before: Option<&str> = None;
@@ -240,7 +238,7 @@ fn read_ask(rule: &str, spec: &AskSpec, event: &Value) -> Option<PendingRequest>
     })
 }
 
-/// A wait for the vendor is a quota when its words say so: servers wait for many reasons.
+/// Marks a wait for the vendor as a quota when its message says so: servers wait for many reasons.
 fn with_quota(evidence: Evidence, reset_at: Option<u64>, quotas: &[QuotaSpec]) -> Evidence {
     let is_quota = quotas.iter().any(|quota| quota.pattern.is_in(&evidence.message));
     Evidence { quota: is_quota.then_some(Quota { reset_at }), ..evidence }

@@ -1,6 +1,5 @@
-//! What a manifest says about the server its vendor's program carries.
-//!
-//! Owns the shape of the `[server]` table. Refuses talking: requests are data, the daemon sends them.
+//! The manifest's `[server]` table: the server that a vendor's program carries. Requests are data; the daemon
+//! sends them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use crate::template::{Phrase, Template};
 use crate::transcript::EndWord;
 use crate::transcript::fields::{Condition, Field};
 
-/// A server on the loopback, started with the program, that streams events and takes requests.
+/// A server on the loopback that starts with the program, streams events and accepts requests.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
@@ -25,87 +24,88 @@ pub struct ServerSpec {
     /// Variables it is started with: `{secret}` is the password of this launch.
     #[serde(default)]
     pub env: BTreeMap<String, Template>,
-    /// The user name that goes with the password; none: it takes no password.
+    /// The user name that goes with the password; left out: it uses no password.
     #[serde(default)]
     pub user: Option<String>,
     /// The path of the event stream.
     pub events: String,
-    /// Where an event says what it is.
+    /// Where an event has its type.
     pub type_at: Field,
-    /// Where an event says which session it is about.
+    /// Where an event has its session.
     pub session_at: Field,
-    /// What events say; every one that fits counts.
+    /// What events mean; every entry that matches counts.
     pub event: Vec<ServerEventSpec>,
-    /// What is asked when the stream is opened, so that what happened before is known.
+    /// Requests to send when the stream is opened, to find out what happened before.
     #[serde(default)]
     pub look: Vec<LookSpec>,
-    /// How the models' windows are asked for.
+    /// How to request the models' windows.
     #[serde(default)]
     pub models: Option<ModelsSpec>,
-    /// How a session is told from a subagent's.
+    /// How to distinguish a session from a subagent's.
     #[serde(default)]
     pub who: Option<WhoSpec>,
-    /// How the messages of a session are listed.
+    /// How to list the messages of a session.
     #[serde(default)]
     pub messages: Option<MessagesSpec>,
-    /// How a session is begun, where none is known.
+    /// How to start a session, where none is known.
     #[serde(default)]
     pub begin: Option<BeginSpec>,
-    /// How a prompt is handed over: requests in this order, with `{/session}` and `{/text}`.
+    /// How to deliver a prompt: requests in this order, with `{/session}` and `{/text}`.
     #[serde(default)]
     pub prompt: Vec<RequestSpec>,
-    /// How a turn is interrupted, with `{/session}`.
+    /// How to interrupt a turn, with `{/session}`.
     #[serde(default)]
     pub abort: Option<RequestSpec>,
-    /// How requests of the agent are answered, with `{/id}`, `{/answer}` and `{/text}`; the first that fits counts.
+    /// How to answer requests of the agent, with `{/id}`, `{/answer}` and `{/text}`; the first entry that
+    /// matches counts.
     #[serde(default)]
     pub answer: Vec<AnswerSpec>,
 }
 
-/// What one kind of event says.
+/// What one kind of event means.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerEventSpec {
-    /// What it is called in evidence.
+    /// Its name in evidence.
     pub id: String,
     /// The kind.
     #[serde(rename = "type")]
     pub kind_of_event: String,
-    /// Which of this kind.
+    /// A condition on events of this kind.
     #[serde(default)]
     pub when: Condition,
-    /// A session is made.
+    /// A session starts.
     #[serde(default)]
     pub begins: Option<BeginsSpec>,
-    /// What the session does.
+    /// The session's state.
     #[serde(default)]
     #[schemars(with = "Option<StateWord>")]
     pub state: Option<AgentState>,
-    /// What it says in words.
+    /// The message.
     #[serde(default)]
     pub message: Option<Phrase>,
-    /// When it goes on by itself, should it wait for its vendor: the first of these that stands.
+    /// When it continues by itself, if it waits for its vendor: the first field that exists.
     #[serde(default)]
     pub reset: Vec<Field>,
     /// Somebody must answer.
     #[serde(default)]
     pub ask: Option<AskSpec>,
-    /// A request that was answered: its id.
+    /// The id of a request that was answered.
     #[serde(default)]
     pub settles: Option<Field>,
-    /// The turn fails: what it says.
+    /// The turn fails, with this message.
     #[serde(default)]
     pub fails: Option<Phrase>,
     /// The turn was interrupted.
     #[serde(default)]
     pub interrupts: bool,
-    /// A person refused something. The turn was interrupted by that, unless the model goes on to say something.
+    /// A person refused something. That interrupts the turn, unless the model sends more.
     #[serde(default)]
     pub denies: bool,
-    /// A prompt: its id. The first event about it begins a turn.
+    /// The id of a prompt. The first event about it begins a turn.
     #[serde(default)]
     pub prompt: Option<Field>,
-    /// A message of the model's: its id.
+    /// The id of a message of the model's.
     #[serde(default)]
     pub reply: Option<Field>,
     /// A part of a message's text.
@@ -125,7 +125,7 @@ pub struct ServerEventSpec {
     pub end: Option<EndWord>,
 }
 
-/// Where a new session is described.
+/// Where the fields of a new session are.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginsSpec {
@@ -135,29 +135,29 @@ pub struct BeginsSpec {
     pub parent: Field,
 }
 
-/// Where a request of the agent is described.
+/// Where the fields of a request of the agent are.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskSpec {
     /// Its id.
     pub id: Field,
-    /// What it is for.
+    /// What the agent needs.
     #[schemars(with = "KindWord")]
     pub kind: BlockedKind,
-    /// What is asked, in one line.
+    /// The question, in one line.
     pub title: Phrase,
-    /// What it is about.
+    /// The details.
     #[serde(default)]
     pub body: Option<Phrase>,
-    /// A list of what may be answered.
+    /// A list of possible answers.
     #[serde(default)]
     pub options: Option<Field>,
-    /// Where an option's label stands.
+    /// Where an option has its label.
     #[serde(default)]
     pub label: Option<Field>,
 }
 
-/// Where a part of a message's text is described.
+/// Where the fields of a part of a message are.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartSpec {
@@ -169,24 +169,24 @@ pub struct PartSpec {
     pub text: Field,
 }
 
-/// A question whose answer is read like events.
+/// A request whose response is read like events.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LookSpec {
-    /// What it is called.
+    /// Its name.
     pub id: String,
     /// The path.
     pub path: String,
     /// The kind of event each item of the answer is read as.
     pub reads_as: String,
-    /// Where an item is put in that event.
+    /// Where the item is placed in that event.
     pub item_at: Field,
-    /// The answer is a table by session, not a list; what an item that is not there counts as.
+    /// The response is a table by session, not a list; this is the item for a session that is missing in it.
     #[serde(default)]
     pub otherwise: Option<Form>,
 }
 
-/// How the windows of the models are listed.
+/// How to list the models' windows.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelsSpec {
@@ -202,23 +202,23 @@ pub struct ModelsSpec {
     pub window: Field,
 }
 
-/// How it is asked whose session one is.
+/// How to request the owner of a session.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhoSpec {
     /// The path, with `{/session}`.
     pub path: Phrase,
-    /// In the answer: the session it belongs to.
+    /// In the response: the session that it belongs to.
     pub parent: Field,
 }
 
-/// How a session is begun.
+/// How to start a session.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginSpec {
     /// The request.
     pub request: RequestSpec,
-    /// In the answer: its id.
+    /// In the response: its id.
     pub session: Field,
 }
 
@@ -226,7 +226,7 @@ pub struct BeginSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestSpec {
-    /// What it is called.
+    /// Its name.
     #[serde(default)]
     pub id: String,
     /// The path.
@@ -234,21 +234,21 @@ pub struct RequestSpec {
     /// What is posted.
     #[serde(default)]
     pub body: Option<Form>,
-    /// Only for show: what comes of it does not matter.
+    /// Only for display: its result does not matter.
     #[serde(default)]
     pub is_for_show: bool,
 }
 
-/// How one kind of request is answered with one answer.
+/// How to answer one kind of request with one answer.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerSpec {
-    /// What it is called.
+    /// Its name.
     pub id: String,
     /// Which kind.
     #[schemars(with = "KindWord")]
     pub kind: BlockedKind,
-    /// Which answers; none named: any.
+    /// Which answers; empty means any.
     #[serde(default)]
     pub names: Vec<String>,
     /// The request.
@@ -261,7 +261,7 @@ pub struct AnswerSpec {
 pub struct Form(#[schemars(with = "Value")] Value);
 
 impl Form {
-    /// The value with its texts said about these facts.
+    /// Fills the placeholders of its texts from these facts.
     #[must_use]
     pub(crate) fn fill(&self, facts: &Value) -> Value {
         filled(&self.0, facts)
@@ -288,7 +288,7 @@ fn check(value: &Value) -> Result<(), String> {
 
 fn filled(value: &Value, facts: &Value) -> Value {
     match value {
-        // It was checked when the form was read.
+        // The form was checked when it was read.
         Value::String(text) => {
             Phrase::parse(text).map_or(Value::Null, |phrase| Value::String(phrase.say(facts)))
         }

@@ -1,4 +1,4 @@
-//! Facts about the event streams that a real server sent.
+//! Event streams that a real server sent.
 
 use proto::agent::{AgentState, BlockedKind};
 use serde_json::json;
@@ -38,7 +38,7 @@ fn play(reader: &mut ServerReader, stream: &str) -> Vec<ServerNews> {
     events(stream).iter().flat_map(|event| reader.event(event)).collect()
 }
 
-/// The states in the order they were said.
+/// The states, in order.
 fn states(news: &[ServerNews]) -> Vec<(&str, AgentState)> {
     let evidence = news.iter().filter_map(|one| match one {
         ServerNews::Evidence(evidence) => Some((evidence.rule.as_str(), evidence.state.unwrap())),
@@ -267,7 +267,7 @@ fn permissions_are_answered_by_name() {
     assert_eq!(reply("perhaps"), None);
 }
 
-/// A list of messages as the server answers with it: role, when it was made, what was said.
+/// A list of messages as the server returns it: role, time, text.
 fn listed(messages: &[(&str, u64, &str)]) -> Value {
     let message = |(number, (role, made, text)): (usize, &(&str, u64, &str))| {
         let info = json!({ "id": format!("msg_{number}"), "role": role, "time": { "created": made } });

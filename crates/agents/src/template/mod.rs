@@ -1,7 +1,6 @@
-//! Text of a manifest with places to be filled.
-//!
-//! Owns one small strict grammar: `{name}` is a place, `{{` and `}}` are braces, everything else stands for itself, and
-//! an unknown name is a fault. Refuses expressions: a place is filled or the launch fails.
+//! Templates: text of a manifest with placeholders. The grammar is small and strict: `{name}` is a
+//! placeholder, `{{` and `}}` are braces, everything else is literal, and an unknown name is a fault. A
+//! placeholder without a value makes the launch fail.
 
 mod phrase;
 mod piece;
@@ -15,7 +14,7 @@ use serde_json::Value;
 pub use phrase::Phrase;
 pub use piece::Piece;
 
-/// What a place in a launch template may stand for.
+/// What a placeholder of a launch template stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Placeholder {
     /// The absolute path of this program.
@@ -38,7 +37,7 @@ pub enum Placeholder {
     Json,
     /// The command a hook runs, quoted for a shell.
     Hook,
-    /// How long a hook may take; a number where it stands alone.
+    /// The time limit of a hook; a number where it stands alone.
     Timeout,
     /// The variables that our own programs need; a table where it stands alone.
     Env,
@@ -46,7 +45,7 @@ pub enum Placeholder {
     Text,
     /// An event's name in small letters with underscores.
     Event,
-    /// What a hook's identity comes to, as SHA-256 in hexadecimal.
+    /// The SHA-256 of a hook's identity, in hexadecimal.
     Hash,
 }
 
@@ -103,20 +102,20 @@ pub enum TemplateFault {
     /// A brace without its partner.
     #[error("a single brace in {0:?}: write {{{{ or }}}} for a brace")]
     Brace(String),
-    /// Nobody knows this place.
+    /// An unknown placeholder.
     #[error("there is no place {{{0}}}: known are {known}", known = Placeholder::ALL.map(Placeholder::word).join(" "))]
     Unknown(String),
-    /// A field of a payload is not named by a JSON pointer.
+    /// A field of a payload that is not a JSON pointer.
     #[error("{{{0}}} is not a JSON pointer: write {{/name}} or {{/name|/other}}")]
     Pointer(String),
 }
 
-/// A place that has no value in this launch.
+/// A placeholder that has no value in this launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the manifest uses {{{word}}}, which this launch does not have", word = .0.word())]
 pub struct Unfilled(pub Placeholder);
 
-/// Where the values of places come from.
+/// Looks the values of placeholders up.
 pub type Lookup<'a> = &'a dyn Fn(Placeholder) -> Option<Value>;
 
 /// Text with places.
@@ -127,7 +126,7 @@ pub struct Template {
     parts: Vec<Part<Placeholder>>,
 }
 
-/// A stretch of text, or something to be filled in.
+/// Literal text or a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part<T> {
     /// As it stands.
@@ -137,10 +136,10 @@ enum Part<T> {
 }
 
 impl Template {
-    /// Reads one.
+    /// Parses a template.
     ///
     /// # Errors
-    /// A lone brace or an unknown place.
+    /// A lone brace or an unknown placeholder.
     pub fn parse(source: &str) -> Result<Self, TemplateFault> {
         let parts = parts(source, |word| {
             Placeholder::named(word).ok_or_else(|| TemplateFault::Unknown(word.to_owned()))
@@ -154,16 +153,16 @@ impl Template {
         &self.source
     }
 
-    /// Whether it names this place.
+    /// Returns true if it contains this placeholder.
     #[must_use]
     pub fn names(&self, place: Placeholder) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Open(named) if *named == place))
     }
 
-    /// Its text with every place filled.
+    /// Returns its text with every placeholder filled.
     ///
     /// # Errors
-    /// The first place that has no value.
+    /// The first placeholder that has no value.
     pub fn fill(&self, lookup: Lookup<'_>) -> Result<String, Unfilled> {
         self.parts.iter().try_fold(String::new(), |mut filled, part| {
             match part {
@@ -174,7 +173,7 @@ impl Template {
         })
     }
 
-    /// Its value: a place that stands alone keeps its type.
+    /// Returns its value: a placeholder that stands alone keeps its type.
     fn fill_value(&self, lookup: Lookup<'_>) -> Result<Value, Unfilled> {
         match self.parts.as_slice() {
             [Part::Open(place)] => lookup(*place).ok_or(Unfilled(*place)),
@@ -213,7 +212,7 @@ fn as_text(value: &Value) -> String {
     }
 }
 
-/// Splits text at its places; `meaning` reads what stands between braces.
+/// Splits text at its placeholders; `meaning` reads the text between braces.
 fn parts<T>(
     source: &str,
     meaning: impl Fn(&str) -> Result<T, TemplateFault>,

@@ -1,6 +1,4 @@
-//! What is to be said about a payload.
-//!
-//! Owns texts whose places are fields by JSON pointer. Refuses judging the payload: what is not there says nothing.
+//! Phrases: texts whose placeholders are fields of a payload, by JSON pointer. A missing field becomes empty.
 
 use std::borrow::Cow;
 
@@ -10,7 +8,8 @@ use serde_json::Value;
 
 use super::{Part, TemplateFault, as_text, parts};
 
-/// Text about a payload: `{/tool_name}` is a field by JSON pointer, `{/a|/b}` the first of several that says something.
+/// Text about a payload: `{/tool_name}` is a field by JSON pointer, `{/a|/b}` the first of several that is
+/// not empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Phrase {
@@ -19,7 +18,7 @@ pub struct Phrase {
 }
 
 impl Phrase {
-    /// Reads one.
+    /// Parses a phrase.
     ///
     /// # Errors
     /// A lone brace, or a field that is not a JSON pointer.
@@ -32,7 +31,7 @@ impl Phrase {
         Ok(Self { source: source.to_owned(), parts })
     }
 
-    /// What it says about this payload; fields that are not there say nothing.
+    /// Fills the fields from this payload; missing ones become empty.
     #[must_use]
     pub fn say(&self, payload: &Value) -> String {
         self.parts.iter().fold(String::new(), |mut said, part| {

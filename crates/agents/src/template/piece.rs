@@ -1,6 +1,4 @@
-//! A piece of a vendor's configuration, as a manifest writes it.
-//!
-//! Owns any TOML whose texts are templates. Refuses knowing what it configures.
+//! A piece of a vendor's configuration as a manifest writes it: any TOML whose texts are templates.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +11,7 @@ use serde_json::Value;
 
 use super::{Lookup, Template, Unfilled};
 
-/// A piece of a vendor's configuration: any TOML, its texts being templates.
+/// A piece of a vendor's configuration: any TOML whose texts are templates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
     /// Text with places.
@@ -33,10 +31,10 @@ impl Default for Piece {
 }
 
 impl Piece {
-    /// The configuration with every place filled.
+    /// Returns the configuration with every placeholder filled.
     ///
     /// # Errors
-    /// The first place that has no value.
+    /// The first placeholder that has no value.
     pub fn fill(&self, lookup: Lookup<'_>) -> Result<Value, Unfilled> {
         match self {
             Self::Text(template) => template.fill_value(lookup),

@@ -1,7 +1,5 @@
-//! Where things stand in a vendor's JSON, and what must stand there.
-//!
-//! Owns fields by JSON pointer and conditions on them, as manifests write them. Refuses knowing what they mean: the
-//! tables of transcripts, servers and state files say that.
+//! Fields of a vendor's JSON by JSON pointer, and conditions on them, as manifests write them. The tables of
+//! transcripts, servers and state files give them their meaning.
 
 use std::collections::BTreeMap;
 
@@ -15,25 +13,25 @@ use serde_json::Value;
 pub struct Field(String);
 
 impl Field {
-    /// What stands there; null counts as nothing.
+    /// The value of the field; null counts as missing.
     #[must_use]
     pub fn of<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.pointer(&self.0).filter(|found| !found.is_null())
     }
 
-    /// The text that stands there, unless it is empty.
+    /// The text of the field, unless it is empty.
     #[must_use]
     pub fn text<'v>(&self, value: &'v Value) -> Option<&'v str> {
         self.of(value)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// The count that stands there.
+    /// The number in the field.
     #[must_use]
     pub fn count(&self, value: &Value) -> Option<u64> {
         self.of(value)?.as_u64()
     }
 
-    /// Puts something there; tables on the way are made.
+    /// Sets the field; missing tables on the way are created.
     pub(crate) fn put(&self, value: &mut Value, new: Value) {
         let mut place = value;
         for name in self.0.split('/').skip(1) {
@@ -59,19 +57,19 @@ impl TryFrom<String> for Field {
     }
 }
 
-/// The sum of the counts at these places; none where none of them stands.
+/// The sum of these fields; `None` when all are missing.
 #[must_use]
 pub(crate) fn sum(fields: &[Field], value: &Value) -> Option<u64> {
     let counts = fields.iter().filter_map(|field| field.count(value));
     counts.fold(None, |sum: Option<u64>, count| Some(sum.unwrap_or(0).saturating_add(count)))
 }
 
-/// What must stand in a JSON value; all of it.
+/// Required values of fields; all must match.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Condition(BTreeMap<Field, Wanted>);
 
-/// What must stand at one place.
+/// The required value of one field.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(
     untagged,
@@ -86,9 +84,9 @@ pub enum Wanted {
     Number(i64),
     /// One of these texts.
     OneOf(Vec<String>),
-    /// Anything but this; nothing at all counts too.
+    /// Anything but this, or a missing field.
     Not {
-        /// What must not stand there.
+        /// The forbidden value.
         not: Plain,
     },
     /// A text that begins so.
@@ -96,7 +94,7 @@ pub enum Wanted {
         /// How it begins.
         begins: String,
     },
-    /// Anything but a text that begins so; nothing at all counts too.
+    /// Anything but a text that begins so, or a missing field.
     NotBegins {
         /// How it must not begin.
         not_begins: String,
@@ -121,13 +119,14 @@ pub enum Plain {
 }
 
 impl Condition {
-    /// Whether this value fulfils it.
+    /// Returns true if this value meets the condition.
     #[must_use]
     pub fn holds(&self, value: &Value) -> bool {
         self.0.iter().all(|(field, wanted)| wanted.is_met(field.of(value)))
     }
 
-    /// Whether the JSON in this text could fulfil it, without parsing it. Never false for one that does.
+    /// Returns false if the JSON in this text cannot meet the condition, without parsing it. Never false for
+    /// JSON that does.
     #[must_use]
     pub(crate) fn may_hold(&self, json: &str) -> bool {
         self.0.values().all(|wanted| match wanted {
@@ -169,7 +168,7 @@ impl Plain {
     }
 }
 
-/// Whether the text may stand in this JSON as a value of its own. Writers may escape anything but letters and digits.
+/// Returns true if the text may be a value in this JSON. Writers may escape anything but letters and digits.
 fn may_contain(json: &str, text: &str) -> bool {
     !is_plain(text) || json.contains(&format!("\"{text}\""))
 }

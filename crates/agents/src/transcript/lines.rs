@@ -1,7 +1,5 @@
-//! Whole lines out of a stream that comes in any pieces.
-//!
-//! Owns the one partial line that is kept, and the bound on it. Refuses buffering a line that is longer: it is skipped
-//! without being held.
+//! Splits a stream that comes in pieces into whole lines. It keeps one partial line and skips a line that is
+//! longer than its limit without buffering it.
 
 /// The longest line that is read, in bytes; vendors write whole files and pictures into their transcripts.
 pub(crate) const LONGEST_LINE: usize = 4 * 1024 * 1024;
@@ -11,7 +9,8 @@ pub(crate) const LONGEST_LINE: usize = 4 * 1024 * 1024;
 pub enum Start {
     /// At its first byte.
     Beginning,
-    /// Somewhere behind it: what comes before the first line break is the end of a line nobody saw begin.
+    /// Somewhere later: the bytes before the first line break are the end of a line whose beginning is
+    /// unknown.
     Middle,
 }
 
@@ -27,7 +26,7 @@ impl Lines {
         Self { partial: Vec::new(), is_skipping: start == Start::Middle }
     }
 
-    /// Gives every line that is whole now to `take`, without its line break.
+    /// Passes every whole line to `take`, without its line break.
     pub(crate) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) {
         let mut rest = bytes;
         while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {

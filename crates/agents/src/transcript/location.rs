@@ -1,6 +1,4 @@
-//! Where a vendor keeps a file about one session or one process.
-//!
-//! Owns the grammar of such places. Refuses looking: the daemon opens what is named here.
+//! The place of a vendor's file about one session or one process, and its grammar. The daemon opens the file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -11,21 +9,21 @@ use serde::Deserialize;
 /// How much of a session's id vendors put into a file name, in characters.
 const SESSION_START: usize = 8;
 
-/// A directory of the vendor's.
+/// A directory of the vendor.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Root {
-    /// The variable that moves it.
+    /// The variable that changes it.
     #[serde(default)]
     pub env: Option<String>,
-    /// Where it lies below what the variable names.
+    /// Its path below the variable's value.
     #[serde(default)]
     pub below_env: Option<String>,
-    /// Where it lies below the home directory otherwise.
+    /// Its path below the home directory otherwise.
     pub below_home: String,
 }
 
-/// What is known of an agent when its files are looked for.
+/// What is known about an agent when its files are searched.
 #[derive(Clone, Copy)]
 pub struct AgentContext<'a> {
     /// The agent's own environment.
@@ -38,17 +36,17 @@ pub struct AgentContext<'a> {
     pub pid: Option<i32>,
 }
 
-/// A file, or the files one of which it is.
+/// A file, or a pattern for files one of which it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLocation {
-    /// The directory to begin in.
+    /// The directory to start from.
     pub root: PathBuf,
-    /// The way from there, parted by `/`; `*` stands for any part of a name.
+    /// The path from there, separated by `/`; `*` stands for any part of a name.
     pub below: String,
 }
 
 impl FileLocation {
-    /// The file, where there is only one it can be.
+    /// The path, when the pattern allows only one.
     #[must_use]
     pub fn only(&self) -> Option<PathBuf> {
         (!self.below.contains('*')).then(|| self.root.join(&self.below))
@@ -69,7 +67,8 @@ impl Root {
     }
 }
 
-/// The way to a file below a root: `{session}`, `{session_start}`, `{pid}` and `{cwd_dashed}` are filled, `*` is any part of a name.
+/// The path of a file below a root: `{session}`, `{session_start}`, `{pid}` and `{cwd_dashed}` are filled,
+/// `*` is any part of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Way(Vec<Step>);
@@ -84,7 +83,7 @@ enum Step {
 }
 
 impl Way {
-    /// The file or files it means below this root; none while something it names is not known.
+    /// The file or files below this root; `None` while a placeholder is not known.
     #[must_use]
     pub fn spot(&self, root: &Root, around: &AgentContext<'_>) -> Option<FileLocation> {
         let root = root.directory(around.env)?;
@@ -153,13 +152,13 @@ impl JsonSchema for Way {
     }
 }
 
-/// A session's id comes from outside: as part of a path it may be nothing but a name.
+/// Returns true if a session's id is a plain name. The id comes from outside and becomes part of a path.
 fn is_name(session: &str) -> bool {
     !session.is_empty()
         && session.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// A directory as vendors write it into a file name: everything but letters and digits is a dash.
+/// A directory as vendors write it into a file name: everything but letters and digits becomes a dash.
 fn dashed(path: &Path) -> String {
     path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

@@ -1,7 +1,8 @@
-//! What a vendor's transcript says: how full the context is, what the agent said, how its turns ended.
+//! Reads a vendor's transcript line by line as it grows, by the manifest's table: how full the context is,
+//! the agent's text, how its turns ended.
 //!
-//! Owns reading it line by line as it grows, by the manifest's table. Refuses files: it is given bytes, once each, in
-//! any pieces, and keeps one partial line and a few figures.
+//! It gets every byte once, in any pieces, and keeps one partial line and a few numbers. The daemon reads the
+//! file.
 
 pub mod fields;
 mod lines;
@@ -43,17 +44,18 @@ pub struct TranscriptReader {
     lines: Lines,
     session: Option<String>,
     turn: TurnSoFar,
-    /// The turns before it, newest first: their texts may be asked for when the next prompts are written already.
+    /// The turns before it, newest first: a caller may ask for their texts after the next prompts were
+    /// written.
     former: VecDeque<TurnSoFar>,
     figures: Figures,
 }
 
-/// What the newest turn has brought so far.
+/// The content of the newest turn so far.
 #[derive(Clone, Debug, Default)]
 struct TurnSoFar {
     /// When its prompt was written, in milliseconds since the epoch.
     prompted_at: Option<u64>,
-    /// Everything the agent said since the prompt.
+    /// The agent's text since the prompt.
     text: String,
     /// Where in it the newest message begins, and which message that is.
     newest: usize,
@@ -82,18 +84,19 @@ struct Figures {
     counted_tokens: u64,
 }
 
-/// What newly read lines say. In a transcript that was there before, only its context and its session are news.
+/// What newly read lines state. Of a transcript that existed before, only its context and its session are
+/// news.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TranscriptNews {
     /// How full the context is now.
     pub context: Option<Context>,
     /// The vendor session.
     pub session: Option<String>,
-    /// How many prompts were taken.
+    /// How many prompts were accepted.
     pub prompts: u32,
     /// The turns that ended, in order.
     pub turns: Vec<EndedTurn>,
-    /// What the newest of them says about the state: only failures and interruptions, for which no hook is sure to run.
+    /// Evidence from the newest of them: only failures and interruptions, for which a hook may not run.
     pub evidence: Option<Evidence>,
 }
 
@@ -102,18 +105,18 @@ pub struct TranscriptNews {
 pub struct EndedTurn {
     /// How it ended.
     pub end: TurnEnd,
-    /// What the agent said last.
+    /// The agent's last message.
     pub text: String,
 }
 
 impl TranscriptNews {
-    /// What of it counts in a transcript that was written before anybody watched.
+    /// The part that counts in a transcript that was written before the daemon watched it.
     #[must_use]
     pub fn past(self) -> Self {
         Self { context: self.context, session: self.session, ..Self::default() }
     }
 
-    /// What the agent said at the end of the last turn that ended.
+    /// The agent's last message in the last turn that ended.
     #[must_use]
     pub fn final_text(&self) -> Option<&str> {
         self.turns.last().map(|turn| turn.text.as_str())
@@ -125,7 +128,7 @@ impl TranscriptNews {
         self.turns.len()
     }
 
-    /// Whether it says nothing.
+    /// Returns true if there is no news.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -133,7 +136,7 @@ impl TranscriptNews {
 }
 
 impl TranscriptReader {
-    /// Reads for this vendor; none when its manifest describes no transcript.
+    /// Creates a reader for this vendor; `None` when its manifest describes no transcript.
     #[must_use]
     pub fn new(manifest: &Manifest, start: Start) -> Option<Self> {
         let spec = manifest.transcript.clone()?;
@@ -149,7 +152,7 @@ impl TranscriptReader {
         })
     }
 
-    /// Takes the next bytes of the file. Lines that are no JSON say nothing.
+    /// Feeds the next bytes of the file. Lines that are not JSON are ignored.
     pub fn feed(&mut self, bytes: &[u8]) -> TranscriptNews {
         let mut news = TranscriptNews::default();
         let mut lines = std::mem::replace(&mut self.lines, Lines::new(Start::Beginning));
@@ -158,13 +161,13 @@ impl TranscriptReader {
         news
     }
 
-    /// What the agent said last since the newest prompt.
+    /// The agent's text since the newest prompt.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.turn.text
     }
 
-    /// What the agent said since the newest prompt that was written in this span (milliseconds since the epoch).
+    /// The agent's text since the newest prompt that was written in this span (milliseconds since the epoch).
     #[must_use]
     pub fn text_since_prompt_in(&self, span: &RangeInclusive<u64>) -> Option<&str> {
         let is_inside = |turn: &&TurnSoFar| turn.prompted_at.is_some_and(|at| span.contains(&at));
@@ -172,13 +175,14 @@ impl TranscriptReader {
         (!turn.text.trim().is_empty()).then_some(turn.text.as_str())
     }
 
-    /// What the agent said in the turn before the newest prompt.
+    /// The agent's text in the turn before the newest prompt.
     #[must_use]
     pub fn former_text(&self) -> &str {
         self.former.front().map_or("", |turn| &turn.text)
     }
 
-    /// The same as [`Self::text_since_prompt_in`] for a turn that another prompt has followed: its text is whole.
+    /// Like [`Self::text_since_prompt_in`], but only for a turn that another prompt has followed: its text is
+    /// complete.
     #[must_use]
     pub fn whole_text_in(&self, span: &RangeInclusive<u64>) -> Option<&str> {
         let is_newest = self.turn.prompted_at.is_some_and(|at| span.contains(&at));
@@ -195,7 +199,8 @@ impl TranscriptReader {
 
     fn line(&mut self, line: &[u8], news: &mut TranscriptNews) {
         let Ok(text) = std::str::from_utf8(line) else { return };
-        // Most lines are of no interest and some are megabytes: their words rule them out before they are parsed.
+        // Most lines do not matter and some are megabytes: a text search rules them out before they are
+        // parsed.
         if !self.spec.line.iter().any(|spec| spec.when.may_hold(text)) {
             return;
         }
@@ -225,7 +230,7 @@ impl TranscriptReader {
             news.context = self.context();
         }
         self.turn.take(spec, value);
-        // A vendor may note the end of a turn once more after its interruption.
+        // A vendor may record the end of a turn once more after its interruption.
         if let Some(end) = spec.end.filter(|_| !self.turn.is_interrupted) {
             self.turn.is_interrupted = end == EndWord::Interrupted;
             let (turn, evidence) = self.turn.ended(spec, end);
@@ -235,8 +240,8 @@ impl TranscriptReader {
     }
 }
 
-/// Whether a transcript has a line with this text that was written after this moment (milliseconds since the epoch).
-/// The same text may stand there from before: a line without a time of its own proves nothing.
+/// Returns true if a transcript has a line with this text that was written after this moment (milliseconds
+/// since the epoch). The same text may be there from before: a line without a time proves nothing.
 #[must_use]
 pub fn has_prompt(transcript: &[u8], text: &str, since: u64) -> bool {
     let Ok(escaped) = serde_json::to_string(text.trim()) else { return false };
@@ -267,7 +272,7 @@ impl TurnSoFar {
         }
         match (is_same, spec.joins) {
             (true, true) => self.text.push('\n'),
-            // The message is written anew, with what was added to it.
+            // The vendor writes the message again, with what was added to it.
             (true, false) => self.text.truncate(self.newest),
             (false, _) => {
                 if !self.text.is_empty() {
@@ -282,7 +287,7 @@ impl TurnSoFar {
         self.text_message = message.map(str::to_owned);
     }
 
-    /// Ends the turn; what it said stays until the next prompt, so that it can be asked for.
+    /// Ends the turn. Its text stays until the next prompt, so that a caller can ask for it.
     fn ended(&mut self, spec: &LineSpec, end: EndWord) -> (EndedTurn, Option<Evidence>) {
         let failure = self.failure.take();
         let rule = |id: &str| format!("transcript.{id}");
@@ -302,7 +307,7 @@ impl TurnSoFar {
 }
 
 impl Figures {
-    /// Counts what a line says; whether something changed.
+    /// Counts the tokens of a line. Returns true if a number changed.
     fn count(&mut self, spec: &LineSpec, value: &Value) -> bool {
         let used = sum(&spec.used, value).filter(|used| *used > 0);
         let window = spec.window.as_ref().and_then(|window| window.count(value)).filter(|window| *window > 0);

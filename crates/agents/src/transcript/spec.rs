@@ -1,6 +1,4 @@
-//! What a manifest says about its vendor's transcript.
-//!
-//! Owns the shape of the `[transcript]` table. Refuses reading one: the reader does.
+//! The manifest's `[transcript]` table. `TranscriptReader` applies it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,52 +12,53 @@ use crate::template::Phrase;
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TranscriptSpec {
-    /// The directory it lies below.
+    /// The directory that contains it.
     pub root: Root,
-    /// The way from there; a hook that names the file is believed first.
+    /// Its path below that; a path that a hook names is tried first.
     pub path: Way,
-    /// What its lines say; every one that fits a line counts.
+    /// What its lines mean; every entry that matches a line counts.
     pub line: Vec<LineSpec>,
 }
 
 impl TranscriptSpec {
-    /// Where the transcript of this session lies, or the files one of which it is.
+    /// Where the transcript of this session is, or a pattern for the files one of which it is.
     #[must_use]
     pub fn spot(&self, around: &AgentContext<'_>) -> Option<FileLocation> {
         self.path.spot(&self.root, around)
     }
 }
 
-/// What one kind of line says.
+/// What one kind of line means.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LineSpec {
-    /// What it is called in evidence.
+    /// Its name in evidence.
     pub id: String,
-    /// Which lines it is about.
+    /// Which lines it matches.
     pub when: Condition,
     /// A prompt: a turn begins.
     #[serde(default)]
     pub prompt: bool,
-    /// What the agent said.
+    /// The agent's text.
     #[serde(default)]
     pub text: Option<TextSpec>,
-    /// Which message of the model's the line is about: its tokens count once, its last text replaces the one before.
+    /// The model's message that the line belongs to: its tokens count once, its last text replaces the one
+    /// before.
     #[serde(default)]
     pub message: Option<Field>,
-    /// Texts of one message in several lines belong together, instead of each replacing the one before.
+    /// Texts of one message in several lines are joined, instead of each replacing the one before.
     #[serde(default)]
     pub joins: bool,
     /// Tokens in the context: the sum of these.
     #[serde(default)]
     pub used: Vec<Field>,
-    /// Tokens taken in and given out by this message: the sum of these.
+    /// Input and output tokens of this message: the sum of these.
     #[serde(default)]
     pub spent: Vec<Field>,
-    /// Tokens taken in and given out so far: the sum of these.
+    /// Input and output tokens so far: the sum of these.
     #[serde(default)]
     pub total: Vec<Field>,
-    /// Tokens there is room for.
+    /// The context window, in tokens.
     #[serde(default)]
     pub window: Option<Field>,
     /// The model.
@@ -68,14 +67,14 @@ pub struct LineSpec {
     /// The vendor session.
     #[serde(default)]
     pub session: Option<Field>,
-    /// The turn fails: what it says. Its end may come in a later line.
+    /// The turn fails, with this message. Its end may come in a later line.
     #[serde(default)]
     pub fails: Option<Phrase>,
     /// It fails because the vendor refuses turns for now.
     #[serde(default)]
     pub quota: bool,
-    /// When the vendor takes turns again, should it refuse them: the first of these that stands. It may come in an
-    /// earlier line.
+    /// When the vendor accepts turns again, if it refuses them: the first field that exists. It may come in
+    /// an earlier line.
     #[serde(default)]
     pub reset: Vec<Field>,
     /// The turn is over.
@@ -87,26 +86,26 @@ pub struct LineSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndWord {
-    /// By itself; it failed if a line of it said so.
+    /// By itself; it failed if one of its lines said so.
     Done,
     /// Somebody interrupted it.
     Interrupted,
 }
 
-/// Where what the agent said stands.
+/// Where the agent's text is.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a JSON pointer or { list = …, when = …, text = … }")]
 pub enum TextSpec {
     /// In one field.
     Field(Field),
-    /// In the fitting parts of a list, one after the other.
+    /// In the matching parts of a list, joined in order.
     Parts {
         /// The list.
         list: Field,
         /// Which of its parts.
         #[serde(default)]
         when: Condition,
-        /// Where it stands in a part.
+        /// Where a part has its text.
         text: Field,
     },
 }

@@ -1,4 +1,4 @@
-//! Facts about transcripts that real programs wrote, and about reading them in pieces.
+//! Transcripts that real programs wrote, and reading them in pieces.
 
 use proptest::prelude::*;
 
