@@ -1,12 +1,12 @@
-//! How a tool fails: a code a program can act on, a sentence that names the field, and the next step.
+//! The error of a tool: a code that a program can act on, a sentence that names the field, and the next step.
 //!
-//! Owns the one shape `{error: {code, message, hint}}` and the translation of the daemon's refusals into it. Refuses
-//! protocol errors for what a model should read: clients hide those from it.
+//! It translates the daemon's errors into the one shape `{error: {code, message, hint}}`. Failed tools never
+//! become protocol errors, because clients hide those from the model.
 
 use proto::{ErrorCode, Failure, Printable};
 use serde_json::{Value, json};
 
-/// Stands for the field that names what is there already, where that is not `name`.
+/// Stands for the field that names something that exists already, where that is not `name`.
 pub(crate) const TAKEN: &str = "(taken)";
 
 /// A failed call.
@@ -33,7 +33,7 @@ impl ToolFailure {
         Self::new("invalid_args", format!("{field}: {why}")).of_field(field)
     }
 
-    /// The same with the next step.
+    /// Adds the next step.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -44,8 +44,8 @@ impl ToolFailure {
         self
     }
 
-    /// The daemon's refusal in the caller's words: `fields` pairs the door's name of a field with the tool's, and
-    /// the first one is to blame when nothing else is named.
+    /// Translates an error of the daemon. `fields` pairs the daemon's field names with the tool's; the first
+    /// pair is blamed when the error names no field.
     pub(crate) fn refusal(failure: &Failure, fields: &[(&str, &str)]) -> Self {
         let code = serde_json::to_value(failure.code).ok();
         let code = code.as_ref().and_then(Value::as_str).unwrap_or("internal");
@@ -67,7 +67,7 @@ impl ToolFailure {
         }
     }
 
-    /// Nobody can say whether it happened.
+    /// The daemon went away, so it is unknown whether the call had an effect.
     pub(crate) fn unknown_outcome(request_id: String, hint: &str) -> Self {
         let message = "the daemon went away before it answered; this may or may not have happened";
         let told = Self::new("retry_unknown_outcome", message).hint(hint);
@@ -89,12 +89,12 @@ impl ToolFailure {
     }
 }
 
-/// Whether a message is `field: …` or `a.path.to.field: …`.
+/// Returns true if a message is `field: …` or `a.path.to.field: …`.
 fn begins_with_field(message: &str, field: &str) -> bool {
     message.split_once(':').is_some_and(|(head, _)| head.rsplit('.').any(|part| part == field))
 }
 
-/// The tool's field to blame for a code whose message names none; nothing when no argument is to blame.
+/// The tool's field to blame for a code whose message names none; `None` when no argument is to blame.
 fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
     let theirs = match code {
         ErrorCode::NotFound
@@ -114,7 +114,7 @@ fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
     own.or(fields.first()).map(|(_, ours)| *ours)
 }
 
-/// The next step, in the words of tools.
+/// The next step, in terms of tools.
 fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
     Some(match (failure.code, field) {
         (ErrorCode::NotFound, field) => missing(field),
@@ -161,7 +161,7 @@ fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
     })
 }
 
-/// Where to find the name of what is not there.
+/// How to find the name of something that was not found.
 fn missing(field: Option<&str>) -> &'static str {
     match field {
         Some("agent" | "preset") => "get_project_status lists what there is",
@@ -176,7 +176,7 @@ fn missing(field: Option<&str>) -> &'static str {
     }
 }
 
-/// What to do about something that is not as it would have to be.
+/// What to do about a conflict.
 fn taken(failure: &Failure, field: Option<&str>) -> &'static str {
     match field {
         _ if failure.revision.is_some() => {

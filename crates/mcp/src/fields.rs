@@ -1,13 +1,13 @@
-//! What a tool takes: one table of fields is its schema, its check and its documentation.
+//! The arguments of a tool: one table of fields is its schema, its check and its documentation.
 //!
-//! Owns judging arguments and naming the one that is wrong. Refuses guessing: a text is not a number, null is not
-//! absence, and a field nobody knows is a mistake, not an extra.
+//! The check is strict and names the field: a text is not a number, null is not absence, and an unknown field
+//! is a mistake.
 
 use serde_json::{Map, Value, json};
 
 use crate::failure::ToolFailure;
 
-/// Longest wait anybody may ask for, in seconds: a week.
+/// The longest wait that a caller may ask for, in seconds: a week.
 pub(crate) const MAX_SECONDS: f64 = 604_800.0;
 /// Most entries of a list or a map.
 const MAX_ENTRIES: usize = 256;
@@ -41,7 +41,7 @@ pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
     pub(crate) is_required: bool,
-    /// What it is, for the model; empty when the name says it.
+    /// What it is, for the model; empty when the name explains it.
     pub(crate) says: &'static str,
 }
 
@@ -55,7 +55,7 @@ pub(crate) const fn may(name: &'static str, shape: Shape, says: &'static str) ->
     Field { name, shape, is_required: false, says }
 }
 
-/// The process a tool is about: in nearly every tool.
+/// The process of a call; nearly every tool has it.
 pub(crate) const PROCESS: Field = must("process", Shape::Text(64), "Id or name.");
 
 /// The JSON Schema of a tool's arguments.
@@ -102,7 +102,7 @@ fn property(field: &Field) -> Value {
 pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    /// Judges what was given.
+    /// Checks the given arguments against the table.
     pub(crate) fn check(fields: &[Field], given: Map<String, Value>) -> Result<Self, ToolFailure> {
         if let Some(unknown) = given.keys().find(|key| fields.iter().all(|field| field.name != **key)) {
             let shown: String = unknown.chars().take(64).collect();
@@ -131,7 +131,7 @@ impl Arguments {
         self.0.get(name)?.as_str()
     }
 
-    /// A text that the table requires, so that it is there.
+    /// A text that the table requires; the check has made sure of it.
     pub(crate) fn required(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
@@ -140,7 +140,7 @@ impl Arguments {
         whole(self.0.get(name)?)
     }
 
-    /// An integer whose table begins at zero or above.
+    /// An integer that the table limits to zero or above.
     pub(crate) fn count(&self, name: &str) -> Option<u64> {
         u64::try_from(self.integer(name)?).ok()
     }

@@ -1,16 +1,16 @@
-//! What one line on standard input may be: length, text, depth, shape and id, judged before any parser trusts it.
+//! Checks each line on standard input before any parser reads it: length, text, depth, shape and id. Also
+//! rejects methods that the newer protocol version has removed.
 //!
-//! Owns the limits and the answer to a line that breaks them, and which methods the newer era no longer has. Refuses
-//! meaning: which methods exist is the server's business. Every line that asks something gets an answer, because a
-//! client that hears nothing waits for ever.
+//! Every request gets an answer, even a broken one, because a client without an answer waits for ever.
+//! `server` decides which methods exist.
 
 use proto::Printable;
 use proto::request::nesting;
 use serde_json::{Map, Value, json};
 
-/// Longest line, its newline not counted. The longest argument any tool takes is a sixteenth of it.
+/// The longest line, without its newline. The longest argument of any tool is a sixteenth of it.
 pub(crate) const MAX_LINE: usize = 4 << 20; // 4 MiB
-/// Deepest nesting. Our own schemas need eight; more is an attack on somebody's stack.
+/// The deepest nesting. Our own schemas need eight; more is an attack on a parser's stack.
 const MAX_DEPTH: usize = 64;
 /// Longest id a client may give a request.
 const MAX_ID: usize = 128;
@@ -19,17 +19,17 @@ const MAX_ID: usize = 128;
 const PARSE_ERROR: i32 = -32700;
 /// JSON-RPC: the JSON is not a request.
 const INVALID_REQUEST: i32 = -32600;
-/// JSON-RPC: nobody answers to this method.
+/// JSON-RPC: no such method.
 const METHOD_NOT_FOUND: i32 = -32601;
 /// JSON-RPC: the request's parameters are wrong.
 const INVALID_PARAMS: i32 = -32602;
 
-/// Where a request of the newer era says which version it is written in.
+/// Where a request of the newer version has its version.
 const VERSION_FIELD: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
-/// The version that came without sessions.
+/// The version that removed sessions.
 const STATELESS: &str = "2026-07-28";
-/// Methods of the older era that this version took away. A client that finds out what a server can do by asking hears
-/// that they are gone, and not what their parameters lack.
+/// Methods that this version removed. A client that probes a server gets "method not found" for them instead
+/// of a complaint about their parameters.
 const REMOVED: [&str; 5] =
     ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
@@ -57,12 +57,12 @@ impl Fault {
         self
     }
 
-    /// A request that is sound but cannot be taken now: its id is in use, or too many are unanswered.
+    /// A valid request that is refused now: its id is in use, or too many are unanswered.
     pub(crate) fn refused(id: &Value, why: impl Into<String>) -> Self {
         Self::invalid(why).about(id)
     }
 
-    /// Whether it is about a method that nobody answers to.
+    /// Returns true if the method does not exist.
     pub(crate) fn is_unknown_method(&self) -> bool {
         self.code == METHOD_NOT_FOUND
     }
@@ -73,7 +73,7 @@ impl Fault {
     }
 }
 
-/// A line that may be given to the server.
+/// A line that the server may get.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Message {
     /// Wants an answer under this id.
@@ -89,16 +89,16 @@ pub(crate) enum Message {
     Reply(Value),
 }
 
-/// Cuts a stream of bytes into lines, never keeping more than one line's limit.
+/// Cuts a stream of bytes into lines and keeps at most one line's limit in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     line: Vec<u8>,
-    /// The rest of a line that was too long is thrown away up to its newline.
+    /// The rest of a line that was too long is dropped up to its newline.
     is_skipping: bool,
 }
 
 impl Lines {
-    /// Takes bytes and gives every line that ends in them, or what is wrong with it.
+    /// Feeds bytes and passes every line that ends in them, or its fault, to `each`.
     pub(crate) fn push(&mut self, bytes: &[u8], each: &mut impl FnMut(Result<Vec<u8>, Fault>)) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (body, is_whole) = match piece.strip_suffix(b"\n") {
@@ -119,7 +119,7 @@ impl Lines {
     }
 }
 
-/// Judges one line; nothing for a blank one.
+/// Checks one line; returns `None` for a blank one.
 pub(crate) fn examine(line: &[u8]) -> Result<Option<Message>, Fault> {
     let text = std::str::from_utf8(line).map_err(|_| Fault::new(PARSE_ERROR, "line: not UTF-8"))?;
     let text = text.trim_start_matches('\u{feff}').trim();
@@ -180,8 +180,8 @@ fn classify(mut object: Map<String, Value>) -> Result<Message, Fault> {
     }
 }
 
-/// The method, when the version that the request is written in no longer has it. An `initialize` that agrees on a version
-/// is a word of the older era, whatever a library adds to all its requests.
+/// The method, if the version of the request no longer has it. An `initialize` that names a version belongs
+/// to the older protocol, even if a library adds the newer version field to all its requests.
 fn removed(message: &Value) -> Option<&'static str> {
     let is_stateless = message.pointer(VERSION_FIELD).and_then(Value::as_str) == Some(STATELESS);
     if !is_stateless || message.pointer("/params/protocolVersion").is_some() {

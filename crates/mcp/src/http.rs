@@ -1,9 +1,11 @@
-//! `qd mcp --http`: the same server for clients that speak HTTP, on the loopback, behind a bearer token.
+//! `qd mcp --http`: the same server for clients that use HTTP, on the loopback, behind a bearer token.
 //!
-//! The token stands for whoever started the server, person or process: it is this server that the daemon sees, by its
-//! lineage, whoever shows the token. When the run that it was started in is over, the daemon answers it no more.
-//! Before the protocol sees a byte, `gate` judges names and wrong tokens, `connections` numbers and times, and this file
-//! the token, the length and the depth. Refuses addresses of the network: that is the web face's.
+//! The token stands for the person or process that started the server: the daemon identifies this server by
+//! its own lineage, whichever client shows the token. When the run in which it was started ends, the daemon
+//! refuses it.
+//!
+//! Before the protocol sees a byte, `gate` checks names and counts wrong tokens, `connections` limits numbers
+//! and times, and this file checks the token, the length and the depth. Addresses of the network are refused.
 
 mod connections;
 mod gate;
@@ -37,11 +39,11 @@ use crate::server::Server;
 use crate::stdio::{Setup, secluded};
 use crate::tools::ToolContext;
 
-/// Shortest token that is taken: 128 bits in hexadecimal.
+/// The shortest token that is accepted: 128 bits in hexadecimal.
 const MIN_TOKEN: usize = 32;
-/// Longest token that is taken.
+/// The longest token that is accepted.
 const MAX_TOKEN: u64 = 1024;
-/// Sessions at once; those of the newer era need none.
+/// The most sessions at once; the newer protocol needs none.
 const MOST_SESSIONS: usize = 64;
 /// How long a session may take to begin.
 const SESSION_START: Duration = Duration::from_secs(10);
@@ -49,10 +51,10 @@ const SESSION_START: Duration = Duration::from_secs(10);
 /// Why there is no HTTP server.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The address is not of this machine alone.
+    /// The address is not a loopback address.
     #[error("{0} is not a loopback address: use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
-    /// A page's origin that can never be sent.
+    /// A page's origin that no browser can send.
     #[error(
         "{0} is not an origin: give scheme, host and port as in https://desk.example:8443, nothing behind"
     )]
@@ -60,12 +62,12 @@ pub enum HttpError {
     /// The token cannot be used.
     #[error("the token cannot be used: {0}")]
     Token(String),
-    /// The system said no.
+    /// The system refused to listen.
     #[error("the server cannot listen at {0}: {1}")]
     Listen(SocketAddr, #[source] io::Error),
 }
 
-/// What a client must show. Never printed.
+/// The token that a client must show. It is never printed.
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
@@ -80,7 +82,7 @@ impl Token {
         Ok(Self(text.into()))
     }
 
-    /// A token from a file that nobody else can read.
+    /// Reads a token from a file that no other user can read.
     pub fn from_file(path: &Path) -> Result<Self, HttpError> {
         let refused = |why: &str| HttpError::Token(format!("{} {why}", path.display()));
         let file = File::open(path).map_err(|error| refused(&format!("cannot be read: {error}")))?;
@@ -96,7 +98,7 @@ impl Token {
         Self::new(&text)
     }
 
-    /// Whether this is it, in a time that does not tell how much of it was right.
+    /// Compares in constant time, so that the time does not reveal how much was right.
     fn is(&self, shown: &str) -> bool {
         let (ours, theirs) = (self.0.as_bytes(), shown.as_bytes());
         let differing = ours.iter().zip(theirs).fold(0, |differing, (a, b)| differing | (a ^ b));
@@ -110,7 +112,8 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Serves clients at `address` until a signal ends it; `ready` is told the address once somebody can connect.
+/// Serves clients at `address` until a signal ends it; calls `ready` with the address once clients can
+/// connect.
 pub fn serve_http(
     setup: Setup,
     address: SocketAddr,
@@ -121,7 +124,7 @@ pub fn serve_http(
     if !address.ip().is_loopback() {
         return Err(HttpError::NotLoopback(address));
     }
-    // What cannot be is told before anybody can connect.
+    // Wrong names are reported before a client can connect.
     Names::new(address, origins)?;
     secluded();
     let listen = |error| HttpError::Listen(address, error);
@@ -168,19 +171,20 @@ async fn serve(
     }
 }
 
-/// What stands before the protocol.
+/// The checks before the protocol.
 struct Gate {
     token: Token,
     names: Names,
-    /// A std mutex, held for one look.
+    /// A std mutex, held only for short lookups.
     lock_out: Mutex<LockOut>,
     sessions: Arc<LocalSessionManager>,
-    /// Sessions begin one after the other, so that their number is known.
+    /// Sessions begin one after the other, so that their number is exact.
     beginning: Semaphore,
 }
 
 impl Gate {
-    /// The refusal for whoever does not show the token. One that is missing is no wrong one.
+    /// Returns the refusal for a request without the right token. A missing token does not count as a wrong
+    /// one.
     fn refuse_token(&self, request: &Request, peer: &Peer) -> Option<Response> {
         let now = Instant::now();
         let mut lock_out = self.lock_out.lock().unwrap_or_else(PoisonError::into_inner);
@@ -220,7 +224,7 @@ async fn nothing_there() -> StatusCode {
     StatusCode::NOT_FOUND
 }
 
-/// Before the protocol: names, the token, then the same limits that lines have.
+/// Checks names and the token, then the same limits that lines have.
 async fn guard(
     State(gate): State<Arc<Gate>>,
     Extension(peer): Extension<Peer>,
@@ -252,7 +256,7 @@ async fn guard(
     if !begins {
         return next.run(request).await;
     }
-    // It is never closed.
+    // This semaphore is never closed.
     let _alone = gate.beginning.acquire().await;
     if gate.sessions.sessions.read().await.len() >= MOST_SESSIONS {
         let words = refusal("busy", &format!("there are {MOST_SESSIONS} sessions, the most there may be"));
@@ -261,7 +265,7 @@ async fn guard(
     next.run(request).await
 }
 
-/// Whether a message begins a session.
+/// Returns true if a message begins a session.
 fn begins_session(bytes: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     struct Method<'a> {

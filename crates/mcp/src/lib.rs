@@ -1,21 +1,22 @@
-//! The MCP face: what an agent leads other agents with.
+//! The MCP server, with which an agent leads other agents.
 //!
-//! Owns the tools, resources and prompts that agents' clients see, over standard input and output (`qd mcp`) and over HTTP
-//! on the loopback (`qd mcp --http`), in both eras of the protocol. Refuses deciding anything: it is a client of the
-//! daemon, which knows who asks and what they may do.
+//! It offers tools, resources and prompts to agents' clients, over standard input and output (`qd mcp`) and
+//! over HTTP on the loopback (`qd mcp --http`), in both generations of the protocol. It decides nothing: it
+//! is a client of the daemon, which knows who calls and what they may do.
 //!
-//! Reading order: `tools` (one file per family, one table), `fields`, `outputs` and `pages` (what they take and
-//! give), `waiting` (answers that take time), `link` (the way to the daemon), `framing` and `wire` (lines in, lines out),
-//! `server` (which method is answered by what), `resources` and `watch` (what can be read and watched), `stdio` and
-//! `http` (the two ways to be reached), `reference` (the documents generated from all of it).
+//! Reading order: `tools` (one file per family, one table), `fields`, `outputs` and `pages` (arguments and
+//! results), `waiting` (results that take time), `link` (connections to the daemon), `framing` and `wire`
+//! (lines in, lines out), `server` (which method is answered by what), `resources` and `watch` (what can be
+//! read and subscribed to), `stdio` and `http` (the two transports), `reference` (the documents generated
+//! from all of it).
 //!
-//! | task or thread | owns | hears | says | when others are slow | ends when |
+//! | task or thread | owns | receives | sends | when others are slow | ends when |
 //! |---|---|---|---|---|---|
 //! | `mcp-input` | standard input | bytes | lines, bounded | stops reading | input ends |
 //! | `mcp-output` | standard output | lines, bounded | bytes | answers wait | output closes |
 //! | `mcp-starter` | a handle to the process that started us | its end | the end | - | it ends |
 //! | service | the protocol's state | lines | a task per request | at most 256 requests are open | input ends |
-//! | a blocking thread per call | one connection | the daemon's answer | a value | at most 48 calls | answered or cut |
+//! | a blocking thread per call | one connection | the daemon's answer | a value | at most 48 calls | answered or cancelled |
 
 mod failure;
 mod fields;

@@ -1,8 +1,8 @@
-//! The way to the daemon: calls on pooled connections, each of which can be cut at any moment.
+//! Calls the daemon over pooled connections; every call can be cancelled at any moment.
 //!
-//! Owns the bridge between tasks and a client that blocks, reconnecting with back-off, and the rule for what may be
-//! asked twice. Refuses connecting before the first real request: a client that only looks whether this server lives
-//! must not wake a daemon, and one that starts and drops us at once must leave no trace.
+//! It bridges async tasks and the blocking client, reconnects with back-off, and decides what may be
+//! repeated. It connects only at the first real request: a client that only probes this server must not start
+//! a daemon.
 
 use std::io::ErrorKind;
 use std::net::Shutdown;
@@ -19,47 +19,48 @@ use tokio::sync::Semaphore;
 
 use crate::failure::ToolFailure;
 
-/// Most calls at once; each costs a thread while it waits.
+/// The most calls at once; each uses a thread while it waits.
 pub(crate) const MAX_CALLS: usize = 48;
 /// Connections kept for the next call.
 const MAX_IDLE: usize = 4;
-/// How long a daemon that went away is looked for.
+/// How long to try to reach a daemon that went away.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The first pause between two looks; it doubles.
+/// The first pause between two attempts; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// The longest pause between two looks.
+/// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long an ordinary call may take before the daemon counts as stuck; the shortest client limit is 60 s.
 const CALL_LIMIT: Duration = Duration::from_secs(45);
 
-/// How a call may be treated.
+/// How a call is treated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallPolicy {
-    /// Asking twice is as good as asking once.
+    /// The call may be repeated without harm.
     is_repeatable: bool,
-    /// Something changes by it, so that an answer that never came leaves a doubt.
+    /// The call changes something, so a missing answer leaves its effect unknown.
     is_deed: bool,
-    /// The connection is as good as new afterwards.
+    /// The connection can be used again afterwards.
     is_reusable: bool,
     /// How long the answer may take.
     limit: Duration,
-    /// Whether it is worth starting a daemon, and waiting for one that went away.
+    /// The call may start a daemon and wait for one that went away.
     is_worth_waking: bool,
 }
 
 /// When a daemon is started for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// Whenever nobody listens.
+    /// Whenever no daemon listens.
     Always,
-    /// When the last one crashed. One that was ended on purpose took its socket along, and stays ended.
+    /// When the last one crashed. A daemon that was ended on purpose removed its socket, and is not started
+    /// again.
     AfterCrash,
     /// Never.
     Never,
 }
 
 impl CallPolicy {
-    /// A question: nothing changes by it.
+    /// A call that only reads.
     pub(crate) const QUESTION: Self = Self {
         is_repeatable: true,
         is_deed: false,
@@ -67,36 +68,37 @@ impl CallPolicy {
         limit: CALL_LIMIT,
         is_worth_waking: true,
     };
-    /// A deed: done twice is done twice.
+    /// A call that changes something and must not be repeated.
     pub(crate) const DEED: Self = Self { is_repeatable: false, is_deed: true, ..Self::QUESTION };
-    /// A deed under a key of its own: the daemon does it once, however often it is asked.
+    /// A call that changes something under an idempotency key: the daemon does it once, however often it is
+    /// sent.
     pub(crate) const KEYED: Self = Self { is_deed: true, ..Self::QUESTION };
-    /// A stream: the connection is used up by it.
+    /// A stream: it uses the connection up.
     pub(crate) const STREAM: Self = Self { is_reusable: false, ..Self::QUESTION };
-    /// A question that a client asks by habit and not because anybody wants to know.
+    /// A call that clients make by habit: it is not worth starting a daemon.
     pub(crate) const OPTIONAL: Self = Self { is_worth_waking: false, ..Self::QUESTION };
 
-    /// A question whose answer may take this long by itself.
+    /// Adds the time that the answer may take by design.
     pub(crate) fn lasting(self, length: Duration) -> Self {
         Self { limit: length.saturating_add(CALL_LIMIT), ..self }
     }
 }
 
-/// Why a call has no answer.
+/// Why a call has no result.
 #[derive(Debug)]
 pub(crate) enum CallError {
-    /// The daemon answered, and the answer is no.
+    /// The daemon answered with an error.
     Refused(Failure),
-    /// Nobody could be reached.
+    /// No daemon could be reached.
     Unreachable(String),
-    /// The daemon went away in the middle of a deed.
+    /// The daemon went away during a call that changes something.
     UnknownOutcome,
     /// Too many calls at once.
     Busy,
 }
 
 impl CallError {
-    /// In the words of a tool; `fields` as in [`ToolFailure::refusal`].
+    /// The error of a tool; `fields` as in [`ToolFailure::refusal`].
     pub(crate) fn to_failure(&self, fields: &[(&str, &str)]) -> ToolFailure {
         match self {
             Self::Refused(failure) => ToolFailure::refusal(failure, fields),
@@ -114,15 +116,16 @@ impl CallError {
     }
 }
 
-/// A name for one call, to be found again in the daemon's records and the client's transcript.
+/// An id for one call, to find it again in the daemon's log and the client's transcript.
 fn request_id() -> String {
     let mut random = [0; 8];
-    // Only a label: without entropy it is a constant one.
+    // It is only a label: without entropy it is constant.
     let _filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
     format!("r_{:016x}", u64::from_le_bytes(random))
 }
 
-/// A key for one deed that nobody else uses. Without entropy there is none, and a deed without a key could be done twice.
+/// A unique idempotency key for one call. Without entropy this fails, because a call without a key could have
+/// its effect twice.
 pub(crate) fn fresh_key() -> Result<String, ToolFailure> {
     let mut random = [0; 16];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
@@ -136,16 +139,17 @@ pub(crate) struct Link(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The way to a daemon that is there.
+    /// Connects to a daemon that runs.
     way: DaemonAddress,
-    /// Starts a daemon when nobody listens. Locked for as long as that takes: one start is enough.
+    /// Starts a daemon when none listens. The lock is held for as long as that takes, because one start is
+    /// enough.
     address: Mutex<DaemonAddress>,
     idle: Mutex<Vec<Connection>>,
     room: Arc<Semaphore>,
 }
 
-/// What cuts a conversation from outside: shutting the socket down wakes whoever blocks on it, and the daemon forgets
-/// what was asked.
+/// Cancels a call from outside: shutting the socket down wakes the thread that blocks on it, and the daemon
+/// drops the request.
 #[derive(Debug, Default)]
 pub(crate) struct CancelHandle(Mutex<CancelState>);
 
@@ -160,7 +164,7 @@ impl CancelHandle {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ties the cord to a connection; false when it was cut already.
+    /// Attaches the handle to a connection; returns false when it was cancelled already.
     fn tie(&self, connection: &Connection) -> bool {
         let mut state = self.lock();
         state.socket = connection.as_fd().try_clone_to_owned().ok();
@@ -175,13 +179,13 @@ impl CancelHandle {
         let mut state = self.lock();
         state.is_cut = true;
         if let Some(socket) = state.socket.take() {
-            // A socket that is gone already is as good as cut.
+            // A socket that is gone already needs no shutdown.
             drop(std::os::unix::net::UnixStream::from(socket).shutdown(Shutdown::Both));
         }
     }
 }
 
-/// Cuts its cord when dropped: a call nobody waits for any more ends at once.
+/// Cancels its call when dropped: a call whose caller is gone ends at once.
 pub(crate) struct CancelOnDrop(pub(crate) Arc<CancelHandle>);
 
 impl Drop for CancelOnDrop {
@@ -191,7 +195,7 @@ impl Drop for CancelOnDrop {
 }
 
 impl Link {
-    /// The daemon of `places`; `exe` is started as one when nobody listens.
+    /// The daemon of `places`; starts `exe` as a daemon when none listens.
     pub(crate) fn new(places: Dirs, exe: PathBuf) -> Self {
         let way = DaemonAddress::without_start(places.clone());
         let address = Mutex::new(DaemonAddress::new(places, exe));
@@ -199,7 +203,7 @@ impl Link {
         Self(Arc::new(Inner { way, address, idle: Mutex::default(), room }))
     }
 
-    /// Has `work` done on a connection. Dropping the future cuts the connection.
+    /// Runs `work` on a connection. Dropping the future cancels it.
     pub(crate) async fn ask<T, W>(&self, policy: CallPolicy, work: W) -> Result<T, CallError>
     where
         T: Send + 'static,
@@ -219,7 +223,8 @@ impl Link {
             let is_open = was_asked && !policy.is_repeatable;
             let error = match answer {
                 Ok(value) => return Ok(value),
-                // A daemon that ends refuses everything, and one that is full refuses newcomers: both pass.
+                // A daemon that ends refuses everything, and one that is full refuses new connections; both
+                // pass, so the call is tried again.
                 Err(ClientError::Failed(failure))
                     if failure.code == ErrorCode::ShuttingDown && !is_open || !was_asked =>
                 {
@@ -245,7 +250,7 @@ impl Link {
         }
     }
 
-    /// One attempt, in a thread of its own.
+    /// Makes one attempt, in a thread of its own.
     async fn once<T, W>(
         &self,
         (policy, wake): (CallPolicy, Wake),
@@ -275,15 +280,16 @@ impl Link {
         }
     }
 
-    /// Whom the daemon takes this process for, and who the daemon is.
+    /// Returns as whom the daemon identifies this process, and the daemon's own data.
     pub(crate) async fn welcome(&self) -> Result<Welcome, CallError> {
         let inner = Arc::clone(&self.0);
-        // A connection says hello once, so this needs one of its own; the pooled one has made sure of a daemon.
+        // A connection greets once, so this needs a new one; the pooled one has made sure that a daemon runs.
         let fresh = move |_: &mut Connection| inner.way.open().map_err(ClientError::Broken)?.hello();
         self.ask(CallPolicy::QUESTION, fresh).await
     }
 
-    /// A connection of one's own to a daemon that listens, tied to `cancel`; blocks. For streams that outlive a call.
+    /// Opens a connection of its own to a running daemon, with a cancel handle; blocks. For streams that
+    /// outlive a call.
     pub(crate) fn open(&self, cancel: &CancelHandle) -> Result<Connection, ClientError> {
         self.0.connect(cancel, Wake::Never)
     }
@@ -314,7 +320,8 @@ impl Inner {
         answer
     }
 
-    /// A kept connection that still lives. One whose daemon went away since is readable: its end.
+    /// A pooled connection that still works. One whose daemon went away is readable: it has the end of the
+    /// stream.
     fn pooled(&self, cancel: &CancelHandle) -> Option<Connection> {
         loop {
             let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;

@@ -1,12 +1,12 @@
-//! What a tool gives back: a line of words becomes its JSON Schema.
+//! The result of a tool: a line of words becomes its JSON Schema.
 //!
-//! Owns the small language `name: type, name?: type`, where a type is `string`, `integer`, `number`, `boolean`,
-//! `object`, a list of one of them in brackets, or words joined by `|`. Refuses more: an answer that cannot be told this
-//! way is too complicated for whoever reads it.
+//! The language is `name: type, name?: type`, where a type is `string`, `integer`, `number`, `boolean`,
+//! `object`, a list of one of them in brackets, or words joined by `|`. It is small on purpose: a result that
+//! it cannot describe is too complicated for its reader.
 
 use serde_json::{Map, Value, json};
 
-/// The schema that `words` tell; a type nobody knows is an error for the test that reads every tool.
+/// Returns the schema for `words`; an unknown type is an error, which the test of all tools finds.
 pub(crate) fn schema(words: &str) -> Result<Map<String, Value>, String> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for part in words.split(',').map(str::trim).filter(|part| !part.is_empty()) {

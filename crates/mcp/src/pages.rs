@@ -1,7 +1,5 @@
-//! Long things in parts: lists by cursor, texts by byte.
-//!
-//! Owns how much one answer holds and how the next part is named. Refuses remembering where anybody is: a cursor says it
-//! all, so that any server can give the next part.
+//! Splits long results into parts: lists by cursor, texts by byte. The server keeps no position: a cursor
+//! contains all of it, so that any server can return the next part.
 
 use serde_json::{Map, Value, json};
 
@@ -9,20 +7,21 @@ use crate::failure::ToolFailure;
 use crate::fields::{Field, Shape, may};
 use crate::views::put;
 
-/// Longest answer, as JSON. Clients put longer ones aside and give the model a reference instead.
+/// The longest result, as JSON. Clients store longer ones and give the model a reference instead.
 pub(crate) const MAX_ANSWER: usize = 19_000;
-/// Most bytes of rows in one answer: fifty ordinary processes fit, and a longer list is given in parts.
+/// The most bytes of rows in one result: fifty ordinary processes fit, and a longer list comes in parts.
 const PAGE: usize = 16_000;
 /// Most text in one answer.
 const PIECE: usize = 12_000;
 
-/// Where a list goes on.
+/// Where a list continues.
 pub(crate) const CURSOR: Field = may("cursor", Shape::Text(64), "next_cursor of the part before.");
-/// Where a text goes on.
+/// Where a text continues.
 pub(crate) const SINCE_BYTE: Field =
     may("since", Shape::Integer(0, i64::MAX), "Byte of the text to continue from.");
 
-/// The rows after the one that `cursor` names, as many as fit, under `name`; each row comes with its own name.
+/// The rows after the one that `cursor` names, as many as fit, under `name`; each row comes with its own
+/// name.
 pub(crate) fn list(
     name: &str,
     rows: impl Iterator<Item = (String, Map<String, Value>)>,
@@ -50,8 +49,8 @@ pub(crate) fn list(
     Ok(answer)
 }
 
-/// `base` with as much of `text` from this byte on, under `name`, as fits an answer; `truncated` and the `offset` to go on
-/// from when that is not all.
+/// `base` with as much of `text` from this byte on, under `name`, as fits a result; with `truncated` and the
+/// `offset` of the next part when that is not all.
 pub(crate) fn piece(base: &Map<String, Value>, name: &str, text: &str, since: usize) -> Map<String, Value> {
     let rest = text.get(since..).unwrap_or_default();
     let mut most = PIECE;
@@ -63,7 +62,7 @@ pub(crate) fn piece(base: &Map<String, Value>, name: &str, text: &str, since: us
             put(&mut answer, "truncated", json!(true));
             put(&mut answer, "offset", json!(since + piece.len()));
         }
-        // What the caller still adds fits the rest.
+        // This leaves room for what the caller adds.
         let size = Value::Object(answer.clone()).to_string().len();
         if size <= MAX_ANSWER - 400 || most < 64 {
             return answer;
@@ -72,7 +71,7 @@ pub(crate) fn piece(base: &Map<String, Value>, name: &str, text: &str, since: us
     }
 }
 
-/// The byte a text goes on from, as the caller gave it.
+/// The byte from which a text continues, checked.
 pub(crate) fn start(since: Option<u64>, text: &str) -> Result<usize, ToolFailure> {
     let since = since.and_then(|since| usize::try_from(since).ok()).unwrap_or(0);
     if since <= text.len() && text.is_char_boundary(since) {
@@ -82,7 +81,7 @@ pub(crate) fn start(since: Option<u64>, text: &str) -> Result<usize, ToolFailure
         .hint("use the offset of the answer before"))
 }
 
-/// The longest beginning of at most this many bytes that ends between characters.
+/// The longest prefix of at most this many bytes that ends between characters.
 fn beginning(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.get(..end).unwrap_or_default()

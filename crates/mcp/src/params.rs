@@ -1,7 +1,5 @@
-//! What is wrong with the parameters of a method we know.
-//!
-//! Owns the table of what each method needs, for the one purpose of naming the field to blame. Refuses judging sound
-//! requests: those never come here, the protocol's own types have read them.
+//! Names the wrong field when the parameters of a known method cannot be parsed. The protocol's own types
+//! parse valid requests, which never come here.
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
@@ -41,7 +39,7 @@ const METHODS: &[(&str, &[(&str, Want)])] = &[
     ("ping", &[]),
 ];
 
-/// The error for a request that no type of the protocol could read.
+/// The error for a request that no type of the protocol could parse.
 pub(crate) fn fault(method: &str, params: Option<&Value>) -> ErrorData {
     let Some((_, wants)) = METHODS.iter().find(|(known, _)| *known == method) else {
         let shown = views::shortened(method, 100);

@@ -1,6 +1,4 @@
-//! Prompts a person can choose in a client, and completion of their arguments.
-//!
-//! Owns the two texts and which arguments name processes. Refuses knowing processes: it is given them.
+//! The two prompts that a person can choose in a client, and the completion of their arguments.
 
 use proto::{Kind, ProcessView};
 use rmcp::ErrorData;

@@ -1,6 +1,5 @@
-//! The documents that are made from the tools: the reference for people and the skill for agents.
-//!
-//! Owns their layout. Refuses text that is written twice: every sentence about a tool comes from its definition.
+//! Generates documents from the tools: the reference for people and the skill for agents. Every sentence
+//! about a tool comes from its definition.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -54,7 +53,7 @@ pub fn reference() -> String {
     page
 }
 
-/// The skill's file in every place where agents look for one, from a project's root.
+/// The skill's file in every directory where agents look for skills, from a project's root.
 #[must_use]
 pub fn skill_files() -> Vec<(PathBuf, String)> {
     let place = |directory: &String| PathBuf::from(directory).join("quarterdeck").join("SKILL.md");

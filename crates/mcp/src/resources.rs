@@ -1,6 +1,4 @@
-//! Screens, logs, scratchpads, timers and the list of processes as resources.
-//!
-//! Owns their addresses and contents. Refuses being another door: contents are what the tools read.
+//! Resources: screens, logs, scratchpads, timers and the list of processes. They return what the tools read.
 
 use client::{ClientError, Connection};
 use proto::crew::{PadEntry, PadOutcome};
@@ -24,9 +22,9 @@ const MAX_LISTED: usize = 50;
 pub(crate) enum Address {
     /// Every process.
     Processes,
-    /// What a process shows.
+    /// The screen of a process.
     Screen(String),
-    /// What a process printed.
+    /// The output of a process.
     Log(String),
     /// A scratchpad of the project.
     Pad(String),
@@ -68,7 +66,7 @@ impl Address {
         }
     }
 
-    /// Whether it reads differently after this event. `project` is the caller's, where it has one.
+    /// Returns true if this event changes the resource. `project` is the caller's, where it has one.
     pub(crate) fn is_touched_by(&self, event: &Event, project: Option<&str>) -> bool {
         match (self, event) {
             (_, Event::Resync {}) => true,
@@ -84,7 +82,8 @@ impl Address {
     }
 }
 
-/// What may be read now. Without a daemon there are still the lists, which will say so.
+/// The resources that can be read now. Without a daemon there are still the lists; reading them reports that
+/// it is missing.
 pub(crate) async fn list(context: &ToolContext) -> Vec<Resource> {
     let work = |connection: &mut Connection| Ok((connection.list()?, pads(connection)?));
     let (all, pads) = context.link.ask(CallPolicy::OPTIONAL, work).await.unwrap_or_default();
@@ -101,7 +100,7 @@ pub(crate) async fn list(context: &ToolContext) -> Vec<Resource> {
     lists.into_iter().chain(screens).chain(pads).collect()
 }
 
-/// The pads of the caller's own project; none for a caller that has none.
+/// The pads of the caller's own project; empty for a caller without one.
 fn pads(connection: &mut Connection) -> Result<Vec<PadEntry>, ClientError> {
     match connection.pad(Pad { project: None, act: PadAct::List(Empty {}) }) {
         Ok(PadOutcome::Listed(entries)) => Ok(entries),
@@ -110,7 +109,7 @@ fn pads(connection: &mut Connection) -> Result<Vec<PadEntry>, ClientError> {
     }
 }
 
-/// The addresses with a hole in them.
+/// The address templates.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let template = |uri: &str, name: &str, says: &str| {
         ResourceTemplate::new(uri, name).with_description(says).with_mime_type("text/plain")
@@ -123,14 +122,14 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// No resource is called so.
+/// The error for an unknown resource.
 pub(crate) fn unknown(uri: &str) -> ErrorData {
     let shown = views::shortened(uri, 100);
     let data = Some(json!({ "uri": views::shortened(uri, 4096) }));
     ErrorData::resource_not_found(format!("uri: no resource is called {shown}"), data)
 }
 
-/// The contents of one.
+/// Reads one resource.
 pub(crate) async fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let link = &context.link;
     let Some(address) = Address::parse(uri) else {
@@ -174,7 +173,7 @@ async fn text(link: &Link, id: &str, mode: ReadMode, uri: &str) -> Result<Resour
     Ok(ResourceContents::text(asked.map_err(|trouble| refusal(&trouble))?.text, uri))
 }
 
-/// A pad, whole: a resource has no cursor.
+/// Reads a whole pad: a resource has no cursor.
 async fn pad(context: &ToolContext, name: &str, uri: &str) -> Result<ResourceContents, ErrorData> {
     let project = context.directory().await.map_err(|failure| {
         let told = failure.to_json();

@@ -1,7 +1,6 @@
-//! The server's side of the protocol, in both of its eras.
-//!
-//! Owns which capability answers which method, and how a wait reaches a client: as a task, or in slices with progress.
-//! Refuses protocol errors for failed tools: a model sees only results.
+//! The server's side of the protocol, in both of its generations: which capability answers which method, and
+//! whether a wait becomes a task or is answered in slices with progress. Failed tools return results, because
+//! a model sees only results.
 
 mod asking;
 
@@ -35,16 +34,16 @@ use crate::views;
 use crate::waiting::{ONE_TASK, Waiting};
 use crate::watch::{self as watches, Listener, Subscriptions};
 
-/// How often a client that waits hears that it is not forgotten.
+/// How often a waiting client gets a progress message.
 const PROGRESS: Duration = Duration::from_secs(8);
-/// How long a wait may be looked at before it becomes a task.
+/// How long a wait may take before it becomes a task.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often a client should ask for a task.
+/// How often a client should poll a task.
 const POLL_MS: u64 = 1_000;
-/// How long a finished task can still be asked for, beyond its own time.
+/// How long a finished task is kept, beyond its own time.
 const RETENTION: Duration = Duration::from_secs(600);
 
-/// What every client is told at the start.
+/// The instructions that every client gets at the start.
 pub(crate) const INSTRUCTIONS: &str = "\
 Quarterdeck runs coding agents, commands and terminals side by side; these tools let you lead them. Call whoami, then \
 list_processes. Pattern: spawn_agent with instructions (choose a name) -> wait_for_turn. Talk to \
@@ -58,7 +57,7 @@ pub(crate) struct Server {
     context: Arc<ToolContext>,
     tasks: TaskManager,
     subscriptions: Subscriptions,
-    /// True once nobody reads answers any more: whatever still waits ends.
+    /// True once the client no longer reads: everything that still waits ends.
     gone: watch::Receiver<bool>,
 }
 
@@ -68,20 +67,20 @@ impl Server {
         Self { context, tasks, subscriptions, gone }
     }
 
-    /// The same server for another client, whose subscriptions are its own.
+    /// The same server for another client, with its own subscriptions.
     pub(crate) fn for_another(&self) -> Self {
         Self { subscriptions: Subscriptions::default(), ..self.clone() }
     }
 
     async fn is_gone(&self) {
         let mut gone = self.gone.clone();
-        // A sender that is dropped has nothing more to say, which is not the end of the client.
+        // A dropped sender does not mean that the client is gone.
         if gone.wait_for(|gone| *gone).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// A task where the client has them, else an answer in time.
+    /// Starts a task where the client supports them, or answers within its time limit.
     async fn wait(&self, waiting: Waiting, context: &RequestContext<RoleServer>) -> CallToolResponse {
         let has_tasks = context.client_capabilities().is_some_and(|client| client.supports_tasks());
         match has_tasks {
@@ -91,7 +90,7 @@ impl Server {
         }
     }
 
-    /// Waits with progress, until satisfied, cancelled or out of time.
+    /// Waits with progress messages, until satisfied, cancelled or out of time.
     async fn attend(&self, waiting: Waiting, context: &RequestContext<RoleServer>) -> CallToolResult {
         if let Some(meanwhile) = waiting.meanwhile {
             return to_result(Ok(meanwhile));
@@ -114,10 +113,11 @@ impl Server {
         }
     }
 
-    /// A task for what takes time; what is so already, or can never be, is answered at once.
+    /// Starts a task for a wait that takes time. One that is satisfied already, or never can be, is answered
+    /// at once.
     async fn entrust_unless_settled(&self, waiting: Waiting) -> CallToolResponse {
         let look = waiting.run(&self.context.link, ONE_TASK);
-        // The look is cut off without loss: a task asks the same again, from the same beginning.
+        // Cutting the look off loses nothing: a task repeats the same wait from the same beginning.
         let seen = tokio::time::timeout(LOOK, look).await;
         match seen {
             Ok(answer) => to_result(answer).into(),
@@ -125,7 +125,7 @@ impl Server {
         }
     }
 
-    /// The wait as a task; the client asks for it when it likes.
+    /// Turns the wait into a task that the client polls.
     fn entrust(&self, waiting: Waiting) -> CreateTaskResult {
         let most = waiting.timeout.unwrap_or(ONE_TASK);
         let lifetime = u64::try_from((most + RETENTION).as_millis()).unwrap_or(u64::MAX);
@@ -149,7 +149,7 @@ impl Server {
 async fn progress(context: &RequestContext<RoleServer>, beats: f64, to_result: &str) {
     if let Some(token) = context.meta.get_progress_token() {
         let note = ProgressNotificationParam::new(token, beats).with_message(to_result);
-        // A client that does not hear progress still gets its answer.
+        // A client that does not get progress still gets its answer.
         drop(context.peer.notify_progress(note).await);
     }
 }
@@ -158,7 +158,7 @@ fn cancelled() -> ToolFailure {
     ToolFailure::new("cancelled", "nobody waits for this any more")
 }
 
-/// A result whose text and structure say the same: some clients show a model only one of them.
+/// A result whose text and structure are the same: some clients show a model only one of them.
 fn to_result(answer: Result<Value, ToolFailure>) -> CallToolResult {
     match answer {
         Ok(value) => {
@@ -260,7 +260,8 @@ impl ServerHandler for Server {
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = requested.clone();
-        // The lists of tools and prompts never change; the list of resources is told through `qd://processes`.
+        // The lists of tools and prompts never change; changes to the list of resources come through
+        // `qd://processes`.
         accepted.tools_list_changed = None;
         accepted.prompts_list_changed = None;
         accepted.resources_list_changed = None;
@@ -326,7 +327,7 @@ impl ServerHandler for Server {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        // Without a daemon there is nothing to complete with, which is an answer.
+        // Without a daemon there are no completions, which is a valid answer.
         let all = self.context.link.ask(CallPolicy::OPTIONAL, Connection::list).await.unwrap_or_default();
         Ok(CompleteResult::new(prompts::complete(&request, &all)))
     }

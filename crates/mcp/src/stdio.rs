@@ -1,7 +1,7 @@
-//! `qd mcp`: one client on standard input and output, from its first line to its last breath.
+//! `qd mcp`: serves one client on standard input and output.
 //!
-//! Owns the runtime and the four ways to end: the client closes its side, our output is closed, a signal, or the process
-//! that started us is gone. All four are normal. Refuses ending for any other reason.
+//! It ends when the client closes its side, when our output is closed, on a signal, or when the process that
+//! started us is gone. All four are normal.
 
 use std::fs::File;
 use std::io;
@@ -22,23 +22,23 @@ use crate::server::Server;
 use crate::tools::ToolContext;
 use crate::wire;
 
-/// How long answers that are under way may take once the input has ended.
+/// How long running calls may take once the input has ended.
 const FAREWELL: Duration = Duration::from_millis(700);
-/// How long answers that are ready may take to be written when we are told to end.
+/// How long finished answers may take to be written when a signal ends us.
 const BRIEF: Duration = Duration::from_millis(150);
-/// Threads for calls that block, and some for the listeners to events.
+/// Threads for calls that block, and some for event listeners.
 const MAX_THREADS: usize = MAX_CALLS + 24;
 
-/// What a server needs to know of its surroundings.
+/// The environment of a server.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Where the daemon keeps its things.
+    /// The daemon's directories.
     pub places: Dirs,
-    /// The `qd` that is started as a daemon when nobody listens.
+    /// The `qd` that is started as a daemon when none listens.
     pub exe: PathBuf,
-    /// Where relative directories begin.
+    /// The base of relative directories.
     pub here: PathBuf,
-    /// Done once, when a client that was greeted calls its first tool: what only the start needed can go then.
+    /// Called once, when a client calls its first tool: the caller can free what only the start needed.
     pub settled: fn(),
 }
 
@@ -50,21 +50,21 @@ pub fn serve_stdio(setup: Setup) -> io::Result<()> {
         .max_blocking_threads(MAX_THREADS)
         .build()?;
     let ended = runtime.block_on(serve(setup));
-    // Threads that still block on the daemon must not hold up the end.
+    // Threads that still block on the daemon must not delay the end.
     runtime.shutdown_background();
     ended
 }
 
-/// Siblings of this user may not read our memory or environment, where the run's identity is.
+/// Keeps other processes of this user from reading our memory or environment, where the run's identity is.
 pub(crate) fn secluded() {
-    // Where the kernel refuses, the daemon's own look at our lineage is the protection that remains.
+    // Where the kernel refuses, the daemon's check of our lineage is the protection that remains.
     let _secluded = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 async fn serve(setup: Setup) -> io::Result<()> {
-    // Before anything is read: a signal that comes at once is an end like any other.
+    // Signals are handled before anything is read, so that an early one ends us normally.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Plain descriptors: whoever runs us may hold the lock of the standard streams.
+    // Plain descriptors, because the caller may hold the lock of the standard streams.
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let (wire, client) = wire::begin(File::from(input), File::from(output))?;
@@ -73,7 +73,7 @@ async fn serve(setup: Setup) -> io::Result<()> {
     let running = serve_directly(server, wire, None);
     let stop = running.cancellation_token();
     let mut gone = client.gone;
-    // What is under way when the input ends is still answered, unless it waits for something.
+    // Calls that run when the input ends are still answered, unless they wait for something.
     let last_words = async {
         let _quit = running.waiting().await;
         let _written = client.written.await;
@@ -89,20 +89,20 @@ async fn serve(setup: Setup) -> io::Result<()> {
     if patience == BRIEF {
         stop.cancel();
     }
-    // Whatever is not said by then is dropped with the runtime.
+    // What is not written by then is dropped with the runtime.
     let _said = tokio::time::timeout(patience, last_words).await;
     Ok(())
 }
 
-/// Hears of the end of the process that started us, also when somebody else still holds our input open. Waits for ever
-/// where that process cannot be watched: the end of our input remains.
+/// Resolves when the process that started us ends, even if another process still holds our input open. Waits
+/// for ever where that process cannot be watched: the end of our input remains.
 async fn starter_is_over() {
     let (told, hears) = oneshot::channel();
     let watching = starter().map(|handle| {
         std::thread::Builder::new().name("mcp-starter".to_owned()).spawn(move || {
             let mut watched = [PollFd::new(&handle, PollFlags::IN)];
             while matches!(poll(&mut watched, None), Err(Errno::INTR)) {}
-            // Nobody hears it when we end first.
+            // The receiver is gone when we end first.
             let _heard = told.send(());
         })
     });
@@ -115,6 +115,6 @@ async fn starter_is_over() {
 fn starter() -> Option<OwnedFd> {
     let parent: Pid = rustix::process::getppid()?;
     let handle = rustix::process::pidfd_open(parent, PidfdFlags::empty()).ok()?;
-    // It may have ended before the handle was taken, which would then be a stranger's.
+    // The parent may have ended before the handle was opened, which could then belong to another process.
     (rustix::process::getppid() == Some(parent)).then_some(handle)
 }

@@ -1,6 +1,5 @@
-//! What some clients expect by name: a mark on tools that must not be deferred, and where skills are looked for.
-//!
-//! Owns reading the data beside it. Refuses vendor words in code: they are in the data.
+//! What some clients expect by name: a mark on tools that must not be deferred, and the directories for
+//! skills. The vendors' words are in a data file beside this one.
 
 use std::sync::OnceLock;
 
@@ -14,11 +13,11 @@ struct Vendors {
 
 fn vendors() -> &'static Vendors {
     static VENDORS: OnceLock<Vendors> = OnceLock::new();
-    // A test reads the data; a build that cannot has no marks rather than no server.
+    // A test parses the data; a build that cannot runs without marks rather than not at all.
     VENDORS.get_or_init(|| serde_json::from_str(include_str!("vendors.json")).unwrap_or_default())
 }
 
-/// The key that says: load this tool at once.
+/// The key that marks a tool to be loaded at once.
 pub(crate) fn always_load() -> &'static str {
     &vendors().always_load
 }

@@ -1,6 +1,4 @@
-//! Processes in the fewest words a model needs: JSON with nothing in it that says nothing.
-//!
-//! Owns the shapes of a process in lists and alone. Refuses raw text of children: titles and argv are made printable.
+//! Processes as compact JSON for a model, without empty fields. Titles and argv are made printable.
 
 use proto::agent::{AgentView, DialogOption, InboxItem, Opinion};
 use proto::{Exit, Printable, ProcessView};
@@ -48,7 +46,7 @@ pub(crate) fn details(view: &ProcessView, item: Option<&InboxItem>) -> Map<Strin
     all
 }
 
-/// An agent beyond its process: why it is believed to be in its state.
+/// The agent's part: its state and the evidence for it.
 pub(crate) fn agent_details(agent: &AgentView) -> Map<String, Value> {
     let mut all = Map::new();
     put(&mut all, "manifest", json!(agent.manifest));
@@ -83,7 +81,7 @@ pub(crate) fn opinion(opinion: &Opinion) -> Value {
     Value::Object(told)
 }
 
-/// What waits for an answer.
+/// A dialog that waits for an answer.
 pub(crate) fn dialog(item: &InboxItem) -> Value {
     let options: Vec<Value> = item
         .options
@@ -99,7 +97,7 @@ pub(crate) fn dialog(item: &InboxItem) -> Value {
     Value::Object(told)
 }
 
-/// The word by which an option is chosen: what it means, else its number.
+/// The word that chooses an option: its meaning, or else its number.
 fn choice(option: &DialogOption) -> &str {
     let is_word = |name: &&String| name.parse::<u64>().is_err();
     option.names.iter().find(is_word).or(option.names.first()).map_or(option.label.as_str(), String::as_str)
@@ -114,7 +112,7 @@ pub(crate) fn ended(exit: &Exit) -> String {
     }
 }
 
-/// A text made printable and cut at a character; what was cut is told by an ellipsis.
+/// Makes a text printable and cuts it at a character; an ellipsis marks the cut.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let safe = text.split('\n').map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n");
     match safe.char_indices().nth(most) {
@@ -123,7 +121,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// Adds what says something: neither null nor empty.
+/// Adds a value unless it is null or empty.
 pub(crate) fn put(object: &mut Map<String, Value>, name: &str, value: Value) {
     let says_nothing = value.is_null() || value.as_str().is_some_and(str::is_empty);
     if !says_nothing {

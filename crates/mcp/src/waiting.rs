@@ -1,7 +1,8 @@
-//! How long an answer may take: in one go for clients with tasks, in slices for the others.
+//! Waits on behalf of clients: in one go for clients with tasks, in slices with `still_running` for the
+//! others.
 //!
-//! Owns the time limits, the progress that keeps impatient clients, and `still_running`. Refuses losing what happens
-//! between two slices: a wait is repeated with the same beginning until it is satisfied.
+//! A wait is repeated with the same beginning until it is satisfied, so that nothing between two slices is
+//! lost.
 
 use std::time::{Duration, Instant};
 
@@ -20,38 +21,38 @@ use crate::views::{self, put};
 
 /// How long one answer may take for clients without tasks; the strictest of them gives up after 60 s.
 pub(crate) const ONE_ANSWER: Duration = Duration::from_secs(44);
-/// When `still_running` is told although the daemon does not answer at all.
+/// When `still_running` is returned although the daemon does not answer at all.
 const LATEST: Duration = Duration::from_secs(48);
-/// How long a task waits when nobody says.
+/// The default length of a task's wait.
 pub(crate) const ONE_TASK: Duration = Duration::from_secs(3600);
-/// The longest single question to the daemon.
+/// The longest single wait at the daemon.
 const SLICE: Duration = Duration::from_secs(600);
 
-/// An answer that comes when something has happened.
+/// A result that comes when something has happened.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// What is waited for; its own time limit is set slice by slice.
+    /// The wait; its own time limit is set for each slice.
     pub(crate) wait: Wait,
     /// When to give up with an error.
     pub(crate) timeout: Option<Duration>,
-    /// What is waited for, in words.
+    /// What it waits for, in words.
     pub(crate) told: String,
-    /// The door's names of fields with the tool's.
+    /// The daemon's field names with the tool's.
     pub(crate) fields: &'static [(&'static str, &'static str)],
-    /// The answer for clients without tasks; none: they wait too.
+    /// The result for clients without tasks; `None` makes them wait too.
     pub(crate) meanwhile: Option<Value>,
-    /// A dialog that blocks the agent is an answer too.
+    /// A dialog that blocks the agent ends the wait too.
     pub(crate) is_over_when_blocked: bool,
-    /// What the answer is.
+    /// How to build the result.
     pub(crate) then: Then,
 }
 
-/// What the answer of a satisfied wait is.
+/// How to build the result of a satisfied wait.
 #[derive(Debug)]
 pub(crate) enum Then {
     /// Who satisfied it.
     Tell,
-    /// What an agent said at the end of a turn, added to what is known of it.
+    /// The agent's text at the end of a turn, added to `base`.
     GiveTurn {
         /// Which agent.
         process: ProcessId,
@@ -60,26 +61,27 @@ pub(crate) enum Then {
         /// What is known.
         base: Map<String, Value>,
     },
-    /// What a timer says, added to what is known of it.
+    /// The timer's body, added to the known fields.
     GiveBody(Map<String, Value>),
-    /// What a person said, added to what is known of the question.
+    /// The person's answer, added to the known fields of the question.
     GiveAnswer {
         /// Which item.
         item: u64,
         /// What is known.
         base: Map<String, Value>,
-        /// Where it is no longer open afterwards.
+        /// The list of open questions from which it is removed.
         open: Questions,
     },
 }
 
 impl Waiting {
-    /// Whether the daemon gives the answer to whoever waits at that moment: then nobody may look and go away again.
+    /// Returns true if the daemon delivers the answer only once, to the client that waits at that moment.
+    /// Such a wait must not be tried and abandoned.
     pub(crate) fn is_told_once(&self) -> bool {
         matches!(self.then, Then::GiveBody(_) | Then::GiveAnswer { .. })
     }
 
-    /// Waits at most `most`; says `still_running` when that was not enough.
+    /// Waits at most `most`; returns `still_running` when that was not enough.
     pub(crate) async fn run(&self, link: &Link, most: Duration) -> Result<Value, ToolFailure> {
         let began = Instant::now();
         loop {
@@ -101,7 +103,7 @@ impl Waiting {
         }
     }
 
-    /// Like [`Waiting::run`] for clients without tasks: answers in time whatever the daemon does.
+    /// Like [`Waiting::run`] for clients without tasks: returns in time even if the daemon does not.
     pub(crate) async fn run_briefly(&self, link: &Link) -> Result<Value, ToolFailure> {
         match tokio::time::timeout(LATEST, self.run(link, ONE_ANSWER)).await {
             Ok(answer) => answer,
@@ -122,7 +124,7 @@ impl Waiting {
         let is_blocked = async {
             match ask(blocked).await {
                 Ok(waited) => waited,
-                // Whatever ends this wait ends the other one as well, which says why.
+                // What ends this wait also ends the other one, which returns the reason.
                 Err(_) => std::future::pending().await,
             }
         };
@@ -167,14 +169,14 @@ impl Waiting {
         }
     }
 
-    /// Whether it was a dialog that ended the wait.
+    /// Returns true if a dialog ended the wait.
     fn is_blocked(&self, waited: &Waited) -> bool {
         let is_blocked = |satisfied: &Satisfied| satisfied.state == Some(AgentState::Blocked);
         self.is_over_when_blocked && waited.satisfied.first().is_some_and(is_blocked)
     }
 
-    /// The answer when the daemon says no. A question that is no longer open is no failure: whoever answered it before
-    /// anybody waited was heard, and the answer is on its way as a message.
+    /// The result when the daemon returns an error. A question that is no longer open is not a failure: a
+    /// person has answered it, and the answer comes as a message.
     fn without(&self, trouble: &CallError) -> Result<Value, ToolFailure> {
         if let (Then::GiveAnswer { item, base, open }, CallError::Refused(failure)) = (&self.then, trouble) {
             open.forget(*item);
@@ -188,7 +190,7 @@ impl Waiting {
         Err(trouble.to_failure(self.fields))
     }
 
-    /// The answer when it did not happen in time.
+    /// The result when it did not happen in time.
     pub(crate) fn still_running(&self) -> Value {
         if let Some(meanwhile) = &self.meanwhile {
             return meanwhile.clone();
@@ -213,14 +215,14 @@ impl Waiting {
     }
 }
 
-/// What a wait of one process was told.
+/// The text that a wait for one process returned.
 fn text_of(waited: &Waited) -> &str {
     waited.satisfied.first().and_then(|satisfied| satisfied.text.as_deref()).unwrap_or_default()
 }
 
-/// What came to the one who waited, under its name.
+/// The result with the delivered text under its name.
 fn given(base: &Map<String, Value>, (status, name): (&str, &str), text: &str) -> Value {
-    // Made printable as everything that others wrote; a text that is too long for one answer is cut.
+    // The text is made printable, as all text of others, and cut to fit one result.
     let text = views::shortened(text, usize::MAX);
     let mut answer = pages::piece(base, name, &text, 0);
     answer.remove("offset");

@@ -1,7 +1,7 @@
-//! Telling clients that a resource has changed.
+//! Notifies clients that a resource has changed.
 //!
-//! Owns one listener to the daemon's events and one watch per screen or log, for as long as somebody subscribes. Refuses
-//! polling: the list is watched through events, a screen through a wait for anything new.
+//! It keeps one listener to the daemon's events and one watch per screen or log, as long as a client
+//! subscribes. It does not poll: events cover the lists, and a wait for new output covers a screen.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,11 +18,11 @@ use tokio::task::AbortHandle;
 use crate::link::{CallPolicy, CancelHandle, CancelOnDrop, Link};
 use crate::resources::Address;
 
-/// Updates of one resource come at most this often: a busy screen changes hundreds of times a second.
+/// The shortest time between two updates of one resource: a busy screen changes hundreds of times a second.
 const PACE: Duration = Duration::from_millis(250);
-/// The pause before events are asked for again after the daemon went away.
+/// The pause before it subscribes to events again after the daemon went away.
 const AGAIN: Duration = Duration::from_secs(1);
-/// One question whether anything new was printed; repeated for as long as somebody listens.
+/// The length of one wait for new output; it is repeated as long as a client listens.
 const PRINTED: Duration = Duration::from_secs(600);
 /// Most subscriptions of one client.
 const MAX_SUBSCRIPTIONS: usize = 16;
@@ -30,14 +30,14 @@ const MAX_SUBSCRIPTIONS: usize = 16;
 /// Where updates go.
 #[derive(Clone)]
 pub(crate) enum Listener {
-    /// A client of the era with `resources/subscribe`.
+    /// A client of the protocol version with `resources/subscribe`.
     Peer(Peer<RoleServer>),
-    /// A client of the era with `subscriptions/listen`.
+    /// A client of the protocol version with `subscriptions/listen`.
     Sink(SubscriptionSink),
 }
 
 impl Listener {
-    /// Tells of one change; whether anybody is left to hear it.
+    /// Sends one change; returns false when the client is gone.
     async fn updated(&self, address: &Address) -> bool {
         let uri = address.uri();
         match self {
@@ -49,12 +49,12 @@ impl Listener {
     }
 }
 
-/// The subscriptions of a client of the older era, by address.
+/// The subscriptions of a client of the older protocol, by address.
 #[derive(Clone, Default)]
 pub(crate) struct Subscriptions(Arc<Mutex<HashMap<Address, AbortHandle>>>);
 
 impl Subscriptions {
-    /// Begins to tell of changes; false when there are too many.
+    /// Starts to send changes; returns false when there are too many subscriptions.
     pub(crate) fn add(&self, link: &Link, address: Address, listener: Listener) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, handle| !handle.is_finished());
@@ -69,14 +69,14 @@ impl Subscriptions {
         true
     }
 
-    /// Stops; whether there was anything to stop.
+    /// Stops; returns true if there was a subscription.
     pub(crate) fn remove(&self, address: &Address) -> bool {
         let removed = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
         removed.map(|handle| handle.abort()).is_some()
     }
 }
 
-/// Tells `listener` of changes of several resources, until dropped.
+/// Sends changes of several resources to `listener`, until dropped.
 pub(crate) async fn tell_all(link: Link, addresses: Vec<Address>, listener: Listener) {
     let mut watches = tokio::task::JoinSet::new();
     for address in addresses.into_iter().take(MAX_SUBSCRIPTIONS) {
@@ -85,7 +85,7 @@ pub(crate) async fn tell_all(link: Link, addresses: Vec<Address>, listener: List
     while watches.join_next().await.is_some() {}
 }
 
-/// Tells `listener` of every change of one resource until nobody hears it.
+/// Sends every change of one resource to `listener` until the client is gone.
 async fn tell_changes(link: Link, address: Address, listener: Listener) {
     let (_leash, mut crew) = listen(&link, address.clone());
     let mut offset = None;
@@ -97,7 +97,7 @@ async fn tell_changes(link: Link, address: Address, listener: Listener) {
                     offset = Some(end);
                     true
                 }
-                // Over, gone or unreachable: whatever comes next begins with an event.
+                // The process ended or is unreachable: the next change begins with an event.
                 None => {
                     offset = None;
                     crew.changed().await.is_ok()
@@ -111,7 +111,7 @@ async fn tell_changes(link: Link, address: Address, listener: Listener) {
     }
 }
 
-/// Waits until a process has printed something new; its log's end then. Nothing when it cannot be waited for.
+/// Waits until a process has printed something new and returns its log's end; `None` when the wait fails.
 async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64> {
     let wait = Wait {
         since: offset,
@@ -129,7 +129,7 @@ async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64>
     }
 }
 
-/// A value that changes with every event that touches `address`, for as long as the leash is held.
+/// A value that changes with every event about `address`, as long as the handle is held.
 fn listen(link: &Link, address: Address) -> (CancelOnDrop, watch::Receiver<u64>) {
     let (sender, receiver) = watch::channel(0);
     let cancel = Arc::new(CancelHandle::default());
@@ -140,7 +140,7 @@ fn listen(link: &Link, address: Address) -> (CancelOnDrop, watch::Receiver<u64>)
         while !sender.is_closed() {
             let (link, cancel, told) = (link.clone(), Arc::clone(&cancel), Arc::clone(&sender));
             let address = address.clone();
-            // However it ended: events were missed, so something may have changed.
+            // However it ended, events were missed, so something may have changed.
             drop(tokio::task::spawn_blocking(move || hear(&link, &cancel, &address, &told)).await);
             sender.send_modify(|revision| *revision += 1);
             tokio::select! {
@@ -159,7 +159,7 @@ fn hear(
     sender: &watch::Sender<u64>,
 ) -> Result<(), ClientError> {
     let mut connection: Connection = link.open(cancel)?;
-    // Pads of the same name in other projects are none of the caller's business; a person has no project.
+    // Pads of the same name in other projects do not concern the caller; a person has no project.
     let project = match address {
         Address::Pad(_) => Some(connection.who_am_i()?.project.key).filter(|key| !key.is_empty()),
         Address::Processes | Address::Screen(_) | Address::Log(_) | Address::Timers => None,

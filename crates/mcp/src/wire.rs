@@ -1,7 +1,7 @@
 //! Standard input and output as the server's transport: lines in, lines out, one answer per request.
 //!
-//! Owns the two threads that block on the pipes, and the set of unanswered requests. Refuses a request under an id that
-//! is still in use: two answers under one id could not be told apart, and one of them would be lost.
+//! Two threads block on the pipes. A request under an id that is still in use is refused: the client could
+//! not distinguish the two answers, and one of them would be lost.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read, Write};
@@ -16,16 +16,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::framing::{self, Fault, Lines, Message};
 
-/// Lines that wait on either side. When full, the reader stops reading and the client feels it; answers wait.
+/// The most lines that wait on either side. When it is full, the reader stops reading, and answers wait.
 const QUEUE: usize = 64;
-/// Bytes asked of standard input at once.
+/// Bytes per read from standard input.
 const READ_SIZE: usize = 64 << 10; // 64 KiB
-/// Most unanswered requests. A client has a handful; more is a client that does not read.
+/// The most unanswered requests. A client has a handful; more means a client that does not read.
 const MAX_OPEN: usize = 256;
-/// How many cancelled ids are remembered, so that a late answer to one cannot reach its successor.
+/// How many cancelled ids are remembered, so that a late answer to one cannot be taken for the answer to its
+/// successor.
 const MAX_CANCELLED: usize = 256;
 
-/// The other side no longer reads.
+/// The client no longer reads.
 #[derive(Debug, thiserror::Error)]
 #[error("standard output is closed")]
 pub(crate) struct Closed;
@@ -34,7 +35,7 @@ pub(crate) struct Closed;
 pub(crate) struct Wire {
     lines: mpsc::Receiver<Result<Vec<u8>, Fault>>,
     out: mpsc::Sender<Vec<u8>>,
-    /// Refusals that are owed; kept here because `receive` may be dropped at any await.
+    /// Refusals to send; kept here because `receive` may be dropped at any await.
     owed: VecDeque<Vec<u8>>,
     open: Arc<Mutex<Open>>,
 }
@@ -46,15 +47,15 @@ struct Open {
     cancelled: VecDeque<String>,
 }
 
-/// What is known of the client beside its lines.
+/// The state of the client beside its lines.
 pub(crate) struct Client {
-    /// True once either side of it is gone.
+    /// True once either side is closed.
     pub(crate) gone: watch::Receiver<bool>,
-    /// Comes once the last answer was written, or nobody reads any more.
+    /// Sent once the last answer was written, or the client stopped reading.
     pub(crate) written: oneshot::Receiver<()>,
 }
 
-/// Begins to read and write.
+/// Starts to read and write.
 pub(crate) fn begin(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
@@ -72,7 +73,7 @@ pub(crate) fn begin(
     std::thread::Builder::new().name("mcp-output".to_owned()).spawn(move || {
         write_lines(output, out_receiver);
         also_gone.send_replace(true);
-        // Nobody hears it once the server has ended.
+        // The receiver is gone once the server has ended.
         let _heard = all_written.send(());
     })?;
     let wire = Wire { lines, out, owed: VecDeque::new(), open: Arc::default() };
@@ -105,7 +106,7 @@ fn write_lines(mut output: impl Write, mut lines: mpsc::Receiver<Vec<u8>>) {
 }
 
 impl Open {
-    /// Takes a request's id into use, or says why not.
+    /// Registers a request's id, or returns the fault.
     fn admit(&mut self, id: &Value) -> Result<(), Fault> {
         let key = id.to_string();
         if self.cancelled.contains(&key) {
@@ -133,7 +134,7 @@ impl Open {
 }
 
 impl Wire {
-    /// What a line is for the server; the refusal it gets otherwise.
+    /// Checks a line and turns it into a message for the server, or returns the refusal.
     fn admit(&self, line: Result<Vec<u8>, Fault>) -> Result<Option<ClientJsonRpcMessage>, Fault> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         match line.and_then(|line| framing::examine(&line))? {
@@ -152,7 +153,7 @@ impl Wire {
                 }
                 Ok(serde_json::from_value(message).ok())
             }
-            // A reply to nothing that was asked is dropped by the service.
+            // The service drops a reply to nothing that was asked.
             Some(Message::Reply(message)) => Ok(serde_json::from_value(message).ok()),
             None => Ok(None),
         }

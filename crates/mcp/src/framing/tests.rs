@@ -1,4 +1,4 @@
-//! Lines of every kind, sound and broken, through the guard.
+//! Valid and broken lines of every kind.
 
 use super::*;
 use proptest::prelude::*;

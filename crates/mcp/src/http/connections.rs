@@ -1,7 +1,7 @@
-//! The connections of the HTTP server: how many there are, and how long one may take to say what it wants.
+//! Limits the connections of the HTTP server: how many there are, and how long a request may take to arrive.
 //!
-//! One that has not shown the right token yet is a guest. Guests have few places, and the oldest gives way to the newest,
-//! so that silent ones keep nobody out.
+//! A connection that has not shown the right token yet is a guest. There are few places for guests, and the
+//! oldest one is closed for a new one, so that silent connections keep no client out.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,16 +20,16 @@ use tokio::task::AbortHandle;
 
 /// Connections at once.
 const MOST: usize = 64;
-/// Connections at once that have not shown the right token.
+/// The most connections that have not shown the right token.
 const MOST_GUESTS: usize = 32;
 /// How long a request's head, and its body, may take.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Longest head of a request, and most headers in it.
 const MAX_HEAD: usize = 16 * 1024;
 const MAX_HEADERS: usize = 64;
-/// How long a guest that gives way may take.
+/// How long closing a guest may take.
 const LEAVING: Duration = Duration::from_millis(200);
-/// How long nobody is let in when the system has no descriptor left.
+/// The pause in accepting when the system has no descriptor left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 
 /// The other end of a connection.
@@ -44,7 +44,7 @@ impl Peer {
         self.address
     }
 
-    /// Whether it has shown the right token over this connection.
+    /// Returns true once it has shown the right token over this connection.
     pub(super) fn is_known(&self) -> bool {
         self.is_known.load(Ordering::Relaxed)
     }
@@ -54,12 +54,12 @@ impl Peer {
     }
 }
 
-/// Connections that have not shown the right token, the oldest first.
+/// Connections that have not shown the right token, oldest first.
 #[derive(Debug, Default)]
 struct Guests(VecDeque<(Peer, AbortHandle)>);
 
 impl Guests {
-    /// Takes one in; the oldest that is still a guest gives way when there are too many.
+    /// Adds a guest; closes the oldest one when there are too many.
     fn add(&mut self, peer: Peer, task: AbortHandle) {
         self.forget_others();
         if self.0.len() >= MOST_GUESTS {
@@ -68,7 +68,7 @@ impl Guests {
         self.0.push_back((peer, task));
     }
 
-    /// Those that have ended or are known by now are guests no longer.
+    /// Removes connections that have ended or have shown the token.
     fn forget_others(&mut self) {
         self.0.retain(|(peer, task)| !peer.is_known() && !task.is_finished());
     }
@@ -80,7 +80,7 @@ impl Guests {
     }
 }
 
-/// Serves everybody who connects.
+/// Serves all connections.
 pub(super) async fn serve(listener: TcpListener, router: Router) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(MOST));
     let mut guests = Guests::default();
@@ -99,7 +99,8 @@ pub(super) async fn serve(listener: TcpListener, router: Router) -> io::Result<(
             Err(_) => {
                 guests.forget_others();
                 guests.end_oldest();
-                // A guest's place is free in a moment; if known ones have all of them, the newcomer is turned away.
+                // A closed guest's place is free in a moment. If known connections have all places, the new
+                // one is refused.
                 let Ok(Ok(place)) = tokio::time::timeout(LEAVING, free.acquire_owned()).await else {
                     continue;
                 };
@@ -116,12 +117,12 @@ pub(super) async fn serve(listener: TcpListener, router: Router) -> io::Result<(
     }
 }
 
-/// Whether accepting failed because the one who came has gone.
+/// Returns true if accepting failed because the client has gone.
 fn is_peers_own(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }
 
-/// Serves one connection to its end; how it ended matters to nobody.
+/// Serves one connection to its end; the result does not matter.
 async fn connection(stream: TcpStream, router: Router) {
     let mut builder = http1::Builder::new();
     builder

@@ -1,8 +1,8 @@
-//! Who is let in before the protocol sees a byte: under which Host and Origin, and how often with a wrong token.
+//! Checks a request's Host and Origin and counts wrong tokens, before the protocol sees a byte.
 //!
-//! Names are compared as they are, never by prefix or pattern. A missing Origin is a program and not a page: the token
-//! decides. Wrong tokens close the gate for their peer, for longer and longer; a connection that has shown the right one
-//! before is not kept out by others.
+//! Names are compared exactly, never by prefix or pattern. A request without Origin comes from a program and
+//! not a page, and the token decides. Wrong tokens lock their address out, each time for longer; a connection
+//! that has shown the right token before stays allowed.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -12,18 +12,18 @@ use axum::http::{HeaderMap, HeaderName, Uri, header};
 
 use super::HttpError;
 
-/// Wrong tokens that are answered; the next one closes the gate.
+/// The wrong tokens that are answered; the next one locks the address out.
 const MOST_WRONG: u32 = 5;
-/// How long the gate is closed at first; each further wrong token doubles it.
+/// The first lock-out; each further wrong token doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest time the gate is closed.
+/// The longest lock-out.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// After so long without a wrong token none is remembered.
+/// Wrong tokens are forgotten after this time without another.
 const MEMORY: Duration = Duration::from_secs(15 * 60);
-/// Peers that are remembered; the one that was wrong longest ago gives way.
+/// The most addresses that are remembered; the one whose last wrong token is oldest is dropped.
 const MOST_PEERS: usize = 256;
 
-/// The names under which the server is asked for and the pages that may ask.
+/// The hosts under which the server may be called and the origins of pages that may call it.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     hosts: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// For a server that listens there; `allowed` are further pages' origins.
+    /// Creates the names for a server at `address`; `allowed` are further origins.
     pub(super) fn new(address: SocketAddr, allowed: &[String]) -> Result<Self, HttpError> {
         if let Some(wrong) = allowed.iter().find(|origin| !is_origin(origin)) {
             return Err(HttpError::Origin(wrong.clone()));
@@ -50,7 +50,7 @@ impl Names {
         &self.origins
     }
 
-    /// What is wrong with how a request names us or whence it comes.
+    /// Returns an error if the host or the origin of a request is not allowed.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
         let is_ours = |host: &str| self.hosts.iter().any(|known| known == host);
         let host = single(headers, header::HOST).map_err(|()| "host: there is more than one")?;
@@ -66,7 +66,7 @@ impl Names {
     }
 }
 
-/// A header that may stand there once; what is not text is empty text, which is nobody's name.
+/// A header that may occur once; one that is not text becomes an empty text, which matches no name.
 fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -75,7 +75,8 @@ fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     }
 }
 
-/// Whether a text is a scheme, a host and perhaps a port, as browsers send them: nothing behind, no pattern.
+/// Returns true if a text is a scheme, a host and perhaps a port, as browsers send them, with nothing after
+/// it and no pattern.
 fn is_origin(text: &str) -> bool {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-:[]".contains(c);
@@ -96,13 +97,13 @@ pub(super) struct LockOut {
 }
 
 impl LockOut {
-    /// How long this peer is still kept out.
+    /// How long this address is still locked out.
     pub(super) fn closed_for(&self, peer: IpAddr, now: Instant) -> Option<Duration> {
         let until = self.peers.get(&peer)?.closed_until?;
         (until > now).then(|| until - now)
     }
 
-    /// This peer has shown a wrong token.
+    /// Records a wrong token.
     pub(super) fn wrong(&mut self, peer: IpAddr, now: Instant) {
         self.peers.retain(|_, wrong| now.duration_since(wrong.last) < MEMORY);
         if self.peers.len() >= MOST_PEERS
@@ -120,7 +121,7 @@ impl LockOut {
         }
     }
 
-    /// This peer has shown the right token.
+    /// Records the right token.
     pub(super) fn right(&mut self, peer: IpAddr) {
         self.peers.remove(&peer);
     }

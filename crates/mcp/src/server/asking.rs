@@ -1,7 +1,7 @@
-//! Asking the person: through a form of the client where it has one, else through the inbox.
+//! Asks the person a question: through a form of the client where it has one, otherwise through the inbox.
 //!
-//! Owns the form, and reading what the client made of it. Refuses more than questions: permission and trust are a person's to
-//! give through their own connection, never through a client that the asking program may be.
+//! Only questions go this way. A person gives permission and trust over their own connection, never through a
+//! client that may belong to the asking program.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,27 +21,27 @@ use crate::tools::asking::{self, MAX_WORDS, Question};
 use crate::views;
 use crate::waiting::Waiting;
 
-/// The form's only field, and the name under which a client gives its form back.
+/// The form's only field, and the name under which a client returns its form.
 const ANSWER: &str = "answer";
 
-/// How long a form may be open; the rest of the time that one answer may take is for the inbox.
+/// How long a form may be open; the inbox gets the rest of the time that one answer may take.
 const FORM: Duration = Duration::from_secs(40);
-/// A form that was put away sooner leaves time to wait for the inbox in the same call.
+/// A form that was closed sooner leaves time to wait for the inbox in the same call.
 const PROMPTLY: Duration = Duration::from_secs(4);
 
-/// How the client asks its person.
+/// How the client shows the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// The newer era: the form is our answer, and the client calls again with what was said.
+    /// The newer protocol: our result is the form, and the client calls again with the answer.
     Returned,
-    /// The older era: we ask while the call is open.
+    /// The older protocol: we send the form while the call is open.
     Requested,
     /// Not at all.
     None,
 }
 
 impl Server {
-    /// Asks, by form or through the inbox; the answer, or the wait for it.
+    /// Asks by form or through the inbox; returns the answer or the wait for it.
     pub(super) async fn ask(
         &self,
         question: Question,
@@ -66,7 +66,7 @@ impl Server {
         match answer {
             Ok(Some(answer)) => to_result(Ok(json!({"status": "answered", "answer": answer}))).into(),
             Err(failure) => to_result(Err(failure)).into(),
-            // Nobody is there, or nobody wants to say it now: the question waits in the inbox.
+            // No person is there or wants to answer now: the question waits in the inbox.
             Ok(None) => match self.open(question).await {
                 Ok(waiting) if began.elapsed() > PROMPTLY => to_result(Ok(waiting.still_running())).into(),
                 Ok(waiting) => self.wait(waiting, context).await,
@@ -75,14 +75,15 @@ impl Server {
         }
     }
 
-    /// Puts the question into the inbox. Not given up when the call is: the item would stay, and nobody would know of it.
+    /// Puts the question into the inbox. It continues when the call is cancelled: otherwise the item would
+    /// exist and this server would not know it.
     async fn open(&self, question: Question) -> Result<Waiting, ToolFailure> {
         let context = Arc::clone(&self.context);
         let opening = tokio::spawn(async move { asking::opened(&context, question).await });
         opening.await.unwrap_or_else(|error| Err(ToolFailure::new("internal", error.to_string())))
     }
 
-    /// Asks a client of the older era, which has the form open for no longer than one answer may take.
+    /// Sends the form to a client of the older protocol, for no longer than one answer may take.
     async fn request(
         &self,
         question: &Question,
@@ -120,7 +121,7 @@ fn form_of(context: &RequestContext<RoleServer>) -> Form {
     }
 }
 
-/// What the client made of our form; nothing when it could not or did not in time. The form is taken back then.
+/// The client's answer to our form; `None` when there was none in time. The form is cancelled then.
 async fn requested(form: ElicitRequestParams, context: &RequestContext<RoleServer>) -> Option<Value> {
     let patience = PeerRequestOptions::with_timeout(FORM);
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
@@ -149,7 +150,7 @@ fn form(question: &Question) -> Option<ElicitRequestParams> {
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// What was said, if the form was filled in and says something that was asked for.
+/// The answer, if the form was filled in with something that was asked for.
 fn read(question: &Question, said: &Value) -> Option<String> {
     let result: ElicitResult = serde_json::from_value(said.clone()).ok()?;
     let answer = result.content.as_ref()?.get(ANSWER)?.as_str()?;

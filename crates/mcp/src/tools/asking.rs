@@ -1,7 +1,7 @@
-//! Turning to the person: a question that is waited for, or a call to look.
+//! Tools that address the person: a question with an answer, or a request for attention.
 //!
-//! Owns what may be asked and the memory of what was: asking the same again goes on waiting instead of asking twice.
-//! Refuses answers: they come from a person, through the inbox or a form of the client.
+//! It remembers open questions: asking the same again continues to wait instead of asking twice. Answers come
+//! from a person, through the inbox or a form of the client.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +19,9 @@ use crate::waiting::{Then, Waiting};
 
 /// Longest question, reason or answer.
 pub(crate) const MAX_WORDS: usize = 4 << 10; // 4 KiB
-/// Most answers to choose from; more is a form nobody reads.
+/// The most options of a question; a person does not read more.
 const MAX_OPTIONS: usize = 20;
-/// How many open questions are remembered; the daemon allows no more.
+/// The most open questions that are remembered; the daemon allows no more.
 const MAX_OPEN: usize = 20;
 const ASK_FIELDS: &[(&str, &str)] = &[("question", "question"), ("options", "options")];
 
@@ -56,7 +56,7 @@ pub(super) const TOOLS: &[Tool] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) question: String,
-    /// What may be answered; empty: any text.
+    /// The possible answers; empty means any text.
     pub(crate) options: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Question {
 #[derive(Clone, Debug)]
 pub(crate) struct Questions {
     open: Arc<Mutex<VecDeque<(Question, u64)>>>,
-    /// Held while one is asked: the same question meanwhile waits until its item is known.
+    /// Held while a question is asked: the same question waits until its item is known.
     turn: Arc<Semaphore>,
 }
 
@@ -91,7 +91,7 @@ impl Questions {
         open.push_back((question, item));
     }
 
-    /// An item that is answered or void.
+    /// Removes an item that is answered or void.
     pub(crate) fn forget(&self, item: u64) {
         self.lock().retain(|(_, known)| *known != item);
     }
@@ -120,11 +120,11 @@ pub(crate) async fn resumed(
     }
 }
 
-/// Puts a question into the inbox; the wait for its answer.
+/// Puts a question into the inbox and returns the wait for its answer.
 pub(crate) async fn opened(context: &ToolContext, question: Question) -> Result<Waiting, ToolFailure> {
-    // Known beforehand: nothing may come between asking and waiting for long.
+    // The caller is looked up first: nothing slow may come between asking and waiting.
     context.caller().await?;
-    // Never closed, so a failure to get it would only mean that nobody else asks.
+    // The semaphore is never closed, so acquiring it cannot fail.
     let _turn = context.questions.turn.acquire().await.ok();
     if let Some(item) = context.questions.item(&question) {
         return waiting(context, item).await;

@@ -1,7 +1,6 @@
-//! Talking to agents: messages, receipts and results.
+//! Tools for talking to agents: messages, receipts and results.
 //!
-//! Owns the keys that make sending safe to repeat, and the list of what was sent. Refuses hope: what is told of a message
-//! is what the daemon's receipt says.
+//! Idempotency keys make sending safe to repeat. The result of sending is the daemon's receipt.
 
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -21,11 +20,11 @@ use crate::views::put;
 
 /// Longest message.
 const MAX_MESSAGE: usize = 16 << 10; // 16 KiB
-/// How long a receipt is waited for when nobody says: an idle agent takes a message within a second or two.
+/// The default wait for a receipt: an idle agent accepts a message within a second or two.
 const DEFAULT_WAIT_MS: u64 = 5_000;
 /// Longest wait for a receipt, in seconds.
 const MAX_WAIT: f64 = 40.0;
-/// How many sent messages are remembered.
+/// The most sent messages that are remembered.
 const MAX_SENT: usize = 64;
 const TELL_FIELDS: &[(&str, &str)] = &[("target", "target"), ("text", "message"), ("key", "key")];
 
@@ -118,7 +117,8 @@ async fn tell_many(
     if let Some((_, twice)) = targets.iter().enumerate().find(|(place, target)| is_twice(*place, target)) {
         return Err(ToolFailure::invalid("targets", format!("{twice} is there twice")));
     }
-    // All are queued first. Telling again under the same key sends nothing and waits for the receipt.
+    // All messages are queued first. Sending again under the same key sends nothing and waits for the
+    // receipt.
     let until = Instant::now() + Duration::from_millis(wait_ms(arguments));
     for target in targets {
         drop(tell(context, arguments, target, key.to_owned(), 0).await);
@@ -139,7 +139,7 @@ async fn tell_many(
     Ok(json!({ "receipts": receipts }).into())
 }
 
-/// How long receipts are waited for.
+/// How long to wait for receipts.
 fn wait_ms(arguments: &Arguments) -> u64 {
     arguments.millis("wait").unwrap_or(DEFAULT_WAIT_MS)
 }
@@ -158,7 +158,7 @@ async fn tell(
         wait_ms: Some(wait_ms),
         expires_ms: None,
     };
-    // Its key makes a message safe to send again, so a daemon that goes away in the middle is no matter.
+    // The key makes a message safe to send again, so a daemon that goes away in the middle does no harm.
     let policy = CallPolicy::KEYED.lasting(Duration::from_millis(wait_ms));
     let receipt = context.ask(policy, TELL_FIELDS, move |connection| connection.tell(tell.clone())).await?;
     remember(context, receipt.mail);
@@ -214,7 +214,8 @@ async fn receipts(context: &ToolContext, arguments: &Arguments) -> Result<Outcom
         for mail in &wanted {
             match connection.receipt(AskReceipt { mail: *mail }) {
                 Ok(receipt) => found.push(receipt),
-                // One of many that is no longer known is left out; the one asked for is an error.
+                // One of many that is no longer known is left out; for the one that the caller named it is an
+                // error.
                 Err(ClientError::Failed(_)) if !is_one => {}
                 Err(error) => return Err(error),
             }
@@ -233,7 +234,7 @@ async fn result(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
         return Err(ToolFailure::new("not_found", message).hint("send_message gives it one"));
     }
     let request = AskResult { target: Target(view.id.to_string()), turn: arguments.count("turn") };
-    // The process is there: what is not found or not over is the turn.
+    // The process exists: what is not found or not over is the turn.
     let fields: &[(&str, &str)] = &[("turn", "turn"), ("target", "process")];
     let turn = context
         .ask(CallPolicy::QUESTION, fields, move |connection| connection.result(request.clone()))
@@ -242,7 +243,7 @@ async fn result(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     Ok(Value::Object(turn_told(&turn, since)).into())
 }
 
-/// A turn with as much of its text, from this byte on, as fits an answer.
+/// A turn with as much of its text, from this byte on, as fits a result.
 pub(crate) fn turn_told(turn: &Turn, since: usize) -> Map<String, Value> {
     let mut base = Map::new();
     put(&mut base, "id", json!(turn.id));

@@ -1,7 +1,5 @@
-//! Typing into processes and answering their dialogs.
-//!
-//! Owns what is typed and the look at the screen afterwards. Refuses typing into dialogs: the daemon does, and an answer
-//! names the dialog it is for.
+//! Tools that type into processes and answer their dialogs, and read the screen afterwards. The daemon
+//! refuses typing into dialogs; an answer names its dialog.
 
 use client::{ClientError, Connection};
 use proto::request::{GiveAnswer, Read, ReadMode, Target, TypedInput, Until, Wait, Write};
@@ -16,9 +14,9 @@ use crate::views::put;
 
 /// Longest text that is typed or pasted.
 const MAX_TEXT: usize = 256 << 10; // 256 KiB
-/// A screen that has not changed for this long has settled.
+/// A screen counts as stable when it has not changed for this long.
 const SETTLED_MS: u64 = 300;
-/// Longest look at a screen after typing, in seconds.
+/// The longest wait for a stable screen after typing, in seconds.
 const MAX_WAIT: f64 = 40.0;
 /// Most text of a screen in an answer.
 const SCREEN: u32 = 6_000;
@@ -104,14 +102,14 @@ fn typed(arguments: &Arguments) -> Result<TypedInput, ToolFailure> {
     }
 }
 
-/// Waits until the screen has settled, at most this long, and reads it.
+/// Waits until the screen is stable, at most this long, and reads it.
 fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result<(String, u64), ClientError> {
     let wait = Wait {
         timeout_ms: Some(most_ms),
         ..Wait::until(vec![target.clone()], Until::Silence(SETTLED_MS.min(most_ms)))
     };
     match connection.wait(wait) {
-        // A process that is over, or that never stops printing, can still be read.
+        // The screen of a process that has ended, or that never stops printing, can still be read.
         Ok(_)
         | Err(ClientError::Failed(Failure { code: ErrorCode::Timeout | ErrorCode::NotRunning, .. })) => {}
         Err(error) => return Err(error),

@@ -1,6 +1,5 @@
-//! What there is and how it is.
-//!
-//! Owns lists, one process, the whole crew and the reasons for a state. Refuses text of screens: that is reading.
+//! Tools that show processes and their state: the list, one process, the whole project, and the evidence for
+//! a state. Screens and logs are in `output`.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +18,13 @@ use crate::link::CallPolicy;
 use crate::pages;
 use crate::views::{self, put};
 
-/// Most entries of anything else in an answer.
+/// The most entries of anything else in a result.
 const MAX_TOLD: usize = 40;
 /// How long a status waits for the options of a dialog.
 const OPTIONS_MS: u64 = 2_000;
 /// Most ports in an answer.
 const MAX_PORTS: usize = 60;
-/// Most web addresses in an answer, and the longest: half of one would lead elsewhere.
+/// The most web addresses in a result, and the longest one: a cut address would lead elsewhere.
 const MAX_URLS: usize = 20;
 const LONGEST_URL: usize = 200;
 
@@ -107,7 +106,8 @@ async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     Ok(Value::Object(pages::list("processes", rows, arguments.text("cursor"))?).into())
 }
 
-/// Depth first from those whose parent is not in the list; a parent's children keep their order.
+/// Orders processes depth first, from those whose parent is not in the list; a parent's children keep their
+/// order.
 fn by_family(all: Vec<ProcessView>) -> Vec<(ProcessView, Option<usize>)> {
     let ids: Vec<ProcessId> = all.iter().map(|view| view.id).collect();
     let mut children: BTreeMap<Option<ProcessId>, Vec<ProcessView>> = BTreeMap::new();
@@ -133,7 +133,7 @@ async fn status(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
         let all = connection.list()?;
         let is_it = |view: &&ProcessView| view.name.as_str() == target || view.id.to_string() == target;
         if all.iter().find(is_it).is_some_and(|view| view.state == Some(AgentState::Blocked)) {
-            // Answers once its options are read, which the screen may show a moment later.
+            // This wait returns once the dialog's options are read, which the screen may show a moment later.
             let until = Until::State(vec![AgentState::Blocked]);
             let wait =
                 Wait { timeout_ms: Some(OPTIONS_MS), ..Wait::until(vec![Target(target.clone())], until) };
@@ -145,7 +145,7 @@ async fn status(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     let (all, inbox) = context.ask(CallPolicy::QUESTION, TARGET, work).await?;
     let view = named(all, &wanted)?;
     let mut items = inbox.iter().flatten().filter(|item| item.id == view.id);
-    // What can be answered comes before what can only be noted.
+    // Items that can be answered come before those that can only be noted.
     let first = items.next();
     let item = first
         .filter(|item| item.kind != ItemKind::Failure)
@@ -192,7 +192,7 @@ async fn project(context: &ToolContext) -> Result<Outcome, ToolFailure> {
     Ok(Value::Object(answer).into())
 }
 
-/// A stored command: what it runs, and whether a person has to be asked.
+/// A stored command: what it runs, and whether a person must approve it.
 fn preset(view: &PresetView) -> Value {
     let mut told = Map::new();
     put(&mut told, "preset", json!(views::shortened(&view.name, 64)));
@@ -262,7 +262,7 @@ async fn explain(context: &ToolContext, arguments: &Arguments) -> Result<Outcome
     Ok(Value::Object(answer).into())
 }
 
-/// A refusal of something that only adds to an answer leaves the answer without it.
+/// Turns an error about optional data into its absence.
 fn tolerated<T>(asked: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
     match asked {
         Ok(value) => Ok(Some(value)),

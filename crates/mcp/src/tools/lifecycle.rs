@@ -1,6 +1,5 @@
-//! Beginning and ending processes.
-//!
-//! Owns the arguments of each and the directory a process starts in. Refuses rights and trust: the daemon judges both.
+//! Tools that start, stop and remove processes, with their arguments and directory. The daemon checks rights
+//! and trust.
 
 use std::path::Path;
 
@@ -25,7 +24,7 @@ const MODES: &[&str] = &["plan", "ask", "edit", "auto"];
 const TASK: Field = may("task", Shape::Text(200), "A task to work for.");
 /// Longest word of an argv.
 const WORD: usize = 128 << 10; // 128 KiB
-/// What a spawn gives back.
+/// The result of a spawn.
 const SPAWNED: &str = "id: string, name: string, kind: string, status: string, run: integer, pid?: integer";
 const SPAWN_FIELDS: &[(&str, &str)] =
     &[("argv", "argv"), ("name", "name"), ("cwd", "working_dir"), ("env", "env"), ("preset", "preset")];
@@ -40,7 +39,7 @@ const AGENT_FIELDS: &[(&str, &str)] = &[
     ("model", "model"),
     ("mode", "mode"),
 ];
-/// The signals a process may be sent, with their numbers on Linux.
+/// The signals that may be sent to a process, with their numbers on Linux.
 const SIGNALS: &[(&str, i32)] = &[
     ("HUP", 1),
     ("INT", 2),
@@ -187,7 +186,7 @@ async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<Out
     if prompt.is_none() {
         return Ok(Value::Object(base).into());
     }
-    // An agent's turns are counted from one, so its instructions begin the first.
+    // An agent's turns count from one, so its instructions begin the first.
     let wait = Wait::until(vec![Target(spawned.id.to_string())], Until::Turn(1));
     Ok(Outcome::Waiting(Box::new(Waiting {
         wait,
@@ -220,7 +219,7 @@ async fn spawn_process(context: &ToolContext, arguments: &Arguments) -> Result<O
     Ok(Value::Object(to_value(&spawned)).into())
 }
 
-/// What it runs: one of preset, argv and shell says it.
+/// The command: exactly one of preset, argv and shell.
 fn argv(arguments: &Arguments, kind: Kind) -> Result<Vec<String>, ToolFailure> {
     let (argv, shell) = (arguments.texts("argv"), arguments.text("shell"));
     match (arguments.has("preset"), argv, shell) {
@@ -237,7 +236,7 @@ fn argv(arguments: &Arguments, kind: Kind) -> Result<Vec<String>, ToolFailure> {
     }
 }
 
-/// Where it starts. A preset says that itself, and a process may not say otherwise.
+/// The directory. A preset has its own, and a process may not change it.
 async fn directory(context: &ToolContext, arguments: &Arguments) -> Result<Option<String>, ToolFailure> {
     if arguments.has("preset") && !arguments.has("working_dir") {
         return context.directory().await;
@@ -314,12 +313,12 @@ async fn rename(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
 async fn select(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let id = find(context, arguments.required("process")).await?.id;
     let request = Select { target: Target(id.to_string()) };
-    // Shown twice is shown.
+    // Selecting twice does no harm.
     context.ask(CallPolicy::QUESTION, TARGET, move |connection| connection.select(request.clone())).await?;
     Ok(json!({"id": id, "selected": true}).into())
 }
 
-/// The process of this id or name, as far as the caller may see it.
+/// The process with this id or name, if the caller may see it.
 pub(super) async fn find(context: &ToolContext, wanted: &str) -> Result<ProcessView, ToolFailure> {
     let all = context.ask(CallPolicy::QUESTION, &[], |connection| connection.list()).await?;
     named(all, wanted)
@@ -348,7 +347,7 @@ fn size(arguments: &Arguments) -> Result<SizeRequest, ToolFailure> {
     Ok(size.into())
 }
 
-/// Where it starts: as told, else where this server does.
+/// The directory: as given, or else this server's.
 fn working_dir(context: &ToolContext, arguments: &Arguments) -> String {
     let told = arguments.text("working_dir").map_or_else(|| Path::new("."), Path::new);
     let joined = if told == Path::new(".") { context.here.clone() } else { context.here.join(told) };

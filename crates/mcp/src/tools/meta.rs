@@ -1,6 +1,4 @@
-//! Finding one's way: who the caller is, and help.
-//!
-//! Owns the help texts. Refuses needing the daemon for them: help is open to everybody, always.
+//! Tools for orientation: who the caller is, and help. Help needs no daemon and is open to every caller.
 
 use client::{ClientError, Connection};
 use proto::crew::{BudgetUse, GrantView, Identity, Right};
@@ -99,7 +97,7 @@ async fn whoami(context: &ToolContext) -> Result<Outcome, ToolFailure> {
     Ok(Value::Object(answer).into())
 }
 
-/// What the daemon knows of the caller and whom it sees; nothing when it no longer knows it.
+/// The caller's identity and the processes that it sees; `None` when the daemon no longer knows it.
 async fn identity(context: &ToolContext) -> Result<Option<(Identity, Vec<ProcessView>)>, ToolFailure> {
     let work = |connection: &mut Connection| match connection.who_am_i() {
         Ok(known) => Ok(Some((*known, connection.list()?))),
@@ -119,7 +117,7 @@ fn relatives(answer: &mut Map<String, Value>, known: &Identity, all: &[ProcessVi
     put(answer, "children", json!(children));
 }
 
-/// What only this run is told, and what it has beyond the tree.
+/// Adds what only this run may know, and its rights beyond the tree.
 fn privileges(answer: &mut Map<String, Value>, known: &Identity) {
     if let Some(nonce) = &known.nonce {
         put(answer, "nonce", json!(nonce));
@@ -142,7 +140,7 @@ fn privileges(answer: &mut Map<String, Value>, known: &Identity) {
     }
 }
 
-/// What is used of what there is.
+/// The used part of a budget.
 fn budgeted(budget: &BudgetUse) -> Map<String, Value> {
     let mut told = Map::new();
     let mut row = |name: &str, used: u64, limit: Option<u64>| {

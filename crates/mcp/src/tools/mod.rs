@@ -1,7 +1,5 @@
-//! The tools: one file per family, one table for all.
-//!
-//! Owns what a tool is and finding one by name. Refuses knowing any of them: a new family is a new file and one line in
-//! [`FAMILIES`].
+//! The table of all tools, and how one is found and called. Each family has its own file; a new family is a
+//! new file and one line in [`FAMILIES`].
 
 pub(crate) mod asking;
 mod coordination;
@@ -35,14 +33,14 @@ use asking::{Question, Questions};
 pub(crate) use coordination::turn_told;
 pub(crate) use meta::TOPICS;
 
-/// What calling a tool does to the world, for clients that ask before they call.
+/// What calling a tool does, for clients that ask their user first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Nothing changes.
     Reads,
-    /// Something is added or told.
+    /// It adds or sends something.
     Adds,
-    /// Something may be lost.
+    /// It may lose something.
     Destroys,
 }
 
@@ -50,13 +48,13 @@ pub(crate) enum Effect {
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// What it is for, to the model.
+    /// What it is for, in words for the model.
     pub(crate) says: &'static str,
     pub(crate) fields: &'static [Field],
-    /// What it gives back, in the words of [`outputs`].
+    /// Its result, in the language of [`outputs`].
     pub(crate) gives: &'static str,
     pub(crate) effect: Effect,
-    /// Whether a client that defers tools should load it at once.
+    /// True if a client that defers tools should load it at once.
     pub(crate) is_core: bool,
     run: Run,
 }
@@ -64,17 +62,17 @@ pub(crate) struct Tool {
 type Run = for<'a> fn(&'a ToolContext, &'a Arguments) -> Answering<'a>;
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<Outcome, ToolFailure>> + Send + 'a>>;
 
-/// What came of a call.
+/// The result of a call.
 pub(crate) enum Outcome {
     /// The answer.
     Done(Value),
-    /// The answer comes when something has happened.
+    /// The result comes when something has happened.
     Waiting(Box<Waiting>),
-    /// The answer is a person's. How they are asked depends on what the client can do.
+    /// A person answers. The client's abilities decide how the person is asked.
     Question(Question),
 }
 
-/// Whom the daemon takes this server for.
+/// As whom the daemon identifies this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     Human,
@@ -89,19 +87,19 @@ impl From<Value> for Outcome {
     }
 }
 
-/// What every tool works with.
+/// The shared context of every tool.
 #[derive(Debug)]
 pub(crate) struct ToolContext {
     pub(crate) link: Link,
-    /// Where relative directories begin: where the agent works.
+    /// The base of relative directories: where the agent works.
     pub(crate) here: PathBuf,
     /// Messages sent through this server, newest last.
     pub(crate) sent: Mutex<VecDeque<MailId>>,
     /// Questions that a person has not answered yet.
     pub(crate) questions: Questions,
-    /// Known from the first answer on: it follows from where this server runs, and that does not change.
+    /// Set by the first answer: it follows from where this server runs, which does not change.
     caller: OnceLock<Caller>,
-    /// What is done when a client calls its first tool, and whether it was.
+    /// A callback for the first call of a tool, and whether it was called.
     settled: (Once, fn()),
 }
 
@@ -112,13 +110,13 @@ impl ToolContext {
         Arc::new(Self { link, here, sent: Mutex::default(), questions, caller, settled })
     }
 
-    /// A client begins to work.
+    /// Records that a client has called a tool.
     pub(crate) fn note_start(&self) {
         let (once, settled) = &self.settled;
         once.call_once(settled);
     }
 
-    /// Who this server is to the daemon.
+    /// As whom the daemon identifies this server.
     pub(crate) async fn caller(&self) -> Result<Caller, ToolFailure> {
         if let Some(known) = self.caller.get() {
             return Ok(known.clone());
@@ -126,20 +124,21 @@ impl ToolContext {
         let welcome = self.link.welcome().await.map_err(|trouble| trouble.to_failure(&[]))?;
         let caller = match welcome.caller.as_str() {
             "human" => Caller::Human,
-            // A token may yet be found, so this is not kept.
+            // A later call may find a token, so this result is not kept.
             "nobody" => return Ok(Caller::Nobody),
             id => Caller::Process(id.to_owned()),
         };
         Ok(self.caller.get_or_init(|| caller).clone())
     }
 
-    /// The directory that names the project: a person's own. A process has one project and names none.
+    /// The directory that names the project, for a person. A process has one project and names none.
     pub(crate) async fn directory(&self) -> Result<Option<String>, ToolFailure> {
         let here = || self.here.to_string_lossy().into_owned();
         Ok((self.caller().await? == Caller::Human).then(here))
     }
 
-    /// Asks the daemon; `fields` pairs the door's names of fields with the tool's, the first one first to blame.
+    /// Calls the daemon; `fields` pairs the daemon's field names with the tool's, the one to blame by default
+    /// first.
     pub(crate) async fn ask<T, W>(
         &self,
         policy: CallPolicy,
@@ -154,10 +153,10 @@ impl ToolContext {
     }
 }
 
-/// The door's `target` is a tool's `process`.
+/// The daemon's `target` is a tool's `process`.
 pub(crate) const TARGET: &[(&str, &str)] = &[("target", "process")];
 
-/// The families in the order in which they are listed.
+/// The families in the order of the list.
 const FAMILIES: &[&[Tool]] = &[
     lifecycle::TOOLS,
     inspection::TOOLS,
@@ -182,7 +181,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Tool> {
 }
 
 impl Tool {
-    /// Judges the arguments and does it.
+    /// Checks the arguments and runs the tool.
     pub(crate) async fn call(
         &self,
         context: &ToolContext,
@@ -192,7 +191,7 @@ impl Tool {
         (self.run)(context, &arguments).await
     }
 
-    /// As clients see it.
+    /// The tool as clients list it.
     pub(crate) fn listed(&self) -> Listed {
         let mut listed = Listed::new(self.name, self.says, fields::schema(self.fields));
         listed.title = Some(self.title.to_owned());

@@ -1,7 +1,5 @@
-//! What processes show and print.
-//!
-//! Owns keeping answers small and the cursors that lead on. Refuses escape sequences in them: text comes from the
-//! emulator, and raw bytes come escaped.
+//! Tools that read what processes show and print, in small parts with cursors. Results contain no escape
+//! sequences: text comes from the emulator, and raw bytes are escaped.
 
 use client::{ClientError, Connection, Incoming};
 use proto::Notice;
@@ -17,17 +15,17 @@ use crate::link::CallPolicy;
 use crate::pages::MAX_ANSWER;
 use crate::views::{put, shortened};
 
-/// Text asked for when nobody says how much.
+/// The default amount of text.
 const DEFAULT_LIMIT: i64 = 12_000;
-/// Most text that may be asked for.
+/// The most text that a caller may ask for.
 const MAX_LIMIT: i64 = 16_000;
-/// Most raw bytes: one of them may take five characters of JSON.
+/// The most raw bytes: one of them may take five characters of JSON.
 const MAX_RAW: i64 = 3_600;
 /// Most matches.
 const MAX_MATCHES: i64 = 200;
-/// Least text that may be asked for: the longest character.
+/// The least text that a caller may ask for: the longest character.
 const MIN_LIMIT: i64 = 4;
-/// Bytes of lines that matches may have: quotes and backslashes take two characters in JSON.
+/// The most bytes of matching lines: quotes and backslashes take two characters in JSON.
 const MATCH_BYTES: u32 = 12_000;
 
 const SINCE: &str = "Continue from here: the offset of an answer before.";
@@ -108,8 +106,8 @@ async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
             .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.read(request.clone()))
             .await?;
         let answer = Value::Object(to_value(text));
-        // Quotes and backslashes take two characters in JSON: such a text is asked for again, shorter. The daemon keeps
-        // the limit, so that a short one always fits.
+        // Quotes and backslashes take two characters in JSON: such a text is requested again with a smaller
+        // limit. The daemon keeps to the limit, so a small one always fits.
         if answer.to_string().len() <= MAX_ANSWER || limit <= 2 * MIN_LIMIT {
             return Ok(answer.into());
         }
@@ -165,7 +163,7 @@ async fn raw(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, To
     Ok(Value::Object(answer).into())
 }
 
-/// Follows the log for as long as it takes to have `limit` bytes; the newest when nobody says from where.
+/// Follows the log until it has `limit` bytes; the newest ones when the caller gives no start.
 fn piece(
     connection: &mut Connection,
     target: &Target,
@@ -198,7 +196,7 @@ fn piece(
     Ok(piece)
 }
 
-/// Where the newest `limit` bytes begin; nothing when the list does not say.
+/// Where the newest `limit` bytes begin; `None` when the list does not show it.
 fn newest(connection: &mut Connection, target: &Target, limit: usize) -> Result<Option<u64>, ClientError> {
     let all = connection.list()?;
     let view = all.iter().find(|view| view.id.to_string() == target.0 || view.name.as_str() == target.0);

@@ -1,7 +1,5 @@
-//! The project's notes, with revisions.
-//!
-//! Owns the arguments and giving long notes in parts. Refuses merging: who writes over a revision it has not seen is told
-//! which one there is now.
+//! Tools for the project's scratchpads, with revisions; long pads come in parts. A write over a revision that
+//! the caller has not seen fails and names the current one.
 
 use client::Connection;
 use proto::crew::{PadEntry, PadOutcome};
@@ -15,7 +13,7 @@ use crate::link::CallPolicy;
 use crate::pages;
 use crate::views::{put, shortened};
 
-/// Most text that one call writes: far more than a model says at once.
+/// The most text that one call writes: far more than a model sends at once.
 const MAX_TEXT: usize = 256 << 10; // 256 KiB
 const PAD: Field = must("pad", Shape::Text(64), "1-64 of a-z 0-9 . _ -");
 const EXPECTED: Field = may(
@@ -33,7 +31,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("expected_revision", "expected_revision"),
 ];
 
-/// A pad that is there already is the new name's fault.
+/// When the new name exists already, `to` is to blame.
 const RENAME_FIELDS: &[(&str, &str)] = &[("name", "pad"), ("to", "to"), (failure::TAKEN, "to")];
 
 pub(super) const TOOLS: &[Tool] = &[
@@ -96,7 +94,7 @@ async fn ask(context: &ToolContext, policy: CallPolicy, act: PadAct) -> Result<P
     context.ask(policy, fields, move |connection: &mut Connection| connection.pad(request.clone())).await
 }
 
-/// An answer of another shape than the one asked for.
+/// The error for a reply of another shape than requested.
 fn strange(outcome: &PadOutcome) -> ToolFailure {
     let shape = match outcome {
         PadOutcome::Listed(_) => "a list",

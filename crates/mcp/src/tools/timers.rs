@@ -1,6 +1,5 @@
-//! Wake-ups: after a time, or when others come to rest.
-//!
-//! Owns the arguments of timers and waiting for one. Refuses keeping time: the daemon does, through restarts and sleep.
+//! Tools for timers: after a time, or when other agents become idle. The daemon keeps the time, through
+//! restarts and sleep.
 
 use std::time::Duration;
 
@@ -156,7 +155,7 @@ async fn wait(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
         })
     };
     let view = context.ask(CallPolicy::QUESTION, TIMER_FIELDS, found).await?;
-    // A timer is waited for at its owner.
+    // A wait for a timer targets its owner.
     let wait = Wait::until(vec![Target(view.owner.to_string())], Until::Timer(timer));
     Ok(Outcome::Waiting(Box::new(Waiting {
         wait,
@@ -179,7 +178,7 @@ pub(crate) fn rows(all: &[TimerView]) -> impl Iterator<Item = (String, Map<Strin
     all.iter().map(|view| (view.timer.to_string(), to_value(view)))
 }
 
-/// A timer in the fewest words; its body only so far that it is recognised.
+/// A timer in few words; its body is cut to what identifies it.
 fn to_value(view: &TimerView) -> Map<String, Value> {
     let kind = match view.kind {
         TimerKind::Delay => "delay",

@@ -1,7 +1,5 @@
-//! Waiting for something to happen.
-//!
-//! Owns what is waited for and from where on. Refuses holding a client's call for ever: how long one answer may take is
-//! decided in [`crate::waiting`].
+//! Tools that wait for something to happen: their conditions and from where on they count. [`crate::waiting`]
+//! limits how long one answer may take.
 
 use std::time::Duration;
 
@@ -20,7 +18,7 @@ use crate::waiting::{Then, Waiting};
 
 pub(super) const TIMEOUT: Field =
     may("timeout_seconds", Shape::Seconds(MAX_SECONDS), "Then the error timeout.");
-/// The states, in the order of an agent's life, and what a command may say of itself.
+/// The states, in the order of an agent's life, and `ready`, which a command may report.
 const STATES: &[&str] =
     &["starting", "working", "thinking", "blocked", "waiting", "idle", "error", "exited", READY];
 const READY: &str = "ready";
@@ -115,7 +113,7 @@ async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
         let message = format!("process: {} is a {}: only agents have turns", view.name, view.kind);
         return Err(ToolFailure::new("wrong_kind", message).hint("wait_for_pattern waits for any process"));
     };
-    // A message that waits for an agent at rest begins the next turn.
+    // A message that waits for an idle agent begins the next turn.
     let next = agent.turn + u64::from(agent.mail > 0 && !agent.state.is_busy());
     let turn = arguments.count("turn").unwrap_or(next.max(1));
     let mut base = Map::new();
@@ -134,7 +132,8 @@ async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
 
 async fn pattern(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let wanted = arguments.required("process").to_owned();
-    // Fixed before the wait begins: whatever is printed between two calls, or while the daemon is away, still counts.
+    // The start is fixed before the wait begins, so that output between two calls, or while the daemon is
+    // away, still counts.
     let since = match arguments.count("since") {
         Some(since) => since,
         None => named(context.ask(CallPolicy::QUESTION, TARGET, Connection::list).await?, &wanted)?.log.end,
