@@ -12,7 +12,7 @@ use proto::request::parse_call;
 use proto::terminal::{Clipboard, Filter};
 
 const FRAMES: usize = 2000;
-/// What a key's echo needs, and what a terminal hands over at once.
+/// The length of a key's echo, and of what a terminal sends at once.
 const SHORT: usize = 16;
 const LONG: usize = 4096;
 const CALLS: usize = 500;

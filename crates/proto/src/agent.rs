@@ -1,7 +1,5 @@
-//! What is known of an agent: what it is doing, why that is believed, and what it was told.
-//!
-//! Owns the words for states, evidence, dialogs, receipts and turns. Refuses judging: the engine weighs evidence, and
-//! what a vendor's screen means is written in its manifest.
+//! What clients see of an agent: its state with the evidence, dialogs, receipts, turns and inbox items. The
+//! engine weighs evidence; a vendor's manifest describes its screen.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,21 +12,21 @@ use crate::{Name, ProcessId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
-    /// Its program runs but has not shown that it takes prompts.
+    /// Its program runs but has not shown that it accepts prompts.
     Starting,
     /// A turn is under way: the model answers or a tool runs.
     Working,
-    /// A turn is under way and the vendor says that the model thinks.
+    /// A turn is under way and the vendor reports that the model thinks.
     Thinking,
-    /// It cannot go on before somebody answers a dialog.
+    /// It cannot continue before a dialog is answered.
     Blocked,
     /// Its turn is over but it waits for something of its own: a timer, another agent.
     Waiting,
-    /// It takes a prompt.
+    /// It accepts a prompt.
     Idle,
-    /// Its last turn failed, or it cannot take a turn.
+    /// Its last turn failed, or it cannot start a turn.
     Error,
-    /// Its program is over.
+    /// Its program has ended.
     Exited,
 }
 
@@ -45,7 +43,7 @@ impl AgentState {
         Self::Exited,
     ];
 
-    /// Whether a turn is under way.
+    /// Returns true while a turn is under way.
     #[must_use]
     pub fn is_busy(self) -> bool {
         matches!(self, Self::Working | Self::Thinking | Self::Blocked)
@@ -91,7 +89,7 @@ impl FromStr for AgentState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedKind {
-    /// Leave to use a tool.
+    /// Permission to use a tool.
     Permission,
     /// An answer to a question.
     Question,
@@ -105,7 +103,7 @@ pub enum BlockedKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The system: the child is over.
+    /// The system: the child has ended.
     Process,
     /// The program's own status reports (OSC 7501).
     ProgramStatus,
@@ -123,7 +121,7 @@ pub enum Source {
     Progress,
     /// A rule about the screen.
     Screen,
-    /// Nothing was printed for long.
+    /// Nothing was printed for a long time.
     Silence,
 }
 
@@ -144,31 +142,31 @@ impl fmt::Display for Source {
     }
 }
 
-/// One thing that speaks for a state.
+/// One piece of evidence for a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Where it comes from; each source has one opinion at a time.
+    /// Where it comes from; each source has one piece of evidence at a time.
     pub source: Source,
     /// Which rule, report or event of that source.
     pub rule: String,
-    /// What it says; none: "do not know", the previous state is held.
+    /// The state that it shows; `None` means unknown: the previous state stays.
     pub state: Option<AgentState>,
     /// What a blocked agent needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<BlockedKind>,
-    /// What it says in words, made printable: the command to approve, the question, the error.
+    /// Its message, made printable: the command to approve, the question, the error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The dialog it sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Dialog>,
-    /// Shells, tools and agents that run on although no turn is under way.
+    /// Shells, tools and agents that still run although no turn is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<u32>,
     /// The vendor refuses turns for now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<Quota>,
-    /// It counts for this long; left out: until the source says something else.
+    /// How long it counts; left out: until the source reports something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_ms: Option<u64>,
 }
@@ -194,28 +192,28 @@ impl Evidence {
 /// The vendor refuses turns for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
-    /// When it takes turns again, in milliseconds since the epoch, if it said so.
+    /// When it accepts turns again, in milliseconds since the epoch, if it said so.
     pub reset_at: Option<u64>,
 }
 
-/// A dialog as it stands on a screen.
+/// A dialog as the screen shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialog {
-    /// The same for the same dialog, another for every other: an answer names it, so that a stale one hits nothing.
+    /// Identifies the dialog: an answer names it, so that a late answer cannot reach another dialog.
     pub digest: String,
-    /// What it asks, in one line.
+    /// The question, in one line.
     pub title: String,
-    /// What it is about: the command, the file, the question's text.
+    /// The details: the command, the file, the question's text.
     #[serde(default)]
     pub body: String,
-    /// What may be answered; empty when they could not be read.
+    /// The possible answers; empty when they could not be read.
     pub options: Vec<DialogOption>,
 }
 
-/// One answer a dialog takes.
+/// One possible answer of a dialog.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DialogOption {
-    /// The words `answer` takes for it: its number, and what it means (`allow`, `always`, `deny`).
+    /// The words that `answer` accepts for it: its number, and its meaning (`allow`, `always`, `deny`).
     pub names: Vec<String>,
     /// Its text on the screen.
     pub label: String,
@@ -223,7 +221,7 @@ pub struct DialogOption {
     pub keys: Vec<String>,
 }
 
-/// What is known of an agent beyond its process.
+/// An agent's part of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentView {
     /// The manifest it was started from.
@@ -232,16 +230,16 @@ pub struct AgentView {
     pub state: AgentState,
     /// Since when, in milliseconds since the epoch.
     pub since: u64,
-    /// What won; none while it is starting.
+    /// The evidence that won; none while it is starting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Opinion>,
-    /// The strongest that says something else.
+    /// The strongest evidence for another state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<Opinion>,
-    /// Shells, tools and agents that run on although no turn is under way.
+    /// Shells, tools and agents that still run although no turn is under way.
     #[serde(default)]
     pub background: u32,
-    /// The screen shows something that cannot be judged; the state is the one before it.
+    /// The screen cannot be judged; the state is the one before it.
     #[serde(default)]
     pub held: bool,
     /// The vendor refuses turns for now.
@@ -257,20 +255,20 @@ pub struct AgentView {
     pub turn: u64,
     /// Messages that wait to be delivered.
     pub mail: u32,
-    /// What its launch lacks, one sentence each: tools, hooks, a version that was tried.
+    /// What its launch lacks, one sentence each: tools, hooks, a tested version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shortfalls: Vec<String>,
 }
 
-/// A source's opinion with its age.
+/// The evidence of one source, with its age.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Opinion {
     /// What it says.
     #[serde(flatten)]
     pub evidence: Evidence,
-    /// When it said so, in milliseconds since the epoch.
+    /// When the source reported it, in milliseconds since the epoch.
     pub at: u64,
-    /// Whether it still counts.
+    /// True while it still counts.
     pub counts: bool,
 }
 
@@ -279,9 +277,9 @@ pub struct Opinion {
 pub struct Context {
     /// Tokens of the last turn.
     pub used: u64,
-    /// Tokens there is room for; none when nobody says.
+    /// The size of the window in tokens; none when it is unknown.
     pub window: Option<u64>,
-    /// Tokens the session has taken in and given out.
+    /// Input and output tokens of the session.
     #[serde(default)]
     pub total: u64,
 }
@@ -296,18 +294,18 @@ impl Context {
     }
 }
 
-/// To `explain`: every opinion, who won and why.
+/// Reply to `explain`: all evidence, what won and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// Which process.
     pub id: ProcessId,
     /// Its name.
     pub name: Name,
-    /// What came of it.
+    /// The result.
     pub agent: AgentView,
-    /// Every source's opinion, strongest first, those that no longer count included.
+    /// The evidence of every source, strongest first, with those that no longer count.
     pub opinions: Vec<Opinion>,
-    /// In one sentence: who won over whom, and by which rule.
+    /// One sentence: which evidence won over which, and by which rule.
     pub why: String,
     /// The vendor's version, when it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -318,18 +316,18 @@ pub struct Explanation {
     pub composer: Composer,
 }
 
-/// What the place where prompts are written holds.
+/// What the composer holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Composer {
-    /// It cannot be seen.
+    /// It is not visible.
     #[default]
     Unknown,
     /// Nothing.
     Empty,
-    /// Something that was not submitted.
+    /// Text that was not submitted.
     Draft,
-    /// Whatever it holds, Enter would run it as a shell command.
+    /// Enter would run its content as a shell command.
     Shell,
 }
 
@@ -346,7 +344,7 @@ impl Composer {
     }
 }
 
-/// Names one message for as long as anybody asks for it.
+/// Identifies one message, for as long as its receipt is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MailId(pub u64);
@@ -357,7 +355,7 @@ impl fmt::Display for MailId {
     }
 }
 
-/// What became of a message.
+/// The state of a message's delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum Delivery {
@@ -366,14 +364,14 @@ pub enum Delivery {
         /// What it waits for, in words.
         reason: String,
     },
-    /// It is being typed or handed over.
+    /// It is being typed or sent.
     Delivering,
-    /// The agent took it as a prompt.
+    /// The agent accepted it as a prompt.
     Submitted {
         /// The turn it began.
         turn: u64,
     },
-    /// The agent's own channel took it; it reads it in this turn.
+    /// The agent's own channel accepted it; the agent reads it in this turn.
     Delivered {
         /// The turn it reached.
         turn: u64,
@@ -383,31 +381,32 @@ pub enum Delivery {
         /// Why.
         reason: String,
     },
-    /// It may or may not have reached the agent, and nothing that can be looked up says which. It is not tried again.
+    /// It may or may not have reached the agent, and nothing that can be checked shows which. It is not tried
+    /// again.
     Unknown {
         /// What is known.
         reason: String,
     },
-    /// It waited longer than it was to.
+    /// It waited longer than it was allowed to.
     Expired,
 }
 
 impl Delivery {
-    /// Whether nothing more will come of it.
+    /// Returns true if the delivery will not change any more.
     #[must_use]
     pub fn is_final(&self) -> bool {
         !matches!(self, Self::Queued { .. } | Self::Delivering)
     }
 }
 
-/// To `tell`: what is known of a message.
+/// Reply to `tell`: the state of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Which message.
     pub mail: MailId,
     /// To whom.
     pub to: ProcessId,
-    /// What became of it.
+    /// The state of its delivery.
     #[serde(flatten)]
     pub delivery: Delivery,
 }
@@ -428,7 +427,7 @@ pub enum TurnEnd {
     Exited,
 }
 
-/// To `result`: one turn and what the agent said at its end.
+/// Reply to `result`: one turn and the agent's text at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// Which process.
@@ -437,7 +436,7 @@ pub struct Turn {
     pub turn: u64,
     /// How it ended.
     pub end: TurnEnd,
-    /// The agent's final text; empty while the turn runs, or when nobody could read it.
+    /// The agent's final text; empty while the turn runs, or when no source had it.
     pub text: String,
     /// Where the text comes from: `transcript`, `server`, `hook` or `screen`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -452,7 +451,7 @@ pub struct Turn {
     pub ended_at: Option<u64>,
 }
 
-/// What an item of the inbox is about.
+/// The kind of an inbox item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemKind {
@@ -460,13 +459,13 @@ pub enum ItemKind {
     Dialog,
     /// A hook that waits for permission to use a tool.
     Permission,
-    /// A question an agent asked through Quarterdeck.
+    /// A question that an agent asked through Quarterdeck.
     Question,
     /// An agent failed, ran out of quota or ended badly.
     Failure,
-    /// A process wants to start something that nobody allowed yet.
+    /// A process wants to start something that no person has approved yet.
     Trust,
-    /// An agent says that a person should look.
+    /// An agent asks for a person's attention.
     Attention,
 }
 
@@ -481,21 +480,21 @@ pub struct InboxItem {
     pub name: Name,
     /// What it is about.
     pub kind: ItemKind,
-    /// What is asked, in one line.
+    /// The question, in one line.
     pub title: String,
-    /// What it is about: the command, the question's text.
+    /// The details: the command, the question's text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
-    /// What may be answered; a failure takes `dismiss`.
+    /// The possible answers; a failure accepts `dismiss`.
     pub options: Vec<DialogOption>,
     /// Since when, in milliseconds since the epoch.
     pub at: u64,
-    /// When it is answered without anybody, and how.
+    /// When it is answered automatically, and how.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Expiry>,
 }
 
-/// What happens to an item nobody answers.
+/// What happens to an item that gets no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expiry {
     /// When, in milliseconds since the epoch.
@@ -504,14 +503,14 @@ pub struct Expiry {
     pub answer: String,
 }
 
-/// One manifest and what of it works on this machine.
+/// One manifest, and which of its features work on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentOffer {
-    /// The manifest's name: what `spawn --kind agent` takes.
+    /// The manifest's name, which `spawn --kind agent` accepts.
     pub name: String,
     /// The program it runs, as found on the search path; none when it is not installed.
     pub program: Option<String>,
-    /// What the program says of its version.
+    /// The version that the program reports.
     pub version: Option<String>,
     /// Where the manifest comes from: `built in`, or the files merged into it.
     pub origin: Vec<String>,

@@ -1,6 +1,5 @@
-//! What is known of timers, grants, trust, presets, scratchpads, ports and the audit log.
-//!
-//! Owns their shapes as clients see them. Refuses decisions: the engine makes them.
+//! What clients see of timers, grants, trust, presets, scratchpads, ports and the audit log. The engine makes
+//! the decisions.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use crate::{Name, ProcessId, ProcessView, Stop};
 pub enum TimerStatus {
     /// It will fire.
     Armed,
-    /// It keeps the time that is left.
+    /// It keeps the remaining time.
     Paused,
     /// It has fired.
     Fired,
@@ -28,9 +27,9 @@ pub enum TimerStatus {
 pub enum TimerKind {
     /// Time.
     Delay,
-    /// One of its processes to come to rest.
+    /// One of its processes to become idle.
     IdleAny,
-    /// All of its processes to be at rest.
+    /// All of its processes to be idle.
     IdleAll,
 }
 
@@ -50,7 +49,7 @@ pub struct TimerView {
     /// Its name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// What the owner is told.
+    /// The text of the message to its owner.
     pub body: String,
     /// Whom it watches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -93,7 +92,7 @@ pub struct GrantView {
     pub at: u64,
 }
 
-/// What a tree of processes may use up. A limit that is left out is the daemon's default.
+/// What a tree of processes may use. A limit that is left out is the daemon's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Processes it may spawn in its life.
@@ -110,10 +109,10 @@ pub struct Budget {
     pub wall_ms: Option<u64>,
 }
 
-/// What of a budget is used.
+/// How much of a budget is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetUse {
-    /// The limits in force.
+    /// The limits in effect.
     pub limits: Budget,
     /// Processes it has spawned.
     pub spawns: u32,
@@ -125,11 +124,11 @@ pub struct BudgetUse {
     pub wall_ms: u64,
 }
 
-/// How a process tells that it is ready.
+/// How a process shows that it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ready {
-    /// A regular expression appears in what it prints.
+    /// A regular expression appears in its output.
     Pattern(String),
     /// It listens on this port.
     Port(u16),
@@ -144,27 +143,28 @@ pub struct Project {
     pub path: String,
 }
 
-/// Whom the daemon takes the caller for, and what it may.
+/// As whom the daemon identifies the caller, and what it may do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// `human`, or a process's id.
     pub caller: String,
-    /// For a person who sits in a terminal that acts for them: its name.
+    /// For a person in a terminal that acts for them: its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Name>,
-    /// For a process: whether whoever calls from it has the rights of the person who opened it.
+    /// For a process: true if callers from it have the rights of the person who opened it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acts_for_person: bool,
     /// The process, for callers that are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Box<ProcessView>>,
-    /// What only Quarterdeck writes into the head of a message to this run. Told to the run itself, nobody else.
+    /// The secret that only Quarterdeck writes into the header of a message to this run. Only the run itself
+    /// gets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
     /// The project it works in.
     #[serde(default)]
     pub project: Project,
-    /// The tightest budget it spends from.
+    /// The tightest budget that it uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetUse>,
     /// Rights beyond the tree.
@@ -172,7 +172,7 @@ pub struct Identity {
     pub grants: Vec<GrantView>,
 }
 
-/// Something that agents may start without asking.
+/// Something that agents may start without approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustView {
     /// SHA-256 over its content, in hex.
@@ -185,7 +185,7 @@ pub struct TrustView {
     /// The agent whose manifest it is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What it runs, as it was shown to the person.
+    /// What it runs, as the person saw it.
     pub command: String,
     /// Since when, in milliseconds since the epoch.
     pub at: u64,
@@ -196,7 +196,7 @@ pub struct TrustView {
 pub struct PresetView {
     /// Its name.
     pub name: String,
-    /// The file it stands in.
+    /// The file that defines it.
     pub origin: String,
     /// What it runs; a line of shell is `["/bin/sh", "-c", line]`.
     pub argv: Vec<String>,
@@ -205,13 +205,13 @@ pub struct PresetView {
     /// The variables it declares.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// It is started again when it fails.
+    /// It restarts when it fails.
     #[serde(default)]
     pub auto_restart: bool,
-    /// It is started again after the machine was.
+    /// It restarts after a reboot of the machine.
     #[serde(default)]
     pub restore: bool,
-    /// How it tells that it is ready.
+    /// How it shows that it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
     /// How it is asked to end.
@@ -220,18 +220,18 @@ pub struct PresetView {
     /// Presets that `qd up` waits for before it starts this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// Whether agents may start it without asking.
+    /// True if agents may start it without approval.
     pub trusted: bool,
 }
 
-/// A project's presets, and what is wrong with the files they stand in.
+/// A project's presets, and the faults of their files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresetList {
     /// The project.
     pub project: Project,
     /// The presets by name.
     pub presets: Vec<PresetView>,
-    /// What does not read, one sentence each.
+    /// The faults, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
 }
@@ -251,7 +251,7 @@ pub struct PadEntry {
     pub bytes: u64,
 }
 
-/// What came of something done to scratchpads.
+/// The result of an operation on scratchpads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PadOutcome {
@@ -282,14 +282,14 @@ pub enum PadOutcome {
 /// To `ports`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listening {
-    /// What the process's tree listens on, as the kernel tells it.
+    /// The ports on which the process's tree listens, as the kernel reports them.
     pub ports: Vec<PortView>,
-    /// The web addresses that it has shown, newest first, each once: hearsay, at most 50 of them.
+    /// The web addresses that it has printed, newest first, each once, at most 50. They are unverified.
     #[serde(default)]
     pub urls: Vec<String>,
 }
 
-/// A port that a process's tree listens on.
+/// A port on which a process's tree listens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortView {
     /// The port.
@@ -307,7 +307,7 @@ pub struct PortView {
 pub struct AuditEntry {
     /// When, in milliseconds since the epoch.
     pub at: u64,
-    /// Who asked: `human`, a process id with its run, `nobody`, `quarterdeck`.
+    /// The caller: `human`, a process id with its run, `nobody`, `quarterdeck`.
     pub caller: String,
     /// For what.
     pub verb: String,
@@ -328,18 +328,18 @@ pub struct AuditEntry {
 pub struct AuditPage {
     /// Oldest first.
     pub rows: Vec<AuditEntry>,
-    /// What a walk over the whole chain found, if one was asked for: none, or what is wrong.
+    /// The result of checking the whole chain, if the request asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<AuditVerdict>,
 }
 
-/// What a walk over the chain of hashes found.
+/// The result of checking the chain of hashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditVerdict {
     /// Every row fits.
     Intact {
-        /// The number of the oldest row that is kept; 1 while none has gone.
+        /// The number of the oldest row that is kept; 1 while none was deleted.
         #[serde(default = "first_row")]
         first: u64,
         /// How many rows there are.
@@ -347,9 +347,9 @@ pub enum AuditVerdict {
         /// The hash of the newest.
         head: String,
     },
-    /// From this row on it is not what was written.
+    /// From this row on the log was changed.
     Broken {
-        /// Counted from one, those that are no longer kept included.
+        /// Counted from one, deleted rows included.
         row: u64,
         /// What is wrong.
         reason: String,
@@ -360,9 +360,9 @@ fn first_row() -> u64 {
     1
 }
 
-/// A question or a call for attention is in the inbox.
+/// Reply to a question or a request for attention: it is in the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The item; `wait` takes it.
+    /// The item, which `wait` accepts.
     pub item: u64,
 }

@@ -1,26 +1,25 @@
-//! Where Quarterdeck keeps its things: the runtime, data and config directories and what lies in them.
-//!
-//! Owns the rule, once, for daemon and clients. Refuses touching the disk: it turns variables into paths.
+//! The directories of Quarterdeck (runtime, data, config) and the files in them, once for daemon and clients.
+//! It turns environment variables into paths and does not touch the disk.
 
 use std::path::{Path, PathBuf};
 
 /// Longest path a Unix socket can have on Linux, its closing NUL not counted.
 const MAX_SOCKET_PATH: usize = 107;
-/// The longest file name the daemon puts below the runtime directory: `h/p_xxxxxxxx.9999999999`.
+/// The longest file name that the daemon creates below the runtime directory: `h/p_xxxxxxxx.9999999999`.
 const LONGEST_BELOW: usize = 26;
 
 /// The three directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dirs {
-    /// A socket and a lock; local, private, gone after a reboot, and sometimes after a logout.
+    /// A socket and a lock; local, private, removed at a reboot and sometimes at a logout.
     pub runtime: PathBuf,
-    /// The database, its lock, and everything that a running process needs: nobody sweeps it.
+    /// The database, its lock, and everything that a running process needs; the system does not clean it up.
     pub data: PathBuf,
     /// The user's configuration.
     pub config: PathBuf,
 }
 
-/// No place could be found.
+/// Why the directories could not be determined.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NoDirs {
     /// Neither the variable nor a home is set.
@@ -29,13 +28,13 @@ pub enum NoDirs {
     /// Sockets below it would not fit.
     #[error("{0} is too long for a socket's path: set QD_RUNTIME_DIR to a shorter one")]
     TooLong(PathBuf),
-    /// A relative directory would mean another place in every working directory.
+    /// A relative directory would mean another one in every working directory.
     #[error("{0} is not an absolute path: QD_RUNTIME_DIR, QD_DATA_DIR and QD_CONFIG_DIR must be")]
     Relative(PathBuf),
 }
 
 impl Dirs {
-    /// Finds the places through `variable`, a look-up of environment variables.
+    /// Finds the directories through `variable`, a look-up of environment variables.
     pub fn find(variable: impl Fn(&str) -> Option<String>) -> Result<Self, NoDirs> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = set("HOME");
@@ -53,7 +52,7 @@ impl Dirs {
         places.checked()
     }
 
-    /// Every place below one directory, for private daemons and tests.
+    /// All directories below one root, for private daemons and tests.
     #[must_use]
     pub fn below(root: &Path) -> Self {
         Self { runtime: root.join("run"), data: root.join("data"), config: root.join("config") }
@@ -77,20 +76,20 @@ impl Dirs {
         self.runtime.join("qd.sock")
     }
 
-    /// The lock that makes the daemon the only one of this runtime directory.
+    /// The lock that keeps other daemons out of this runtime directory.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.runtime.join("qd.lock")
     }
 
-    /// The same daemon's second socket, for clients that know another runtime directory or whose own has vanished. There
-    /// is none when the data directory's path is too long for one.
+    /// The same daemon's second socket, for clients that use another runtime directory or whose own has
+    /// vanished. `None` when the data directory's path is too long for a socket.
     #[must_use]
     pub fn data_socket(&self) -> Option<PathBuf> {
         fits(&self.data).then(|| self.data.join("qd.sock"))
     }
 
-    /// The lock that makes the daemon the only one of this database. It holds the daemon's [`Address`].
+    /// The lock that keeps other daemons away from this database. It contains the daemon's [`Address`].
     #[must_use]
     pub fn data_lock(&self) -> PathBuf {
         self.data.join("qd.lock")
@@ -102,20 +101,21 @@ impl Dirs {
         self.data.join("qd.log")
     }
 
-    /// The directory of the holders' sockets: beside the database, because a logout sweeps the runtime directory. Only
-    /// when the data directory's path is too long for sockets they lie in the runtime directory.
+    /// The directory of the holders' sockets: beside the database, because a logout may clean the runtime
+    /// directory. Only when the data directory's path is too long for sockets, they are in the runtime
+    /// directory.
     #[must_use]
     pub fn holders(&self) -> PathBuf {
         if fits(&self.data) { self.data.join("h") } else { holders_in(&self.runtime) }
     }
 
-    /// The directory of what agents' launches have written.
+    /// The directory of the files that agents' launches have written.
     #[must_use]
     pub fn launches(&self) -> PathBuf {
         self.data.join("launch")
     }
 
-    /// What is kept of earlier runs.
+    /// The directory of the output of earlier runs.
     #[must_use]
     pub fn kept_runs(&self) -> PathBuf {
         self.data.join("runs")
@@ -128,19 +128,19 @@ impl Dirs {
     }
 }
 
-/// Whether every socket below a directory has a path that the system takes.
+/// Returns true if every socket below a directory has a path that the system accepts.
 fn fits(dir: &Path) -> bool {
     dir.as_os_str().len() + LONGEST_BELOW <= MAX_SOCKET_PATH
 }
 
-/// Where holders' sockets lie in a runtime directory: those of earlier versions, and those of a data directory whose path
-/// is too long.
+/// The directory of holders' sockets in a runtime directory: those of earlier versions, and those of a data
+/// directory whose path is too long.
 #[must_use]
 pub fn holders_in(runtime: &Path) -> PathBuf {
     runtime.join("h")
 }
 
-/// Where a living daemon can be reached. It stands in the lock of its data directory.
+/// Where a running daemon can be reached. The lock of its data directory contains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Address {
     /// The daemon's pid.
@@ -154,7 +154,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// The text that stands in the lock.
+    /// The content of the lock file.
     #[must_use]
     pub fn to_text(&self) -> String {
         let sockets = self.sockets.iter().map(|socket| format!("socket {}\n", socket.display()));
@@ -162,7 +162,7 @@ impl Address {
         sockets.fold(head, |text, line| text + &line)
     }
 
-    /// Reads that text. Lines of a later version are ignored; nothing is read from a text that is cut.
+    /// Parses that content. It ignores lines of later versions and returns `None` for a text that was cut.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut address = Self::default();

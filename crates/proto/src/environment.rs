@@ -1,13 +1,13 @@
-//! Which variables a child may start from, and how an environment travels.
+//! Which variables a child inherits, and how an environment is sent.
 //!
-//! What a person spawns takes over that person's environment; what an agent spawns takes over the allow-list only: a
-//! shell full of secrets must not hand them to whatever an agent decides to run.
+//! A process that a person spawns inherits that person's environment. A process that an agent spawns inherits
+//! only an allow-list: a shell full of secrets must not pass them to a program that an agent chose.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Names that a process may take over which an agent spawns, or a person with `--clean-env`.
+/// Names that a process inherits when an agent spawns it, or a person with `--clean-env`.
 const ALLOWED: &[&str] = &[
     "HOME",
     "PATH",
@@ -36,9 +36,9 @@ const ALLOWED: &[&str] = &[
     "NO_COLOR",
     "CLICOLOR",
 ];
-/// Families of names that may be taken over too.
+/// Prefixes of names that are inherited too.
 const ALLOWED_PREFIXES: &[&str] = &["LC_", "XDG_"];
-/// Names that describe another terminal than the child's: never taken over, not even by terminals.
+/// Names that describe another terminal than the child's; never inherited, not even by terminals.
 const OTHER_TERMINALS: &[&str] = &[
     "TMUX",
     "TMUX_PANE",
@@ -68,7 +68,7 @@ const OTHER_TERMINALS: &[&str] = &[
     "WT_SESSION",
     "WT_PROFILE_ID",
 ];
-/// Families of such names: a terminal's own, by which programs know it or talk to it.
+/// Prefixes of such names: a terminal's own variables, by which programs recognise it or talk to it.
 const OTHER_TERMINALS_PREFIXES: &[&str] = &[
     "ALACRITTY_",
     "GHOSTTY_",
@@ -81,36 +81,36 @@ const OTHER_TERMINALS_PREFIXES: &[&str] = &[
     "ZELLIJ",
 ];
 
-/// Whether this name tells of the terminal of whoever starts a child, which is not the child's.
+/// Returns true if this name describes the terminal of the caller, which is not the child's.
 fn is_of_another_terminal(name: &str) -> bool {
     OTHER_TERMINALS.contains(&name) || OTHER_TERMINALS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns whether a process that an agent spawns may take this name over.
+/// Returns true if a process that an agent spawns may inherit this name.
 #[must_use]
 pub fn is_allowed(name: &str) -> bool {
     let is_listed = ALLOWED.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     is_listed && !is_of_another_terminal(name)
 }
 
-/// Returns whether a process that a person spawns may take this name over from that person's own shell: all but what
-/// describes another terminal or another process of ours.
+/// Returns true if a process that a person spawns may inherit this name from that person's shell: all names
+/// except those that describe another terminal or another process of ours.
 #[must_use]
 pub fn is_inheritable(name: &str) -> bool {
     !name.is_empty() && !name.contains('=') && !name.starts_with("QD_") && !is_of_another_terminal(name)
 }
 
-/// An environment as a person's shell has it.
+/// The environment of a person's shell.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables {
     /// What is text.
     pub text: BTreeMap<String, String>,
-    /// What is not: name and value in hexadecimal digits.
+    /// Variables that are not text: name and value in hexadecimal digits.
     pub hex: BTreeMap<String, String>,
 }
 
 impl Variables {
-    /// Takes what `keeps` accepts of these variables.
+    /// Copies the variables that `keeps` accepts.
     #[must_use]
     pub fn of(all: impl Iterator<Item = (OsString, OsString)>, keeps: impl Fn(&str) -> bool) -> Self {
         let mut taken = Self::default();
@@ -130,7 +130,7 @@ impl Variables {
     }
 }
 
-/// Returns how many bytes these variables take up in a child.
+/// Returns how many bytes these variables take in a child.
 #[must_use]
 pub fn size_of(text: &BTreeMap<String, String>, hex: &BTreeMap<String, String>) -> usize {
     let text: usize = text.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
@@ -144,7 +144,7 @@ fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
-/// Reads what [`Variables::of`] wrote; none for anything else.
+/// Decodes what [`Variables::of`] wrote; `None` for anything else.
 #[must_use]
 pub fn from_hex(text: &str) -> Option<OsString> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();

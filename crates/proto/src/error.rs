@@ -1,10 +1,9 @@
-//! How a request fails: a code a program can act on, a sentence for a person, and the next step.
-//!
-//! Owns the closed list of codes. Refuses free-form errors on the wire.
+//! Errors on the wire: a code that a program can act on, a sentence for a person, and the next step. The list
+//! of codes is closed.
 
 use serde::{Deserialize, Serialize};
 
-/// What went wrong, by what the caller can do about it.
+/// The kind of error, by what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
@@ -12,21 +11,21 @@ pub enum ErrorCode {
     NotFound,
     /// A field of the request is wrong; the message names it.
     InvalidArgs,
-    /// The name or state it would need is taken.
+    /// The name or the state that it needs is taken.
     Conflict,
     /// The caller may not do this to that target.
     Denied,
     /// The caller could not be identified.
     Unauthorized,
-    /// The target is neither the caller nor below it, and nobody granted more.
+    /// The target is neither the caller nor below it, and no grant covers it.
     NotRelated,
-    /// A person must allow it first; `item` is the question that waits for them.
+    /// A person must approve it first; `item` is the question that waits for them.
     NeedsTrust,
-    /// The tree the caller belongs to has used up a limit; the message names it.
+    /// The tree of the caller has used up a limit; the message names it.
     BudgetExceeded,
-    /// Something else is being done there; try again.
+    /// Another operation is under way there; try again.
     Busy,
-    /// The time given has passed.
+    /// The time limit has passed.
     Timeout,
     /// The process has no live child to do this with.
     NotRunning,
@@ -38,17 +37,17 @@ pub enum ErrorCode {
     TaskNotFound,
     /// The working directory is not there.
     WorkdirGone,
-    /// Quarterdeck is ending and takes no new work.
+    /// Quarterdeck is ending and accepts no new work.
     ShuttingDown,
-    /// Only part of the input was taken; the message says how much.
+    /// Only a part of the input was written; the message gives the amount.
     Partial,
     /// A limit of Quarterdeck or of the system was reached; the message names it.
     Limit,
     /// The bytes on the socket were not a frame of this protocol.
     Protocol,
-    /// The peer speaks another protocol version.
+    /// The peer uses another protocol version.
     Version,
-    /// The process is of a kind that does not understand this.
+    /// The operation does not apply to this kind of process.
     WrongKind,
     /// A dialog is open: answer it first.
     DialogOpen,
@@ -58,7 +57,7 @@ pub enum ErrorCode {
     NotDelivered,
     /// Not everything could be ended; the message names what survived.
     Survived,
-    /// It may or may not have been done; the message says what is known.
+    /// It may or may not have been done; the message gives what is known.
     UnknownOutcome,
     /// The disk is full.
     NoSpace,
@@ -69,7 +68,7 @@ pub enum ErrorCode {
     Unknown,
 }
 
-/// What lies beneath [`ErrorCode::SpawnFailed`].
+/// The cause of an [`ErrorCode::SpawnFailed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -81,7 +80,7 @@ pub enum Cause {
     Permission,
     /// Descriptors, processes, memory or terminals ran out.
     Limit,
-    /// Anything else the system said.
+    /// Any other error of the system.
     Other,
 }
 
@@ -91,15 +90,15 @@ pub enum Cause {
 pub struct Failure {
     /// What went wrong.
     pub code: ErrorCode,
-    /// In one sentence, lower case, naming the thing.
+    /// One sentence in lower case that names the thing.
     pub message: String,
     /// The next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What lies beneath a failed spawn.
+    /// The cause of a failed spawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// The revision there is now, for a conflict about one.
+    /// The current revision, for a conflict about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
     /// The item of the inbox that waits for a person.
@@ -114,28 +113,28 @@ impl Failure {
         Self { code, message: message.into(), hint: None, cause: None, revision: None, item: None }
     }
 
-    /// The same failure with the next step.
+    /// Adds the next step.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same failure with what lies beneath it.
+    /// Adds the cause.
     #[must_use]
     pub fn cause(mut self, cause: Cause) -> Self {
         self.cause = Some(cause);
         self
     }
 
-    /// The same failure with the revision there is now.
+    /// Adds the current revision.
     #[must_use]
     pub fn revision(mut self, revision: u64) -> Self {
         self.revision = Some(revision);
         self
     }
 
-    /// The same failure with the item that waits for a person.
+    /// Adds the item that waits for a person.
     #[must_use]
     pub fn item(mut self, item: u64) -> Self {
         self.item = Some(item);

@@ -1,15 +1,15 @@
-//! What is announced without being asked each time.
+//! Events (about processes, with a revision) and notices (about one connection's own stream), which the
+//! daemon sends unasked.
 //!
-//! Owns events (about the crew, with a revision) and notices (about one connection's own stream).
-//! Refuses carrying the truth alone: events are hints, the snapshot is the truth, and a client that fell behind is
-//! told to resync.
+//! Events are hints and the snapshot is the truth: a client that fell behind gets `resync` and asks for the
+//! list again.
 
 use serde::{Deserialize, Serialize};
 
 use crate::terminal::TerminalReport;
 use crate::{Exit, ProcessId, ProcessView, RunNumber, Size};
 
-/// An event with its place in the order of all events.
+/// An event with its position in the order of all events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Announcement {
     /// Grows by one with each event.
@@ -18,7 +18,7 @@ pub struct Announcement {
     pub what: Event,
 }
 
-/// Something happened in the crew.
+/// Something happened to processes, messages, inbox items, timers or pads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -35,19 +35,19 @@ pub enum Event {
         /// The log's end.
         final_offset: u64,
     },
-    /// An entry was removed; its id means nothing from here on.
+    /// An entry was removed; its id is no longer valid.
     Removed {
         /// Which.
         id: ProcessId,
     },
-    /// Everything that belonged to a closed process is gone: no descendant lives.
+    /// Everything of a closed process is gone: no descendant lives.
     Done {
         /// Which.
         id: ProcessId,
     },
-    /// What became of a message changed.
+    /// The delivery of a message changed.
     Mail(crate::agent::Receipt),
-    /// A turn of an agent is over and its result can be asked for.
+    /// A turn of an agent is over and its result is available.
     TurnEnded {
         /// Which process.
         id: ProcessId,
@@ -56,14 +56,14 @@ pub enum Event {
     },
     /// Something needs a person.
     ItemOpened(Box<crate::agent::InboxItem>),
-    /// It no longer does.
+    /// It no longer needs a person.
     ItemClosed {
         /// Which item.
         item: u64,
     },
     /// A timer fired, was cancelled, paused or resumed.
     Timer(Box<crate::crew::TimerView>),
-    /// A scratchpad has a new revision, whoever wrote it.
+    /// A scratchpad has a new revision, by any author.
     PadChanged {
         /// The key of its project.
         project: String,
@@ -74,7 +74,7 @@ pub enum Event {
         /// Who wrote it.
         author: String,
     },
-    /// Somebody wants a process shown.
+    /// A caller wants a process shown.
     Selected {
         /// Which.
         id: ProcessId,
@@ -91,7 +91,7 @@ pub enum Notice {
     Gap {
         /// Which stream.
         stream: u32,
-        /// First byte that does not come.
+        /// First byte that is missing.
         from: u64,
         /// First byte after it.
         to: u64,
@@ -102,35 +102,35 @@ pub enum Notice {
         stream: u32,
         /// The new size.
         size: Size,
-        /// Whether the viewer's terminal has exactly that size, so bytes come as they are; otherwise the screen is
-        /// composed for the viewer.
+        /// True if the viewer's terminal has exactly that size, so that it gets the bytes as they are;
+        /// otherwise the daemon composes the screen for the viewer.
         fits: bool,
     },
-    /// The viewer's terminal, which the daemon draws on, is about to show its other screen or other colours: what whoever
-    /// restores the terminal has to leave.
+    /// The viewer's terminal, on which the daemon draws, is about to show its other screen or other colours.
+    /// The client must undo them when it restores the terminal.
     Screen {
         /// Which stream.
         stream: u32,
-        /// Whether it is the alternate screen.
+        /// True for the alternate screen.
         alternate: bool,
-        /// Whether the terminal was given other colours, which have to be taken back.
+        /// True if the terminal got other colours, which must be undone.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         colored: bool,
     },
-    /// The viewer's terminal, which the daemon reads, has answered what it was asked about itself.
+    /// The viewer's terminal, which the daemon reads, has answered the queries about itself.
     Answered {
         /// Which stream.
         stream: u32,
         /// What it said.
         report: TerminalReport,
     },
-    /// The output from this offset on came at this time.
+    /// The output from this offset on arrived at this time.
     Time {
         /// Which stream.
         stream: u32,
         /// The first byte.
         offset: u64,
-        /// Milliseconds since the epoch; none when no daemon was there to see it come.
+        /// Milliseconds since the epoch; none when no daemon was running at that time.
         at_ms: Option<u64>,
     },
     /// The run is over; every byte of it was sent before this.
@@ -146,11 +146,12 @@ pub enum Notice {
     End {
         /// Which stream.
         stream: u32,
-        /// Why: `exited`, `closed`, `taken_over`, `complete`, `shutdown`, `lost`; `detached` and `hung_up` for a terminal
-        /// that was passed; `restarted` when the next run follows, `let_go` when another command detached the viewer.
+        /// Why: `exited`, `closed`, `taken_over`, `complete`, `shutdown`, `lost`; `detached` and `hung_up`
+        /// for a passed terminal; `restarted` when the next run follows, `let_go` when another command
+        /// detached the viewer.
         reason: String,
-        /// For viewers: the lowest row of their terminal that shows something, counted from 1; what is said next goes
-        /// below it. None: that is not known.
+        /// For viewers: the lowest row of their terminal with content, counted from 1; the client writes
+        /// below it. None when it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_row: Option<u16>,
     },

@@ -1,10 +1,10 @@
-//! How bytes travel on the socket: JSON lines for control, binary frames for the data plane.
+//! The framing of the socket: JSON lines for control, binary frames for the data plane.
 //!
-//! Owns encoding and decoding. Refuses reading or writing sockets, and refuses dying of garbage: a bad line or a bad
-//! header is one error, then the decoder finds the next line feed and goes on.
+//! The decoder survives garbage: a bad line or a bad header is one error, then it skips to the next line
+//! feed.
 //!
-//! A frame that begins with byte 0x01 is binary: marker (2), kind (1), check (1), stream (4), offset (8), length (4),
-//! bytes; little-endian. Everything else is a line of JSON that ends in a line feed.
+//! A frame that begins with byte 0x01 is binary: marker (2), kind (1), check (1), stream (4), offset (8),
+//! length (4), bytes; little-endian. Everything else is a line of JSON that ends in a line feed.
 
 /// Longest control line, its line feed not counted.
 pub const MAX_LINE: usize = 4 << 20; // 4 MiB
@@ -20,7 +20,7 @@ const MARKER: [u8; 2] = [0x01, b'Q'];
 pub enum DataKind {
     /// Log bytes that begin at the frame's offset, exactly as the child wrote them.
     Output,
-    /// A drawing of the screen as it was at the frame's offset; replaces all that was drawn before.
+    /// A repaint of the screen as it was at the frame's offset; it replaces everything drawn before.
     Repaint,
     /// Bytes for the child's terminal.
     Input,
@@ -67,7 +67,7 @@ pub struct Data {
     pub bytes: Vec<u8>,
 }
 
-/// The bytes were not a frame; the decoder skips to the next line feed.
+/// The bytes are not a frame; the decoder skips to the next line feed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// A line without end.
@@ -91,7 +91,7 @@ pub fn data_header(kind: DataKind, stream: u32, offset: u64, length: u32) -> [u8
     header
 }
 
-/// Appends binary frames for `bytes`, as many as [`MAX_DATA`] needs; none for no bytes.
+/// Appends binary frames for `bytes`, as many as [`MAX_DATA`] requires; none for no bytes.
 pub fn encode_data(out: &mut Vec<u8>, kind: DataKind, stream: u32, offset: u64, bytes: &[u8]) {
     let mut at = offset;
     for piece in bytes.chunks(MAX_DATA) {
@@ -102,26 +102,28 @@ pub fn encode_data(out: &mut Vec<u8>, kind: DataKind, stream: u32, offset: u64, 
     }
 }
 
-/// One byte over the rest of the header: garbage is recognised before its "length" swallows what follows.
+/// A checksum of one byte over the rest of the header, so that garbage is recognised before its "length"
+/// swallows what follows.
 fn check(header: &[u8; HEADER]) -> u8 {
-    let sum = header.iter().enumerate().filter(|(dirs, _)| *dirs != 3);
+    let sum = header.iter().enumerate().filter(|(index, _)| *index != 3);
     sum.fold(0xa5, |sum: u8, (_, byte)| sum.rotate_left(1) ^ byte)
 }
 
-/// Turns a stream of bytes into frames. Memory is bounded by one frame of the largest size plus one read.
+/// Turns a stream of bytes into frames. It needs at most the memory of one frame of the largest size plus one
+/// read.
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// Bytes of `buffer` already handed out.
+    /// Bytes of `buffer` that were returned already.
     taken: usize,
-    /// Bytes of the current line already searched for its end, so that a slow line is not searched twice.
+    /// Bytes of the current line that were searched for its end, so that a slow line is not searched twice.
     searched: usize,
-    /// Skipping to the next line feed after an error.
+    /// True while it skips to the next line feed after an error.
     is_lost: bool,
 }
 
 impl Decoder {
-    /// Adds bytes as they came from the socket.
+    /// Adds bytes from the socket.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.taken > 0 && (self.taken == self.buffer.len() || self.taken >= MAX_DATA) {
             self.buffer.drain(..self.taken);
@@ -130,13 +132,13 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Bytes that were pushed and not yet handed out, for whoever takes the connection over.
+    /// Bytes that were pushed and not returned yet, for the next owner of the connection.
     #[must_use]
     pub fn pending(&self) -> &[u8] {
         &self.buffer[self.taken..]
     }
 
-    /// The next whole frame, an error once per bad stretch, or nothing yet.
+    /// Returns the next whole frame, one error per bad stretch, or `None` when more bytes are needed.
     pub fn next_frame(&mut self) -> Option<Result<Frame, FrameError>> {
         if self.is_lost && !self.skip_line() {
             return None;
@@ -147,7 +149,7 @@ impl Decoder {
         }
     }
 
-    /// Drops bytes up to and with the next line feed; whether there was one.
+    /// Drops bytes up to and including the next line feed; returns false when there is none yet.
     fn skip_line(&mut self) -> bool {
         let end = self.pending().iter().position(|byte| *byte == b'\n');
         self.take(end.map_or(self.pending().len(), |end| end + 1));
@@ -185,7 +187,7 @@ impl Decoder {
         let bytes = pending.get(HEADER..HEADER + length)?.to_vec();
         self.take(HEADER + length);
         let stream = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
-        let offset = u64::from_le_bytes(std::array::from_fn(|dirs| header[8 + dirs]));
+        let offset = u64::from_le_bytes(std::array::from_fn(|index| header[8 + index]));
         Some(Ok(Frame::Data(Data { kind, stream, offset, bytes })))
     }
 

@@ -1,6 +1,5 @@
-//! What things are called by machines: process ids and run numbers.
-//!
-//! Owns their grammar. Refuses making them random: the caller brings the entropy, so tests can choose it.
+//! Process ids and run numbers, and their grammar. The caller provides the entropy of an id, so that tests
+//! can choose it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,18 +11,19 @@ const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const PREFIX: &str = "p_";
 const DIGITS: usize = 8;
 
-/// `p_` and eight base-32 digits: names one process for as long as its entry lives, across restarts of everything.
+/// `p_` and eight base-32 digits: identifies one process as long as its entry exists, across restarts of
+/// everything.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ProcessId([u8; DIGITS]);
 
 impl ProcessId {
-    /// The id spelled by the low 40 bits of `entropy`.
+    /// The id from the low 40 bits of `entropy`.
     #[must_use]
     pub fn from_entropy(entropy: u64) -> Self {
         let mut digits = [0; DIGITS];
-        for (dirs, digit) in digits.iter_mut().enumerate() {
-            let index = (entropy >> (dirs * 5)) & 31;
+        for (position, digit) in digits.iter_mut().enumerate() {
+            let index = (entropy >> (position * 5)) & 31;
             *digit = ALPHABET[index as usize];
         }
         Self(digits)
@@ -72,14 +72,14 @@ impl From<ProcessId> for String {
     }
 }
 
-/// Splits `WHAT@HOST`, the form of an id or name on another machine. It is reserved: no daemon serves it yet. Neither
-/// ids nor names have an `@`.
+/// Splits `WHAT@HOST`, the form of an id or name on another machine. It is reserved: no daemon serves it yet.
+/// Neither ids nor names contain an `@`.
 #[must_use]
 pub fn split_host(target: &str) -> Option<(&str, &str)> {
     target.split_once('@')
 }
 
-/// Which execution of a process's argv: 1, 2, 3 …; a fact that names an older run is stale.
+/// Counts the executions of a process's argv: 1, 2, 3 …. A fact about an older run is stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunNumber(pub u32);

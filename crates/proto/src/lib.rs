@@ -1,13 +1,11 @@
-//! The words every process of Quarterdeck speaks to another through the door.
+//! The protocol between the daemon and its clients: ids, names, requests, replies, events, errors and the
+//! framing of the socket. Everything here is plain data; there is no I/O, no clock and no decision.
 //!
-//! Owns: ids, names, requests, replies, events, errors and the framing of bytes on the socket.
-//! Refuses: I/O, clocks, tokio, decisions. Everything here is plain data that parses or does not.
-//!
-//! Reading order: [`id`] and [`name`] (what things are called), [`process`] (what is known of one), [`modes`] and [`styled`] (of its terminal), [`agent`] (what is
-//! known of an agent beyond that), [`crew`] (timers, grants, trust, scratchpads),
-//! [`request`], [`stop`] and [`reply`] (what may be asked and answered), [`event`] (what is announced),
-//! [`error`] (how it fails), [`frame`] (how all of it travels), [`terminal`] (what of it may reach
-//! a person's terminal and back), [`version`] (who may talk to whom).
+//! Reading order: [`id`] and [`name`] (what things are called), [`process`] (one process), [`modes`] and
+//! [`styled`] (its terminal), [`agent`] (an agent), [`crew`] (timers, grants, trust, scratchpads),
+//! [`request`], [`stop`] and [`reply`] (requests and their replies), [`event`] (events), [`error`] (errors),
+//! [`frame`] (the bytes on the socket), [`terminal`] (what may reach a person's terminal and back),
+//! [`version`] (compatibility).
 
 pub mod agent;
 pub mod crew;

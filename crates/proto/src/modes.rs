@@ -1,10 +1,9 @@
-//! What a child has switched on in its terminal, as readers of a screen see it.
-//!
-//! Owns the words. Refuses meaning: who types asks the daemon to encode keys and pastes for these modes.
+//! The terminal modes that a child has switched on, as readers of a screen see them. The daemon encodes keys
+//! and pastes for these modes.
 
 use serde::{Deserialize, Serialize};
 
-/// Which mouse events a child asked for.
+/// Which mouse events a child has asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MouseReports {
@@ -26,20 +25,20 @@ pub enum MouseReports {
 pub struct ModesView {
     /// Cursor keys are sent in their application form.
     pub application_cursor: bool,
-    /// So are the keys of the keypad.
+    /// Keypad keys are sent in their application form.
     pub application_keypad: bool,
-    /// A paste is told from typing.
+    /// A paste is marked by brackets.
     pub bracketed_paste: bool,
     /// Which mouse events are sent.
     pub mouse: MouseReports,
-    /// The child hears when its terminal gains and loses the focus.
+    /// The child gets a report when its terminal gains or loses the focus.
     pub focus_events: bool,
-    /// Characters push those behind them aside.
+    /// New characters move those after them.
     pub insert: bool,
-    /// A full line goes on in the next row.
+    /// A full line continues in the next row.
     pub line_wrap: bool,
-    /// The flags of the kitty keyboard protocol; 0: keys are sent as ever.
+    /// The flags of the kitty keyboard protocol; 0 means legacy keys.
     pub keyboard_flags: u8,
-    /// How far keys with modifiers are told apart the way xterm does it, 0 to 2.
+    /// xterm's modifyOtherKeys level, 0 to 2.
     pub modify_other_keys: u8,
 }

@@ -1,14 +1,13 @@
-//! What things are called by people: the grammar of names.
-//!
-//! Owns `[A-Za-z0-9._-]{1,40}`. Refuses everything else at the border, so that no name ever needs escaping
-//! when it is drawn, logged, typed into a message header or used in a file name.
+//! The names that people give to processes: `[A-Za-z0-9._-]{1,40}`. Everything else is refused at the
+//! boundary, so that a name never needs escaping when it is drawn, logged, written into a message header or
+//! used in a file name.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest name, in bytes: it must fit a side rail and a message header.
+/// The longest name, in bytes: it must fit a sidebar and a message header.
 pub const MAX_NAME: usize = 40;
 
 /// The name of a process.
@@ -42,7 +41,7 @@ pub enum BadName {
     /// A character outside the grammar, shown escaped.
     #[error("a name is made of A-Z a-z 0-9 . _ - only, not {0}")]
     Character(String),
-    /// It would be taken for an id or for a path.
+    /// It could be mistaken for an id or a path.
     #[error("a name may not be {0}")]
     Reserved(&'static str),
 }

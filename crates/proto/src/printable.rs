@@ -1,7 +1,6 @@
-//! Text that may be drawn or logged: control and direction characters made visible.
-//!
-//! Owns the one rule for it. Refuses being skipped: titles, argv, paths and error causes pass through here
-//! before they reach a terminal, so a child cannot drive our own screen through its strings.
+//! Makes text safe to draw or log: control and direction characters become visible. Titles, argv, paths and
+//! error causes pass through here before they reach a terminal, so that a child cannot control our own screen
+//! through its strings.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,8 +29,8 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
-/// JSON that means the same and may be drawn: the characters that JSON leaves as they are, and a terminal does not, are
-/// written as escapes. They stand only inside of strings, where an escape is the character.
+/// Returns equal JSON that is safe to draw: characters that JSON allows and a terminal acts on are written as
+/// escapes. They occur only inside strings, where an escape means the character.
 #[must_use]
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     if !json.chars().any(must_be_shown) {

@@ -1,6 +1,5 @@
-//! What is known of one process, in the words of the CLI's stable JSON.
-//!
-//! Owns kinds, statuses, sizes and exits. Refuses deciding any of them: the engine does.
+//! What clients see of one process, as the CLI's stable JSON: kind, status, size, exit. The engine decides
+//! their values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentState, AgentView, Name, ProcessId, RunNumber};
 
-/// What a process is made from, which decides what happens after its child exits.
+/// The kind of a process, which decides what happens after its child exits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A vendor CLI with our server and hooks wired in; the entry stays and can be resumed.
+    /// A vendor's CLI with our server and hooks; the entry stays and can be resumed.
     Agent,
-    /// A preset or free argv; the entry stays and can be started again.
+    /// A preset or any argv; the entry stays and can be started again.
     #[default]
     Command,
-    /// A shell or any argv bound to a directory; the entry goes when its child exits.
+    /// A shell or any argv in a directory; the entry is removed when its child exits.
     Terminal,
 }
 
@@ -53,7 +52,7 @@ pub enum Status {
     Starting,
     /// Its child runs.
     Running,
-    /// It was told to end and has not yet.
+    /// It was asked to end and still runs.
     Stopping,
     /// Its child ended; see [`Exit`].
     Exited,
@@ -76,14 +75,14 @@ impl fmt::Display for Status {
     }
 }
 
-/// Who types. A lease, not a lock: it follows the last writer, and humans win.
+/// Who typed last. A lease, not a lock: it follows the last writer, and humans win.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
     /// A person.
     #[default]
     User,
-    /// A program: another process of the crew.
+    /// A program: another process.
     Orchestrator,
 }
 
@@ -102,15 +101,15 @@ impl fmt::Display for Owner {
 pub enum ExitReason {
     /// The child ended by itself.
     Exited,
-    /// A signal ended the child, ours or another's.
+    /// A signal ended the child, from us or from elsewhere.
     Signalled,
-    /// Somebody closed the process.
+    /// A caller closed the process.
     Closed,
-    /// Nobody and nothing used it for the configured time.
+    /// It had no input, output or viewer for the configured time.
     IdleTimeout,
-    /// Quarterdeck was told to end everything.
+    /// Quarterdeck was asked to end everything.
     Shutdown,
-    /// The holder vanished and took the run with it.
+    /// The holder vanished, and the run with it.
     Lost,
 }
 
@@ -149,7 +148,7 @@ impl Exit {
     }
 }
 
-/// A terminal size. Any size parses; [`Size::clamped`] is applied at every entrance.
+/// A terminal size. Any size parses; every entry point applies [`Size::clamped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Size {
     /// Columns.
@@ -159,7 +158,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// What a process gets when nobody says otherwise.
+    /// The size of a process when the request names none.
     pub const DEFAULT: Self = Self { cols: 80, rows: 24 };
 
     /// The nearest size an emulator can hold: 2..=1000 columns (a wide character needs two), 1..=1000 rows.
@@ -197,19 +196,19 @@ pub struct LogSpan {
     pub end: u64,
 }
 
-/// What ended in a process since a person last saw it.
+/// What has ended in a process since a person last looked at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
     /// What.
     pub what: UnseenEnd,
-    /// Which turn, of an agent that still runs.
+    /// The turn, of an agent that still runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
     /// When it ended, in milliseconds since the epoch.
     pub since: u64,
 }
 
-/// What kind of end a person has not seen.
+/// The kind of end that a person has not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnseenEnd {
@@ -217,7 +216,7 @@ pub enum UnseenEnd {
     Turn,
     /// The run is over.
     Exit,
-    /// The run could not be started, or is not started again.
+    /// The run could not be started, or is not restarted.
     Failure,
 }
 
@@ -236,9 +235,9 @@ pub struct ProcessView {
     pub pid: Option<i32>,
     /// Which run this is.
     pub run: RunNumber,
-    /// What an agent is doing; `null` for processes whose state nobody judges.
+    /// The state of an agent; `null` for processes without a judged state.
     pub state: Option<AgentState>,
-    /// What is known of an agent beyond that.
+    /// The agent's part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<AgentView>>,
     /// The process that spawned it.
@@ -251,7 +250,7 @@ pub struct ProcessView {
     pub owner: Owner,
     /// Its terminal's size.
     pub size: Size,
-    /// How many are attached.
+    /// The number of viewers.
     pub viewers: u32,
     /// How the last run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -259,7 +258,7 @@ pub struct ProcessView {
     /// Why it is `failed`, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What ended since a person last saw it; the same for all faces.
+    /// What has ended since a person last looked at it; the same for all clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Unseen>,
     /// The readable part of its output.
@@ -274,7 +273,7 @@ pub struct ProcessView {
     /// The preset it was started from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Whether it has said that it is ready; absent when it was not asked to.
+    /// True once it is ready; absent when it has no readiness check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
     /// The title its child set, made printable.
@@ -282,7 +281,7 @@ pub struct ProcessView {
     pub title: String,
     /// When the run started, in milliseconds since the epoch.
     pub started_at: u64,
-    /// When it last said or was told something, in milliseconds since the epoch.
+    /// When it last had output or input, in milliseconds since the epoch.
     pub active_at: u64,
 }
 

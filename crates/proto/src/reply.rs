@@ -1,6 +1,4 @@
-//! What the door answers.
-//!
-//! Owns the shapes of success. Refuses meaning: each is the plain result of one verb of [`crate::request`].
+//! The daemon's replies: each is the plain result of one verb of [`crate::request`].
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +17,7 @@ use crate::{Exit, Failure, Kind, Name, ProcessId, ProcessView, RunNumber, Size, 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerLine {
-    /// The answer to one call.
+    /// The reply to one call.
     Reply(Answer),
     /// Something happened; only after `subscribe`.
     Event(Announcement),
@@ -27,16 +25,16 @@ pub enum ServerLine {
     Notice(Notice),
 }
 
-/// The answer to one call.
+/// The reply to one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The call's id; 0 when the call could not be read.
+    /// The call's id; 0 when it could not be read.
     pub id: u64,
-    /// What came of it.
+    /// Its result.
     pub outcome: Outcome,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -55,7 +53,7 @@ impl From<Result<Reply, Failure>> for Outcome {
     }
 }
 
-/// What a verb gives back.
+/// The result of a verb.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
@@ -77,13 +75,13 @@ pub enum Reply {
     Wrote(Wrote),
     /// To `attach`: live frames follow.
     Attached(Attached),
-    /// To `viewers`: who watches; to `detach`: who was let go.
+    /// To `viewers`: the viewers; to `detach`: those that were detached.
     Viewers(Vec<ViewerView>),
     /// To `follow`: log frames follow.
     Following(Following),
     /// To `subscribe`: events follow.
     Subscribed(Subscribed),
-    /// To `kill` once the run is over, and to `close` once the entry is gone.
+    /// To `kill` once the run is over, and to `close` once the entry is removed.
     Ended(Ended),
     /// To `tell` and `receipt`.
     Receipt(Receipt),
@@ -93,7 +91,7 @@ pub enum Reply {
     Explanation(Box<Explanation>),
     /// To `inbox`.
     Inbox(Vec<InboxItem>),
-    /// To `hook`: what the hook writes back to the vendor's program; none: nothing.
+    /// To `hook`: the hook's answer to the vendor's program.
     HookAnswer(HookAnswer),
     /// To `agents`.
     Agents(Vec<AgentOffer>),
@@ -125,41 +123,41 @@ pub enum Reply {
     Trusted(Vec<TrustView>),
     /// To `audit`.
     Audit(AuditPage),
-    /// To verbs whose success says all.
+    /// To verbs without a result.
     Done(Done),
 }
 
 /// To `hello`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// The protocol the daemon speaks.
+    /// The protocol of the daemon.
     pub protocol: u16,
     /// The daemon's version.
     pub version: String,
     /// The daemon's pid.
     pub pid: u32,
-    /// Whom the daemon takes the caller for: `human`, a process id, or `nobody`.
+    /// As whom the daemon identifies the caller: `human`, a process id, or `nobody`.
     pub caller: String,
 }
 
 /// To `status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DaemonStatus {
-    /// Always true: somebody answered.
+    /// Always true: a daemon answered.
     pub running: bool,
     /// The daemon's pid.
     pub pid: u32,
     /// The daemon's version.
     pub version: String,
-    /// The protocol it speaks.
+    /// Its protocol.
     pub protocol: u16,
     /// Entries it has.
     pub processes: u32,
-    /// Attached clients it has.
+    /// The number of attached clients.
     pub viewers: u32,
     /// Seconds since it started.
     pub uptime_s: u64,
-    /// What a person should know: a disk that is full, a database that had to be put aside.
+    /// What a person should know: a full disk, a corrupt database that was moved away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -179,7 +177,7 @@ pub struct Spawned {
     pub pid: Option<i32>,
     /// Which run.
     pub run: RunNumber,
-    /// What is not as the caller may expect it, in one sentence.
+    /// What differs from what the caller may expect, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
     /// For agents: what the launch lacks, one sentence each.
@@ -194,7 +192,7 @@ pub struct CursorView {
     pub col: u16,
     /// Row.
     pub row: u16,
-    /// Whether it is shown.
+    /// True if it is visible.
     pub visible: bool,
 }
 
@@ -211,29 +209,30 @@ pub struct Text {
     pub cursor: CursorView,
     /// The terminal's size.
     pub size: Size,
-    /// Where the next read goes on: an offset (stream), a line id (history), the log's end (screen).
+    /// Where the next read continues: an offset (stream), a line id (history), the log's end (screen).
     pub offset: u64,
-    /// Bytes (stream) or lines (history) before the oldest that are gone for good.
+    /// Bytes (stream) or lines (history) before the oldest that are lost.
     pub missed: u64,
-    /// Whether the limit cut something off.
+    /// True if the limit cut something off.
     pub truncated: bool,
-    /// Whether the alternate screen is shown.
+    /// True if the alternate screen is shown.
     pub alternate: bool,
     /// The title the child set, made printable.
     pub title: String,
     /// The id of the first line of the text (history): where wraps are kept, the line after it has the next id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_line: Option<u64>,
-    /// Bytes of the last line that were left out for good (history), or of the links of a row (`styles`), because not even one row fits the limit.
+    /// Bytes of the last line (history), or of the links of a row (`styles`), that were left out because not
+    /// even one row fits the limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: u64,
-    /// What the child has switched on (screen).
+    /// The modes that the child has switched on (screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<ModesView>,
-    /// Rows with their looks, where `styles` asked for them; `text` is empty then.
+    /// Styled rows, if `styles` asked for them; `text` is empty then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Vec<StyledRow>>,
-    /// The row of the screen from which the next read goes on (screen with `styles`, cut by the limit).
+    /// The row of the screen at which the next read continues (screen with `styles`, cut by the limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_row: Option<u64>,
 }
@@ -252,12 +251,12 @@ pub struct Match {
     pub start: usize,
     /// One past its last byte in `text`.
     pub end: usize,
-    /// The line, soft wraps joined; of a line longer than 512 bytes the part around the match.
+    /// The line, soft wraps joined; for a line longer than 512 bytes the part around the match.
     pub text: String,
     /// Bytes of the line before `text`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,
-    /// Whether the line, or the match itself, goes on after `text`.
+    /// True if the line, or the match itself, continues after `text`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -267,7 +266,7 @@ pub struct Match {
 pub struct Matches {
     /// In order of line ids.
     pub matches: Vec<Match>,
-    /// Whether a limit, of matches or of bytes, cut some off.
+    /// True if a limit, of matches or of bytes, cut some off.
     pub truncated: bool,
 }
 
@@ -284,10 +283,10 @@ pub struct Satisfied {
     /// How it ended, for exits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// What it was doing, for agents.
+    /// Its state, for agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<crate::AgentState>,
-    /// What it waits for, when it is blocked: what `answer` takes, with the options.
+    /// The dialog that it waits for, when it is blocked: what `answer` accepts, with the options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<InboxItem>>,
     /// The log's end at that moment.
@@ -297,7 +296,7 @@ pub struct Satisfied {
 /// To `wait`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waited {
-    /// Those that satisfied it: all of them, or the first.
+    /// The processes that satisfied it: all of them, or the first.
     pub satisfied: Vec<Satisfied>,
 }
 
@@ -306,9 +305,9 @@ pub struct Waited {
 pub struct Wrote {
     /// Bytes that reached the terminal.
     pub written: u64,
-    /// Bytes there were, as encoded for the terminal.
+    /// The total number of bytes, as encoded for the terminal.
     pub of: u64,
-    /// Whether Enter was pressed and something visible followed; absent when it was not asked for.
+    /// True if Enter was pressed and the screen changed; absent when `submit` was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted: Option<bool>,
 }
@@ -322,14 +321,14 @@ pub struct Attached {
     pub name: Name,
     /// Which run.
     pub run: RunNumber,
-    /// The terminal's size, which may not be the viewer's.
+    /// The terminal's size, which may differ from the viewer's.
     pub size: Size,
     /// The stream number of the frames that follow.
     pub stream: u32,
-    /// Whether the viewer may pass its terminal.
+    /// True if the viewer may pass its terminal.
     #[serde(default)]
     pub takes_terminal: bool,
-    /// Whether the daemon knows a terminal's answers about itself from keys.
+    /// True if the daemon distinguishes a terminal's answers about itself from keys.
     #[serde(default)]
     pub takes_answers: bool,
 }
@@ -343,7 +342,7 @@ pub struct Following {
     pub run: RunNumber,
     /// The stream number of the frames that follow.
     pub stream: u32,
-    /// What is there now.
+    /// The readable part of the log.
     pub log: LogSpan,
     /// The terminal's size, for recordings.
     pub size: Size,
@@ -361,7 +360,7 @@ pub struct ViewerView {
     pub id: ProcessId,
     /// That process's name.
     pub name: Name,
-    /// Who watches: `person`, `person via NAME`, or the name of a process.
+    /// The viewer's caller: `person`, `person via NAME`, or the name of a process.
     pub by: String,
     /// The pid of the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -383,7 +382,7 @@ pub struct ViewerView {
 pub struct Subscribed {
     /// Events after this revision follow.
     pub revision: u64,
-    /// The truth at that revision.
+    /// All processes at that revision.
     pub processes: Vec<ProcessView>,
 }
 
@@ -400,19 +399,19 @@ pub struct Ended {
 /// To `hook`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HookAnswer {
-    /// What the hook prints, as JSON; none: nothing.
+    /// What the hook prints, as JSON; none means nothing.
     pub output: Option<serde_json::Value>,
 }
 
 /// To `check_manifest`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestChecked {
-    /// What is wrong; empty: nothing.
+    /// The faults; empty when there are none.
     pub faults: Vec<ManifestFault>,
-    /// Recordings of which the manifest makes something else than they expect, one sentence each.
+    /// Recordings with another result than they expect, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disagreements: Vec<String>,
-    /// Rules, dialogs and the composer that decided none of the recordings, one sentence each.
+    /// Rules, dialogs and the composer that no recording needed, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unused: Vec<String>,
 }
@@ -424,10 +423,10 @@ pub struct SampleTaken {
     pub file: String,
     /// The file's text.
     pub text: String,
-    /// How many secrets were masked.
+    /// The number of masked secrets.
     pub masked: u32,
 }
 
-/// To verbs whose success says all.
+/// To verbs without a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {}

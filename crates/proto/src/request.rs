@@ -1,7 +1,5 @@
-//! What may be asked through the door: one struct per verb.
-//!
-//! Owns the shapes and the limits on their text. Refuses judging them: whether a target exists or a caller may
-//! is the engine's business.
+//! The requests: one struct per verb, with the limits on its text. The engine decides whether a target exists
+//! and whether a caller may.
 
 mod agents;
 mod crew;
@@ -26,7 +24,7 @@ pub use crew::{
 pub use parse::{nesting, parse_call};
 pub use viewing::{Attach, Detach, PassedTerminal, Questions, SizePolicy, View};
 
-/// One request with the number its answer will carry.
+/// One request with the number that its reply will carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     /// Chosen by the client; unique among its unanswered calls.
@@ -35,23 +33,23 @@ pub struct Call {
     pub request: Request,
 }
 
-/// Every verb of the door.
+/// Every verb of the protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Opens a connection: who the client is and what it speaks. Must come first.
+    /// Opens a connection: the client's name, protocol and token. Must come first.
     Hello(Hello),
-    /// How the daemon is. Answered before and after `hello`, whatever the version.
+    /// The daemon's status. Answered before and after `hello`, with any protocol version.
     Status(Empty),
     /// Starts a process.
     Spawn(Box<Spawn>),
-    /// All processes the caller may see.
+    /// All processes that the caller may see.
     List(Empty),
     /// Text of a screen, of its history or of its log.
     Read(Read),
     /// Matches in rendered history.
     Search(Search),
-    /// Answers when something has happened.
+    /// Replies when something has happened.
     Wait(Wait),
     /// Types, pastes or presses keys.
     Write(Write),
@@ -69,7 +67,7 @@ pub enum Request {
     Attach(Attach),
     /// Changes what an attached viewer sees; only on an attached connection.
     View(View),
-    /// Who watches which process.
+    /// The viewers of all processes.
     Viewers(Empty),
     /// Lets viewers go.
     Detach(Detach),
@@ -77,37 +75,37 @@ pub enum Request {
     Follow(Follow),
     /// Streams events on this connection.
     Subscribe(Empty),
-    /// Gives an agent a message, with a receipt.
+    /// Sends a message to an agent, with a receipt.
     Tell(Tell),
-    /// What became of a message.
+    /// The delivery of a message.
     Receipt(AskReceipt),
-    /// Takes a message back that nobody has begun to deliver.
+    /// Cancels a message whose delivery has not begun.
     CancelMessage(CancelMessage),
     /// Ends an agent's turn; the agent stays.
     Interrupt(Interrupt),
-    /// What an agent said at the end of a turn.
+    /// The agent's text at the end of a turn.
     Result(AskResult),
-    /// Why an agent's state is what it is.
+    /// The evidence for an agent's state.
     Explain(Explain),
-    /// What needs a person.
+    /// The items that need a person.
     Inbox(Empty),
     /// Answers an item of the inbox.
     Answer(GiveAnswer),
-    /// Starts an agent again in the vendor session it had.
+    /// Starts an agent again in its vendor session.
     Resume(Resume),
-    /// A lifecycle event of the agent that the caller lives in.
+    /// A lifecycle event of the agent that the caller runs in.
     Hook(Hook),
-    /// Which agents there are.
+    /// The agents that can be started.
     Agents(AskAgents),
-    /// Looks for faults in a manifest.
+    /// Checks a manifest for faults.
     CheckManifest(CheckManifest),
-    /// The screen of an agent as a sample for the recordings, secrets masked.
+    /// Records the screen of an agent, with secrets masked.
     Sample(Sample),
-    /// Whom the daemon takes the caller for, and what it may.
+    /// As whom the daemon identifies the caller, and what it may do.
     WhoAmI(Empty),
-    /// Wakes a process later.
+    /// Sends a process a message later.
     SetTimer(SetTimer),
-    /// Which timers there are.
+    /// The timers.
     Timers(Empty),
     /// Cancels, pauses or resumes a timer.
     ChangeTimer(ChangeTimer),
@@ -115,36 +113,36 @@ pub enum Request {
     Pad(Pad),
     /// Asks the person something.
     Ask(Ask),
-    /// Says that the person should look.
+    /// Asks for a person's attention.
     Attention(Attention),
-    /// Shows a process in the faces.
+    /// Shows a process in all clients.
     Select(Select),
     /// Marks what a process did as seen by a person.
     See(See),
-    /// Which ports a process listens on.
+    /// The ports on which a process listens.
     Ports(Ports),
     /// Gives a process a right beyond the tree.
     Grant(Grant),
     /// Takes it back.
     Revoke(Revoke),
-    /// Which rights were given.
+    /// The grants.
     Grants(Empty),
-    /// Which presets a project has.
+    /// The presets of a project.
     Presets(Presets),
-    /// Lets agents start something without asking.
+    /// Lets agents start something without approval.
     Trust(Trust),
-    /// No longer lets them.
+    /// Ends that.
     Distrust(Distrust),
-    /// What agents may start without asking.
+    /// What agents may start without approval.
     Trusted(Empty),
     /// Who asked for what, and what was decided.
     Audit(Audit),
-    /// Ends the daemon; the holders stay unless told otherwise.
+    /// Ends the daemon; the holders stay unless the request says otherwise.
     Shutdown(Shutdown),
 }
 
 impl Request {
-    /// The verb's word, for logs and errors.
+    /// The verb's name, for logs and errors.
     #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {
@@ -221,17 +219,18 @@ impl From<&str> for Target {
 /// Arguments of `hello`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The protocol the client speaks.
+    /// The client's protocol.
     pub protocol: u16,
     /// The client's name and version, for the log.
     #[serde(default)]
     pub client: String,
-    /// The token of the run the client lives in. A wrong one makes the caller nobody; none leaves it to its lineage.
+    /// The token of the run that the client runs in. A wrong one makes the caller `nobody`; without one the
+    /// daemon uses the caller's lineage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
 
-/// A size of which either half may be left out.
+/// A size with optional halves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeRequest {
     /// Columns.
@@ -243,7 +242,7 @@ pub struct SizeRequest {
 }
 
 impl SizeRequest {
-    /// The clamped size, each missing half taken from `base`.
+    /// The clamped size, with each missing half from `base`.
     #[must_use]
     pub fn or(self, base: Size) -> Size {
         let narrow =
@@ -261,23 +260,23 @@ impl From<Size> for SizeRequest {
 /// Arguments of `spawn`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spawn {
-    /// What it is made from.
+    /// Its kind.
     #[serde(default)]
     pub kind: Kind,
     /// Its name; `<kind>-<n>` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it runs; a terminal with none gets the user's shell.
+    /// Its command; a terminal without one gets the user's shell.
     #[serde(default)]
     pub argv: Vec<String>,
-    /// Where it runs; the task's directory, else the daemon's home.
+    /// Its directory; by default the task's directory, else the daemon's home.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Its terminal's size; 80x24 where left out.
     #[serde(default)]
     pub size: SizeRequest,
-    /// The environment to start from: the caller's own at this moment. Only people bring one; what a process spawns
-    /// starts from the allow-listed part of that process's own.
+    /// The environment to start from: the caller's own at this moment. Only people send one; what a process
+    /// spawns starts from the allow-listed part of that process's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_env: Option<BTreeMap<String, String>>,
     /// Variables of it that are not text: name and value in hexadecimal digits.
@@ -292,40 +291,40 @@ pub struct Spawn {
     /// The access scope; `local` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// Start it again when it fails, with back-off; commands only.
+    /// Restart it when it fails, with back-off; commands only.
     #[serde(default)]
     pub auto_restart: bool,
     /// End it after this long without input, output or viewers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_timeout_ms: Option<u64>,
-    /// For agents: what else it is started with.
+    /// For agents: further settings.
     #[serde(default)]
     pub agent: AgentRequest,
-    /// A stored command of the project instead of `argv`; what is given beside it wins over what it says.
+    /// A stored command of the project instead of `argv`; fields given beside it override its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Chosen by the caller: the same key again gives the process that was made, and starts nothing twice.
+    /// Chosen by the caller: the same key again returns the process that was made and starts nothing twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Start it again when the daemon finds that its holder is gone, as after a reboot; commands of people only.
+    /// Restart it when the daemon finds that its holder is gone, as after a reboot; commands of people only.
     #[serde(default)]
     pub restore: bool,
-    /// How it tells that it is ready.
+    /// How it shows that it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
-    /// What the tree below it may use up; only people set one.
+    /// What the tree below it may use; only people set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// How it is asked to end, when whoever ends it does not say.
+    /// How it is asked to end, when the request that ends it does not say.
     #[serde(default)]
     pub stop: Stop,
-    /// Whether who calls from it has the rights of the person who starts it. Left out: terminals do, commands do not.
-    /// Agents never do, nor what a process starts.
+    /// True if callers from it have the rights of the person who starts it. Left out: true for terminals,
+    /// false for commands. Never for agents, nor for what a process starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_me: Option<bool>,
 }
 
-/// Which text is read.
+/// The kind of text to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadMode {
@@ -338,21 +337,21 @@ pub enum ReadMode {
     Stream,
 }
 
-/// Which run of a process is read.
+/// Which run of a process to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunChoice {
     /// The present one.
     #[default]
     Present,
-    /// The newest of the earlier runs that are kept.
+    /// The newest earlier run that is kept.
     Previous,
     /// The run with this number.
     Number(u32),
 }
 
 impl RunChoice {
-    /// Whether the present run is meant.
+    /// Returns true for the present run.
     #[must_use]
     pub fn is_present(&self) -> bool {
         *self == Self::Present
@@ -364,7 +363,7 @@ impl RunChoice {
 pub struct Read {
     /// Of which process.
     pub target: Target,
-    /// Of which of its runs.
+    /// Which of its runs.
     #[serde(default, skip_serializing_if = "RunChoice::is_present")]
     pub run: RunChoice,
     /// Which text.
@@ -380,11 +379,11 @@ pub struct Read {
     /// At most this many bytes of text, at least 4; 12,000 when left out, 65,536 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Join lines the terminal wrapped.
+    /// Join lines that the terminal wrapped.
     #[serde(default)]
     pub join: bool,
-    /// Rows with their looks in place of text (screen and history); the limit is then one of JSON bytes, 65,536 when
-    /// left out and 1,048,576 at most, and one row is always given.
+    /// Styled rows in place of text (screen and history). The limit then counts JSON bytes, 65,536 when left
+    /// out and 1,048,576 at most, and at least one row is returned.
     #[serde(default)]
     pub styles: bool,
 }
@@ -404,11 +403,11 @@ pub struct Search {
     pub bytes: Option<u32>,
 }
 
-/// What a wait is for.
+/// The condition of a wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// A regular expression appears in what is printed or shown.
+    /// A regular expression appears in the output or on the screen.
     Pattern(String),
     /// An agent is in one of these states.
     State(Vec<AgentState>),
@@ -418,7 +417,7 @@ pub enum Until {
     Exit(Empty),
     /// Nothing was printed for this many milliseconds.
     Silence(u64),
-    /// It says that it is ready, in the way its `ready` tells.
+    /// It is ready, as its `ready` describes.
     Ready(Empty),
     /// This timer of the target has fired; the text is its body.
     Timer(u64),
@@ -447,20 +446,20 @@ pub struct Wait {
     /// How many of them.
     #[serde(default)]
     pub quantifier: Quantifier,
-    /// For patterns: also look at output from this offset on. Left out: from now.
+    /// For patterns: include output from this offset on. Left out: from now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// For patterns, in place of `since`: also look at what came after the screen had this version, as a read of it
-    /// told. Only for one target, for a version is one screen's.
+    /// For patterns, in place of `since`: include what came after the screen had this version, as a read
+    /// returned it. For one target only, because each screen has its own versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_version: Option<u64>,
-    /// Give up after this long; left out: never.
+    /// The time limit; left out: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
 impl Wait {
-    /// On all of these processes, from now on, for as long as it takes.
+    /// A wait for all of these processes, from now on, without a time limit.
     pub fn until(targets: Vec<Target>, until: Until) -> Self {
         let quantifier = Quantifier::All;
         Self { targets, until, quantifier, since: None, since_version: None, timeout_ms: None }
@@ -471,14 +470,14 @@ impl Wait {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TypedInput {
-    /// Characters as if typed.
+    /// Characters, as if typed.
     Text(String),
-    /// Characters as if pasted: bracketed when the child asked for it, control characters neutralised.
+    /// Characters, as if pasted: bracketed if the child asked for it, with control characters neutralised.
     Paste(String),
     /// Named keys, encoded by the child's current modes.
     Keys(Vec<String>),
-    /// A paste too long for one line: it follows in [`crate::frame::DataKind::Input`] frames whose stream is this
-    /// call's id, ended by an empty one.
+    /// A paste that is too long for one line: it follows in [`crate::frame::DataKind::Input`] frames whose
+    /// stream is this call's id, ended by an empty one.
     PasteStream(Empty),
 }
 
@@ -489,10 +488,10 @@ pub struct Write {
     pub target: Target,
     /// What.
     pub input: TypedInput,
-    /// Press Enter once the text has drained and the screen has settled.
+    /// Press Enter once the text was written and the screen is stable.
     #[serde(default)]
     pub submit: bool,
-    /// Give up after this long and say how much was written; 10 s when left out.
+    /// The time limit, after which the reply gives the bytes written; 10 s when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
@@ -502,7 +501,7 @@ pub struct Write {
 pub struct Resize {
     /// Which process.
     pub target: Target,
-    /// To what; a missing half stays.
+    /// The new size; a missing half stays.
     pub size: SizeRequest,
 }
 
@@ -511,10 +510,11 @@ pub struct Resize {
 pub struct Kill {
     /// Which process.
     pub target: Target,
-    /// A signal by number. Without a grace it is only sent; with one it is what asks the tree to end.
+    /// A signal by number. Without a grace it is only sent; with one it is the signal that asks the tree to
+    /// end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// How long the tree may take after the signal that asks, before it is killed; 0 kills at once.
+    /// How long the tree may take after that signal before it is killed; 0 kills at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u32>,
 }
@@ -524,7 +524,7 @@ pub struct Kill {
 pub struct Close {
     /// Which process.
     pub target: Target,
-    /// End the child alone and leave what it put in the background running.
+    /// End only the child and leave its background processes running.
     #[serde(default)]
     pub keep_background: bool,
     /// How it is asked to end.
@@ -559,23 +559,23 @@ pub struct Follow {
     /// Which of its runs.
     #[serde(default, skip_serializing_if = "RunChoice::is_present")]
     pub run: RunChoice,
-    /// From this offset; left out: from the oldest byte there is.
+    /// From this offset; left out: from the oldest byte that is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
-    /// Go on until the run is over, instead of ending at what is there now.
+    /// Continue until the run is over, instead of ending at the present end.
     #[serde(default)]
     pub live: bool,
     /// Begin with the output of this moment, in milliseconds since the epoch. Not together with `from`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
-    /// Begin with the last lines, this many. Not together with `from`.
+    /// Begin with this many last lines. Not together with `from`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<u32>,
-    /// Send a notice with the time before output that came at another time.
+    /// Send a notice with the time before output of another time.
     #[serde(default)]
     pub times: bool,
-    /// Begin with a drawing of the screen as it is now, in a repaint frame, and go on behind what it shows. Not together
-    /// with another beginning.
+    /// Begin with a repaint of the present screen and continue after what it shows. Not together with another
+    /// beginning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub screen: bool,
 }

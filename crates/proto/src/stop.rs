@@ -46,8 +46,8 @@ const NAMES: &[(&str, i32)] = &[
     ("SYS", 31),
 ];
 
-/// How a run is asked to end. What is left out is as its preset says, else as its kind has it: TERM and 5 seconds for
-/// commands and agents, HUP and 1 second for terminals.
+/// How a run is asked to end. A missing field comes from its preset, else from its kind: TERM and 5 seconds
+/// for commands and agents, HUP and 1 second for terminals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// The signal that asks, by number.
@@ -62,7 +62,7 @@ impl Stop {
     /// Kill at once.
     pub const NOW: Stop = Stop { signal: None, grace_ms: Some(0) };
 
-    /// Refuses signals that cannot be sent and graces that are too long, naming the field.
+    /// Refuses signals that cannot be sent and graces that are too long; the error names the field.
     pub fn check(self) -> Result<(), Failure> {
         if let Some(signal) = self.signal
             && !NUMBERS.contains(&signal)
@@ -80,7 +80,7 @@ impl Stop {
         Ok(())
     }
 
-    /// This, and what it leaves out from `other`.
+    /// Fills missing fields from `other`.
     #[must_use]
     pub fn or(self, other: Stop) -> Stop {
         Stop { signal: self.signal.or(other.signal), grace_ms: self.grace_ms.or(other.grace_ms) }

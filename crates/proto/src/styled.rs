@@ -1,4 +1,4 @@
-//! Rows of a screen or its history with their looks: what a face needs to draw them by itself.
+//! Styled rows of a screen or its history, for a client that draws them itself.
 //!
 //! A value that is the default is left out of the JSON, so a plain row costs little more than its text.
 
@@ -10,14 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct StyledRow {
     /// Its line id (history), or its number on the screen counted from 0 at the top (screen).
     pub line: u64,
-    /// Whether its text goes on in the next row.
+    /// True if its text continues in the next row.
     #[serde(default, skip_serializing_if = "is_false")]
     pub wrapped: bool,
     /// Its text from the left; blanks of the default style at its end are left out.
     pub runs: Vec<StyledRun>,
 }
 
-/// Characters of a row that look alike.
+/// Characters of a row with the same style.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StyledRun {
     /// The characters. Text that the child hides is blank.
@@ -25,7 +25,7 @@ pub struct StyledRun {
     /// How many columns each character takes: 1, or 2 for wide ones.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub width: u8,
-    /// Whether the whole text is one character, of several code points.
+    /// True if the whole text is one character, of several code points.
     #[serde(default, skip_serializing_if = "is_false")]
     pub joined: bool,
     /// Its colour; left out: the terminal's own.

@@ -1,15 +1,13 @@
-//! What may pass between a child and a person's terminal, in words that both ends of the door share.
+//! What may pass between a child and a person's terminal: the output filter and the detach keys. The client
+//! applies them, or the daemon when it was passed the terminal. It works on bytes and touches no terminal.
 //!
-//! Owns the filter and the detach keys: whoever holds the terminal applies them, the client or, when it was passed
-//! the terminal, the daemon. Refuses touching a terminal: bytes in, bytes out.
-//!
-//! | file | owns |
+//! | file | what it has |
 //! |---|---|
-//! | `answers` | what the person's terminal is asked about itself, and its answers |
+//! | `answers` | the queries to the person's terminal, and its answers |
 //! | `filter` | the list of what reaches the person's terminal |
 //! | `detach_keys` | which keys detach |
-//! | `keys` | the keys and answers among what is typed |
-//! | `restore` | how the person's terminal is left as it was |
+//! | `keys` | finds keys and answers among typed bytes |
+//! | `restore` | how the person's terminal is restored |
 
 pub mod answers;
 pub mod detach_keys;
@@ -22,7 +20,7 @@ pub use detach_keys::{BadDetachKeys, DetachKeys};
 pub use filter::{Clipboard, Filter};
 pub use keys::{DetachIntent, KeyWatch};
 
-/// Ends whatever sequence a terminal is inside of; nothing otherwise.
+/// Ends an unfinished sequence of a terminal; does nothing otherwise.
 pub const CANCEL: u8 = 0x18;
-/// Says that a key was not typed to anybody.
+/// Sounds when a typed key was not delivered.
 pub const BELL: u8 = 0x07;

@@ -1,25 +1,23 @@
-//! The verbs that only agents understand.
-//!
-//! Owns their arguments. Refuses vendor words: an agent is named by its manifest.
+//! The verbs that only agents support, with their arguments. An agent is named by its manifest.
 
 use serde::{Deserialize, Serialize};
 
 use super::Target;
 use crate::agent::MailId;
 
-/// What an agent is started with beside its argv.
+/// The settings of an agent beside its argv.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRequest {
-    /// Its first message, delivered as soon as it takes one.
+    /// Its first message, delivered as soon as it accepts one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Continue this vendor session instead of beginning one.
+    /// Continue this vendor session instead of starting one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Who answers when it asks for permission to use a tool; left out: whoever sees its screen.
+    /// How permission requests are answered; left out: on the agent's screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionDesk>,
-    /// Which model it uses, in the vendor's own words; left out: the vendor's default.
+    /// The model, by the vendor's name; left out: the vendor's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What it may do without asking; left out: the vendor's default.
@@ -27,7 +25,7 @@ pub struct AgentRequest {
     pub mode: Option<PermissionMode>,
 }
 
-/// What an agent may do without asking, narrowest first. A manifest says how its vendor takes each.
+/// What an agent may do without asking, narrowest first. A manifest describes how its vendor sets each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionMode {
@@ -67,17 +65,17 @@ impl std::str::FromStr for PermissionMode {
     }
 }
 
-/// Requests for permission to use a tool wait in the inbox instead of only on the agent's screen.
+/// Permission requests wait in the inbox instead of only on the agent's screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionDesk {
     /// How long one waits for an answer.
     pub timeout_ms: u64,
-    /// What it gets when nobody answered.
+    /// The answer when there was none in time.
     #[serde(default)]
     pub on_timeout: OnTimeout,
 }
 
-/// What a request for permission gets when nobody answered.
+/// The answer to a permission request that got none in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTimeout {
@@ -97,13 +95,13 @@ pub struct Tell {
     pub target: Target,
     /// What.
     pub text: String,
-    /// Chosen by the caller: the same key again gives the same receipt and delivers nothing twice.
+    /// Chosen by the caller: the same key again returns the same receipt and delivers nothing twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Answer at the latest after this long, with whatever the receipt says then; 0 answers at once.
+    /// Reply at the latest after this long, with the receipt at that time; 0 replies at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// Give up delivering after this long; a day when left out.
+    /// Stop trying to deliver after this long; a day when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
 }
@@ -134,7 +132,7 @@ pub struct Interrupt {
 pub struct AskResult {
     /// Of which agent.
     pub target: Target,
-    /// Of which turn; left out: the newest that is over.
+    /// The turn; left out: the newest that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
 }
@@ -160,7 +158,7 @@ pub struct GiveAnswer {
 pub struct Resume {
     /// Which agent.
     pub target: Target,
-    /// This vendor session; left out: the one it had.
+    /// The vendor session; left out: its last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
@@ -168,7 +166,7 @@ pub struct Resume {
 /// Arguments of `hook`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hook {
-    /// What the vendor's program wrote to the hook.
+    /// The payload that the vendor's program wrote to the hook.
     pub payload: serde_json::Value,
     /// The event's name where the payload has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,7 +180,7 @@ pub struct CheckManifest {
     pub text: String,
     /// The name of its file, which is the manifest's name.
     pub name: String,
-    /// Recordings that its rules are tried on.
+    /// Recordings to try its rules on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<Recording>,
 }
@@ -190,7 +188,7 @@ pub struct CheckManifest {
 /// A recorded screen, as `sample` makes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// What its faults are told under: the name of its file.
+    /// The name of its file, for messages about it.
     pub name: String,
     /// The text of its file.
     pub text: String,
@@ -201,7 +199,7 @@ pub struct Recording {
 pub struct Sample {
     /// Of which agent.
     pub target: Target,
-    /// The state it is in, as the person who records it sees it; left out: what the rules say.
+    /// The state that the recording person sees; left out: the result of the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<crate::AgentState>,
 }

@@ -1,6 +1,5 @@
-//! The verbs by which agents lead agents, and by which people keep the leash.
-//!
-//! Owns the arguments of timers, scratchpads, questions, grants, trust, presets and the audit log. Refuses judging them.
+//! The verbs for timers, scratchpads, questions, grants, trust, presets and the audit log, with their
+//! arguments.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +12,13 @@ use crate::crew::Right;
 pub enum TimerWhen {
     /// After this many milliseconds.
     After(u64),
-    /// When one of these comes to rest after now.
+    /// When one of these becomes idle after now.
     IdleAny(TimerWatch),
-    /// When all of these are at rest, which they may be already.
+    /// When all of these are idle, which they may be already.
     IdleAll(TimerWatch),
 }
 
-/// Whom a timer watches, and for how long.
+/// The processes that a timer watches, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerWatch {
     /// Which processes.
@@ -31,30 +30,30 @@ pub struct TimerWatch {
 /// Arguments of `set_timer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetTimer {
-    /// Whom it wakes; left out: the caller.
+    /// The process that it wakes; left out: the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Target>,
     /// When.
     pub when: TimerWhen,
-    /// What the owner is told.
+    /// The text of the message to the owner.
     pub body: String,
-    /// Its name, for people and for the head of the message.
+    /// Its name, for people and for the header of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Chosen by the caller: the same key again gives the same timer.
+    /// Chosen by the caller: the same key again returns the same timer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// What is done to a timer.
+/// The change to a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerChange {
     /// It never fires.
     Cancel,
-    /// It keeps the time that is left.
+    /// It keeps the remaining time.
     Pause,
-    /// It goes on with the time that was left.
+    /// It continues with the remaining time.
     Resume,
 }
 
@@ -70,20 +69,20 @@ pub struct ChangeTimer {
 /// Arguments of `pad`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pad {
-    /// A directory of the project; left out: the caller's own. A process has no choice.
+    /// A directory of the project; left out: the caller's own. A process has only its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// What is done.
     pub act: PadAct,
 }
 
-/// What is done to scratchpads.
+/// The operation on scratchpads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PadAct {
     /// Which there are.
     List(super::Empty),
-    /// Its text; of an older revision if one is named.
+    /// Its text, or that of an older revision.
     Read {
         /// Which.
         name: String,
@@ -91,28 +90,28 @@ pub enum PadAct {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revision: Option<u64>,
     },
-    /// Replaces its text, or makes it.
+    /// Replaces its text, or creates it.
     Write {
         /// Which.
         name: String,
         /// Its whole text.
         content: String,
-        /// The revision the caller has seen, 0 for none; left out: any.
+        /// The revision that the caller has seen, 0 for none; left out: any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected_revision: Option<u64>,
     },
-    /// Adds to its end, or makes it.
+    /// Appends to it, or creates it.
     Append {
         /// Which.
         name: String,
         /// What.
         text: String,
     },
-    /// Takes it away; its history stays.
+    /// Removes it; its history stays.
     Delete {
         /// Which.
         name: String,
-        /// The revision the caller has seen; left out: any.
+        /// The revision that the caller has seen; left out: any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected_revision: Option<u64>,
     },
@@ -135,7 +134,7 @@ pub enum PadAct {
 pub struct Ask {
     /// What is asked.
     pub question: String,
-    /// What may be answered; empty: any text.
+    /// The possible answers; empty means any text.
     #[serde(default)]
     pub options: Vec<String>,
     /// The same key from the same run asks once.
@@ -143,7 +142,7 @@ pub struct Ask {
     pub key: Option<String>,
 }
 
-/// Arguments of `attention`: the person should look.
+/// Arguments of `attention`: a request for the person's attention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attention {
     /// Why.
@@ -153,7 +152,7 @@ pub struct Attention {
     pub key: Option<String>,
 }
 
-/// Arguments of `select`: faces show this process.
+/// Arguments of `select`: clients show this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Select {
     /// Which.
@@ -168,7 +167,7 @@ pub struct See {
     /// Up to this turn of an agent. Left out with `version`: everything until now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
-    /// Its screen of this version, as a read of it gave it: what ended after that stays unseen.
+    /// The version of its screen, as a read returned it: what ended after that stays unseen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
 }
@@ -180,7 +179,7 @@ pub struct Ports {
     pub target: Target,
 }
 
-/// Arguments of `grant`: a right that the tree does not give. Only people grant.
+/// Arguments of `grant`: a right beyond the tree. Only people grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// Who may.
@@ -201,7 +200,7 @@ pub struct Revoke {
 /// Arguments of `agents`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskAgents {
-    /// A person's search path, by which their programs are found; a process has its own.
+    /// A person's search path, with which programs are found; a process has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
@@ -212,7 +211,7 @@ pub struct Presets {
     /// A directory of the project; left out: the caller's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// A person's search path, by which programs are found; a process has its own.
+    /// A person's search path, with which programs are found; a process has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
@@ -225,12 +224,12 @@ pub struct Trust {
     pub project: Option<String>,
     /// What.
     pub what: TrustWhat,
-    /// The person's search path, by which programs are found.
+    /// The person's search path, with which programs are found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
-/// What is trusted, each as it is at this moment.
+/// What is trusted, each with its content at this moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustWhat {
@@ -238,7 +237,7 @@ pub enum TrustWhat {
     Preset(String),
     /// An agent's manifest that is not built in.
     Agent(String),
-    /// The project's own list of commands that need no question.
+    /// The project's own list of commands that need no approval.
     Policy(super::Empty),
 }
 
@@ -258,7 +257,7 @@ pub struct Audit {
     /// At most this many rows, the newest; 200 when left out, 10,000 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Also walk the whole chain of hashes.
+    /// Also check the whole chain of hashes.
     #[serde(default)]
     pub verify: bool,
 }

@@ -1,16 +1,14 @@
-//! The one place a line becomes a call.
-//!
-//! Owns the limits on its shape and naming the field that is wrong. Refuses guessing: what does not parse is an error
-//! with the call's id, when that much could be read.
+//! Parses a line as a call, with limits on its shape. An error names the wrong field and carries the call's
+//! id when that much could be read.
 
 use super::Call;
 use crate::{ErrorCode, Failure, Printable};
 
-/// Deepest nesting of a request. Ours need six; more is an attack on somebody's stack.
+/// The deepest nesting of a request. Ours need six; more is an attack on a parser's stack.
 const MAX_DEPTH: usize = 64;
 
-/// Reads one line as a call. The error carries the call's id when that much could be read, so that the client
-/// learns which of its calls was wrong.
+/// Parses one line as a call. The error carries the call's id when that much could be read, so that the
+/// client knows which of its calls was wrong.
 pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
     let protocol = |message: String| Failure::new(ErrorCode::Protocol, message);
     let Ok(text) = std::str::from_utf8(line) else {
@@ -31,7 +29,8 @@ pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
     })
 }
 
-/// Which field a parser had come to at this column: the keys and places that lead there, joined by dots.
+/// The field at which the parser stopped at this column: the keys and indices that lead there, joined by
+/// dots.
 fn path_at(text: &str, column: usize) -> String {
     let (mut path, mut word, mut in_string, mut escaped) = (Vec::new(), String::new(), false, false);
     for character in text.get(..column).unwrap_or(text).chars() {
@@ -48,7 +47,7 @@ fn path_at(text: &str, column: usize) -> String {
             '{' => path.push(String::new()),
             '[' => path.push("0".to_owned()),
             ':' => path.last_mut().into_iter().for_each(|key| key.clone_from(&word)),
-            ',' => path.last_mut().into_iter().for_each(|dirs| *dirs = next_place(dirs)),
+            ',' => path.last_mut().into_iter().for_each(|place| *place = next_place(place)),
             '}' | ']' => drop(path.pop()),
             _ => {}
         }
@@ -57,12 +56,12 @@ fn path_at(text: &str, column: usize) -> String {
     if path.is_empty() { "request".to_owned() } else { path.join(".") }
 }
 
-/// After a comma: the next place of an array, or a key that is still to come.
-fn next_place(dirs: &str) -> String {
-    dirs.parse::<usize>().map_or_else(|_| String::new(), |number| (number + 1).to_string())
+/// After a comma: the next index of an array, or nothing yet for a key.
+fn next_place(place: &str) -> String {
+    place.parse::<usize>().map_or_else(|_| String::new(), |number| (number + 1).to_string())
 }
 
-/// How deep brackets nest outside strings; cheap, and run before any recursive parser sees the line.
+/// How deep brackets nest outside strings. It is cheap and runs before any recursive parser sees the line.
 #[must_use]
 pub fn nesting(line: &[u8]) -> usize {
     let (mut deepest, mut current, mut in_string, mut escaped) = (0usize, 0usize, false, false);

@@ -6,14 +6,14 @@ use super::{Empty, SizeRequest, Target};
 use crate::RunNumber;
 use crate::terminal::{DetachKeys, TerminalReport};
 
-/// Whose size a process's terminal has.
+/// Which viewer's size a process's terminal has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizePolicy {
     /// The viewer that typed last.
     #[default]
     Owner,
-    /// Nobody's: it stays as it is.
+    /// No viewer's: it stays as it is.
     Fixed,
     /// The smallest of all viewers that may type.
     Smallest,
@@ -30,7 +30,7 @@ pub struct Attach {
     /// Watch only: input frames are refused.
     #[serde(default)]
     pub read_only: bool,
-    /// Sets the process's size policy; left out: as it is.
+    /// Sets the process's size policy; left out: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<SizePolicy>,
     /// Detach every other viewer first.
@@ -43,14 +43,14 @@ pub struct Attach {
     /// The run that `from` counts in; for another run `from` is ignored. Left out: the present run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunNumber>,
-    /// Send every output byte as it is: no skimming, no composing, no repaint after the first. Bytes that were
-    /// overwritten before the viewer took them are a `gap`.
+    /// Send every output byte as it is: no skipping, no composing, no repaint after the first. Bytes that
+    /// were overwritten before the viewer got them are a `gap`.
     #[serde(default)]
     pub exact: bool,
-    /// Always have the process's size: the viewer is told each change of it and never decides it.
+    /// Always have the process's size: the viewer gets each change of it and never decides it.
     #[serde(default)]
     pub mirror: bool,
-    /// Send drawings instead of bytes, at most one in this many milliseconds (16 to 60,000).
+    /// Send repaints instead of bytes, at most one in this many milliseconds (16 to 60,000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace_ms: Option<u32>,
 }
@@ -58,7 +58,8 @@ pub struct Attach {
 /// Arguments of `detach`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Detach {
-    /// A process, all of whose viewers go, or one viewer as `viewers` calls it: `v7`. A process wins.
+    /// A process, all of whose viewers are detached, or one viewer by the name that `viewers` shows: `v7`. A
+    /// process wins.
     pub target: Target,
 }
 
@@ -66,42 +67,42 @@ pub struct Detach {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
-    /// The viewer's terminal has this size now.
+    /// The new size of the viewer's terminal.
     Size(SizeRequest),
-    /// Paint the screen anew.
+    /// Repaint the screen.
     Repaint(Empty),
     /// Become the size owner without typing.
     OwnSize(Empty),
-    /// Send at most one drawing in this many milliseconds from now on; 0 ends that.
+    /// Send at most one repaint in this many milliseconds from now on; 0 ends that.
     PaceMs(u32),
     /// Read keys from the terminal whose descriptor comes with this call, and draw on it.
     Terminal(PassedTerminal),
-    /// The viewer's terminal says this about itself.
+    /// What the viewer's terminal reports about itself.
     Report(TerminalReport),
 }
 
-/// How a terminal that was passed is used.
+/// How a passed terminal is used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PassedTerminal {
     /// The keys that detach.
     pub detach_keys: DetachKeys,
-    /// Whether the child may write its clipboard.
+    /// True if the child may write its clipboard.
     #[serde(default)]
     pub clipboard: bool,
-    /// Whether its answers to questions about itself may be among the keys.
+    /// Whether its answers to queries about itself may be among the keys.
     #[serde(default)]
     pub questions: Questions,
 }
 
-/// What a terminal that was passed has been asked about itself (`terminal::answers`).
+/// Which queries a passed terminal got about itself (`terminal::answers`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Questions {
-    /// Nothing: all that is typed are keys.
+    /// None: everything typed is keys.
     #[default]
     NotAsked,
-    /// Its answers have yet to come.
+    /// It was asked, and its answers have yet to come.
     Asked,
-    /// It has answered; later answers are no keys either.
+    /// It has answered; later answers are not keys either.
     Answered,
 }

@@ -1,7 +1,7 @@
-//! What a person's terminal is asked when a viewing begins, and its answers among the keys.
+//! The queries that a person's terminal gets when an attachment begins, and its answers among the keys.
 //!
-//! The process that reads the keys takes the answers out: they are never keys, however late or in however many pieces
-//! they arrive. Only numbers leave this file.
+//! The process that reads the keys removes the answers: they are never keys, however late or in how many
+//! pieces they arrive. Only numbers leave this file.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::ESC;
 
-/// The questions, in one batch that every terminal ends by answering the last: the colours of text, ground, cursor and
-/// the first sixteen of the palette, light or dark, the form of the cursor, and what kind of terminal it is. In between
-/// the terminal is asked to report when it changes between light and dark.
+/// The queries, in one batch that every terminal ends by answering the last: the colours of text, background,
+/// cursor and the first sixteen of the palette, light or dark, the form of the cursor, and the kind of
+/// terminal. Among them the terminal is asked to report changes between light and dark.
 pub const QUESTIONS: &[u8] = b"\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b]12;?\x1b\\\
 \x1b]4;0;?\x1b\\\x1b]4;1;?\x1b\\\x1b]4;2;?\x1b\\\x1b]4;3;?\x1b\\\x1b]4;4;?\x1b\\\x1b]4;5;?\x1b\\\x1b]4;6;?\x1b\\\x1b]4;7;?\x1b\\\
 \x1b]4;8;?\x1b\\\x1b]4;9;?\x1b\\\x1b]4;10;?\x1b\\\x1b]4;11;?\x1b\\\x1b]4;12;?\x1b\\\x1b]4;13;?\x1b\\\x1b]4;14;?\x1b\\\x1b]4;15;?\x1b\\\
 \x1b[?996n\x1bP$q q\x1b\\\x1b[?2031h\x1b[c";
 
-/// Longest answer that is waited for; longer strings are no answers.
+/// The longest answer that is expected; longer strings are not answers.
 const ANSWER_MAX: usize = 64;
 /// How many colours of the palette a terminal is asked for.
 const PALETTE: u16 = 16;
@@ -52,13 +52,13 @@ pub struct TerminalReport {
 }
 
 impl TerminalReport {
-    /// Whether it says nothing about colours.
+    /// Returns true if it has no colours.
     #[must_use]
     pub fn is_colorless(&self) -> bool {
         self.colors.is_empty() && self.scheme.is_none()
     }
 
-    /// Gives a terminal the colours of this report.
+    /// The sequences that set a terminal's colours to this report.
     #[must_use]
     pub fn restoring_colors(&self) -> Vec<u8> {
         let known = self.colors.iter().filter(|(index, _)| **index < PALETTE || **index >= FOREGROUND);
@@ -72,7 +72,8 @@ impl TerminalReport {
         written.collect::<String>().into_bytes()
     }
 
-    /// Gives a terminal's cursor the form of this report; the usual one when it is not known.
+    /// The sequence that sets a terminal's cursor to this report's form, or to the default when it is not
+    /// known.
     #[must_use]
     pub fn restoring_cursor(&self) -> Vec<u8> {
         let form = self.cursor.filter(|form| *form <= FORM_MAX).unwrap_or(0);
@@ -95,7 +96,7 @@ pub(super) enum Answer {
     Color(u16, [u16; 3]),
     Scheme(ColorScheme),
     Cursor(Option<u8>),
-    /// What kind of terminal it is: every other answer has come before.
+    /// The kind of terminal: every other answer has come before.
     Last,
 }
 
@@ -122,7 +123,7 @@ pub(super) fn read(bytes: &[u8]) -> Reading {
     }
 }
 
-/// Whether these bytes are the beginning of an answer that no key and no person begins like that.
+/// Returns true if these bytes begin an answer and cannot be a key.
 pub(super) fn is_unmistakable(bytes: &[u8]) -> bool {
     let has_number = |body: &[u8]| body.contains(&b';') || body.contains(&b'$');
     match bytes {
@@ -147,7 +148,7 @@ fn string(body: &[u8], is_head: fn(&[u8]) -> bool, parse: fn(&[u8]) -> Option<An
     parse(text).map_or(Reading::Other, |answer| Reading::Whole(2 + text.len() + terminator, answer))
 }
 
-/// Whether a string may become the answer about a colour.
+/// Returns true if a string may become the answer about a colour.
 fn is_color_head(text: &[u8]) -> bool {
     let codes: [&[u8]; 4] = [b"4;", b"10;", b"11;", b"12;"];
     let is_rest = |rest: &[u8]| rest.iter().all(|byte| byte.is_ascii_hexdigit() || b"rg:/;".contains(byte));
@@ -167,7 +168,7 @@ fn color(text: &[u8]) -> Option<Answer> {
     (index <= CURSOR && fields.next().is_none()).then_some(Answer::Color(index, color))
 }
 
-/// Whether a string may become the answer about the form of the cursor.
+/// Returns true if a string may become the answer about the form of the cursor.
 fn is_form_head(text: &[u8]) -> bool {
     let heads: [&[u8]; 2] = [b"1$r", b"0$r"];
     let is_rest = |rest: &[u8]| rest.iter().all(|byte| byte.is_ascii_digit() || b" q".contains(byte));

@@ -1,4 +1,4 @@
-//! Which keys detach, as a person names them and as they travel.
+//! The detach keys: their names and their form on the wire.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,7 @@ impl Default for DetachKeys {
 }
 
 impl DetachKeys {
-    /// The same keys, and `~.` at the start of a line as ssh has it.
+    /// Adds `~.` at the start of a line, as in ssh.
     #[must_use]
     pub fn with_tilde(mut self) -> Self {
         self.has_tilde = true;
@@ -65,7 +65,7 @@ impl From<DetachKeys> for Named {
     }
 }
 
-/// A text names no detach keys.
+/// A text that does not name detach keys.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("detach keys are one or two keys such as `ctrl-\\ d` or `ctrl-q`, not {0}")]
 pub struct BadDetachKeys(String);

@@ -1,16 +1,16 @@
-//! What of a child's output reaches a person's terminal: text, and the sequences of one list.
+//! Filters a child's output for a person's terminal: text passes, and the sequences of one list.
 //!
-//! Owns cutting the stream and putting what passes together again. Refuses everything that is not listed in `allowed`:
-//! the daemon's emulator is the one that answers, and a terminal knows commands that no child may give it. Attaching,
-//! logs and recordings all go through here.
+//! Everything that is not listed in `allowed` is removed: the daemon's emulator answers queries, and a
+//! terminal knows commands that no child may give it. Attaching, logs and recordings all use this filter.
 //!
-//! Only whole sequences pass, so that nothing can be glued together from what is left between two removals. Control
-//! characters inside a sequence are carried out before it, as terminals do, and are never part of what is passed. A
-//! sequence is held back until its end, at most [`MAX_HELD`] bytes; what is longer is removed. Images and the clipboard
-//! are judged by their head and pass unheld, a byte at a time, of an alphabet that cannot end them.
+//! Only whole sequences pass, so that nothing can be assembled from the bytes around a removal. Control
+//! characters inside a sequence take effect before it, as terminals do it, and are not part of what passes. A
+//! sequence is held back until its end, at most [`MAX_HELD`] bytes; a longer one is removed. Images and the
+//! clipboard are judged by their head and pass without being held, byte by byte, in an alphabet that cannot
+//! end them.
 //!
-//! Some sequences are said in other words, because the terminal is shared with what the person did before: saved modes
-//! and pushed titles are kept here, a full reset becomes the single resets, and a repeated character is spelled out.
+//! Some sequences are rewritten, because the terminal also keeps what the person did before: saved modes and
+//! pushed titles are kept here, a full reset becomes single resets, and a repeated character is written out.
 
 mod allowed;
 mod kept;
@@ -25,8 +25,8 @@ use allowed::{Judged, Stream, string_head};
 use kept::{Kept, Last};
 use sequence::{Kind, Scan, StringEnd, scan};
 
-/// Most bytes of one undecided sequence: far above any that passes. A held sequence is looked at again with each piece
-/// that arrives, so this also bounds that work.
+/// The most bytes of one undecided sequence: far above any that passes. A held sequence is scanned again with
+/// each piece that arrives, so this also bounds that work.
 pub const MAX_HELD: usize = 16 << 10; // 16 KiB
 
 const ESC: u8 = 0x1b;
@@ -34,11 +34,11 @@ const ENQ: u8 = 0x05;
 const BEL: u8 = 0x07;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
-/// First byte of the C1 controls in UTF-8, which some terminals honour like their two-byte forms.
+/// The first byte of the C1 controls in UTF-8, which some terminals obey like their two-byte forms.
 const C1_LEAD: u8 = 0xc2;
 const ST: &[u8] = b"\x1b\\";
 
-/// Whether a child may write the viewer's clipboard (OSC 52). Reading it is never passed on.
+/// Whether a child may write the viewer's clipboard (OSC 52). A request to read it never passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clipboard {
     /// OSC 52 is removed.
@@ -48,13 +48,13 @@ pub enum Clipboard {
     Writable,
 }
 
-/// Where the stream stands.
+/// The state of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum State {
     /// Between sequences, or at the first byte of one that is held.
     #[default]
     Ground,
-    /// Inside a string that passes as it comes.
+    /// Inside a string that passes unheld.
     Passing(Stream),
     /// Inside something that is removed to its end.
     Removing(Kind),
@@ -70,7 +70,7 @@ pub struct Filter {
     kept: Kept,
 }
 
-/// What is passed on of one piece of input: one stretch of it, copied only once there is a second.
+/// The output for one piece of input: one slice of it, copied only once there is a second.
 struct Passed<'i> {
     data: &'i [u8],
     from: usize,
@@ -115,38 +115,40 @@ impl Filter {
         Self { clipboard, ..Self::default() }
     }
 
-    /// Whether the viewer's terminal shows its alternate screen after what was passed on.
+    /// Returns true if the viewer's terminal shows its alternate screen after what has passed.
     #[must_use]
     pub fn is_alternate(&self) -> bool {
         self.kept.is_alternate
     }
 
-    /// Whether the viewer's terminal was given other colours: its palette, foreground, background or cursor.
+    /// Returns true if the viewer's terminal got other colours: its palette, foreground, background or
+    /// cursor.
     #[must_use]
     pub fn is_colored(&self) -> bool {
         self.kept.is_colored
     }
 
-    /// Whether the form of the cursor was chosen.
+    /// Returns true if the form of the cursor was set.
     #[must_use]
     pub fn has_formed_cursor(&self) -> bool {
         self.kept.is_cursor_formed
     }
 
-    /// Whether the viewer's terminal stands between sequences; what is held back has not reached it.
+    /// Returns true if the viewer's terminal is between sequences; held bytes have not reached it.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         !matches!(self.state, State::Passing(_))
     }
 
-    /// Forgets a sequence that will never be finished because bytes were skipped.
+    /// Drops a sequence that will never be finished because bytes were skipped.
     pub fn abandon(&mut self) {
         self.state = State::Ground;
         self.held.clear();
         self.kept.last = Last::default();
     }
 
-    /// What of `input` may reach the viewer's terminal; borrowed when it is one stretch of the input.
+    /// Returns the part of `input` that may reach the viewer's terminal; borrowed when it is one slice of the
+    /// input.
     pub fn pass<'i>(&mut self, input: &'i [u8]) -> Cow<'i, [u8]> {
         if self.held.is_empty() {
             return self.pass_whole(input);
@@ -156,7 +158,7 @@ impl Filter {
         Cow::Owned(self.pass_whole(&joined).into_owned())
     }
 
-    /// The same for data that begins where a sequence or a character does.
+    /// Like `pass`, for data that begins at a sequence or a character.
     fn pass_whole<'i>(&mut self, data: &'i [u8]) -> Cow<'i, [u8]> {
         let mut passed = Passed { data, from: 0, to: 0, copied: Vec::new() };
         let mut at = 0;
@@ -177,8 +179,8 @@ impl Filter {
         passed.finish()
     }
 
-    /// Text up to a sequence, and the sequence; where to go on, or nothing when the rest must be held. Returns at
-    /// the sequence first, so that only its bytes are held.
+    /// Passes text up to a sequence, and judges the sequence. Returns where to continue, or `None` when the
+    /// rest must be held. It returns at the sequence first, so that only its bytes are held.
     fn ground(&mut self, passed: &mut Passed<'_>, at: usize) -> Option<usize> {
         let data = passed.data;
         match data[at] {
@@ -215,8 +217,8 @@ impl Filter {
         to
     }
 
-    /// Text with characters beyond ASCII: single C1 bytes are no part of any and are left out; one that is not whole yet
-    /// is held.
+    /// Passes text with characters beyond ASCII. Single C1 bytes are removed; an incomplete character is
+    /// held.
     fn wide(&mut self, passed: &mut Passed<'_>, from: usize, to: usize) -> Option<usize> {
         let data = passed.data;
         let text = &data[from..to];
@@ -265,7 +267,7 @@ impl Filter {
         Some(at + found.length)
     }
 
-    /// A string that is passed as it comes, if its head says so; where its body begins.
+    /// Starts a string that passes unheld, if its head allows it; returns where its body begins.
     fn begin_stream(
         &mut self,
         passed: &mut Passed<'_>,
@@ -289,7 +291,7 @@ impl Filter {
         Some(at + MAX_HELD)
     }
 
-    /// The control characters in a sequence that take effect on their own.
+    /// Passes the control characters in a sequence that take effect on their own.
     fn carry_out(&mut self, passed: &mut Passed<'_>, sequence: &[u8]) {
         let is_executed = |byte: &u8| *byte < 0x20 && !matches!(*byte, 0 | ENQ | ESC | CAN | SUB);
         if sequence.iter().any(is_executed) {
@@ -299,7 +301,7 @@ impl Filter {
         }
     }
 
-    /// The rest of a string that passes; where to go on, or nothing when its last byte must be held.
+    /// Passes the rest of a string. Returns where to continue, or `None` when its last byte must be held.
     fn passing(&mut self, passed: &mut Passed<'_>, at: usize, stream: Stream) -> Option<usize> {
         let data = passed.data;
         let end = match sequence::string_end(data, at, stream.kind) {
@@ -327,7 +329,7 @@ impl Filter {
         Some(next)
     }
 
-    /// The rest of what is removed.
+    /// Skips the rest of what is removed.
     fn removing(&mut self, data: &[u8], at: usize, kind: Kind) -> Option<usize> {
         let end = match kind.is_string() {
             true => sequence::string_end(data, at, kind),

@@ -1,8 +1,7 @@
-//! The detach keys: found in what a person types, in every encoding a terminal may use for them.
+//! Finds the detach keys in typed bytes, in every encoding that a terminal may use for them.
 //!
-//! Owns splitting typed bytes into keys and the prefix's memory. Refuses changing anything else: what is no detach key
-//! goes on byte for byte, a lone Escape at once, and nothing inside a bracketed paste is taken for a key. Where the
-//! terminal was asked about itself, its answers are taken out (`answers`).
+//! Everything else passes byte for byte, a lone Escape at once, and nothing inside a bracketed paste counts
+//! as a key. After queries to the terminal, its answers are removed (`answers`).
 
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ pub(super) const ESC: u8 = 0x1b;
 const KEY_PAUSE: Duration = Duration::from_millis(20);
 /// The same while what is held may be the beginning of an answer.
 const ANSWER_PAUSE: Duration = Duration::from_millis(250);
-/// The parameters by which a terminal brackets a paste.
+/// The parameters with which a terminal brackets a paste.
 const PASTE_BEGINS: u32 = 200;
 const PASTE_ENDS: u32 = 201;
 
@@ -23,18 +22,18 @@ const PASTE_ENDS: u32 = 201;
 enum Token {
     /// A key that was pressed, by its character and by its place on a Latin keyboard.
     Press(Key, Option<u32>),
-    /// A key that repeats or was let go, or a modifier alone.
+    /// A repeated or released key, or a modifier alone.
     Aside,
-    /// The pointer or the window's focus.
+    /// The mouse or the window's focus.
     Pointer,
-    /// The terminal about itself.
+    /// An answer of the terminal about itself.
     Answer(Answer),
     PasteBegins,
     PasteEnds,
     Other,
 }
 
-/// Whether a person wants to go on.
+/// Whether a person wants to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DetachIntent {
     /// Go on.
@@ -47,13 +46,13 @@ pub enum DetachIntent {
 #[derive(Debug)]
 pub struct KeyWatch {
     keys: DetachKeys,
-    /// The prefix as it was typed, while its second key is awaited.
+    /// The prefix as it was typed, while it waits for its second key.
     prefix: Option<Vec<u8>>,
     /// The beginning of a sequence whose rest has not arrived.
     held: Vec<u8>,
     is_pasting: bool,
     is_at_line_start: bool,
-    /// A tilde at the start of a line is awaiting its second key.
+    /// A tilde at the start of a line waits for its second key.
     has_tilde: bool,
     answers: Answers,
 }
@@ -67,9 +66,9 @@ struct Answers {
     is_waiting: bool,
     /// An Escape alone may be the beginning of an answer.
     is_patient: bool,
-    /// Something was answered that has not been taken.
+    /// An answer has arrived that was not collected yet.
     is_new: bool,
-    /// The terminal has become light or dark by itself: its colours are others now.
+    /// The terminal changed between light and dark: its colours are different now.
     is_outdated: bool,
     report: TerminalReport,
 }
@@ -90,24 +89,25 @@ impl KeyWatch {
         }
     }
 
-    /// The terminal was asked [`answers::QUESTIONS`]: takes its answers out from here on.
+    /// Records that the terminal was asked [`answers::QUESTIONS`]; its answers are removed from now on.
     pub fn expect_answers(&mut self) {
         self.answers.is_outdated = false;
         (self.answers.is_asked, self.answers.is_waiting, self.answers.is_patient) = (true, true, true);
     }
 
-    /// The terminal has answered this already, where others read it; what it answers from here on is taken out.
+    /// Records answers that another process has read; later answers are removed.
     pub fn know_answers(&mut self, report: TerminalReport) {
         self.answers = Answers { is_asked: true, report, ..Answers::default() };
     }
 
-    /// Whether the terminal was asked and has not given its last answer.
+    /// Returns true if the terminal was asked and has not given its last answer.
     #[must_use]
     pub fn is_waiting_for_answers(&self) -> bool {
         self.answers.is_waiting
     }
 
-    /// Whether the terminal has become light or dark since it answered, so that it is to be asked again.
+    /// Returns true if the terminal changed between light and dark since it answered, so that it must be
+    /// asked again.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         self.answers.is_outdated
@@ -119,15 +119,15 @@ impl KeyWatch {
         &self.answers.report
     }
 
-    /// Returns what the terminal has answered, once it has given its last answer and whenever there is another.
+    /// Returns the answers once the last one has come, and whenever there is another.
     pub fn take_report(&mut self) -> Option<TerminalReport> {
         let is_due = self.answers.is_new && !self.answers.is_waiting;
         self.answers.is_new &= !is_due;
         is_due.then(|| self.answers.report.clone())
     }
 
-    /// How long to wait for the rest of what is held, which then is due through [`KeyWatch::release`]. Nothing when
-    /// nothing is held, or the beginning of an answer, which is no key.
+    /// How long to wait for the rest of held bytes, which then come through [`KeyWatch::release`]. `None`
+    /// when nothing is held, or when it is the beginning of an answer, which is not a key.
     #[must_use]
     pub fn pause(&self) -> Option<Duration> {
         match self.held.as_slice() {
@@ -140,16 +140,16 @@ impl KeyWatch {
         }
     }
 
-    /// Hands out what is held, unless it is the beginning of an answer.
+    /// Returns held bytes, unless they begin an answer.
     pub fn release(&mut self, out: &mut Vec<u8>) {
         if self.pause().is_some() {
             out.append(&mut self.held);
-            // A person pressed Escape; nobody waits a second time for the rest of an answer.
+            // A person pressed Escape, so the rest of an answer is not waited for a second time.
             self.answers.is_patient = false;
         }
     }
 
-    /// Returns the next key or answer and how many bytes it has; nothing when its rest has not arrived.
+    /// Returns the next key or answer and its length; `None` when its rest has not arrived.
     fn next(&self, bytes: &[u8]) -> Option<(usize, Token)> {
         if self.answers.is_asked && !self.is_pasting && bytes[0] == ESC {
             match answers::read(bytes) {
@@ -171,7 +171,7 @@ impl KeyWatch {
         }
     }
 
-    /// Appends to `out` what of `typed` is meant for the child.
+    /// Appends the part of `typed` that is for the child to `out`.
     pub fn watch(&mut self, typed: &[u8], out: &mut Vec<u8>) -> DetachIntent {
         let joined: Vec<u8>;
         let mut rest = typed;
@@ -245,14 +245,14 @@ impl KeyWatch {
         DetachIntent::Stay
     }
 
-    /// A tilde that waits for its second key was typed before whatever is handed out next.
+    /// Sends a waiting tilde before whatever is sent next.
     fn let_go_of_tilde(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.has_tilde) {
             out.push(b'~');
         }
     }
 
-    /// The ssh habit: a tilde at the start of a line waits for its second key.
+    /// As in ssh, a tilde at the start of a line waits for its second key.
     fn tilde(&mut self, token: Token, bytes: &[u8], out: &mut Vec<u8>) -> DetachIntent {
         let is_key = |character: u8| bytes == [character];
         if std::mem::take(&mut self.has_tilde) {
@@ -281,7 +281,7 @@ fn is_press(token: Token, wanted: Key) -> bool {
     key.has_control == wanted.has_control && (key.code == wanted.code || base == Some(wanted.code))
 }
 
-/// The next key and how many bytes it has; nothing when its rest has not arrived. An Escape alone is never waited for.
+/// The next key and its length; `None` when its rest has not arrived. An Escape alone does not wait.
 fn next_token(bytes: &[u8]) -> Option<(usize, Token)> {
     match bytes {
         [ESC, b'[', ..] => control_sequence(bytes),
@@ -346,7 +346,7 @@ fn tilde_key(parameters: &str) -> Token {
 }
 
 fn press(code: u32, base: Option<u32>, modifiers: u32) -> Token {
-    /// Caps lock and num lock, which say nothing about the key.
+    /// Caps lock and num lock, which do not change the key.
     const LOCKS: u32 = 64 | 128;
     match modifiers.saturating_sub(1) & !LOCKS {
         0 => Token::Press(Key { code, has_control: false }, base),

@@ -1,8 +1,9 @@
-//! The list of what may reach a person's terminal. What is not listed here does not.
+//! The list of what may reach a person's terminal. Everything else is removed.
 //!
-//! Owns the verdict about one sequence, by what it says and not by how it is written: the bytes judged here have no
-//! control characters in them. Refuses whatever a terminal would answer, whatever outlives the viewing and cannot be
-//! undone, and whatever reaches beyond the terminal's own picture: files, the clipboard, printers, keys, programs.
+//! A sequence is judged by its meaning and not by its spelling: the bytes judged here have no control
+//! characters in them. Refused is what a terminal would answer, what lasts beyond the attachment and cannot
+//! be undone, and what reaches beyond the terminal's own screen: files, the clipboard, printers, keys,
+//! programs.
 
 use super::kept::MODES;
 use super::sequence::Kind;
@@ -15,13 +16,13 @@ const LINK_MAX: usize = 2048;
 /// Longest value of a field in the head of an image.
 const FIELD_MAX: usize = 10;
 
-/// What becomes of a sequence.
+/// The verdict about a sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Judged {
     /// It passes as it is.
     Keep,
     Remove,
-    /// This is said in its place.
+    /// This is passed in its place.
     Say(Vec<u8>),
 }
 
@@ -29,14 +30,14 @@ pub(super) fn keep_if(is_allowed: bool) -> Judged {
     if is_allowed { Judged::Keep } else { Judged::Remove }
 }
 
-/// A string that passes as it comes.
+/// A string that passes unheld.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stream {
     pub(super) kind: Kind,
 }
 
 impl Stream {
-    /// Whether a byte may be part of it: sixels are printable, everything else is base64.
+    /// Returns true if a byte may be part of it: sixels are printable, everything else is base64.
     pub(super) fn takes(self, byte: u8) -> bool {
         match self.kind {
             Kind::Dcs => matches!(byte, 0x21..=0x7e),
@@ -52,13 +53,13 @@ impl Stream {
 /// The head of a string that decides about all of it.
 pub(super) struct Head {
     pub(super) length: usize,
-    /// What is said in its place.
+    /// What is passed in its place.
     pub(super) said: Vec<u8>,
     pub(super) stream: Stream,
 }
 
-/// The head of a string that passes as it comes: a sixel image, an image of kitty's protocol that brings its own data,
-/// and a clipboard that may be written.
+/// The head of a string that passes unheld: a sixel image, an image of kitty's protocol that brings its own
+/// data, and an allowed write to the clipboard.
 pub(super) fn string_head(kind: Kind, window: &[u8], clipboard: Clipboard) -> Option<Head> {
     let is_introducer = |byte: &u8| *byte > b' ' && *byte != 0x7f && *byte != ESC;
     let body = window.iter().position(is_introducer)? + 1;
@@ -84,7 +85,8 @@ pub(super) fn string_head(kind: Kind, window: &[u8], clipboard: Clipboard) -> Op
     Some(Head { length: body + length, said, stream: Stream { kind } })
 }
 
-/// The head of an image in kitty's protocol, if its data comes with it and not from a file. It is told to answer nothing.
+/// The head of an image in kitty's protocol, if its data comes with it and not from a file, rewritten so that
+/// the terminal answers nothing.
 pub(super) fn image(head: &[u8]) -> Option<Vec<u8>> {
     let mut said = b"\x1b_G".to_vec();
     for field in head.strip_prefix(b"G")?.split(|byte| *byte == b',') {
@@ -129,7 +131,7 @@ pub(super) struct Control<'b> {
 }
 
 impl<'b> Control<'b> {
-    /// Takes apart what follows the introducer; nothing when it is of no form that is in use.
+    /// Splits what follows the introducer; `None` for a form that is not in use.
     pub(super) fn parse(body: &'b [u8]) -> Option<Self> {
         let (last, rest) = body.split_last()?;
         let (prefix, rest) = match rest {
@@ -144,7 +146,7 @@ impl<'b> Control<'b> {
         (is_plain && body.len() <= CONTROL_MAX).then_some(Self { prefix, numbers, intermediate, last: *last })
     }
 
-    /// The numbers; what is left out, or no number, is zero.
+    /// The numbers; a missing or invalid one is zero.
     pub(super) fn values(self) -> impl Iterator<Item = u32> + 'b {
         self.numbers.split(|byte| *byte == b';').map(|digits| number(digits).unwrap_or(0))
     }
@@ -153,7 +155,7 @@ impl<'b> Control<'b> {
         self.values().next().unwrap_or(0)
     }
 
-    /// The verdict where it depends on nothing that came before.
+    /// The verdict where it does not depend on what came before.
     pub(super) fn judge(self) -> Judged {
         let is_one = !self.numbers.contains(&b';');
         keep_if(match (self.prefix, self.intermediate, self.last) {
@@ -163,9 +165,9 @@ impl<'b> Control<'b> {
                 0,
                 b'@'..=b'I' | b'K'..=b'M' | b'P' | b'X' | b'Z' | b'`' | b'a' | b'd'..=b'g' | b'm' | b'r',
             ) => true,
-            // Erasing the scrollback would take the person's own lines.
+            // Erasing the scrollback would erase the person's own lines.
             (0, 0, b'J') => is_one && self.first() < 3,
-            // With more numbers the second tracks the mouse.
+            // With more numbers the second form tracks the mouse.
             (0, 0, b'S' | b'T') => is_one,
             (0, 0, b's' | b'u') => self.numbers.is_empty(),
             // The soft reset.
@@ -192,12 +194,12 @@ pub(super) fn is_private_mode(mode: u32, on: bool) -> bool {
         || (mode == 69 && !on)
 }
 
-/// Operating system commands whose verdict depends on nothing that came before.
+/// The verdict about an operating system command, where it does not depend on what came before.
 pub(super) fn command(code: u32, rest: &[u8]) -> Judged {
     match code {
         4 => palette(rest),
         8 => link(rest),
-        // Numbers are commands of one vendor's console, programs to run among them.
+        // Numbers are commands of one vendor's console, which can also run programs.
         9 => keep_if(!first_field(rest).iter().all(u8::is_ascii_digit)),
         10..=12 => dynamic(code, rest),
         99 => keep_if(is_notification(first_field(rest))),
@@ -214,7 +216,7 @@ fn first_field(rest: &[u8]) -> &[u8] {
     rest.split(|byte| *byte == b';').next().unwrap_or_default()
 }
 
-/// Colours by number: pairs of which those are left out that ask.
+/// Colours by number; pairs that ask are left out.
 fn palette(rest: &[u8]) -> Judged {
     let fields: Vec<&[u8]> = rest.split(|byte| *byte == b';').collect();
     let mut said = Vec::new();
@@ -253,7 +255,7 @@ fn is_color(color: &[u8]) -> bool {
         && color.iter().all(u8::is_ascii_alphanumeric)
 }
 
-/// A link that is not followed by a browser alone is no link.
+/// Only links that a browser opens pass.
 fn link(rest: &[u8]) -> Judged {
     let Some(at) = rest.iter().position(|byte| *byte == b';') else { return Judged::Remove };
     let (fields, target) = (&rest[..at], &rest[at + 1..]);
@@ -267,7 +269,7 @@ fn link(rest: &[u8]) -> Judged {
     }
 }
 
-/// A notification that only tells: nothing in it makes the terminal report.
+/// Returns true if nothing in a notification makes the terminal report.
 fn is_notification(fields: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.+/=".contains(byte);
     fields.split(|byte| *byte == b':').all(|field| match field {

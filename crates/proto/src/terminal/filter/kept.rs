@@ -1,7 +1,6 @@
-//! What the filter remembers of the stream because the person's terminal must not: saved modes, pushed titles, the
-//! character that is repeated, and which screen is shown.
-//!
-//! Owns the verdicts that depend on it. The terminal's own places for these hold what was there before the viewing.
+//! State of the filter that the person's terminal must not keep: saved modes, pushed titles, the repeated
+//! character, and which screen is shown. Also the verdicts that depend on it. The terminal's own slots for
+//! these hold what was there before the attachment.
 
 use std::borrow::Cow;
 
@@ -19,9 +18,9 @@ const MOUSE: [u16; 4] = [9, 1000, 1002, 1003];
 const USUAL: [u16; 4] = [7, 25, 1007, 2027];
 /// Titles that may be pushed.
 const TITLES_MAX: usize = 16;
-/// How a drawing begins a string that no terminal reads and the filter does.
+/// Begins a string in a repaint that terminals ignore and the filter reads.
 const HINT: &[u8] = b"Q";
-/// Most characters that one repetition spells out.
+/// The most characters that one repetition writes out.
 const REPEATS_MAX: u32 = 4096;
 
 /// The end of the text before a sequence.
@@ -51,9 +50,9 @@ impl Last {
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) is_alternate: bool,
-    /// Whether colours of the terminal itself were changed.
+    /// True if colours of the terminal itself were changed.
     pub(super) is_colored: bool,
-    /// Whether the form of the cursor was chosen.
+    /// True if the form of the cursor was set.
     pub(super) is_cursor_formed: bool,
     pub(super) last: Last,
     keyboard: Keyboard,
@@ -81,7 +80,7 @@ impl Default for Kept {
     }
 }
 
-/// The bit of a mode; none when it is not remembered.
+/// The bit of a mode; 0 when it is not remembered.
 fn bit(mode: u32) -> u32 {
     MODES.iter().position(|known| u32::from(*known) == mode).map_or(0, |at| 1 << at)
 }
@@ -93,7 +92,7 @@ impl Kept {
         self.last.length = tail.len() as u8;
     }
 
-    /// What becomes of a whole sequence.
+    /// Judges a whole sequence.
     pub(super) fn judge(&mut self, found: &Found, sequence: &[u8]) -> Judged {
         let body = match found.is_clean {
             true => Cow::Borrowed(&sequence[found.body.0..found.body.1]),
@@ -138,7 +137,7 @@ impl Kept {
         }
     }
 
-    /// Terminals disagree about what is repeated after a drawing, so the characters themselves are sent.
+    /// Writes a repeated character out, because terminals disagree about what is repeated after a repaint.
     fn repeat(&mut self, control: Control<'_>, last: Last) -> Judged {
         let Some(character) = last.character() else { return Judged::Remove };
         self.last = Last::of(character);
@@ -175,7 +174,8 @@ impl Kept {
         self.on = if on { self.on | bit(mode) } else { self.on & !bit(mode) };
     }
 
-    /// Modes as they were when they were saved. Off first: switching one kind of mouse reports off ends all of them.
+    /// Restores modes to their saved values, off first: switching one kind of mouse report off ends all of
+    /// them.
     fn restore(&mut self, control: Control<'_>) -> Judged {
         let wanted: Vec<u32> = control.values().filter(|mode| bit(*mode) != 0).collect();
         let saved = self.saved;
@@ -189,7 +189,8 @@ impl Kept {
         if said.is_empty() { Judged::Remove } else { Judged::Say(said.into_bytes()) }
     }
 
-    /// A full reset would take what the terminal keeps for the person: the single resets do the rest.
+    /// Replaces a full reset by single resets, because it would also erase what the terminal keeps for the
+    /// person.
     fn full_reset(&mut self) -> Judged {
         let leave = if self.is_alternate { LEAVE_ALTERNATE } else { b"" };
         let colors = if self.is_colored { RESET_COLORS } else { b"" };
@@ -205,7 +206,7 @@ impl Kept {
             Some(0 | 2) => self.set_title(rest),
             Some(1) => keep_if(!rest.is_empty()),
             Some(code) => {
-                // Colours that were not changed are the person's, and stay.
+                // Colours that the child did not change are the person's, and stay.
                 if matches!(code, 104 | 110..=112) && !self.is_colored {
                     return Judged::Remove;
                 }
@@ -217,7 +218,7 @@ impl Kept {
         }
     }
 
-    /// An empty title is the one that the terminal had.
+    /// An empty title restores the terminal's own.
     fn set_title(&mut self, title: &[u8]) -> Judged {
         let is_other = self.title != title;
         self.title = title.to_vec();
@@ -246,8 +247,7 @@ impl Kept {
         }
     }
 
-    /// What a drawing says for the filter alone: which character was printed last, which titles were pushed, which modes
-    /// were saved.
+    /// Reads what a repaint writes for the filter alone: the last character, pushed titles, saved modes.
     fn take_hint(&mut self, hint: &[u8]) {
         match hint {
             b"0" => self.titles.clear(),

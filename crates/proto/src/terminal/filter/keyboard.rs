@@ -1,11 +1,12 @@
 //! The keyboard flags (kitty's protocol) that a child has set, on each screen.
 //!
-//! The person's terminal has one level for all of a viewing, begun by the client; the levels that a child pushes and pops
-//! are counted here, and the terminal is told only which flags count. So no child pops what another program has pushed.
+//! The person's terminal has one level for the whole attachment, which the client begins. The levels that a
+//! child pushes and pops are counted here, and the terminal gets only the flags in effect. So no child pops
+//! what another program has pushed.
 
 use super::allowed::Control;
 
-/// Most levels that a child may push; more pushes forget the oldest.
+/// The most levels that a child may push. One more drops the oldest.
 const LEVELS_MAX: usize = 8;
 /// The flags that the protocol defines.
 const FLAGS: u32 = 0b1_1111;
@@ -33,7 +34,7 @@ impl Levels {
         self.pushed.push(flags & FLAGS);
     }
 
-    /// Popping more than was pushed switches everything off.
+    /// Pops levels. Popping more than was pushed switches everything off.
     fn pop(&mut self, count: u32) {
         let count = usize::try_from(count.max(1)).unwrap_or(usize::MAX);
         if count > self.pushed.len() {
@@ -51,7 +52,7 @@ pub(super) struct Keyboard {
 }
 
 impl Keyboard {
-    /// Carries out `CSI < u`, `CSI = u` or `CSI > u`; what the terminal is told in its place.
+    /// Applies `CSI < u`, `CSI = u` or `CSI > u`; returns what the terminal gets in its place.
     pub(super) fn apply(&mut self, control: Control<'_>, is_alternate: bool) -> Vec<u8> {
         let levels = if is_alternate { &mut self.alternate } else { &mut self.main };
         let mut values = control.values();
@@ -66,7 +67,8 @@ impl Keyboard {
         format!("\x1b[={}u", levels.flags()).into_bytes()
     }
 
-    /// What the terminal is told before it leaves the alternate screen, which keeps its flags, and after it enters it.
+    /// What the terminal gets before it leaves the alternate screen, which keeps its flags, and after it
+    /// enters it.
     pub(super) fn around_alternate(&self, is_entering: bool) -> Vec<u8> {
         match (self.alternate.flags(), is_entering) {
             (0, _) => Vec::new(),

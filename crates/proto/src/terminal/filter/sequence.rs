@@ -1,7 +1,6 @@
-//! One control sequence: where it begins and where it ends, as the daemon's emulator and the terminals see it.
-//!
-//! Owns the grammar. Refuses meaning and state: every function looks at bytes that begin with the sequence and says
-//! `Incomplete` when they do not show its end.
+//! The grammar of one control sequence: where it begins and ends, as the daemon's emulator and terminals
+//! parse it. Every function gets bytes that begin with the sequence and returns `Incomplete` when they do not
+//! contain its end.
 
 use super::{BEL, CAN, ESC, ST, SUB};
 
@@ -17,7 +16,7 @@ pub(super) enum Kind {
     Osc,
     Dcs,
     Apc,
-    /// SOS and PM, which nobody reads.
+    /// SOS and PM, which are ignored.
     Ignored,
 }
 
@@ -30,9 +29,9 @@ impl Kind {
 /// What the bytes begin with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scan {
-    /// Its end is not to be seen yet.
+    /// The end is not in these bytes.
     Incomplete(Kind),
-    /// It was broken off: these bytes of it do nothing.
+    /// It was aborted: these bytes have no effect.
     Fragment {
         length: usize,
         kind: Kind,
@@ -53,18 +52,18 @@ impl Scan {
 pub(super) struct Found {
     pub(super) kind: Kind,
     pub(super) length: usize,
-    /// Where what stands between introducer and end begins, and where it ends.
+    /// Where the part between introducer and end begins and ends.
     pub(super) body: (usize, usize),
-    /// Whether it is written as it would be by us: nothing but its own bytes, and a string with its terminator.
+    /// True if it is written as we would: nothing but its own bytes, and a string with its terminator.
     pub(super) is_clean: bool,
 }
 
 impl Found {
-    /// What stands between introducer and end, without control characters.
+    /// The part between introducer and end, without control characters.
     pub(super) fn body(self, sequence: &[u8]) -> Vec<u8> {
         let is_own = |byte: &u8| *byte >= 0x20 && *byte != DEL;
         let mut body: Vec<u8> = sequence[self.body.0..self.body.1].iter().copied().filter(is_own).collect();
-        // C1 controls, whichever way they are written, have no place in a text.
+        // C1 controls, in either encoding, must not be part of a text.
         if body.iter().any(|byte| (0x80..=0x9f).contains(byte)) {
             let text = String::from_utf8_lossy(&body);
             body = text.chars().filter(|character| !character.is_control()).collect::<String>().into_bytes();
@@ -96,11 +95,11 @@ pub(super) enum StringEnd {
     Unknown { from: usize },
     /// Its last byte is before `from`, and what follows it begins at `next`.
     Ended { from: usize, next: usize },
-    /// The same, and it was broken off.
+    /// Like `Ended`, but it was aborted.
     Broken { from: usize, next: usize },
 }
 
-/// Looks for the end of a string of this kind.
+/// Finds the end of a string of this kind.
 pub(super) fn string_end(data: &[u8], at: usize, kind: Kind) -> StringEnd {
     let is_mark = |byte: &u8| match *byte {
         ESC | CAN | SUB => true,
@@ -118,7 +117,7 @@ pub(super) fn string_end(data: &[u8], at: usize, kind: Kind) -> StringEnd {
     }
 }
 
-/// Looks for the end of a control sequence whose beginning is gone.
+/// Finds the end of a control sequence whose beginning is gone.
 pub(super) fn control_end(data: &[u8], at: usize) -> StringEnd {
     let is_mark = |byte: &u8| matches!(*byte, ESC | CAN | SUB | 0x40..=0x7e | 0x80..);
     let Some(distance) = data[at..].iter().position(is_mark) else { return StringEnd::Later };
@@ -170,7 +169,7 @@ fn until_final(data: &[u8], body: usize, mut is_clean: bool, kind: Kind) -> Scan
     Scan::Incomplete(kind)
 }
 
-/// A string that was broken off by an escape has taken place: the emulator, and some terminals, act on it.
+/// A string that an escape ended still takes effect: the emulator, and some terminals, act on it.
 fn string(data: &[u8], body: usize, is_clean: bool, kind: Kind) -> Scan {
     match string_end(data, body, kind) {
         StringEnd::Later | StringEnd::Unknown { .. } => Scan::Incomplete(kind),

@@ -1,4 +1,4 @@
-//! The filter's facts: what is listed passes, everything else goes, whatever way the stream is cut.
+//! The filter: what is listed passes, everything else is removed, wherever the stream is cut.
 
 use super::*;
 use crate::terminal::restore;
@@ -412,15 +412,15 @@ proptest! {
         prop_assert_eq!(pass_in_pieces(&input, &cuts), pass(&input));
     }
 
-    /// Whoever reads what was passed with another grammar finds nothing that begins with a C1 control, and no escape
-    /// that begins anything but a listed sequence.
+    /// A reader with another grammar finds nothing that begins with a C1 control, and no escape that begins
+    /// anything but a listed sequence.
     #[test]
     fn m6a_what_was_passed_passes_again(input in hostile()) {
         let once = pass(&input);
         let mut second = Filter::new(Clipboard::Refused);
         let twice = [&*second.pass(&once), &second.held].concat();
         prop_assert!(!once.windows(2).any(|pair| pair[0] == 0xc2 && (0x80..=0x9f).contains(&pair[1])));
-        // Titles of the terminal's own are said by us, and by nobody else.
+        // Only the filter itself writes the terminal's own title.
         let own = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\x1b[23;2t\x1b[22;2t", "");
         prop_assert_eq!(own(&twice), own(&once));
     }

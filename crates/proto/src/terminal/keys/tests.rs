@@ -1,4 +1,4 @@
-//! What of typed bytes is a detach key, an answer of the terminal, or the child's.
+//! Which typed bytes are a detach key, an answer of the terminal, or input for the child.
 
 use super::*;
 use crate::terminal::ColorScheme;
@@ -35,7 +35,7 @@ fn the_first_press_detaches_in_every_encoding_and_every_split() {
             let context = both.escape_ascii().to_string();
             assert_eq!(typed(&DetachKeys::default(), &[&both]), (vec![], DetachIntent::Detach), "{context}");
             let single: Vec<&[u8]> = both.chunks(1).collect();
-            // A lone escape byte is never waited for, so a split right after it is the Escape key.
+            // A lone escape byte does not wait, so a split right after it is the Escape key.
             if both[0] != ESC && last[0] != ESC {
                 assert_eq!(typed(&DetachKeys::default(), &single).1, DetachIntent::Detach, "{context}");
             }
@@ -196,7 +196,7 @@ fn m10f_an_answer_whose_rest_is_late_is_no_key_however_late_it_is() {
         watch.release(&mut out);
         assert_eq!(out, b"", "{}", head.escape_ascii());
     }
-    // Answers may come long after the last one, too: another scheme is told, and nothing is typed.
+    // Answers may also come long after the last one: a new scheme is reported, and nothing is typed.
     let (mut watch, mut out) = (asked(), Vec::new());
     watch.watch(ANSWERED, &mut out);
     drop(watch.take_report());
@@ -204,7 +204,7 @@ fn m10f_an_answer_whose_rest_is_late_is_no_key_however_late_it_is() {
     assert_eq!(out, b"xyz");
     let report = watch.take_report().unwrap();
     assert_eq!((report.scheme, report.colors[&257]), (Some(ColorScheme::Dark), [0; 3]));
-    // Its colours are others now: it is asked again, and what it answers then is no news until it is whole.
+    // Its colours have changed: it is asked again, and its answers are not reported until they are complete.
     assert!(watch.is_outdated());
     watch.expect_answers();
     watch.watch(b"\x1b[?997;2n", &mut out);
@@ -218,7 +218,7 @@ fn m10f_keys_that_begin_like_answers_are_keys() {
         watch.watch(keys, &mut out);
         watch.release(&mut out);
         assert_eq!(out, keys, "{}", keys.escape_ascii());
-        // The person has typed: an Escape is not waited for a second time.
+        // The person has typed: an Escape does not wait a second time.
         out.clear();
         watch.watch(b"\x1b", &mut out);
         assert_eq!(out, if keys == b"\x1b[A" { &b""[..] } else { b"\x1b" }, "{}", keys.escape_ascii());
@@ -229,7 +229,7 @@ fn m10f_keys_that_begin_like_answers_are_keys() {
         watch.release(&mut out);
         assert_eq!(out, keys, "{}", keys.escape_ascii());
     }
-    // In a paste everything is text, and where nobody has asked nothing is an answer.
+    // In a paste everything is text, and without a query nothing is an answer.
     let paste = [&b"\x1b[200~"[..], ANSWERED, b"\x1b[201~"].concat();
     let (mut watch, mut out) = (asked(), Vec::new());
     watch.watch(&paste, &mut out);
