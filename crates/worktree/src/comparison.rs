@@ -1,5 +1,5 @@
-//! A branch beside its base: how far apart they are, and whether the base has the branch's work already, however it was
-//! merged.
+//! Compares a branch with its base: how far apart they are, and whether the base has the branch's work
+//! already, however it was merged.
 
 use crate::error::{GitError, Result};
 use crate::oid::Oid;
@@ -33,7 +33,7 @@ pub enum Merged {
     Squashed,
 }
 
-/// Two commits beside each other. It depends on nothing else, so it may be kept for ever.
+/// The comparison of two commits. It depends on nothing else, so a caller may keep it for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
     /// Commits that only the branch has.
@@ -109,7 +109,7 @@ impl Repository {
         Oid::parse(&self.read("rev-parse").arg("--verify").names([wanted]).text()?)
     }
 
-    /// True if each commit of the branch has a twin in the base.
+    /// True if each commit of the branch has an equal patch in the base.
     fn has_every_patch(&self, base: &Oid, head: &Oid) -> Result<bool> {
         let range = format!("{base}...{head}");
         let call = self.read("rev-list").args(["--cherry-pick", "--right-only", "--count"]);
@@ -134,7 +134,7 @@ impl Repository {
             self.read("log").args(["-p", "--no-merges", "--no-ext-diff", "--no-textconv", SQUASH_SEARCH]);
         let (whole, log) = match (whole.run(), log.names([range]).run()) {
             (Ok(whole), Ok(log)) => (whole, log),
-            // So much text cannot be compared in memory; the branch counts as not merged.
+            // A text this large cannot be compared in memory; the branch counts as not merged.
             (Err(GitError::OutputTooLarge { .. }), _) | (_, Err(GitError::OutputTooLarge { .. })) => {
                 return Ok(false);
             }

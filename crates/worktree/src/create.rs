@@ -1,7 +1,8 @@
-//! Making a worktree, in two steps: a plan that changes nothing, then the plan's execution.
+//! Makes a worktree in two steps: a plan that changes nothing, then its execution.
 //!
-//! The caller writes the plan ([`Creation`]) down before it runs it. After a crash at any moment the caller either finishes
-//! the same plan ([`Creation::resume`]) or undoes it ([`Creation::undo`]); the directory was announced to nobody yet.
+//! The caller stores the plan ([`Creation`]) before it runs it. After a crash at any moment the caller either
+//! finishes the same plan ([`Creation::resume`]) or undoes it ([`Creation::undo`]); no client has seen the
+//! directory yet.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -131,7 +132,8 @@ impl Creation {
     /// Finishes a plan that may have been carried out in part, or wholly, or not at all.
     ///
     /// # Errors
-    /// As [`Creation::run`]; [`GitError::Moved`] if the branch has gone on, which means that somebody works there.
+    /// As [`Creation::run`]; [`GitError::Moved`] if the branch has new commits, which means that it is in
+    /// use.
     pub fn resume(&self, git: &Git) -> Result<()> {
         let lock = OperationLock::wait(&self.common_dir, &self.path)?;
         let repository = Repository::open(git, &self.common_dir)?;
@@ -195,8 +197,8 @@ impl Creation {
         call.names([self.path.as_os_str(), start.as_ref()]).input(lock.input()).run().map(drop)
     }
 
-    /// Writes every file of the branch's commit. A file that was written in part is written anew; nobody else has been
-    /// here yet.
+    /// Writes every file of the branch's commit. A file that was written in part is written again; the
+    /// worktree is not in use yet.
     fn complete_checkout(&self, git: &Git, lock: &OperationLock) -> Result<()> {
         let repository = Repository::open(git, &self.common_dir)?;
         let admin = repository.worktree_admin_dir(&self.path);

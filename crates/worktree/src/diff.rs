@@ -15,7 +15,7 @@ use crate::temporary::TemporaryDirectory;
 /// How much text a diff may have unless the caller says otherwise.
 pub const DIFF_LIMIT: usize = 8 << 20; // 8 MiB
 
-/// Options that make the text the same whatever the user's or the repository's settings are.
+/// Options that make the text independent of the user's and the repository's settings.
 const OPTIONS: &[&str] = &[
     "--no-ext-diff",
     "-O/dev/null",

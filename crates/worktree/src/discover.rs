@@ -1,4 +1,4 @@
-//! Projects and worktrees under some roots, found by the file system alone.
+//! Finds projects and worktrees below some roots, without running git.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ impl ProjectSearch {
 pub struct DiscoveredProject {
     /// The key of the project ([`project_key`](crate::project_key)).
     pub key: String,
-    /// The end of its path, with as many parts as it takes to tell it from the others.
+    /// The end of its path, with as many parts as it takes to distinguish it from the others.
     pub name: String,
     /// The common git directory.
     pub common_dir: PathBuf,
@@ -115,7 +115,7 @@ fn linked_worktrees(common_dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// For each path as many of its last parts as it takes to be unlike every other.
+/// Returns for each path as many of its last parts as make it unique.
 fn short_names(paths: &[PathBuf]) -> Vec<String> {
     let end = |path: &Path, count: usize| {
         let parts: Vec<_> = path.iter().collect();

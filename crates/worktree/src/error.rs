@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller can do about it.
+//! The errors of this crate, by what the caller can do about them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::losses::Losses;
 /// The result of everything in this crate that may fail.
 pub type Result<T> = std::result::Result<T, GitError>;
 
-/// Why git, or this crate on top of it, did not do what was asked.
+/// Why git, or this crate on top of it, did not do what the caller asked.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// There is no `git` to run.
@@ -25,13 +25,13 @@ pub enum GitError {
     /// The directory belongs to no repository.
     #[error("{} is not in a git repository: name a directory of one, or run `git init` there", .path.display())]
     NotARepository {
-        /// The directory that was asked about.
+        /// The directory of the request.
         path: PathBuf,
     },
     /// Another user owns the repository and git refuses to work there.
     #[error("git does not trust {}: run `git config --global --add safe.directory` with it if you do", .path.display())]
     NotTrusted {
-        /// The directory that was asked about.
+        /// The directory of the request.
         path: PathBuf,
     },
     /// The repository has no commit that a worktree could begin from.
@@ -60,7 +60,7 @@ pub enum GitError {
         /// The branch, worktree or directory, with its kind.
         what: String,
     },
-    /// The worktree that was asked for is not there.
+    /// The requested worktree does not exist.
     #[error("{what} is not there")]
     Missing {
         /// The worktree, branch or trash entry, with its kind.
@@ -114,7 +114,7 @@ pub enum GitError {
         /// The full name of the reference.
         reference: String,
     },
-    /// git took longer than it may; it was killed.
+    /// git took longer than its limit and was killed.
     #[error("`git {command}` took longer than {} s and was stopped", .after.as_secs())]
     TimedOut {
         /// The subcommand.
@@ -125,7 +125,7 @@ pub enum GitError {
     /// The caller cancelled; git was killed.
     #[error("cancelled")]
     Cancelled,
-    /// git printed more than the caller is ready to keep.
+    /// git printed more than the call's limit.
     #[error("`git {command}` printed more than {limit} bytes")]
     OutputTooLarge {
         /// The subcommand.
@@ -133,7 +133,7 @@ pub enum GitError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// git printed what this crate cannot read.
+    /// git printed something that this crate cannot parse.
     #[error("`git {command}` printed something unexpected: {detail}")]
     Unreadable {
         /// The subcommand.
@@ -149,7 +149,7 @@ pub enum GitError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// git failed for a reason that has no variant of its own.

@@ -1,4 +1,4 @@
-//! Fetching, which happens only when a person asks for it, with a limit and with progress.
+//! Fetches from a remote, only when a person asks for it, with a time limit and progress.
 
 use std::time::Duration;
 

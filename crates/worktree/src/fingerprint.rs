@@ -1,13 +1,14 @@
-//! Whether anything that a status depends on has changed, without a git process.
+//! Detects, without a git process, whether anything that a status depends on has changed.
 //!
-//! A [`Fingerprint`] covers `HEAD`, the index, the settings and ignore files, every tracked file (by the system's record of
-//! it: size, times, inode) and every directory that holds one (a file that appears or goes changes its directory's time).
-//! Directories without tracked files are covered up to [`UNTRACKED_LIMIT`] each, because build output is huge and nearly
-//! always ignored.
+//! A [`Fingerprint`] covers `HEAD`, the index, the settings and ignore files, every tracked file (its size,
+//! times and inode) and every directory that contains one (a file that appears or goes changes its
+//! directory's time). Directories without tracked files are covered up to [`UNTRACKED_LIMIT`] each, because
+//! build output is huge and nearly always ignored.
 //!
-//! What it cannot see is therefore: a change more than that many directories deep inside one untracked directory. A caller
-//! that wants to be sure asks git now and then, whatever the fingerprint says. Where it cannot be exact (a split or sparse
-//! index, checked-out submodules, changes within the clock's last tick) there is no fingerprint, and git is asked each time.
+//! So it cannot see a change more than that many directories deep inside one untracked directory. A caller
+//! that needs certainty runs git now and then regardless. Where a fingerprint cannot be exact (a split or
+//! sparse index, checked-out submodules, changes within the clock's last tick) there is none, and git runs
+//! each time.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -33,7 +34,8 @@ const OWN_FILES: &[&str] = &["HEAD", "index", "MERGE_HEAD", "config.worktree", "
 const COMMON_FILES: &[&str] = &["config", "info/exclude", "info/attributes"];
 /// Files in directories that decide what git sees.
 const RULE_FILES: &[&str] = &[".gitignore", ".gitattributes"];
-/// Two changes within this time may leave the same times behind: the clock of file systems ticks every 10 ms at worst.
+/// Two changes within this time may have the same timestamp: the clock of file systems ticks every 10 ms at
+/// worst.
 const TICK: Duration = Duration::from_millis(50);
 /// The same where the file system keeps whole seconds only.
 const COARSE_TICK: Duration = Duration::from_secs(2);
@@ -42,7 +44,8 @@ const COARSE_TICK: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Fingerprint {
     sum: u64,
-    /// Found when the fingerprint was taken; while all covered directories are unchanged, these are all there are.
+    /// Found when the fingerprint was taken; while all covered directories are unchanged, there are no
+    /// others.
     extra: Vec<PathBuf>,
 }
 
@@ -105,7 +108,7 @@ pub(crate) fn hash_length(common_dir: &Path) -> usize {
     if is_sha256 { 32 } else { 20 }
 }
 
-/// Adds up what the system says of files.
+/// Hashes what the system reports about files.
 #[derive(Default)]
 struct Sum {
     hasher: DefaultHasher,
@@ -125,7 +128,7 @@ impl Sum {
         (stat.st_ctime, stat.st_ctime_nsec).hash(&mut self.hasher);
     }
 
-    /// Of a directory only what its entries change: its own inode is touched when it is moved.
+    /// Covers only a directory's entries: its own inode changes when it is moved.
     fn directory(&mut self, directory: impl AsFd, path: &Path) {
         let Ok(stat) = statat(directory, path, AtFlags::SYMLINK_NOFOLLOW) else {
             return self.hasher.write_u8(0);

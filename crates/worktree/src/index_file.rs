@@ -1,8 +1,9 @@
 //! Reads the names and flags in git's index file (versions 2, 3 and 4), without git.
 //!
-//! Only what a fingerprint and a proof need: which files are tracked, and which of them git was told not to look at.
+//! It reads only what a fingerprint and a removal need: which files are tracked, and which of them git does
+//! not compare.
 
-/// The file holds something that this reader does not know, or is cut.
+/// The file has something that this reader does not know, or it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnreadableIndex;
 
@@ -13,7 +14,7 @@ pub struct IndexEntry<'a> {
     pub path: &'a [u8],
     /// The mode as git writes it, in its 16 bits.
     pub mode: u32,
-    /// True if git takes the file for unchanged without looking (`assume-unchanged`, `skip-worktree`).
+    /// True if git assumes that the file is unchanged (`assume-unchanged`, `skip-worktree`).
     pub is_unwatched: bool,
 }
 

@@ -1,5 +1,6 @@
-//! `.worktree-init.toml`: which files of the main checkout a new worktree gets, and which commands make it ready. This file
-//! reads and checks it; [`copy_included`](crate::copy_included) copies, and running the commands is the caller's business.
+//! `.worktree-init.toml`: which files of the main checkout a new worktree gets, and which commands prepare
+//! it. This file parses and checks it; [`copy_included`](crate::copy_included) copies the files, and the
+//! caller runs the commands.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,7 +18,7 @@ pub const INIT_FILE: &str = ".worktree-init.toml";
 const KEYS: &[&str] = &["include", "commands"];
 const MAX_BYTES: u64 = 64 << 10; // 64 KiB
 
-/// What the file asks for.
+/// The content of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitFile {
     /// Patterns as in `.gitignore`; untracked files of the main checkout that match are copied.
@@ -49,7 +50,7 @@ pub struct InitFileError {
 }
 
 impl InitFile {
-    /// Reads the file at the top of a checkout; one that is not there asks for nothing.
+    /// Reads the file at the top of a checkout; a missing file is empty.
     ///
     /// # Errors
     /// [`GitError::InitFile`] with the line of the first fault, [`GitError::Io`] if it is no plain file.
@@ -141,7 +142,7 @@ fn commands(value: Value) -> Option<Vec<InitCommand>> {
         .collect()
 }
 
-/// How many letters must be added, removed or changed to make one word of the other.
+/// The number of letters that must be added, removed or changed to turn one word into the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

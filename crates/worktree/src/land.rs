@@ -1,4 +1,5 @@
-//! Landing a branch on a target: combined in a scratch worktree, tried there by the caller, then a fast-forward.
+//! Lands a branch on a target: combines them in a scratch worktree, lets the caller test it there, then
+//! fast-forwards the target.
 //!
 //! | step | who | what changes |
 //! |---|---|---|
@@ -7,9 +8,9 @@
 //! | the gate | the caller, in [`Landing::scratch`] | whatever it does in there |
 //! | [`Landing::finish`] or [`Landing::abort`] | this crate | the target moves, or not; the scratch worktree goes |
 //!
-//! The target moves by one `update-ref` that names its old commit: before it everything is as it was, after it the branch
-//! has landed. A checkout of the target is brought up to date only if it is clean. The caller keeps the plan; after a crash
-//! [`Landing::resume`] finds out on which side of that step it was, and completes or aborts.
+//! The target moves by one `update-ref` that names its old commit: before it nothing has changed, after it
+//! the branch has landed. A checkout of the target is updated only if it is clean. The caller keeps the plan;
+//! after a crash [`Landing::resume`] finds out on which side of that step it was, and completes or aborts.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -26,12 +27,12 @@ use crate::repository::Repository;
 use crate::status::{checkout_status, read_porcelain};
 use crate::trash::trash_reference;
 
-/// How a branch and its target become one.
+/// How a branch and its target are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LandMethod {
     /// The branch's commits are made again on top of the target.
     Rebase,
-    /// A merge commit, unless the target can simply go forward.
+    /// A merge commit, unless the target can fast-forward.
     Merge,
 }
 
@@ -63,14 +64,14 @@ pub struct Landing {
     pub scratch: PathBuf,
 }
 
-/// What was combined and awaits the gate's verdict. The caller keeps it beside the plan.
+/// The combined commit that the gate tests. The caller keeps it beside the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     /// The commit that the target would move to.
     pub result: Oid,
 }
 
-/// What became of the target's checkout.
+/// What happened to the target's checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetCheckout {
     /// The target is checked out nowhere.
@@ -113,10 +114,11 @@ impl Repository {
 }
 
 impl Landing {
-    /// Makes the scratch worktree and combines branch and target in it. One that an earlier attempt left is made anew.
+    /// Makes the scratch worktree and combines branch and target in it. One from an earlier attempt is made
+    /// again.
     ///
     /// # Errors
-    /// [`GitError::Conflict`] with the files; the scratch worktree is gone again then.
+    /// [`GitError::Conflict`] with the files; the scratch worktree is removed then.
     pub fn prepare(&self, git: &Git) -> Result<Prepared> {
         let lock = OperationLock::acquire(&self.common_dir, &self.scratch)?;
         let repository = Repository::open(git, &self.common_dir)?;
@@ -238,7 +240,8 @@ impl Landing {
         let call = git.write(&path, "read-tree").args(["-m", "-u"]).args([&self.target.1, result]);
         match call.input(lock.input()).run() {
             Ok(_) => Ok(TargetCheckout::Updated(path)),
-            // Somebody wrote there in this very moment: the target has moved, the files are left as they are.
+            // Another program wrote there in this moment: the target has moved, and the files stay as they
+            // are.
             Err(GitError::Failed { .. } | GitError::Locked { .. }) => Ok(TargetCheckout::Left(path)),
             Err(error) => Err(error),
         }
@@ -270,7 +273,8 @@ impl Landing {
         Ok(TargetCheckout::Updated(path))
     }
 
-    /// True if only files that the landing itself changes differ: a checkout that was cut short, not a person's work.
+    /// True if only files that the landing itself changes differ: an unfinished checkout, not a person's
+    /// work.
     fn is_ours(&self, repository: &Repository, path: &Path, result: &Oid) -> Result<bool> {
         let call = repository.read("diff-tree").args(["-r", "-z", "--name-only", "--no-renames"]);
         let printed = call.names([&self.target.1, result]).run()?;
@@ -290,7 +294,7 @@ impl Landing {
             let call = repository.write("worktree").args(["remove", "--force", "--force"]);
             let removed = call.names([&self.scratch]).input(lock.input()).run();
             if removed.is_err() && self.scratch.exists() && !self.scratch.join(".git").exists() {
-                // A removal that was cut short has left a directory that git does not know any more.
+                // An unfinished removal has left a directory that git does not know any more.
                 remove_directory(&self.scratch)?;
                 return self.remove_scratch(repository, lock);
             }

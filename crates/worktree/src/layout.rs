@@ -1,7 +1,8 @@
-//! Where a repository keeps its things, read from the file system alone: no git process is started for it.
+//! Finds the directories of a repository without running git.
 //!
-//! A directory belongs to the repository whose `.git` is nearest above it. `.git` is a directory in a main checkout and a
-//! file in a linked worktree or submodule. All worktrees of one repository share its common git directory.
+//! A directory belongs to the repository whose `.git` is nearest above it. `.git` is a directory in a main
+//! checkout and a file in a linked worktree or submodule. All worktrees of one repository share its common
+//! git directory.
 
 use std::fmt::Write;
 use std::fs;

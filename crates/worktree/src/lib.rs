@@ -1,8 +1,9 @@
-//! Git worktrees for tasks: made, watched, compared, landed and removed without losing a byte. The only crate that runs git.
+//! Git worktrees for tasks: creates, watches, compares, lands and removes them without losing a byte. The
+//! only crate that runs git.
 //!
-//! It is synchronous and keeps no state of its own. What must survive a crash is a plan (a *creation*, *removal*,
-//! *restoration* or *landing*) that the caller writes down before it runs it and finishes afterwards; what may be forgotten
-//! is a cache that the caller holds in memory.
+//! It is synchronous and keeps no state of its own. What must survive a crash is a plan (a *creation*,
+//! *removal*, *restoration* or *landing*) that the caller stores before it runs it and finishes afterwards;
+//! what may be forgotten is a cache that the caller keeps in memory.
 //!
 //! Read in this order:
 //!
@@ -10,20 +11,20 @@
 //! |---|---|
 //! | `git/` | [`Git`]: one call of git, with its environment, limits and errors |
 //! | `name`, `oid` | [`BranchName`] and [`Oid`]: what may be passed to git as a name |
-//! | `layout`, `repository`, `references`, `list` | where a repository is, what its names mean, which worktrees it has |
+//! | `layout`, `repository`, `references`, `list` | where a repository is, its references and its worktrees |
 //! | `discover` | [`discover()`]: projects and worktrees below some directories |
 //! | `create`, `fetch` | [`Creation`]: a new worktree from any commit |
-//! | `init_file`, `include` | [`InitFile`]: what a new worktree gets before anybody works in it |
+//! | `init_file`, `include` | [`InitFile`]: the files and commands that prepare a new worktree |
 //! | `status`, `porcelain`, `fingerprint`, `index_file` | [`StatusCache`]: what changed, without a git process if nothing did |
-//! | `comparison`, `stash` | a branch beside its base, merged in whatever way; its stashes |
-//! | `losses`, `trash`, `remove`, `restore` | [`Removal`] and [`Restoration`]: a proof, a saved copy, and the way back |
+//! | `comparison`, `stash` | a branch compared with its base, merged in whatever way; its stashes |
+//! | `losses`, `trash`, `remove`, `restore` | [`Removal`] and [`Restoration`]: a proof, a saved copy, and the undo |
 //! | `forecast` | [`Repository::forecast`]: which branches would conflict |
-//! | `land` | [`Landing`]: combined aside, tried by the caller, then one step forward |
+//! | `land` | [`Landing`]: combined in a scratch worktree, tested by the caller, then one step forward |
 //! | `diff`, `patch` | a branch's changes as text, hunks and numbers |
 //! | `operation_lock`, `beneath`, `temporary`, `quote` | what several of the above need |
 //!
-//! Refuses: to run a command of a repository (hooks, init commands, gates belong to the caller), to touch a branch or
-//! checkout that it was not asked about, and to delete a file that is saved nowhere.
+//! It never runs a command of a repository (hooks, init commands and gates belong to the caller), never
+//! touches a branch or checkout that the caller did not name, and never deletes a file that is saved nowhere.
 
 mod error;
 mod git;

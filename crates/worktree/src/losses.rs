@@ -19,7 +19,7 @@ pub struct Occupant {
     pub name: String,
 }
 
-/// What a removal would take away.
+/// What a removal would lose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Files whose staged content is in no commit.
@@ -30,7 +30,7 @@ pub struct Losses {
     pub untracked: Vec<PathBuf>,
     /// Files with conflicts.
     pub conflicted: Vec<PathBuf>,
-    /// Stashes that were made on the branch. They stay in the repository, but nothing would point to them.
+    /// Stashes that were made on the branch. They stay in the repository, but no branch would refer to them.
     pub stashes: Vec<Stash>,
     /// Commits that no other branch and no remote has.
     pub unpushed: Vec<Oid>,
@@ -66,7 +66,7 @@ impl fmt::Display for Losses {
     }
 }
 
-/// Which removal is to be proven harmless.
+/// The removal to check.
 pub(crate) struct LossQuery<'a> {
     pub(crate) path: &'a Path,
     /// The branch that would be deleted as well; none if commits stay reachable.
@@ -103,7 +103,7 @@ impl Repository {
         Ok(losses)
     }
 
-    /// Commits that would be reachable from nothing, unless the base has their work.
+    /// Commits that no reference would reach, unless the base has their work.
     fn unpushed(&self, head: &Oid, query: &LossQuery<'_>) -> Result<Vec<Oid>> {
         let mut call = self.read("rev-list").args([head.as_str(), "--not"]);
         if let Some(branch) = query.deleted_branch {
@@ -117,8 +117,8 @@ impl Repository {
     }
 }
 
-/// Repositories inside the worktree: submodules, other worktrees, clones. Their history cannot be saved with the files, so
-/// they forbid a removal.
+/// Refuses repositories inside the worktree: submodules, other worktrees, clones. Their history cannot be
+/// saved with the files.
 pub(crate) fn refuse_nested_repositories(top: &Path) -> Result<()> {
     let mut found = Vec::new();
     nested_repositories(top, top, &mut found);

@@ -1,7 +1,7 @@
-//! One operation at a time on one worktree or one target, also over the death of the process that began it.
+//! Allows one operation at a time on one worktree or target, even after the process that began it was killed.
 //!
-//! The lock is an `flock` on a file in the common git directory. git gets that file as its standard input, so the lock is
-//! held until the last git process of the operation has ended, even when its parent was killed.
+//! The lock is an `flock` on a file in the common git directory. git gets that file as its standard input, so
+//! the lock is held until the last git process of the operation has ended, even when its parent was killed.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -28,7 +28,7 @@ impl OperationLock {
         Self::with(common_dir, subject, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Takes the lock of `subject`; waits for what an earlier process left running, which has an end of its own.
+    /// Takes the lock of `subject`; waits for git processes of an earlier process, which end by themselves.
     pub(crate) fn wait(common_dir: &Path, subject: &Path) -> Result<Self> {
         Self::with(common_dir, subject, FlockOperation::LockExclusive)
     }
@@ -54,7 +54,7 @@ impl OperationLock {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(failed(error.into())),
             }
-            // The file that was locked may have been removed by its last owner meanwhile.
+            // Its last owner may have removed the locked file meanwhile.
             let is_current = match (fs::metadata(&path), file.metadata()) {
                 (Ok(there), Ok(ours)) => there.ino() == ours.ino() && there.dev() == ours.dev(),
                 _ => false,
@@ -73,7 +73,7 @@ impl OperationLock {
 
 impl Drop for OperationLock {
     fn drop(&mut self) {
-        // A file that stays behind is empty and is locked again by the next operation.
+        // A file that stays is empty, and the next operation locks it again.
         let _left = fs::remove_file(&self.path);
     }
 }

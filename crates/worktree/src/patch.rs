@@ -1,5 +1,5 @@
-//! Reads the text that `git diff` prints into files, hunks and lines with their numbers. Pure, and safe for any bytes: what
-//! cannot be read ends the file it is in.
+//! Parses the text of `git diff` into files, hunks and lines with their numbers. Any bytes are safe: what
+//! cannot be parsed ends its file.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -96,7 +96,7 @@ pub fn parse_patch(text: &[u8]) -> Vec<FileDiff> {
 #[derive(Default)]
 struct Reader {
     files: Vec<FileDiff>,
-    /// Lines that the current hunk still owes, before and after.
+    /// Lines that the current hunk still lacks, before and after.
     owed: (u32, u32),
     /// Numbers of the next lines.
     next: (u32, u32),

@@ -1,4 +1,4 @@
-//! Reads `git status --porcelain=v2 --branch -z`. Pure: bytes in, entries out.
+//! Parses `git status --porcelain=v2 --branch -z`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! The branches of a repository with what they track, and its default branch: one reading, one git process.
+//! The branches of a repository with their upstreams, and its default branch, read by one git process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct LocalBranch {
     pub upstream: Option<String>,
 }
 
-/// What the references said when they were read.
+/// The references at the time of reading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct References {
     /// Local branches by name.
@@ -79,7 +79,7 @@ impl References {
         self.branch(name).or_else(|| self.remote.get(remote))
     }
 
-    /// An existing branch that git, or a file system without case, could not keep beside `name`.
+    /// An existing branch with which git, or a file system that ignores case, could not also have `name`.
     pub(crate) fn in_the_way_of(&self, name: &BranchName) -> Option<&str> {
         let wanted = name.as_str().to_lowercase();
         let is_in_the_way = |other: &&String| {

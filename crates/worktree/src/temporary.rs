@@ -1,4 +1,4 @@
-//! Private directories that go away: for objects that nobody should keep, and for a second index.
+//! Temporary private directories: for objects that must not be kept, and for a second index.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;

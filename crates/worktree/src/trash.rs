@@ -56,7 +56,7 @@ pub struct TrashEntry {
     pub commit: Oid,
 }
 
-/// What `meta` of a saved worktree says.
+/// The content of `meta` of a saved worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TrashMeta {
     /// The branch that was checked out; none if `HEAD` was detached.
@@ -251,7 +251,7 @@ fn upstream(git: &Git, path: &Path, branch: Option<&BranchName>) -> Result<Optio
     Ok(Some(printed.trim().to_owned()).filter(|name| !name.is_empty()))
 }
 
-/// Files that git was told not to look at: their changes are in no status. None if the index cannot be read.
+/// Files that git does not compare: their changes are in no status. `None` if the index cannot be read.
 fn unwatched_files(path: &Path) -> Option<Vec<PathBuf>> {
     let layout = Layout::at(path)?;
     let Ok(index) = fs::read(layout.git_dir.join("index")) else { return Some(Vec::new()) };
@@ -266,7 +266,7 @@ fn unwatched_files(path: &Path) -> Option<Vec<PathBuf>> {
     .map(|()| found)
 }
 
-/// Files whose line ends on disk are not those in the index: a checkout might write other ones.
+/// Files whose line ends on disk differ from the index: a checkout might write others.
 fn converted_files(git: &Git, path: &Path) -> Result<Vec<PathBuf>> {
     let printed = git.read(path, "ls-files").args(["--eol", "-z"]).run()?;
     let differs = |record: &[u8]| {

@@ -10,7 +10,8 @@ use super::Git;
 use super::process::{self, Input, Limits, Output};
 use crate::error::{GitError, Result};
 
-/// Settings of every call. They win over the repository's own, which a program inside a worktree may have written.
+/// Settings of every call. They override the repository's own, which a program inside a worktree may have
+/// written.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",

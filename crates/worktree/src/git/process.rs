@@ -103,7 +103,7 @@ pub(super) fn complete(
         let status = child.wait().map_err(|error| GitError::io(Path::new(limits.command), error))?;
         output.code = status.code().or(status.signal().map(|signal| -signal));
         match fed {
-            // A child that stopped reading says why by its exit code.
+            // A child that stopped reading shows the reason in its exit code.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(GitError::io(Path::new("input of git"), error))
             }
@@ -216,7 +216,7 @@ fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Kills the child's process group and reaps the child.
 fn kill(child: &mut Child) {
-    // A child that has been reaped is not there any more; until then its pid cannot be another's.
+    // After it was reaped the process does not exist; until then its pid cannot belong to another process.
     let _gone = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _reaped = child.wait();
 }

@@ -12,7 +12,7 @@ fn scripted(directory: &Path, script: &str) -> Git {
     std::fs::write(&program, text).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let environment = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
-    // A child that another thread is just starting may hold the file open for writing until it executes.
+    // Another thread that is just starting a child may hold the file open for writing until it executes.
     loop {
         match Git::new(&program, environment.clone()) {
             Err(GitError::Io { source, .. }) if source.kind() == std::io::ErrorKind::ExecutableFileBusy => {}

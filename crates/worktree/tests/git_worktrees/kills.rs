@@ -16,7 +16,8 @@ use super::stage::{Stage, branch, contents, environment};
 /// Names the operation, the program to use as git, the home directory and the plan, one on each line.
 const STEPS: &str = "WORKTREE_TEST_STEPS";
 
-/// Not a fact but the process that the facts below kill: it carries out the plan that it is given, and nothing otherwise.
+/// Not a test by itself: the process that the tests below kill. It executes the plan from its environment,
+/// and does nothing without one.
 #[test]
 fn carries_out_a_plan_for_the_other_tests() {
     let Ok(text) = std::env::var(STEPS) else { return };
@@ -50,7 +51,7 @@ fn deadly_git(stage: &Stage, number: usize, is_before: bool) -> PathBuf {
     program
 }
 
-/// Carries out a plan in a process of its own; true if it lived to the end.
+/// Executes a plan in a process of its own; returns true if it lived to the end.
 fn survives(stage: &Stage, operation: &str, program: &Path, plan: &str) -> bool {
     let steps = format!("{operation}\n{}\n{}\n{plan}", program.display(), stage.home().display());
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -58,7 +59,7 @@ fn survives(stage: &Stage, operation: &str, program: &Path, plan: &str) -> bool 
     command.output().unwrap().status.success()
 }
 
-/// Kills at every step until an operation has none left; `check` resumes and judges.
+/// Kills at every step until an operation has none left; `check` resumes and checks the result.
 fn at_every_step(operation: &str, prepare: &dyn Fn(&Stage) -> String, check: &dyn Fn(&Stage, &str)) {
     let mut kills = 0;
     for is_before in [true, false] {

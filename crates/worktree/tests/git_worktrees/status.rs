@@ -16,7 +16,8 @@ fn query(stage: &Stage, path: &Path, branch: &str) -> StatusQuery {
     }
 }
 
-/// Asks until the fingerprints are older than the clock's tick, so that the next answer may come from memory.
+/// Reads until the fingerprints are older than the clock's tick, so that the next result may come from
+/// memory.
 fn settled(cache: &mut StatusCache, stage: &Stage, query: &StatusQuery) -> WorktreeStatus {
     loop {
         let before = stage.git.processes_started();
