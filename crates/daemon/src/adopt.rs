@@ -156,7 +156,7 @@ fn wanted(places: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) ->
     let mut wanted: HashMap<PathBuf, Wanted> =
         entries.map(|entry| entry.path()).map(|path| (path.clone(), (run_at(&path), None))).collect();
     for record in expected {
-        let run = RunKey::new(record.id, record.run);
+        let run = RunKey::new(record.id, record.run.number);
         let usual = crate::launch::socket_path(places, run);
         let name = usual.file_name().unwrap_or_default();
         let paths = directories.iter().map(|dir| dir.join(name));

@@ -32,7 +32,7 @@ pub(crate) fn start(
     mut start: StartRun,
 ) -> Option<RunFact> {
     let run = start.run;
-    let token = start.record.run_token.clone();
+    let token = start.record.run.token.clone();
     match trust_subject::changed(&start, foreign_manifest(agents, &start).as_ref()) {
         Ok(None) => {}
         Ok(Some(now)) => return Some(RunFact::Untrusted(Box::new(now))),
@@ -62,7 +62,8 @@ pub(crate) fn start(
 
 /// The manifest of an agent that is about to be started, unless it is built in or nobody has to have trusted it.
 fn foreign_manifest(agents: &Agents, start: &StartRun) -> Option<ForeignManifest> {
-    let is_judged = start.record.kind == Kind::Agent && (start.content.is_some() || start.needs_built_in);
+    let is_judged =
+        start.record.spec.kind == Kind::Agent && (start.content.is_some() || start.needs_built_in);
     let name = start.argv.first().filter(|_| is_judged)?;
     agents.foreign_manifest(name, Path::new(&start.cwd))
 }

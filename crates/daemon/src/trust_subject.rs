@@ -160,19 +160,19 @@ pub(crate) fn changed(
     if start.content.is_none() && !(start.needs_built_in && manifest.is_some()) {
         return Ok(None);
     }
-    let project_dir = ProjectDir::recorded(record.project.clone());
-    let is_declared = |name: &String| record.declared.contains(name);
+    let project_dir = ProjectDir::recorded(record.spec.project.clone());
+    let is_declared = |name: &String| record.spec.environment.declared.contains(name);
     let env: BTreeMap<String, String> =
-        record.env.clone().into_iter().filter(|(name, _)| is_declared(name)).collect();
+        record.spec.environment.env.clone().into_iter().filter(|(name, _)| is_declared(name)).collect();
     let permissions = record.agent.as_ref().and_then(|agent| agent.permissions);
     let launch_spec = LaunchSpec {
         project_dir: &project_dir,
-        kind: record.kind,
-        argv: &record.argv,
-        cwd: &record.cwd,
+        kind: record.spec.kind,
+        argv: &record.spec.argv,
+        cwd: &record.spec.cwd,
         env: &env,
         preset: None,
-        auto_restart: record.auto_restart,
+        auto_restart: record.spec.auto_restart,
         grants_leave: permissions.is_some_and(|engine| engine.on_timeout == OnTimeout::Allow),
         manifest,
         from: None,
@@ -185,10 +185,10 @@ pub(crate) fn changed(
     let known = record.leave.as_ref().map(|leave| leave.frame.clone()).filter(|frame| !frame.is_empty());
     let frame = known.unwrap_or_else(|| match start.needs_built_in {
         true => frame(&launch_spec),
-        false => frame(&LaunchSpec { env: &record.env, ..launch_spec }),
+        false => frame(&LaunchSpec { env: &record.spec.environment.env, ..launch_spec }),
     });
     let mut lines = lines(&launch_spec, program.as_ref());
-    lines.extend(record.preset.as_ref().map(|preset| format!("preset: {}", visible(preset))));
+    lines.extend(record.spec.preset.as_ref().map(|preset| format!("preset: {}", visible(preset))));
     if start.content.is_some() {
         lines.push("what it runs has changed since it was allowed".to_owned());
     }
@@ -197,9 +197,9 @@ pub(crate) fn changed(
         frame,
         content,
         command: lines.join("\n"),
-        preset: record.preset.clone(),
+        preset: record.spec.preset.clone(),
         agent: manifest.map(|manifest| manifest.name.clone()),
-        project: record.project.clone(),
+        project: record.spec.project.clone(),
         ..TrustSubject::default()
     }))
 }

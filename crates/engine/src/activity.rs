@@ -11,17 +11,17 @@ impl Engine {
     pub(crate) fn output(&mut self, run: RunKey, end: u64) {
         let now = self.now;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.log_end = process.log_end.max(end);
-        process.last_activity = now.uptime_ms;
-        process.last_output = now.uptime_ms;
-        process.active_at = now.wall_ms;
+        process.run.log_end = process.run.log_end.max(end);
+        process.run.times.last_activity = now.uptime_ms;
+        process.run.times.last_output = now.uptime_ms;
+        process.run.times.active_at = now.wall_ms;
     }
 
     pub(crate) fn typed(&mut self, run: RunKey, by: Owner, viewer: Option<ViewerId>) {
         let now = self.now;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.last_activity = now.uptime_ms;
-        process.active_at = now.wall_ms;
+        process.run.times.last_activity = now.uptime_ms;
+        process.run.times.active_at = now.wall_ms;
         if process.owner != by {
             process.owner = by;
             self.mark_durable(run.process);
@@ -39,7 +39,7 @@ impl Engine {
     fn person_typed(&mut self, run: RunKey) {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(run.process) else { return };
-        agent.live.human_at = Some(now);
+        agent.live.screen.human_at = Some(now);
         if agent.live.progress.is_taken_over(now) {
             self.take_over(run.process);
         }
@@ -47,8 +47,8 @@ impl Engine {
 
     pub(crate) fn titled(&mut self, run: RunKey, title: String) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        if process.title != title {
-            process.title = title;
+        if process.run.title != title {
+            process.run.title = title;
             self.mark_visible(run.process);
         }
     }

@@ -10,20 +10,20 @@ use crate::Engine;
 use crate::effect::{Effect, FormerRun};
 use crate::input::{ChildExit, RunKey};
 use crate::lifecycle::exit_of;
-use crate::process::{Ending, Process, Then};
+use crate::process::{Ending, Process, StopSignal, Then};
 use crate::record::ProcessRecord;
 use crate::stopping::TERM;
 
 impl Engine {
     /// A holder of an earlier daemon: it belongs to a known run, or it is taken in as what it says it is.
     pub(crate) fn adopt(&mut self, record: Box<ProcessRecord>, pid: i32, exit: Option<(ChildExit, u64)>) {
-        let run = RunKey::new(record.id, record.run);
-        match self.processes.get(&run.process).map(|known| known.run) {
+        let run = RunKey::new(record.id, record.run.number);
+        match self.processes.get(&run.process).map(|known| known.run.number) {
             Some(known) if known > run.run => {
                 // A finished restart left it behind; its process has a newer run, whose environment it may have.
                 self.learn_env(&record);
                 let exit = exit.map(|(exit, _)| exit_of(Some(exit), None));
-                let started_at = record.started_at;
+                let started_at = record.run.started_at;
                 self.effects.push(Effect::Retire(FormerRun { run, started_at, exit }));
                 return;
             }
@@ -32,35 +32,35 @@ impl Engine {
         }
         let now = self.now;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.has_holder = true;
-        process.awaits = None;
-        process.pid = Some(pid);
-        process.last_activity = now.uptime_ms;
-        process.last_output = now.uptime_ms;
-        process.active_at = now.wall_ms;
-        if exit.is_none() || process.exit.is_none() {
-            process.status = Status::Running;
+        process.run.has_holder = true;
+        process.run.awaits = None;
+        process.run.pid = Some(pid);
+        process.run.times.last_activity = now.uptime_ms;
+        process.run.times.last_output = now.uptime_ms;
+        process.run.times.active_at = now.wall_ms;
+        if exit.is_none() || process.run.exit.is_none() {
+            process.run.status = Status::Running;
             // A terminal whose start nobody saw to its end runs after all.
-            process.departs_at = None;
+            process.run.departs_at = None;
         }
-        if let Some(ending) = &mut process.ending {
+        if let Some(ending) = &mut process.run.ending {
             // Somebody asked for its end while it could not be reached.
             ending.is_swept = false;
-            if process.status == Status::Running {
-                process.status = Status::Stopping;
+            if process.run.status == Status::Running {
+                process.run.status = Status::Stopping;
             }
         }
-        let is_ending = process.ending.is_some();
-        if let (Some((_, final_offset)), Some(exit)) = (exit, process.exit) {
+        let is_ending = process.run.ending.is_some();
+        if let (Some((_, final_offset)), Some(exit)) = (exit, process.run.exit) {
             // Its viewers were told by the last daemon; the next ones are told by this one.
-            let restarts_in_ms = process.restart_at.map(|at| at.saturating_sub(now.uptime_ms));
+            let restarts_in_ms = process.run.restart_at.map(|at| at.saturating_sub(now.uptime_ms));
             let restarts = restarts_in_ms.is_some();
             self.effects.push(Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms });
         }
         // The last daemon may have died between promising a size and setting it; an equal size changes nothing.
         let size = process.size;
         self.effects.push(Effect::Resize { run, size });
-        let is_running = process.status == Status::Running;
+        let is_running = process.run.status == Status::Running;
         if is_ending {
             self.go_on_ending(run);
         }
@@ -75,32 +75,37 @@ impl Engine {
 
     /// Takes the environment from what a holder kept, which no database has.
     fn learn_env(&mut self, record: &ProcessRecord) {
-        let Some(process) = self.processes.get_mut(&record.id).filter(|process| process.env.is_empty())
+        let Some(process) =
+            self.processes.get_mut(&record.id).filter(|process| process.spec.environment.env.is_empty())
         else {
             return;
         };
-        process.env.clone_from(&record.env);
-        process.env_hex.clone_from(&record.env_hex);
-        process.has_daemons_env = false;
+        process.spec.environment.env.clone_from(&record.spec.environment.env);
+        process.spec.environment.env_hex.clone_from(&record.spec.environment.env_hex);
+        process.spec.environment.is_daemons = false;
     }
 
     /// The holder vanished; the daemon swept what it left.
     pub(crate) fn lost(&mut self, run: RunKey, final_offset: u64) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.has_holder = false;
-        let is_ended_here = process.ending.as_ref().is_some_and(|ending| !ending.is_restored);
+        process.run.has_holder = false;
+        let is_ended_here = process.run.ending.as_ref().is_some_and(|ending| !ending.is_restored);
         if process.was_launching() && !is_ended_here {
             return self.never_started(run);
         }
         let is_restored = self.is_restored(run);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if process.is_live() {
-            let then = match process.kind {
+            let then = match process.spec.kind {
                 Kind::Terminal => Then::Remove,
                 Kind::Command | Kind::Agent if is_restored => Then::Restart,
                 Kind::Command | Kind::Agent => Then::Stay,
             };
-            let ending = process.ending.get_or_insert(Ending::new(None, then, (TERM, 0)));
+            let ending = process.run.ending.get_or_insert(Ending::new(
+                None,
+                then,
+                StopSignal { signal: TERM, grace_ms: 0 },
+            ));
             ending.is_swept = true;
             ending.reason = Some(ExitReason::Lost);
             let is_nobodys = !is_ended_here && then == Then::Stay;
@@ -120,15 +125,15 @@ impl Engine {
         let (now, is_restored) = (self.now.uptime_ms, self.is_restored(run));
         let is_ending = self.shutdown.is_some();
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        let starters = std::mem::take(&mut process.starters);
+        let starters = std::mem::take(&mut process.launch.tickets);
         if is_restored {
             return self.next_run(run.process, starters);
         }
-        let has_failed_before = process.auto_restart && process.run.0 > 1;
-        process.starters = starters;
-        if has_failed_before && !is_ending && process.ending.is_none() {
+        let has_failed_before = process.spec.auto_restart && process.run.number.0 > 1;
+        process.launch.tickets = starters;
+        if has_failed_before && !is_ending && process.run.ending.is_none() {
             // It was being started again by itself: whether it still may be is looked at as it was then.
-            (process.status, process.restart_at) = (Status::Failed, Some(now));
+            (process.run.status, process.run.restart_at) = (Status::Failed, Some(now));
             return self.mark_durable(run.process);
         }
         let message = "it was not started: the daemon that was to do it had ended before";
@@ -141,17 +146,19 @@ impl Engine {
     fn is_restored(&mut self, run: RunKey) -> bool {
         let (now, ends_all) = (self.now.uptime_ms, self.ends_all);
         let Some(process) = self.processes.get_mut(&run.process) else { return false };
-        let Some(awaits) = process.awaits.take() else { return false };
-        let is_wanted = process.kind == Kind::Command && process.parent.is_none() && process.ending.is_none();
+        let Some(awaits) = process.run.awaits.take() else { return false };
+        let is_wanted = process.spec.kind == Kind::Command
+            && process.spec.parent.is_none()
+            && process.run.ending.is_none();
         let is_restored = awaits.restores && is_wanted && !ends_all;
         if process.is_live() {
             if is_restored {
                 let words = "its holder was gone".to_owned();
                 self.audit_deed(None, "restart", run.process.to_string(), words);
             }
-        } else if process.restart_at.is_some() {
+        } else if process.run.restart_at.is_some() {
             // It waited to be started again, on a clock that may have begun anew.
-            process.restart_at = is_restored.then_some(now);
+            process.run.restart_at = is_restored.then_some(now);
             self.mark_durable(run.process);
         }
         is_restored
@@ -160,11 +167,11 @@ impl Engine {
     /// Registers what a holder says it is, under a name that is free.
     fn take_in(&mut self, record: ProcessRecord) {
         let mut process = Process::from_record(record);
-        process.status = Status::Starting;
-        process.exit = None;
-        process.parent = process.parent.filter(|parent| self.processes.contains_key(parent));
+        process.run.status = Status::Starting;
+        process.run.exit = None;
+        process.spec.parent = process.spec.parent.filter(|parent| self.processes.contains_key(parent));
         if self.is_taken(&process.name) {
-            process.name = self.default_name(process.kind);
+            process.name = self.default_name(process.spec.kind);
         }
         self.processes.insert(process.id, process);
     }

@@ -73,10 +73,36 @@ pub(crate) struct Agent {
     pub(crate) live: Live,
 }
 
-/// What is known of an agent's run; forgotten when the run changes.
+/// What is known of an agent's run; a new run replaces all of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live {
     pub(crate) launched: Option<Launched>,
+    pub(crate) startup: Startup,
+    pub(crate) evidence: EvidenceState,
+    pub(crate) screen: ScreenFacts,
+    pub(crate) quota: QuotaState,
+    pub(crate) newest_turn: NewestTurn,
+    pub(crate) progress: Progress,
+    pub(crate) dialogs: DialogState,
+    pub(crate) interrupting: Option<Interrupting>,
+}
+
+/// How far a run has come to taking prompts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Startup {
+    /// When the run began, on the uptime clock.
+    pub(crate) began: u64,
+    /// It took prompts at least once.
+    pub(crate) has_rested: bool,
+    /// When it should take prompts; none: it does, or a person was notified that it does not.
+    pub(crate) late_at: Option<u64>,
+    /// A person was notified that it takes long to start.
+    pub(crate) is_late: bool,
+}
+
+/// What the sources say about a run's state, and what is believed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EvidenceState {
     pub(crate) table: Table,
     pub(crate) belief: Belief,
     /// Since when the state holds, wall time.
@@ -84,31 +110,47 @@ pub(crate) struct Live {
     pub(crate) judgement: Option<Judgement>,
     /// When that was, on the uptime clock.
     pub(crate) judged_at: u64,
+    pub(crate) drift: DriftBook,
+    /// When the sources have disagreed for too long.
+    pub(crate) drift_at: Option<u64>,
+}
+
+/// What the screen shows of a run, and when a person typed there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ScreenFacts {
     pub(crate) composer: Composer,
     /// The screen was looked at since this daemon knows the run.
     pub(crate) is_looked_at: bool,
     /// Background work the screen shows.
     pub(crate) background: u32,
     pub(crate) context: Option<Context>,
-    pub(crate) quota: Option<Quota>,
-    /// When the vendor takes turns again, on the uptime clock.
-    pub(crate) quota_until: Option<u64>,
-    pub(crate) drift: DriftBook,
-    /// When the sources have disagreed for too long.
-    pub(crate) drift_at: Option<u64>,
     /// When a person last typed, on the uptime clock.
     pub(crate) human_at: Option<u64>,
-    /// When the run began, on the uptime clock.
+}
+
+/// What the vendor allows a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QuotaState {
+    pub(crate) limit: Option<Quota>,
+    /// When the vendor takes turns again, on the uptime clock.
+    pub(crate) until: Option<u64>,
+    /// The turn for which a person was notified that the vendor refuses turns.
+    pub(crate) notified_turn: Option<u64>,
+}
+
+/// When the newest turn of a run began and when it counts as over.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NewestTurn {
+    /// When it began, on the uptime clock.
     pub(crate) began: u64,
-    /// It took prompts at least once.
-    pub(crate) has_rested: bool,
-    /// When the newest turn of the run began, on the uptime clock.
-    pub(crate) turn_began: u64,
-    /// A turn that began unseen counts as over when nothing of it was seen until then.
-    pub(crate) turn_unseen_until: Option<u64>,
-    pub(crate) progress: Progress,
+    /// If it began unseen, it counts as over when nothing of it was seen until then.
+    pub(crate) unseen_until: Option<u64>,
+}
+
+/// The dialogs of a run and their answers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DialogState {
     pub(crate) answering: Option<Answering>,
-    pub(crate) interrupting: Option<Interrupting>,
     /// The state became blocked a moment ago: until then its dialog's options may still be read.
     pub(crate) options_until: Option<u64>,
     /// An answer worked a moment ago: until then a block without a dialog is the one that was answered.
@@ -119,19 +161,14 @@ pub(crate) struct Live {
     pub(crate) is_parked_shown: bool,
     /// What its hooks asked permission for since it was last not blocked.
     pub(crate) asked: Asked,
-    /// When it should take prompts; none: it does, or a person was told that it does not.
-    pub(crate) late_at: Option<u64>,
-    /// A person was told that it takes long to start.
-    pub(crate) is_late: bool,
-    /// The turn for which a person was told that the vendor refuses turns.
-    pub(crate) quota_turn: Option<u64>,
 }
 
 impl Agent {
     /// The entry's part an earlier daemon wrote down.
     pub(crate) fn from_record(record: AgentRecord, is_live: bool) -> Self {
         let state = if is_live { AgentState::Starting } else { AgentState::Exited };
-        let live = Live { belief: Belief { state, pending: None }, ..Live::default() };
+        let evidence = EvidenceState { belief: Belief { state, pending: None }, ..EvidenceState::default() };
+        let live = Live { evidence, ..Live::default() };
         Self { record, live, ..Self::default() }
     }
 
@@ -144,7 +181,9 @@ impl Agent {
         self.record.session.clone_from(&resume);
         self.record.resumed = resume;
         self.record.nonce = nonce;
-        self.live = Live { began: now.uptime_ms, since: now.wall_ms, ..Live::default() };
+        let startup = Startup { began: now.uptime_ms, ..Startup::default() };
+        let evidence = EvidenceState { since: now.wall_ms, ..EvidenceState::default() };
+        self.live = Live { startup, evidence, ..Live::default() };
     }
 
     /// What the current run is started with.
@@ -156,7 +195,7 @@ impl Agent {
 
     /// What it is believed to do.
     pub(crate) fn state(&self) -> AgentState {
-        self.live.belief.state
+        self.live.evidence.belief.state
     }
 
     /// The turn that is under way.
@@ -167,8 +206,8 @@ impl Agent {
     /// The strongest sight of what blocks it: a dialog on the screen, else whatever says that it is blocked.
     pub(crate) fn blocking(&self) -> Option<&Evidence> {
         let says_blocked = |slot: &&Slot| slot.state() == Some(AgentState::Blocked);
-        let dialog = self.live.table.get(Source::Dialog).filter(says_blocked);
-        let others = || self.live.table.slots().filter(says_blocked);
+        let dialog = self.live.evidence.table.get(Source::Dialog).filter(says_blocked);
+        let others = || self.live.evidence.table.slots().filter(says_blocked);
         let read = others().find(|slot| slot.evidence.dialog.is_some());
         // A screen may be too small for the options of a dialog that the vendor's server knows.
         let is_answerable = |slot: &&Slot| {
@@ -196,21 +235,23 @@ impl Agent {
 
     /// What is shown of it, under the name of its manifest.
     pub(crate) fn view(&self, manifest: &str) -> AgentView {
-        let (judgement, now) = (self.live.judgement.as_ref(), self.live.judged_at);
+        let (judgement, now) = (self.live.evidence.judgement.as_ref(), self.live.evidence.judged_at);
         let opinion = |source: Option<Source>| {
-            source.and_then(|source| self.live.table.get(source)).map(|slot| Self::opinion(slot, now))
+            source
+                .and_then(|source| self.live.evidence.table.get(source))
+                .map(|slot| Self::opinion(slot, now))
         };
         AgentView {
             manifest: manifest.to_owned(),
             state: self.state(),
-            since: self.live.since,
+            since: self.live.evidence.since,
             evidence: opinion(judgement.and_then(|judgement| judgement.winner)),
             runner_up: opinion(judgement.and_then(|judgement| judgement.runner_up)),
             background: self.background(),
             held: judgement.is_some_and(|judgement| judgement.held),
-            quota: self.live.quota,
+            quota: self.live.quota.limit,
             session: self.record.session.clone(),
-            context: self.live.context,
+            context: self.live.screen.context,
             turn: self.record.turn,
             mail: self.mail,
             shortfalls: self.shortfalls().to_vec(),
@@ -224,33 +265,33 @@ impl Agent {
 
     /// What somebody who watches would notice if it changed.
     pub(crate) fn face(&self) -> Visible {
-        let judgement = self.live.judgement.as_ref();
+        let judgement = self.live.evidence.judgement.as_ref();
         let winner = judgement.and_then(|judgement| judgement.winner);
-        let words = winner.and_then(|source| self.live.table.get(source)).map(|slot| &slot.evidence);
+        let words = winner.and_then(|source| self.live.evidence.table.get(source)).map(|slot| &slot.evidence);
         Visible {
             state: self.state(),
             winner: words.map(|evidence| (evidence.source, evidence.rule.clone(), evidence.message.clone())),
             runner_up: judgement.and_then(|judgement| judgement.runner_up),
             held: judgement.is_some_and(|judgement| judgement.held),
             background: self.background(),
-            quota: self.live.quota,
+            quota: self.live.quota.limit,
         }
     }
 
     /// When something about it is due, on the uptime clock.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         let live = &self.live;
-        let recheck = live.judgement.as_ref().and_then(|judgement| judgement.recheck);
-        let answering = live.answering.as_ref().map(|answering| answering.until);
+        let recheck = live.evidence.judgement.as_ref().and_then(|judgement| judgement.recheck);
+        let answering = live.dialogs.answering.as_ref().map(|answering| answering.until);
         let collecting = self.collecting.values().copied().min();
         let own = [
             recheck,
-            live.quota_until,
-            live.drift_at,
-            live.turn_unseen_until,
-            live.answered_until,
-            live.options_until,
-            live.late_at,
+            live.quota.until,
+            live.evidence.drift_at,
+            live.newest_turn.unseen_until,
+            live.dialogs.answered_until,
+            live.dialogs.options_until,
+            live.startup.late_at,
             answering,
             live.interrupting.as_ref().map(|interrupting| interrupting.until),
             collecting,
@@ -259,7 +300,12 @@ impl Agent {
     }
 
     fn background(&self) -> u32 {
-        self.live.judgement.as_ref().map_or(0, |judgement| judgement.background).max(self.live.background)
+        self.live
+            .evidence
+            .judgement
+            .as_ref()
+            .map_or(0, |judgement| judgement.background)
+            .max(self.live.screen.background)
     }
 }
 

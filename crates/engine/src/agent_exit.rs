@@ -34,8 +34,8 @@ impl Engine {
             (None, Some(signal)) => format!("signal {signal} ended it"),
             (None, None) => "it was lost".to_owned(),
         };
-        let is_early = !agent.live.has_rested;
-        let is_quick = now.saturating_sub(agent.live.began) <= REFUSED_MS && is_early;
+        let is_early = !agent.live.startup.has_rested;
+        let is_quick = now.saturating_sub(agent.live.startup.began) <= REFUSED_MS && is_early;
         let lacking = lacking(agent);
         match agent.record.resumed.clone().filter(|_| is_quick) {
             Some(session) => {
@@ -77,10 +77,12 @@ impl Engine {
         let Some(process) = self.processes.get_mut(&id) else { return };
         let name = process.name.clone();
         let Some(agent) = process.agent.as_deref_mut() else { return };
-        if agent.live.late_at.take_if(|at| *at <= now).is_none() || agent.state() != AgentState::Starting {
+        if agent.live.startup.late_at.take_if(|at| *at <= now).is_none()
+            || agent.state() != AgentState::Starting
+        {
             return;
         }
-        agent.live.is_late = true;
+        agent.live.startup.is_late = true;
         let patience = agent.live.launched.as_ref().map_or(0, |launched| launched.patience_ms) / 1000;
         let body = format!("it takes no prompts after {patience} s: qd attach {name} shows its screen");
         self.fail_agent(id, "it is still starting", &body);
@@ -90,8 +92,8 @@ impl Engine {
     /// It is no longer starting: nobody needs to look after that.
     pub(crate) fn start_seen(&mut self, id: ProcessId) {
         let Some(agent) = self.agent_mut(id) else { return };
-        agent.live.late_at = None;
-        if std::mem::take(&mut agent.live.is_late) {
+        agent.live.startup.late_at = None;
+        if std::mem::take(&mut agent.live.startup.is_late) {
             self.clear_failure(id);
         }
     }
@@ -120,7 +122,7 @@ impl Engine {
         self.abandon_answering(id);
         self.abandon_interrupt(id);
         if let Some(agent) = self.agent_mut(id) {
-            agent.live.belief.state = AgentState::Exited;
+            agent.live.evidence.belief.state = AgentState::Exited;
             agent.live.progress = crate::delivery::Progress::default();
             let tickets = std::mem::take(&mut agent.result_tickets);
             for (ticket, turn) in tickets {

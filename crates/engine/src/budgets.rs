@@ -68,7 +68,7 @@ impl Engine {
         let line: Vec<ProcessId> = self.line(spawner).map(|process| process.id).collect();
         for id in line {
             if let Some(process) = self.processes.get_mut(&id) {
-                process.spawns = process.spawns.saturating_add(1);
+                process.usage.spawns = process.usage.spawns.saturating_add(1);
                 self.mark_durable(id);
             }
         }
@@ -82,7 +82,7 @@ impl Engine {
                 name: holder.name.clone(),
                 usage: BudgetUse {
                     limits,
-                    spawns: holder.spawns,
+                    spawns: holder.usage.spawns,
                     live: self.live_below(holder.id),
                     depth,
                     wall_ms: self.age(holder),
@@ -101,7 +101,7 @@ impl Engine {
     /// The limits an entry sets: what a person gave it, else the default for what nobody is above.
     fn limits_of(&self, process: &Process) -> Option<Budget> {
         let default = self.config.budget;
-        let given = process.budget.or_else(|| process.parent.is_none().then_some(default))?;
+        let given = process.spec.budget.or_else(|| process.spec.parent.is_none().then_some(default))?;
         Some(Budget {
             spawns: given.spawns.or(default.spawns),
             live: given.live.or(default.live),
@@ -119,6 +119,6 @@ impl Engine {
     /// For how long an entry has been there. The clock begins anew with the machine: then at least that much has passed.
     fn age(&self, process: &Process) -> u64 {
         let now = self.now.uptime_ms;
-        now.checked_sub(process.born_ms).unwrap_or(now)
+        now.checked_sub(process.usage.born_ms).unwrap_or(now)
     }
 }

@@ -17,7 +17,8 @@ impl Engine {
         &mut self,
         id: ProcessId,
         typed: Typed,
-        (since, until): (u64, u64),
+        since: u64,
+        until: u64,
         is_last: bool,
     ) {
         let now = self.now.uptime_ms;
@@ -26,11 +27,11 @@ impl Engine {
             return;
         }
         let confirms = agent.live.launched.as_ref().is_some_and(|launched| launched.confirms_prompts);
-        if works_since(agent, since, now) && agent.live.composer == Composer::Empty {
+        if works_since(agent, since, now) && agent.live.screen.composer == Composer::Empty {
             // No look showed the text come and go: it was too quick for that.
             return self.submitted(id);
         }
-        match agent.live.composer {
+        match agent.live.screen.composer {
             Composer::Draft if typed.presses < MAX_PRESSES => {
                 self.set_phase(id, Phase::Standing { typed });
                 self.try_to_press(id, typed);
@@ -98,7 +99,7 @@ impl Engine {
         let now = self.now.uptime_ms;
         let agent = self.agent(id)?;
         let can = agent.live.launched.as_ref().is_some_and(|launched| launched.hands_over_at_turn_end);
-        let is_free = agent.live.progress.phase == Phase::Resting && agent.live.quota.is_none();
+        let is_free = agent.live.progress.phase == Phase::Resting && agent.live.quota.limit.is_none();
         if !can || !is_free || self.shutdown.is_some() {
             return None;
         }
@@ -127,7 +128,7 @@ impl Engine {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent(id) else { return };
         let rests = matches!(agent.state(), AgentState::Idle | AgentState::Waiting | AgentState::Error);
-        let has_rested = agent.live.table.slots().any(|slot| {
+        let has_rested = agent.live.evidence.table.slots().any(|slot| {
             let rests =
                 matches!(slot.state(), Some(AgentState::Idle | AgentState::Waiting | AgentState::Error));
             rests && slot.since >= since && slot.evidence.source != Source::Hook
@@ -142,7 +143,7 @@ impl Engine {
 
 /// Whether something shows the agent at work that began after this moment.
 fn works_since(agent: &Agent, since: u64, now: u64) -> bool {
-    agent.live.table.slots().any(|slot| {
+    agent.live.evidence.table.slots().any(|slot| {
         // A hook marks a moment; every other source says since when.
         let began = if slot.evidence.source == Source::Hook { slot.at.uptime_ms } else { slot.since };
         let works = matches!(slot.state(), Some(AgentState::Working | AgentState::Thinking));

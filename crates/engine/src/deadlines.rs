@@ -36,16 +36,16 @@ impl Engine {
         let Some(process) = self.processes.get_mut(&id) else { return };
         let is_due = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now);
         let run = process.key();
-        if is_due(process.departure()) {
+        if is_due(process.run.departure()) {
             // Nobody asked for an end: what its shell left running is not ours to end.
             self.release(run, false, "exited");
             self.remove(id);
-        } else if is_due(process.restart_due()) {
+        } else if is_due(process.run.restart_due()) {
             self.restart_by_itself(run);
         } else if is_due(process.idle_deadline()) {
             self.audit_deed(None, "kill", id.to_string(), "it was unused for too long".to_owned());
             self.end(id, EndRequest::new(Some(ExitReason::IdleTimeout), Then::Stay));
-        } else if let Some(ending) = &mut process.ending
+        } else if let Some(ending) = &mut process.run.ending
             && is_due(sweep_due(ending))
         {
             if ending.keeps_background && ending.grace_ms > 0 {
@@ -65,10 +65,11 @@ impl Engine {
         let untrusted = (!self.is_trusted_still(process)).then(|| {
             Failure::new(ErrorCode::Denied, "it is not started again: a person no longer trusts it")
         });
-        let refusal = untrusted.or_else(|| process.parent.and_then(|parent| self.check_time(parent).err()));
+        let refusal =
+            untrusted.or_else(|| process.spec.parent.and_then(|parent| self.check_time(parent).err()));
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.restart_at = None;
-        process.starter = None;
+        process.run.restart_at = None;
+        process.launch.starter = None;
         let target = run.process.to_string();
         let Some(failure) = refusal else {
             self.audit_deed(None, "restart", target, "it had failed".to_owned());

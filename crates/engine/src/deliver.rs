@@ -43,7 +43,7 @@ impl Engine {
             }
             Phase::Standing { typed } => self.try_to_press(id, typed),
             Phase::Confirming { typed, since, until, is_last } => {
-                self.check_confirmed(id, typed, (since, until), is_last);
+                self.check_confirmed(id, typed, since, until, is_last);
             }
             Phase::Restored { mail, stage, until } => self.check_restored(id, mail, stage, until),
             Phase::HandingOver { .. }
@@ -58,7 +58,7 @@ impl Engine {
         let Some(mail) = self.mail.first_to(id) else { return };
         let Some(process) = self.processes.get(&id) else { return };
         let Some(agent) = process.agent.as_deref() else { return };
-        if self.shutdown.is_some() || process.ending.is_some() {
+        if self.shutdown.is_some() || process.run.ending.is_some() {
             return;
         }
         let (mail, run) = (mail.clone(), process.key());
@@ -106,7 +106,7 @@ impl Engine {
     /// A person's lease ends by itself: that is when delivery is looked at again.
     fn note_lease(&mut self, id: ProcessId, now: u64) {
         let Some(agent) = self.agent_mut(id) else { return };
-        let lease = agent.live.human_at.map(|at| at.saturating_add(LEASE_MS)).filter(|end| *end > now);
+        let lease = agent.live.screen.human_at.map(|at| at.saturating_add(LEASE_MS)).filter(|end| *end > now);
         let retry = agent.live.progress.retry_at.filter(|at| *at > now);
         agent.live.progress.retry_at = lease.into_iter().chain(retry).max();
     }
@@ -129,7 +129,8 @@ impl Engine {
             TypingOutcome::Done if typed.is_touched => self.take_over(id),
             TypingOutcome::Done => {
                 // Where the composer can be seen at all, the text stands in it until a look says otherwise.
-                let is_seen = self.agent(id).is_some_and(|agent| agent.live.composer != Composer::Unknown);
+                let is_seen =
+                    self.agent(id).is_some_and(|agent| agent.live.screen.composer != Composer::Unknown);
                 self.set_phase(id, Phase::Standing { typed: Typed { stands: is_seen, ..typed } });
                 self.deliver(id);
             }
@@ -152,8 +153,8 @@ impl Engine {
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get(&id) else { return };
         let (run, Some(agent)) = (process.key(), process.agent.as_deref()) else { return };
-        let has_dialog = agent.live.table.get(Source::Dialog).is_some_and(|slot| slot.counts(now));
-        let is_gone = typed.had_draft && agent.live.composer == Composer::Empty;
+        let has_dialog = agent.live.evidence.table.get(Source::Dialog).is_some_and(|slot| slot.counts(now));
+        let is_gone = typed.had_draft && agent.live.screen.composer == Composer::Empty;
         if agent.state() == AgentState::Blocked || has_dialog {
             return;
         }
@@ -162,7 +163,7 @@ impl Engine {
             return self.take_over(id);
         }
         let is_hidden =
-            matches!(agent.live.composer, Composer::Unknown | Composer::Shell) && !is_blind(agent);
+            matches!(agent.live.screen.composer, Composer::Unknown | Composer::Shell) && !is_blind(agent);
         if agent.state().is_busy() || is_hidden || !agent.live.progress.may_try(now) {
             return;
         }
@@ -294,13 +295,15 @@ impl Engine {
             first_press: None,
             misses: 0,
         };
-        match (agent.live.composer, until) {
+        match (agent.live.screen.composer, until) {
             (_, None) => {
                 self.set_phase(id, Phase::Restored { mail, stage, until: Some(now + UNCLEAR_MS) });
                 self.seek_prompt(id, mail);
             }
             _ if is_blocked => {}
-            (Composer::Draft, Some(_)) if stage != MailStage::Handed && agent.live.human_at.is_none() => {
+            (Composer::Draft, Some(_))
+                if stage != MailStage::Handed && agent.live.screen.human_at.is_none() =>
+            {
                 self.set_phase(id, Phase::Standing { typed });
                 self.try_to_press(id, typed);
             }
@@ -448,10 +451,10 @@ const UNKNOWN_AFTER_RESTART: &str = "the daemon ended in the middle of its deliv
 /// How the agent can be given a message now, or what is in the way.
 fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     let Some(launched) = &agent.live.launched else { return Err("the agent is starting".to_owned()) };
-    let judgement = agent.live.judgement.as_ref();
+    let judgement = agent.live.evidence.judgement.as_ref();
     let state = agent.state();
     let has_channel = has_channel(agent, launched, mail);
-    if let Some(quota) = agent.live.quota {
+    if let Some(quota) = agent.live.quota.limit {
         return Err(quota.reset_at.map_or_else(
             || "the vendor refuses turns for now".to_owned(),
             |_| "the vendor refuses turns until its quota is reset".to_owned(),
@@ -467,7 +470,7 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
         | AgentState::Idle
         | AgentState::Error => {}
     }
-    if agent.live.table.get(Source::Dialog).is_some_and(|slot| slot.counts(now)) {
+    if agent.live.evidence.table.get(Source::Dialog).is_some_and(|slot| slot.counts(now)) {
         return Err("a dialog is open".to_owned());
     }
     // A turn that was confirmed may not show in the state yet: the next message would take its work for its own.
@@ -478,22 +481,22 @@ fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
     if is_at_work {
         return Err("the agent is working".to_owned());
     }
-    if !agent.live.is_looked_at {
+    if !agent.live.screen.is_looked_at {
         return Err("its screen has not been seen yet".to_owned());
     }
     if judgement.is_none_or(|judgement| judgement.held) {
-        let rule = agent.live.table.get(Source::Screen).filter(|slot| slot.state().is_none());
+        let rule = agent.live.evidence.table.get(Source::Screen).filter(|slot| slot.state().is_none());
         let rule = rule.map(|slot| format!(" ({})", slot.evidence.rule)).unwrap_or_default();
         return Err(format!("another view is open that cannot be judged{rule}"));
     }
-    match (agent.live.composer, launched.composer) {
+    match (agent.live.screen.composer, launched.composer) {
         (Composer::Empty, _) | (Composer::Unknown, ComposerSight::Blind) => {}
         (Composer::Draft, _) => return Err("unsent text is in the composer".to_owned()),
         (Composer::Shell, _) => return Err(SHELL_MODE.to_owned()),
         (Composer::Unknown, ComposerSight::Undescribed) => return Err(NOT_DESCRIBED.to_owned()),
         (Composer::Unknown, ComposerSight::Seen) => return Err(NO_COMPOSER.to_owned()),
     }
-    if agent.live.human_at.is_some_and(|at| now < at.saturating_add(LEASE_MS)) {
+    if agent.live.screen.human_at.is_some_and(|at| now < at.saturating_add(LEASE_MS)) {
         return Err("a person is typing".to_owned());
     }
     if !agent.live.progress.may_try(now) {

@@ -21,16 +21,19 @@ const MAX_ENVIRONMENT: usize = 256 * 1024;
 /// What a person's process starts from: all of the environment that the person brought, without what describes another
 /// terminal or is ours.
 pub(crate) fn persons(offered: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    offered.iter().filter(|(name, _)| is_inheritable(name)).map(owned).collect()
+    offered
+        .iter()
+        .filter(|(name, _)| is_inheritable(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// What a process starts from that another process or nobody in particular has started.
 pub(crate) fn allowed(from: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    from.iter().filter(|(name, _)| is_allowed(name)).map(owned).collect()
-}
-
-fn owned((name, value): (&String, &String)) -> (String, String) {
-    (name.clone(), value.clone())
+    from.iter()
+        .filter(|(name, _)| is_allowed(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// Checks that what a person brought can be kept and handed to a child.
@@ -87,17 +90,17 @@ pub(crate) fn compose(
     session: Option<&str>,
     places: Option<&Dirs>,
 ) -> Vec<(String, String)> {
-    let mut env = process.env.clone();
+    let mut env = process.spec.environment.env.clone();
     // Nobody takes these over; one that is there was declared.
     for (name, value) in [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")] {
         env.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
     let mut set = |name: &str, value: &str| env.insert(name.to_owned(), value.to_owned());
     set("QD_PROCESS_ID", &process.id.to_string());
-    set("QD_WORKSPACE_ID", &process.workspace);
-    set("QD_TASK_ID", process.task.as_deref().unwrap_or_default());
+    set("QD_WORKSPACE_ID", &process.spec.workspace);
+    set("QD_TASK_ID", process.spec.task.as_deref().unwrap_or_default());
     set("QD_SESSION_ID", session.unwrap_or_default());
-    set("QD_RUN_TOKEN", &process.run_token);
+    set("QD_RUN_TOKEN", &process.run.token);
     if let Some(places) = places {
         lead_to(places, &mut env);
     }

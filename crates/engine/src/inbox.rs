@@ -40,6 +40,13 @@ pub(crate) enum About {
     Trust { asker: RunKey, digest: String },
 }
 
+/// What a person reads of an item: one line, and the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ItemText {
+    pub(crate) title: String,
+    pub(crate) body: String,
+}
+
 /// One open item.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
@@ -61,10 +68,10 @@ impl Engine {
     /// Opens, renews or closes the item that stands for what blocks an agent.
     pub(crate) fn sync_inbox(&mut self, id: ProcessId) {
         let Some(agent) = self.agent(id) else { return };
-        let is_parked = agent.live.parked > 0;
+        let is_parked = agent.live.dialogs.parked > 0;
         let wanted = agent.blocking_digest().zip(agent.blocking().cloned());
         // A request that waits in the inbox stands for itself and for the vendor's own dialog about it.
-        let is_hushed = agent.live.answered_until.is_some();
+        let is_hushed = agent.live.dialogs.answered_until.is_some();
         let wanted = wanted
             .filter(|_| !is_parked)
             .filter(|(_, evidence)| !is_hushed || evidence.dialog.is_some())
@@ -83,12 +90,13 @@ impl Engine {
     /// A request that waits in the inbox ends when somebody answers the vendor's own dialog about it.
     fn follow_parked(&mut self, id: ProcessId) {
         let Some(agent) = self.agent_mut(id) else { return };
-        if agent.live.parked == 0 {
-            agent.live.is_parked_shown = false;
+        if agent.live.dialogs.parked == 0 {
+            agent.live.dialogs.is_parked_shown = false;
             return;
         }
-        let is_shown = agent.live.table.get(Source::Dialog).is_some_and(|slot| slot.digest().is_some());
-        let was_shown = std::mem::replace(&mut agent.live.is_parked_shown, is_shown);
+        let is_shown =
+            agent.live.evidence.table.get(Source::Dialog).is_some_and(|slot| slot.digest().is_some());
+        let was_shown = std::mem::replace(&mut agent.live.dialogs.is_parked_shown, is_shown);
         if !was_shown || is_shown {
             return;
         }
@@ -115,7 +123,7 @@ impl Engine {
     fn open_dialog(&mut self, id: ProcessId, digest: String, evidence: &Evidence) {
         let (title, body, options) = words(evidence);
         let about = About::Dialog(digest);
-        self.open_item(id, ItemKind::Dialog, (title, body), options, about);
+        self.open_item(id, ItemKind::Dialog, ItemText { title, body }, options, about);
     }
 
     /// The same block, read better: a report came first and the dialog was seen after it. Another dialog is another item.
@@ -145,11 +153,11 @@ impl Engine {
         let now = self.now;
         let Some(agent) = self.agent_mut(id) else { return false };
         let Some(desk) = agent.record.permissions else { return false };
-        agent.live.parked += 1;
+        agent.live.dialogs.parked += 1;
         let (until, on_timeout) = (now.uptime_ms.saturating_add(desk.timeout_ms), desk.on_timeout);
         let options = vec![option(1, "allow", "Allow"), option(2, "deny", "Deny")];
         let about = About::Permission { ticket, until, on_timeout };
-        let number = self.open_item(id, ItemKind::Permission, (title, body), options, about);
+        let number = self.open_item(id, ItemKind::Permission, ItemText { title, body }, options, about);
         let answer = match on_timeout {
             OnTimeout::Deny => "deny",
             OnTimeout::Allow => "allow",
@@ -173,12 +181,12 @@ impl Engine {
         self.reply(ticket, Ok(CommandAnswer::Hook(decision)));
         let now = self.now;
         if let Some(agent) = self.agent_mut(id) {
-            agent.live.parked = agent.live.parked.saturating_sub(1);
+            agent.live.dialogs.parked = agent.live.dialogs.parked.saturating_sub(1);
             // A subagent's request left no word of its own about the agent.
-            let hook = agent.live.table.get(Source::Hook).and_then(|slot| slot.state());
+            let hook = agent.live.evidence.table.get(Source::Hook).and_then(|slot| slot.state());
             if is_decided && hook == Some(AgentState::Blocked) {
                 let goes_on = Evidence::new(Source::Hook, "answered", Some(AgentState::Working));
-                agent.live.table.put(goes_on, now);
+                agent.live.evidence.table.put(goes_on, now);
             }
         }
         self.reevaluate(id);
@@ -244,7 +252,7 @@ impl Engine {
         options: Vec<DialogOption>,
     ) {
         self.clear_failure(id);
-        let words = (title.to_owned(), body.to_owned());
+        let words = ItemText { title: title.to_owned(), body: body.to_owned() };
         let number = self.open_item(id, ItemKind::Failure, words, options, About::Failure);
         let view = self.items.get(&number).map(|item| item.view.clone());
         if let Some(agent) = self.agent_mut(id) {
@@ -280,13 +288,14 @@ impl Engine {
         &mut self,
         id: ProcessId,
         kind: ItemKind,
-        (title, body): (String, String),
+        text: ItemText,
         options: Vec<DialogOption>,
         about: About,
     ) -> u64 {
         let number = self.next_item();
         let Some(name) = self.processes.get(&id).map(|process| process.name.clone()) else { return number };
         let at = self.now.wall_ms;
+        let ItemText { title, body } = text;
         let view = InboxItem { item: number, id, name, kind, title, body, options, at, expires: None };
         self.items.insert(number, Item { view: view.clone(), about });
         self.notify(id, &view);
@@ -298,7 +307,9 @@ impl Engine {
     /// Tells a person who is not looking.
     fn notify(&mut self, id: ProcessId, view: &InboxItem) {
         let now = self.now.uptime_ms;
-        let Some(process) = self.processes.get_mut(&id).filter(|process| process.viewers.is_empty()) else {
+        let Some(process) =
+            self.processes.get_mut(&id).filter(|process| process.run.viewers.attached.is_empty())
+        else {
             return;
         };
         let run = process.key();

@@ -35,17 +35,17 @@ impl Engine {
     fn parents_form_a_forest(&self) {
         for process in self.processes.values() {
             assert!(self.depth(process.id) <= self.processes.len(), "{} is its own ancestor", process.id);
-            if let Some(parent) = process.parent {
+            if let Some(parent) = process.spec.parent {
                 assert!(self.processes.contains_key(&parent), "{} has a parent that is gone", process.id);
             }
         }
     }
 
     fn endings_take_families_along(&self) {
-        let is_spared = |process: &&Process| process.ending.is_none() && process.survivors.is_empty();
+        let is_spared = |process: &&Process| process.run.ending.is_none() && process.run.survivors.is_empty();
         for process in self.processes.values().filter(is_spared) {
-            let parent = process.parent.and_then(|parent| self.processes.get(&parent));
-            let ending = parent.and_then(|parent| parent.ending.as_ref());
+            let parent = process.spec.parent.and_then(|parent| self.processes.get(&parent));
+            let ending = parent.and_then(|parent| parent.run.ending.as_ref());
             assert!(ending.is_none_or(|ending| ending.keeps_background), "{} escapes", process.id);
         }
     }
@@ -58,12 +58,24 @@ impl Engine {
     }
 
     fn records_restore_the_entries(&self) {
-        for process in self.processes.values().filter(|process| process.ending.is_none()) {
+        for process in self.processes.values().filter(|process| process.run.ending.is_none()) {
             let again = Process::from_record(process.record());
-            assert_eq!((again.id, &again.name, again.run), (process.id, &process.name, process.run));
-            assert_eq!((&again.argv, again.size, again.exit), (&process.argv, process.size, process.exit));
-            assert_eq!((&again.key, &again.leave), (&process.key, &process.leave));
-            assert_eq!((again.spawns, again.restart_at), (process.spawns, process.restart_at));
+            assert_eq!(
+                (again.id, &again.name, again.run.number),
+                (process.id, &process.name, process.run.number)
+            );
+            assert_eq!(
+                (&again.spec.argv, again.size, again.run.exit),
+                (&process.spec.argv, process.size, process.run.exit)
+            );
+            assert_eq!(
+                (&again.spec.key, &again.launch.approval),
+                (&process.spec.key, &process.launch.approval)
+            );
+            assert_eq!(
+                (again.usage.spawns, again.run.restart_at),
+                (process.usage.spawns, process.run.restart_at)
+            );
             assert_eq!(again.backoff, process.backoff);
             let record = |process: &Process| process.agent.as_deref().map(|agent| agent.record.clone());
             assert_eq!(record(&again), record(process));

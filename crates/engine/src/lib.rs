@@ -262,7 +262,7 @@ impl Engine {
     /// The runs whose holders should exist: what a starting daemon looks for.
     #[must_use]
     pub fn expected_runs(&self) -> Vec<ProcessRecord> {
-        let expected = self.processes.values().filter(|process| process.has_holder);
+        let expected = self.processes.values().filter(|process| process.run.has_holder);
         expected.map(Process::record).collect()
     }
 

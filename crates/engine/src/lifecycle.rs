@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proto::event::Event;
-use proto::{Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status};
+use proto::{Exit, ExitReason, Failure, Kind, ProcessId, Reply, RunNumber, Status};
 
 use crate::Engine;
 use crate::agent::Agent;
@@ -13,7 +13,7 @@ use crate::backoff::RestartDecision;
 use crate::effect::{CommandAnswer, Effect, FormerRun, StartRun};
 use crate::environment;
 use crate::input::{ChildExit, RunFact, RunKey, Ticket};
-use crate::process::{Process, Then, Viewer};
+use crate::process::{Process, RunState, Then, Viewer};
 use crate::record::Record;
 use crate::trust::{content_needed, needs_built_in};
 
@@ -22,9 +22,9 @@ impl Engine {
     pub(crate) fn fact(&mut self, run: RunKey, fact: RunFact) {
         // What was said at the end of a turn may be found after the next run began.
         if let RunFact::Result { turn, text, from, end } = fact {
-            return self.result_found(run.process, (turn, end), &text, from);
+            return self.result_found(run.process, turn, end, &text, from);
         }
-        if self.processes.get(&run.process).is_none_or(|process| process.run != run.run) {
+        if self.processes.get(&run.process).is_none_or(|process| process.run.number != run.run) {
             return;
         }
         match fact {
@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// Orders the current run's holder to be started.
-    pub(crate) fn start_run(&mut self, id: ProcessId) {
+    pub(crate) fn start_run(&mut self, id: ProcessId, number: RunNumber) {
         let token = format!("{:016x}{:016x}", self.random(), self.random());
         let nonce = format!("{:08x}", self.random() >> 32);
         let now = self.now;
@@ -85,30 +85,15 @@ impl Engine {
         self.clear_failure(id);
         self.delivery_over(id);
         let Some(process) = self.processes.get_mut(&id) else { return };
-        if process.env.is_empty() {
+        if process.spec.environment.env.is_empty() {
             // Holder and daemon are gone, and nobody wrote it down: what every process may have is left.
             let allowed = environment::allowed(&self.config.base_env);
-            process.env = environment::with_declared(allowed, BTreeMap::new());
-            process.has_daemons_env = true;
+            process.spec.environment.env = environment::with_declared(allowed, BTreeMap::new());
+            process.spec.environment.is_daemons = true;
         }
-        process.status = Status::Starting;
-        process.run_token = token;
-        process.has_holder = true;
-        process.exit = None;
+        process.run = RunState::new(number, token, now);
         process.seen.ended_at = None;
-        process.failure = None;
-        process.pid = None;
-        process.log_end = 0;
-        process.title = String::new();
-        process.restart_at = None;
-        process.is_ready = false;
-        process.ready_watch = None;
-        process.awaits = None;
-        process.started_at = now.wall_ms;
-        process.active_at = now.wall_ms;
-        process.last_activity = now.uptime_ms;
-        process.last_output = now.uptime_ms;
-        if process.auto_restart {
+        if process.spec.auto_restart {
             process.backoff.started(now.uptime_ms);
         }
         if let Some(agent) = process.agent.as_deref_mut() {
@@ -123,10 +108,14 @@ impl Engine {
         let person_env = self.person_env(process);
         let start = StartRun {
             run: process.key(),
-            argv: process.argv.clone(),
-            cwd: process.cwd.clone(),
-            env: environment::compose(process, process.session.as_deref(), self.config.places.as_ref()),
-            env_hex: process.env_hex.clone(),
+            argv: process.spec.argv.clone(),
+            cwd: process.spec.cwd.clone(),
+            env: environment::compose(
+                process,
+                process.spec.environment.session.as_deref(),
+                self.config.places.as_ref(),
+            ),
+            env_hex: process.spec.environment.env_hex.clone(),
             person_env,
             size: process.size,
             record: process.whole_record(),
@@ -140,29 +129,29 @@ impl Engine {
     /// For an agent that a process started: the environment of the topmost process above it, which a person started.
     /// Its manifest names what the vendor's program takes over from there.
     fn person_env(&self, process: &Process) -> BTreeMap<String, String> {
-        let parent = process.parent.filter(|_| process.kind == Kind::Agent);
+        let parent = process.spec.parent.filter(|_| process.spec.kind == Kind::Agent);
         let mut topmost = parent.and_then(|parent| self.processes.get(&parent));
         while let Some(above) =
-            topmost.and_then(|process| process.parent).and_then(|id| self.processes.get(&id))
+            topmost.and_then(|process| process.spec.parent).and_then(|id| self.processes.get(&id))
         {
             topmost = Some(above);
         }
-        topmost.map(|process| process.env.clone()).unwrap_or_default()
+        topmost.map(|process| process.spec.environment.env.clone()).unwrap_or_default()
     }
 
     fn started(&mut self, run: RunKey, pid: i32) {
         self.retire_former(run.process);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        if process.status != Status::Starting {
+        if process.run.status != Status::Starting {
             return;
         }
-        process.pid = Some(pid);
-        if process.ending.is_some() {
+        process.run.pid = Some(pid);
+        if process.run.ending.is_some() {
             // Closed, or its parent died, while the holder was starting: the child must not escape.
-            process.status = Status::Stopping;
+            process.run.status = Status::Stopping;
             self.kill_tree(run);
         } else {
-            process.status = Status::Running;
+            process.run.status = Status::Running;
         }
         self.answer_starters(run.process);
         self.mark_durable(run.process);
@@ -174,7 +163,7 @@ impl Engine {
     /// Tells whoever waits for a run to be there what there is.
     pub(crate) fn answer_starters(&mut self, id: ProcessId) {
         let Some(process) = self.processes.get_mut(&id) else { return };
-        let tickets = std::mem::take(&mut process.starters);
+        let tickets = std::mem::take(&mut process.launch.tickets);
         let spawned = process.spawned();
         for ticket in tickets {
             self.reply(ticket, Ok(CommandAnswer::Reply(Reply::Spawned(spawned.clone()))));
@@ -186,12 +175,12 @@ impl Engine {
         self.retire_former(run.process);
         let now = self.now.wall_ms;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.has_holder = false;
-        process.status = Status::Failed;
+        process.run.has_holder = false;
+        process.run.status = Status::Failed;
         process.seen.ended_at = Some(now);
-        process.failure = Some(failure.message.clone());
-        let (starters, is_first) = (std::mem::take(&mut process.starters), process.run.0 <= 1);
-        let (ending, parent) = (process.ending.take(), process.parent);
+        process.run.failure = Some(failure.message.clone());
+        let (starters, is_first) = (std::mem::take(&mut process.launch.tickets), process.run.number.0 <= 1);
+        let (ending, parent) = (process.run.ending.take(), process.spec.parent);
         for ticket in starters {
             self.reply(ticket, Err(failure.clone()));
         }
@@ -218,18 +207,19 @@ impl Engine {
         if !process.is_live() {
             return;
         }
-        let asked = process.ending.as_ref().and_then(|ending| ending.reason);
-        let grace_ms = process.ending.as_ref().and_then(|ending| ending.asked_grace_ms);
-        let was_starting = process.status == Status::Starting;
+        let asked = process.run.ending.as_ref().and_then(|ending| ending.reason);
+        let grace_ms = process.run.ending.as_ref().and_then(|ending| ending.asked_grace_ms);
+        let was_starting = process.run.status == Status::Starting;
         let exit = exit_of(exit, asked);
-        process.status = Status::Exited;
+        process.run.status = Status::Exited;
         process.seen.ended_at = Some(now);
-        process.exit = Some(exit);
-        process.log_end = final_offset;
-        let is_ending = process.ending.is_some();
+        process.run.exit = Some(exit);
+        process.run.log_end = final_offset;
+        let is_ending = process.run.ending.is_some();
         // Whoever keeps the background waits for the child alone.
-        let is_gone = process.ending.as_ref().is_some_and(|ending| ending.is_gone || ending.keeps_background);
-        let restarts = process.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
+        let is_gone =
+            process.run.ending.as_ref().is_some_and(|ending| ending.is_gone || ending.keeps_background);
+        let restarts = process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
         let now = self.now.uptime_ms;
         let process = self.processes.get(&run.process);
         let restarts_in_ms =
@@ -247,7 +237,9 @@ impl Engine {
         self.end_children(run.process, grace_ms, asked);
         if is_gone {
             self.tree_gone(run);
-        } else if is_ending && was_starting && self.processes.get(&run.process).is_some_and(|p| p.has_holder)
+        } else if is_ending
+            && was_starting
+            && self.processes.get(&run.process).is_some_and(|p| p.run.has_holder)
         {
             // Told to end before it was known to run: its tree has not been ended yet.
             self.kill_tree(run);
@@ -260,16 +252,16 @@ impl Engine {
     fn after_natural_exit(&mut self, run: RunKey, exit: Exit) {
         let (now, linger) = (self.now.uptime_ms, self.config.linger_ms);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        match process.kind {
+        match process.spec.kind {
             Kind::Terminal => {
-                process.departs_at = Some(now + linger);
+                process.run.departs_at = Some(now + linger);
                 self.announce(Event::Removed { id: run.process });
             }
-            Kind::Command if process.auto_restart && exit.code != Some(0) => {
+            Kind::Command if process.spec.auto_restart && exit.code != Some(0) => {
                 match process.backoff.failed(now) {
-                    RestartDecision::StartAt(at) => process.restart_at = Some(at),
+                    RestartDecision::StartAt(at) => process.run.restart_at = Some(at),
                     RestartDecision::Park => {
-                        process.status = Status::Parked;
+                        process.run.status = Status::Parked;
                         self.notice_parked(run.process);
                     }
                 }
@@ -285,12 +277,10 @@ impl Engine {
             self.waits_see_end(old);
         }
         let Some(process) = self.processes.get_mut(&id) else { return };
-        process.run = process.run.next();
-        process.viewers.clear();
-        process.size_owner = None;
+        let number = process.run.number.next();
         // Whoever asked in the silence after an earlier daemon's end waits for this one.
-        process.starters.extend(starters);
-        self.start_run(id);
+        process.launch.tickets.extend(starters);
+        self.start_run(id, number);
         self.mark_durable(id);
     }
 
@@ -298,9 +288,9 @@ impl Engine {
     /// a daemon that dies in between would lose it.
     pub(crate) fn keep_until_started(&mut self, run: RunKey) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        let former = FormerRun { run, started_at: process.started_at, exit: process.exit };
-        if std::mem::take(&mut process.has_holder) {
-            process.former_holder = Some(former);
+        let former = FormerRun { run, started_at: process.run.times.started_at, exit: process.run.exit };
+        if std::mem::take(&mut process.run.has_holder) {
+            process.launch.former_holder = Some(former);
         } else {
             // Its holder is gone; what it has printed may still be here.
             self.effects.push(Effect::Retire(former));
@@ -309,31 +299,32 @@ impl Engine {
 
     /// Keeps what the run before has printed, and lets its holder go.
     fn retire_former(&mut self, id: ProcessId) {
-        let former = self.processes.get_mut(&id).and_then(|process| process.former_holder.take());
+        let former = self.processes.get_mut(&id).and_then(|process| process.launch.former_holder.take());
         self.effects.extend(former.map(Effect::Retire));
     }
 
     /// Tells the viewers of a run that waited to be started again how it ended: no other run follows.
     pub(crate) fn tell_no_restart(&mut self, run: RunKey) {
         let Some(process) = self.processes.get(&run.process) else { return };
-        let Some(exit) = process.exit.filter(|_| process.has_holder) else { return };
-        let final_offset = process.log_end;
+        let Some(exit) = process.run.exit.filter(|_| process.run.has_holder) else { return };
+        let final_offset = process.run.log_end;
         let told = Effect::TellExit { run, exit, final_offset, restarts: false, restarts_in_ms: None };
         self.effects.push(told);
     }
 
     /// The holder is not needed any more.
     pub(crate) fn release(&mut self, run: RunKey, end_tree: bool, reason: &'static str) {
-        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.has_holder) else {
+        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.run.has_holder)
+        else {
             return;
         };
-        process.has_holder = false;
+        process.run.has_holder = false;
         self.effects.push(Effect::Release { run, end_tree, reason });
     }
 
     /// Takes the entry off the books.
     pub(crate) fn remove(&mut self, id: ProcessId) {
-        let former = self.processes.get_mut(&id).and_then(|process| process.former_holder.take());
+        let former = self.processes.get_mut(&id).and_then(|process| process.launch.former_holder.take());
         if let Some(FormerRun { run, .. }) = former {
             self.effects.push(Effect::Release { run, end_tree: true, reason: "restarted" });
         }
@@ -352,11 +343,15 @@ impl Engine {
             self.announce(Event::Removed { id });
         }
         // What it had spawned stays reachable for people, below nobody.
-        let orphans: Vec<ProcessId> =
-            self.processes.values().filter(|child| child.parent == Some(id)).map(|child| child.id).collect();
+        let orphans: Vec<ProcessId> = self
+            .processes
+            .values()
+            .filter(|child| child.spec.parent == Some(id))
+            .map(|child| child.id)
+            .collect();
         for orphan in orphans {
             if let Some(child) = self.processes.get_mut(&orphan) {
-                child.parent = process.parent;
+                child.spec.parent = process.spec.parent;
                 self.mark_durable(orphan);
             }
         }

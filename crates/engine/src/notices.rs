@@ -22,14 +22,16 @@ impl Engine {
         let Some(process) = self.processes.get(&run.process).filter(|process| process.key() == run) else {
             return;
         };
-        let Some(exit) = process.exit else { return };
-        let is_natural = match &process.ending {
+        let Some(exit) = process.run.exit else { return };
+        let is_natural = match &process.run.ending {
             None => true,
             Some(ending) => exit.reason == ExitReason::Lost && ending.then == Then::Stay,
         };
         // A command that is started again has not ended: if it cannot stay up it is parked, and that is told.
-        let is_tried_again =
-            process.kind == Kind::Command && process.auto_restart && exit.code != Some(0) && is_natural;
+        let is_tried_again = process.spec.kind == Kind::Command
+            && process.spec.auto_restart
+            && exit.code != Some(0)
+            && is_natural;
         let Some(leader) = self.leader_of(run.process).filter(|_| is_natural && !is_tried_again) else {
             return;
         };
@@ -90,9 +92,10 @@ impl Engine {
 
     /// The agent that leads a process, if it can be told anything.
     fn leader_of(&self, child: ProcessId) -> Option<RunKey> {
-        let parent = self.processes.get(&child)?.parent?;
+        let parent = self.processes.get(&child)?.spec.parent?;
         let leader = self.processes.get(&parent).filter(|leader| leader.agent.is_some())?;
-        let hears = leader.is_live() && leader.ending.is_none() && !self.ends_all && self.shutdown.is_none();
+        let hears =
+            leader.is_live() && leader.run.ending.is_none() && !self.ends_all && self.shutdown.is_none();
         hears.then(|| leader.key())
     }
 

@@ -40,11 +40,12 @@ impl Engine {
             return Err(Failure::new(ErrorCode::WrongKind, message));
         };
         let process = self.processes.get(&run.process).filter(|process| process.key() == run);
-        let Some(process) = process.filter(|process| process.is_live() && process.ending.is_none()) else {
+        let Some(process) = process.filter(|process| process.is_live() && process.run.ending.is_none())
+        else {
             return Err(Failure::new(ErrorCode::NotRunning, "the run that asks is over"));
         };
-        if process.kind != Kind::Agent {
-            let message = format!("{} is a {}: only agents ask the person", process.name, process.kind);
+        if process.spec.kind != Kind::Agent {
+            let message = format!("{} is a {}: only agents ask the person", process.name, process.spec.kind);
             return Err(Failure::new(ErrorCode::WrongKind, message));
         }
         let is_its = |item: &&Item| item.about == About::Question(run);

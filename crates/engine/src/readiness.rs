@@ -32,12 +32,12 @@ impl Engine {
     pub(crate) fn await_ready(&mut self, run: RunKey) {
         let wait = WaitId(self.next_wait);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        if process.is_ready || process.ending.is_some() {
+        if process.run.is_ready || process.run.ending.is_some() {
             return;
         }
-        match process.ready.clone() {
+        match process.spec.ready.clone() {
             Some(Ready::Pattern(pattern)) => {
-                process.ready_watch = Some(wait);
+                process.run.ready_watch = Some(wait);
                 self.next_wait += 1;
                 self.effects.push(Effect::Watch { run, wait, pattern, since: Some(0) });
             }
@@ -49,8 +49,10 @@ impl Engine {
     /// A watched pattern appeared; whether it was the one that tells readiness.
     pub(crate) fn ready_matched(&mut self, run: RunKey, wait: WaitId, text: &str) -> bool {
         let process = self.processes.get_mut(&run.process);
-        let Some(process) = process.filter(|process| process.ready_watch == Some(wait)) else { return false };
-        process.ready_watch = None;
+        let Some(process) = process.filter(|process| process.run.ready_watch == Some(wait)) else {
+            return false;
+        };
+        process.run.ready_watch = None;
         self.is_ready_now(run, Some(text));
         true
     }
@@ -58,8 +60,10 @@ impl Engine {
     /// A watched pattern can no longer appear; whether it was the one that tells readiness.
     pub(crate) fn ready_unmatched(&mut self, run: RunKey, wait: WaitId) -> bool {
         let process = self.processes.get_mut(&run.process);
-        let Some(process) = process.filter(|process| process.ready_watch == Some(wait)) else { return false };
-        process.ready_watch = None;
+        let Some(process) = process.filter(|process| process.run.ready_watch == Some(wait)) else {
+            return false;
+        };
+        process.run.ready_watch = None;
         if !process.is_live() {
             self.waits_see_unready(run);
         }
@@ -69,7 +73,7 @@ impl Engine {
     /// It listens on its port.
     pub(crate) fn port_open(&mut self, run: RunKey) {
         let process = self.processes.get(&run.process);
-        if process.is_some_and(|process| matches!(process.ready, Some(Ready::Port(_)))) {
+        if process.is_some_and(|process| matches!(process.spec.ready, Some(Ready::Port(_)))) {
             self.is_ready_now(run, None);
         }
     }
@@ -77,8 +81,8 @@ impl Engine {
     /// Whoever waits is told even when the run has ended since: it was ready before that.
     fn is_ready_now(&mut self, run: RunKey, text: Option<&str>) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        if process.is_live() && !process.is_ready {
-            process.is_ready = true;
+        if process.is_live() && !process.run.is_ready {
+            process.run.is_ready = true;
             self.mark_durable(run.process);
         }
         self.waits_see_ready(run, text);
@@ -87,18 +91,18 @@ impl Engine {
     /// The run is over, and so is its readiness.
     pub(crate) fn ready_over(&mut self, run: RunKey) {
         if let Some(process) = self.processes.get_mut(&run.process) {
-            process.is_ready = false;
+            process.run.is_ready = false;
         }
     }
 
     /// Whether the watch that tells readiness may still find it in what a run has printed.
     pub(crate) fn is_readiness_open(&self, run: RunKey) -> bool {
-        self.processes.get(&run.process).is_some_and(|process| process.ready_watch.is_some())
+        self.processes.get(&run.process).is_some_and(|process| process.run.ready_watch.is_some())
     }
 
     /// Marks a wait as satisfied by a run that is ready already.
     pub(crate) fn note_ready(&mut self, id: WaitId, run: RunKey) {
-        let is_ready = |process: &&Process| process.key() == run && process.is_ready && process.is_live();
+        let is_ready = |process: &&Process| process.key() == run && process.run.is_ready && process.is_live();
         let Some(found) = self.processes.get(&run.process).filter(is_ready) else { return };
         let found = satisfied(found, None);
         if let Some(wait) = self.waits.get_mut(&id).filter(|wait| matches!(wait.until, Until::Ready(_))) {

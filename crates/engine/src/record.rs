@@ -3,19 +3,16 @@
 //! Owns the documents of entries. An environment is written down only for what a person asked to be restored; the holder
 //! keeps every other one in memory.
 
-use std::collections::BTreeMap;
-
 use proto::agent::{MailId, Turn};
-use proto::crew::{Budget, Project, Ready, TrustView};
-use proto::request::SizePolicy;
-use proto::{Exit, Kind, Name, Owner, ProcessId, RunNumber, Size, Status, Stop};
+use proto::crew::TrustView;
+use proto::{Name, Owner, ProcessId, Size};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentRecord;
 use crate::backoff::Backoff;
 use crate::grants::GrantRecord;
 use crate::mail::MailRecord;
-use crate::process::EndingRecord;
+use crate::process::{RunRecord, Spec};
 use crate::questions::QuestionRecord;
 use crate::seen::Seen;
 use crate::timers::TimerRecord;
@@ -106,102 +103,31 @@ pub struct Saved {
     pub counters: Counters,
 }
 
-/// One entry. New fields need a default, so that older documents still read.
+/// One process. Its spec and its run stand in the same document, not nested. New fields need a default, so that older
+/// documents still read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessRecord {
     /// Its id.
     pub id: ProcessId,
     /// Its name.
     pub name: Name,
-    /// Its kind.
-    pub kind: Kind,
-    /// Who spawned it.
-    #[serde(default)]
-    pub parent: Option<ProcessId>,
-    /// The task it works for.
-    #[serde(default)]
-    pub task: Option<String>,
-    /// Its access scope.
-    pub workspace: String,
     /// Who types.
     #[serde(default)]
     pub owner: Owner,
-    /// What it runs.
-    pub argv: Vec<String>,
-    /// Where.
-    pub cwd: String,
-    /// The environment to start it with again. In the database only for what is restored; the holder has it always.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-    /// What of it is not text: name and value in hexadecimal digits.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env_hex: BTreeMap<String, String>,
-    /// Names of the variables that were declared.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub declared: Vec<String>,
+    /// What was asked of it.
+    #[serde(flatten)]
+    pub spec: Spec,
+    /// Its current run.
+    #[serde(flatten)]
+    pub run: RunRecord,
     /// Its terminal's size.
     pub size: Size,
-    /// Whose size that is.
-    #[serde(default)]
-    pub policy: SizePolicy,
-    /// Where it is in its life.
-    pub status: Status,
-    /// Which run.
-    pub run: RunNumber,
-    /// The mark the run's processes carry in their environment.
-    #[serde(default)]
-    pub run_token: String,
-    /// Whether a holder should exist for the run.
-    #[serde(default)]
-    pub has_holder: bool,
-    /// The child's pid.
-    #[serde(default)]
-    pub pid: Option<i32>,
-    /// How the run ended.
-    #[serde(default)]
-    pub exit: Option<Exit>,
-    /// Why it could not be started.
-    #[serde(default)]
-    pub failure: Option<String>,
-    /// When the run started, wall time.
-    #[serde(default)]
-    pub started_at: u64,
-    /// Start it again when it fails.
-    #[serde(default)]
-    pub auto_restart: bool,
-    /// End it when unused for this long.
-    #[serde(default)]
-    pub idle_timeout_ms: Option<u64>,
     /// What a person has seen of it; left out by daemons that kept no such mark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
     /// What only agents have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,
-    /// The project it works in.
-    #[serde(default)]
-    pub project: Project,
-    /// The preset it was started from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preset: Option<String>,
-    /// The key it was spawned with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// Start it again when its holder is gone.
-    #[serde(default)]
-    pub restore: bool,
-    /// Who calls from it has the rights of the person who opened it.
-    #[serde(default)]
-    pub acts_for_person: bool,
-    /// How it tells that it is ready.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ready: Option<Ready>,
-    /// Whether the run has.
-    #[serde(default)]
-    pub is_ready: bool,
-    /// What the tree below it may use up, as a person set it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Budget>,
     /// Processes that were spawned below it, at any depth.
     #[serde(default)]
     pub spawned: u32,
@@ -211,18 +137,9 @@ pub struct ProcessRecord {
     /// When it was spawned, or last started by a person, on the uptime clock.
     #[serde(default)]
     pub born_ms: u64,
-    /// When it is started again by itself, on the uptime clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart_at: Option<u64>,
     /// Its recent starts.
     #[serde(default, skip_serializing_if = "Backoff::is_fresh")]
     pub backoff: Backoff,
-    /// How it is asked to end, when whoever ends it does not say.
-    #[serde(default)]
-    pub stop: Stop,
-    /// The end that is under way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ending: Option<EndingRecord>,
 }
 
 /// On whose word a process was started for an agent.
@@ -241,4 +158,54 @@ pub struct Approval {
     /// The project's list that covered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A document with every key that daemons have written since the first one.
+    fn document() -> Value {
+        let mut document = json!({
+            "id": ProcessId::from_entropy(7), "name": "job", "kind": "command", "parent": null, "task": "t",
+            "workspace": "local", "owner": "user", "argv": ["make", "all"], "cwd": "/srv",
+            "env": {"A": "b"}, "env_hex": {"B": "ff"}, "declared": ["A"], "size": Size::DEFAULT,
+            "policy": "owner", "auto_restart": true, "idle_timeout_ms": 9, "preset": "p", "key": "k",
+        });
+        let rest = json!({
+            "status": "stopping", "run": 3, "run_token": "mark", "has_holder": true, "pid": 12, "exit": null,
+            "failure": "no", "started_at": 5, "is_ready": true, "restart_at": 11, "restore": true,
+            "seen": {"turn": 1, "run": 2}, "project": proto::crew::Project::default(), "spawned": 4,
+            "acts_for_person": true, "born_ms": 8, "stop": proto::Stop::default(),
+            "ending": {"reason": "closed", "then": "remove", "signal": 15, "grace_ms": 10,
+                "asked_grace_ms": null, "insist_at": 20, "keeps_background": false},
+        });
+        document
+            .as_object_mut()
+            .expect("it is an object")
+            .extend(rest.as_object().expect("so is this").clone());
+        document
+    }
+
+    #[test]
+    fn a_document_keeps_its_keys_on_one_level() {
+        let record: ProcessRecord = serde_json::from_value(document()).expect("it reads");
+        assert_eq!(record.spec.argv, ["make", "all"]);
+        assert_eq!(record.spec.environment.env_hex["B"], "ff");
+        assert_eq!((record.run.number.0, record.run.token.as_str(), record.run.pid), (3, "mark", Some(12)));
+        assert!(record.run.ending.is_some());
+        assert_eq!(serde_json::to_value(&record).expect("it serialises"), document());
+    }
+
+    #[test]
+    fn a_document_with_the_first_daemons_keys_reads() {
+        let first = json!({
+            "id": ProcessId::from_entropy(7), "name": "job", "kind": "terminal", "workspace": "local",
+            "argv": ["sh"], "cwd": "/", "size": Size::DEFAULT, "status": "running", "run": 1,
+        });
+        let record: ProcessRecord = serde_json::from_value(first).expect("it reads");
+        assert_eq!((record.spec.restore, record.run.has_holder, record.spawned), (false, false, 0));
+    }
 }

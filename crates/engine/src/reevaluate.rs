@@ -38,7 +38,7 @@ impl Engine {
         let (is_first, patience_ms) = (agent.live.launched.is_none(), launched.patience_ms);
         agent.live.launched = Some(launched);
         if is_first && patience_ms > 0 && agent.state() == AgentState::Starting {
-            agent.live.late_at = Some(now.saturating_add(patience_ms));
+            agent.live.startup.late_at = Some(now.saturating_add(patience_ms));
         }
         self.mark_durable(run.process);
         self.sync_shortfalls(run.process);
@@ -57,8 +57,8 @@ impl Engine {
     /// How full its context is.
     pub(crate) fn context_known(&mut self, run: RunKey, context: Context) {
         let Some(agent) = self.agent_mut(run.process) else { return };
-        if agent.live.context != Some(context) {
-            agent.live.context = Some(context);
+        if agent.live.screen.context != Some(context) {
+            agent.live.screen.context = Some(context);
             self.mark_visible(run.process);
         }
     }
@@ -77,7 +77,7 @@ impl Engine {
 
     fn lose_evidence(&mut self, id: ProcessId, source: Source) {
         if let Some(agent) = self.agent_mut(id) {
-            agent.live.table.withdraw(source);
+            agent.live.evidence.table.withdraw(source);
         }
     }
 
@@ -85,10 +85,10 @@ impl Engine {
     fn note_unblocked(&mut self, id: ProcessId) {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(id) else { return };
-        let is_blocked = agent.blocking().is_some() || agent.live.parked > 0;
+        let is_blocked = agent.blocking().is_some() || agent.live.dialogs.parked > 0;
         if std::mem::replace(&mut agent.live.progress.is_blocked, is_blocked) && !is_blocked {
             agent.live.progress.dialog_closed_at = Some(now);
-            agent.live.asked.clear();
+            agent.live.dialogs.asked.clear();
         }
     }
 
@@ -104,9 +104,9 @@ impl Engine {
             }
         }
         let Some(agent) = self.agent_mut(run.process) else { return };
-        agent.live.background = look.background;
-        let before = std::mem::replace(&mut agent.live.composer, look.composer);
-        agent.live.is_looked_at = true;
+        agent.live.screen.background = look.background;
+        let before = std::mem::replace(&mut agent.live.screen.composer, look.composer);
+        agent.live.screen.is_looked_at = true;
         if agent.live.progress.saw_composer(before, look.composer, now.uptime_ms) {
             self.take_over(run.process);
         }
@@ -118,18 +118,18 @@ impl Engine {
     fn take_evidence(&mut self, id: ProcessId, evidence: Evidence) {
         let now = self.now;
         let Some(agent) = self.agent_mut(id) else { return };
-        let known = agent.live.table.get(evidence.source).and_then(|slot| slot.evidence.quota);
+        let known = agent.live.evidence.table.get(evidence.source).and_then(|slot| slot.evidence.quota);
         let quota = evidence.quota.filter(|quota| known != Some(*quota));
         let words = evidence.message.clone();
-        agent.live.table.put(evidence, now);
+        agent.live.evidence.table.put(evidence, now);
         if let Some(quota) = quota {
             // A vendor that tries again by itself says the same at each try: a person is told once per turn.
             let turn = agent.running_turn();
-            let is_told = turn.is_some() && agent.live.quota_turn == turn;
-            agent.live.quota_turn = turn;
-            agent.live.quota = Some(quota);
+            let is_told = turn.is_some() && agent.live.quota.notified_turn == turn;
+            agent.live.quota.notified_turn = turn;
+            agent.live.quota.limit = Some(quota);
             let left = quota.reset_at.map(|reset| reset.saturating_sub(now.wall_ms));
-            agent.live.quota_until = left.map(|left| now.uptime_ms.saturating_add(left));
+            agent.live.quota.until = left.map(|left| now.uptime_ms.saturating_add(left));
             if !is_told {
                 self.fail_agent(id, "the vendor refuses turns for now", &words);
                 self.notice_quota(id, &words);
@@ -156,13 +156,14 @@ impl Engine {
         let now = self.now;
         let Some(agent) = self.agent_mut(id) else { return };
         let before = agent.face();
-        let old = agent.live.belief;
-        let judgement = state::weigh(&agent.live.table, old, agent.live.parked > 0, now.uptime_ms);
-        agent.live.belief = judgement.belief;
-        agent.live.judgement = Some(judgement);
-        agent.live.judged_at = now.uptime_ms;
+        let old = agent.live.evidence.belief;
+        let judgement =
+            state::weigh(&agent.live.evidence.table, old, agent.live.dialogs.parked > 0, now.uptime_ms);
+        agent.live.evidence.belief = judgement.belief;
+        agent.live.evidence.judgement = Some(judgement);
+        agent.live.evidence.judged_at = now.uptime_ms;
         if old.state != agent.state() {
-            agent.live.since = now.wall_ms;
+            agent.live.evidence.since = now.wall_ms;
         }
         let (state, has_changed) = (agent.state(), agent.face() != before);
         self.note_drift(id);
@@ -179,10 +180,10 @@ impl Engine {
         let Some(process) = self.processes.get_mut(&id) else { return };
         let run = process.key();
         let Some(live) = process.agent.as_deref_mut().map(|agent| &mut agent.live) else { return };
-        let sides = live.judgement.as_ref().map(|judgement| (judgement.winner, judgement.runner_up));
-        let pair = sides.and_then(|(winner, other)| drift::pair(&live.table, winner, other));
-        live.drift_at = pair.and_then(|(winner, other)| live.drift.due(winner, other));
-        if live.drift_at.is_none_or(|due| due > now) {
+        let sides = live.evidence.judgement.as_ref().map(|judgement| (judgement.winner, judgement.runner_up));
+        let pair = sides.and_then(|(winner, other)| drift::pair(&live.evidence.table, winner, other));
+        live.evidence.drift_at = pair.and_then(|(winner, other)| live.evidence.drift.due(winner, other));
+        if live.evidence.drift_at.is_none_or(|due| due > now) {
             return;
         }
         let Some((winner, other)) =
@@ -190,8 +191,8 @@ impl Engine {
         else {
             return;
         };
-        live.drift.taken(winner.source, other.source, now);
-        live.drift_at = None;
+        live.evidence.drift.taken(winner.source, other.source, now);
+        live.evidence.drift_at = None;
         self.effects.push(Effect::KeepDrift { run, winner: Box::new(winner), other: Box::new(other) });
     }
 
@@ -202,7 +203,8 @@ impl Engine {
         match new {
             AgentState::Working | AgentState::Thinking => {
                 let still = |agent: &Agent| {
-                    agent.live.quota_turn.is_some() && agent.live.quota_turn == agent.running_turn()
+                    agent.live.quota.notified_turn.is_some()
+                        && agent.live.quota.notified_turn == agent.running_turn()
                 };
                 if !old.state.is_busy() && !self.agent(id).is_some_and(still) {
                     self.clear_quota(id);
@@ -212,7 +214,7 @@ impl Engine {
             }
             AgentState::Idle | AgentState::Waiting => {
                 if let Some(agent) = self.agent_mut(id) {
-                    agent.live.has_rested = true;
+                    agent.live.startup.has_rested = true;
                 }
                 let end = self.rest_end(id);
                 self.end_turn(id, end);
@@ -226,7 +228,7 @@ impl Engine {
             AgentState::Blocked => {
                 let until = self.now.uptime_ms + OPTIONS_MS;
                 if let Some(agent) = self.agent_mut(id) {
-                    agent.live.options_until = Some(until);
+                    agent.live.dialogs.options_until = Some(until);
                 }
             }
             AgentState::Starting | AgentState::Exited => {}
@@ -239,25 +241,26 @@ impl Engine {
     fn rest_end(&self, id: ProcessId) -> TurnEnd {
         let is_interrupted = self.agent(id).is_some_and(|agent| {
             agent.live.interrupting.as_ref().is_some_and(Interrupting::is_typed)
-                || agent.live.table.slots().any(|slot| {
+                || agent.live.evidence.table.slots().any(|slot| {
                     let rule = slot.evidence.rule.as_str();
                     let names_it = rule == "interrupted" || rule.ends_with(".interrupted");
-                    names_it && slot.at.uptime_ms >= agent.live.turn_began
+                    names_it && slot.at.uptime_ms >= agent.live.newest_turn.began
                 })
         });
         if is_interrupted { TurnEnd::Interrupted } else { TurnEnd::Done }
     }
 
     fn winner_words(&self, id: ProcessId) -> String {
-        let slot =
-            self.agent(id).and_then(|agent| agent.live.table.get(agent.live.judgement.as_ref()?.winner?));
+        let slot = self
+            .agent(id)
+            .and_then(|agent| agent.live.evidence.table.get(agent.live.evidence.judgement.as_ref()?.winner?));
         slot.map(|slot| slot.evidence.message.clone()).unwrap_or_default()
     }
 
     fn clear_quota(&mut self, id: ProcessId) {
         let Some(agent) = self.agent_mut(id) else { return };
-        agent.live.quota_until = None;
-        if agent.live.quota.take().is_some() {
+        agent.live.quota.until = None;
+        if agent.live.quota.limit.take().is_some() {
             self.mark_visible(id);
         }
     }
@@ -266,7 +269,7 @@ impl Engine {
     pub(crate) fn pass_agent_deadline(&mut self, id: ProcessId, now: u64) {
         let Some(agent) = self.agent(id) else { return };
         let is_due = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now);
-        let (quota, unseen) = (is_due(agent.live.quota_until), is_due(agent.live.turn_unseen_until));
+        let (quota, unseen) = (is_due(agent.live.quota.until), is_due(agent.live.newest_turn.unseen_until));
         if quota {
             self.clear_quota(id);
             self.clear_failure(id);
@@ -276,8 +279,9 @@ impl Engine {
         }
         self.pass_start_deadline(id, now);
         if let Some(agent) = self.agent_mut(id) {
-            agent.live.answered_until = agent.live.answered_until.filter(|until| *until > now);
-            agent.live.options_until = agent.live.options_until.filter(|until| *until > now);
+            agent.live.dialogs.answered_until =
+                agent.live.dialogs.answered_until.filter(|until| *until > now);
+            agent.live.dialogs.options_until = agent.live.dialogs.options_until.filter(|until| *until > now);
         }
         self.give_up_collecting(id, now);
         self.give_up_answering(id, now);
@@ -289,16 +293,16 @@ impl Engine {
     pub(crate) fn agent_over(&mut self, run: RunKey) {
         let now = self.now;
         let Some(agent) = self.agent_mut(run.process) else { return };
-        agent.live.belief = Belief { state: AgentState::Exited, pending: None };
-        agent.live.since = now.wall_ms;
-        agent.live.judgement = None;
-        agent.live.quota = None;
-        agent.live.quota_until = None;
-        agent.live.drift_at = None;
-        agent.live.turn_unseen_until = None;
-        agent.live.answered_until = None;
-        agent.live.options_until = None;
-        agent.live.late_at = None;
+        agent.live.evidence.belief = Belief { state: AgentState::Exited, pending: None };
+        agent.live.evidence.since = now.wall_ms;
+        agent.live.evidence.judgement = None;
+        agent.live.quota.limit = None;
+        agent.live.quota.until = None;
+        agent.live.evidence.drift_at = None;
+        agent.live.newest_turn.unseen_until = None;
+        agent.live.dialogs.answered_until = None;
+        agent.live.dialogs.options_until = None;
+        agent.live.startup.late_at = None;
         self.end_turn(run.process, TurnEnd::Exited);
         self.close_items_of(run.process);
         self.delivery_over(run.process);

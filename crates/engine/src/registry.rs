@@ -23,7 +23,7 @@ impl Engine {
             Caller::Nobody => return Err(unauthorized()),
             Caller::Process(run) | Caller::Via(run) => run,
         };
-        let own = self.processes.get(&run.process).filter(|own| own.run == run.run);
+        let own = self.processes.get(&run.process).filter(|own| own.run.number == run.run);
         if own.is_some_and(Process::is_live) {
             return match caller {
                 Caller::Via(_) if !self.acts_for_person(run.process) => Err(no_longer_acts()),
@@ -41,9 +41,9 @@ impl Engine {
             self.grants.all().any(|grant| grant.over == process.id && grant.right == Right::Drive)
         };
         self.processes.contains_key(&id)
-            && self
-                .line(id)
-                .all(|process| process.acts_for_person && process.kind != Kind::Agent && !is_driven(process))
+            && self.line(id).all(|process| {
+                process.spec.acts_for_person && process.spec.kind != Kind::Agent && !is_driven(process)
+            })
     }
 
     /// Whether the caller may do something that has no target.
@@ -83,29 +83,29 @@ impl Engine {
         let by_id = target.0.parse::<ProcessId>().ok().and_then(|id| self.processes.get(&id));
         let named = |process: &&Process| process.name.as_str() == target.0;
         let listed = || self.processes.values().filter(named).find(|process| !process.is_departed());
-        let departed = || self.processes.values().filter(named).max_by_key(|process| process.departs_at);
+        let departed = || self.processes.values().filter(named).max_by_key(|process| process.run.departs_at);
         by_id.or_else(listed).or_else(departed).ok_or_else(|| no_such(&target.0))
     }
 
     /// What an entry is to a caller.
     pub(crate) fn relation(&self, caller: Caller, process: &Process) -> Relation {
         let Caller::Process(run) = caller else { return Relation::Neighbour };
-        let Some(own) = self.processes.get(&run.process).filter(|own| own.run == run.run) else {
+        let Some(own) = self.processes.get(&run.process).filter(|own| own.run.number == run.run) else {
             return Relation::Foreign;
         };
         match process {
             _ if process.id == own.id => Relation::Own,
             _ if self.line(process.id).skip(1).any(|above| above.id == own.id) => Relation::Descendant,
-            _ if own.parent == Some(process.id) => Relation::Parent,
-            _ if own.workspace != process.workspace => Relation::Foreign,
-            _ if own.parent.is_some() && own.parent == process.parent => Relation::Sibling,
+            _ if own.spec.parent == Some(process.id) => Relation::Parent,
+            _ if own.spec.workspace != process.spec.workspace => Relation::Foreign,
+            _ if own.spec.parent.is_some() && own.spec.parent == process.spec.parent => Relation::Sibling,
             _ => Relation::Neighbour,
         }
     }
 
     /// An entry and everything above it, from itself upwards.
     pub(crate) fn line(&self, id: ProcessId) -> impl Iterator<Item = &Process> {
-        let above = |process: &&Process| process.parent.and_then(|parent| self.processes.get(&parent));
+        let above = |process: &&Process| process.spec.parent.and_then(|parent| self.processes.get(&parent));
         std::iter::successors(self.processes.get(&id), above).take(self.processes.len() + 1)
     }
 
@@ -114,7 +114,7 @@ impl Engine {
         let mut found = BTreeSet::new();
         let mut frontier = vec![root];
         while let Some(parent) = frontier.pop() {
-            let children = self.processes.values().filter(|process| process.parent == Some(parent));
+            let children = self.processes.values().filter(|process| process.spec.parent == Some(parent));
             frontier.extend(children.map(|child| child.id).filter(|id| found.insert(*id)));
         }
         found

@@ -28,7 +28,7 @@ impl Engine {
         // A record that did not read takes its place in the tree with it.
         let known: BTreeSet<ProcessId> = engine.processes.keys().copied().collect();
         for process in engine.processes.values_mut() {
-            process.parent = process.parent.filter(|parent| known.contains(parent));
+            process.spec.parent = process.spec.parent.filter(|parent| known.contains(parent));
         }
         engine.counters = saved.counters;
         saved.turns.into_iter().for_each(|turn| engine.restore_turn(turn));

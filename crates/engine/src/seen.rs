@@ -26,18 +26,18 @@ pub struct Seen {
 impl Process {
     /// What ended since it was last seen; an end of the run counts more than the turns before it.
     pub(crate) fn unseen(&self) -> Option<Unseen> {
-        let end = match self.status {
+        let end = match self.run.status {
             Status::Exited => Some(UnseenEnd::Exit),
             Status::Failed | Status::Parked => Some(UnseenEnd::Failure),
             Status::Starting | Status::Running | Status::Stopping => None,
         };
         if let Some(what) = end {
-            let since = self.seen.ended_at.unwrap_or(self.active_at);
-            return (self.seen.run < self.run.0).then_some(Unseen { what, turn: None, since });
+            let since = self.seen.ended_at.unwrap_or(self.run.times.active_at);
+            return (self.seen.run < self.run.number.0).then_some(Unseen { what, turn: None, since });
         }
         let agent = self.agent.as_deref()?;
         let turn = agent.newest_ended().filter(|turn| *turn > self.seen.turn)?;
-        let since = agent.turns.get(&turn).and_then(|turn| turn.ended_at).unwrap_or(self.active_at);
+        let since = agent.turns.get(&turn).and_then(|turn| turn.ended_at).unwrap_or(self.run.times.active_at);
         Some(Unseen { what: UnseenEnd::Turn, turn: Some(turn), since })
     }
 
@@ -46,7 +46,7 @@ impl Process {
         let turn = self.agent.as_deref().and_then(Agent::newest_ended);
         self.seen.turn = self.seen.turn.max(turn.unwrap_or(0));
         if !self.is_live() {
-            self.seen.run = self.run.0;
+            self.seen.run = self.run.number.0;
         }
     }
 
@@ -62,7 +62,7 @@ impl Engine {
     pub(crate) fn mark_seen(&mut self, id: ProcessId, see: &See, offset: Option<u64>) {
         self.change_seen(id, |process| match (see.turn, offset) {
             (Some(turn), _) => process.seen.turn = process.seen.turn.max(turn),
-            (None, Some(offset)) if offset < process.log_end => {}
+            (None, Some(offset)) if offset < process.run.log_end => {}
             (None, _) => process.see_all(),
         });
     }

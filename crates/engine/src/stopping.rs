@@ -12,7 +12,7 @@ use proto::{ErrorCode, Exit, ExitReason, Failure, Kind, ProcessId, Reply, Status
 use crate::Engine;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{RunKey, Survivor, Ticket};
-use crate::process::{Ending, NOT_YET, Process, Then};
+use crate::process::{Ending, NOT_YET, Process, StopSignal, Then};
 
 /// Numbers of the signals that ask when nobody says another.
 const HUP: i32 = 1;
@@ -51,27 +51,28 @@ impl EndRequest {
 impl Engine {
     /// Begins, or strengthens, the end of an entry's run.
     pub(crate) fn end(&mut self, id: ProcessId, mut request: EndRequest) {
-        let questions = self.questions(id, request.stop);
+        let stop_signal = self.stop_signal(id, request.stop);
         let Some(process) = self.processes.get_mut(&id) else { return };
-        let was_waiting = process.restart_at.take().is_some();
+        let was_waiting = process.run.restart_at.take().is_some();
         // A terminal without a child has no entry, so for it every end is a removal.
-        if process.kind == Kind::Terminal && request.then == Then::Stay {
+        if process.spec.kind == Kind::Terminal && request.then == Then::Stay {
             request.then = Then::Remove;
         }
-        if process.ending.is_some() {
+        if process.run.ending.is_some() {
             return self.end_sooner(id, request);
         }
-        process.survivors.clear();
+        process.run.survivors.clear();
         let (grace_ms, reason) = (request.stop.grace_ms, request.reason);
-        let mut ending = Ending::new(reason, request.then, questions);
+        let mut ending = Ending::new(reason, request.then, stop_signal);
         ending.tickets.extend(request.ticket);
         ending.asked_grace_ms = grace_ms;
-        if process.awaits.is_some() {
+        if process.run.awaits.is_some() {
             // Its holder is silent: nobody can be asked, so it is swept unless the holder answers in time.
-            ending.sweep_at = self.now.uptime_ms + u64::from(questions.1) + self.config.sweep_after_ms;
+            ending.sweep_at =
+                self.now.uptime_ms + u64::from(stop_signal.grace_ms) + self.config.sweep_after_ms;
         }
-        process.ending = Some(ending);
-        let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
+        process.run.ending = Some(ending);
+        let (run, status, has_holder) = (process.key(), process.run.status, process.run.has_holder);
         if was_waiting && request.then != Then::Restart {
             self.tell_no_restart(run);
         }
@@ -79,7 +80,7 @@ impl Engine {
         match status {
             Status::Starting => {} // `started` goes on from here.
             Status::Running | Status::Stopping => {
-                process.status = Status::Stopping;
+                process.run.status = Status::Stopping;
                 self.kill_tree(run);
             }
             Status::Exited | Status::Failed | Status::Parked if has_holder => self.kill_tree(run),
@@ -91,14 +92,17 @@ impl Engine {
     }
 
     /// The signal and the grace that a process is asked to end with.
-    fn questions(&self, id: ProcessId, stop: Stop) -> (i32, u32) {
-        let Some(process) = self.processes.get(&id) else { return (TERM, 0) };
-        let stop = stop.or(process.stop);
-        let own = match process.kind {
-            Kind::Terminal => (HUP, self.config.terminal_grace_ms),
-            Kind::Command | Kind::Agent => (TERM, self.config.grace_ms),
+    fn stop_signal(&self, id: ProcessId, stop: Stop) -> StopSignal {
+        let Some(process) = self.processes.get(&id) else { return StopSignal { signal: TERM, grace_ms: 0 } };
+        let stop = stop.or(process.spec.stop);
+        let own = match process.spec.kind {
+            Kind::Terminal => StopSignal { signal: HUP, grace_ms: self.config.terminal_grace_ms },
+            Kind::Command | Kind::Agent => StopSignal { signal: TERM, grace_ms: self.config.grace_ms },
         };
-        (stop.signal.unwrap_or(own.0), stop.grace_ms.unwrap_or(own.1).min(MAX_GRACE_MS))
+        StopSignal {
+            signal: stop.signal.unwrap_or(own.signal),
+            grace_ms: stop.grace_ms.unwrap_or(own.grace_ms).min(MAX_GRACE_MS),
+        }
     }
 
     /// Adds a request to an end that is under way. A grace that was asked for shortens the present one; a second caller
@@ -106,9 +110,9 @@ impl Engine {
     fn end_sooner(&mut self, id: ProcessId, request: EndRequest) {
         let (now, sweep_after) = (self.now.uptime_ms, self.config.sweep_after_ms);
         let Some(process) = self.processes.get_mut(&id) else { return };
-        let (run, status, has_holder) = (process.key(), process.status, process.has_holder);
-        let is_silent = process.awaits.is_some();
-        let Some(ending) = &mut process.ending else { return };
+        let (run, status, has_holder) = (process.key(), process.run.status, process.run.has_holder);
+        let is_silent = process.run.awaits.is_some();
+        let Some(ending) = &mut process.run.ending else { return };
         ending.then = ending.then.max(request.then);
         ending.reason = ending.reason.or(request.reason);
         let is_second_call = request.ticket.is_some() && !std::mem::take(&mut ending.is_restored);
@@ -144,7 +148,7 @@ impl Engine {
     pub(crate) fn kill_tree(&mut self, run: RunKey) {
         let (now, sweep_after) = (self.now.uptime_ms, self.config.sweep_after_ms);
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        let Some(ending) = &mut process.ending else { return };
+        let Some(ending) = &mut process.run.ending else { return };
         // A moment on the clock of an earlier boot means nothing: no grace is longer than the whole of it.
         let latest = now + u64::from(ending.grace_ms);
         let insist_at = ending.insist_at.map_or(latest, |at| at.clamp(now, latest));
@@ -158,8 +162,8 @@ impl Engine {
     /// Asks what an ended child has left in the background to end, with the process's own signal and grace: the holder
     /// keeps the grace and insists, also when it is released meanwhile.
     pub(crate) fn ask_background(&mut self, run: RunKey) {
-        let (signal, grace_ms) = self.questions(run.process, Stop::default());
-        if self.processes.get(&run.process).is_some_and(|process| process.has_holder) {
+        let StopSignal { signal, grace_ms } = self.stop_signal(run.process, Stop::default());
+        if self.processes.get(&run.process).is_some_and(|process| process.run.has_holder) {
             self.effects.push(Effect::Kill { run, signal, grace_ms });
         }
     }
@@ -169,7 +173,7 @@ impl Engine {
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         let is_live = process.is_live();
-        let Some(ending) = process.ending.as_mut().filter(|ending| ending.keeps_background) else {
+        let Some(ending) = process.run.ending.as_mut().filter(|ending| ending.keeps_background) else {
             return self.kill_tree(run);
         };
         if !is_live {
@@ -183,21 +187,21 @@ impl Engine {
     /// Asks the child alone to end; what it put in the background stays. It is not hung up unless somebody says so: a
     /// shell hands that on to its jobs.
     pub(crate) fn end_child_alone(&mut self, id: ProcessId, stop: Stop, ticket: Ticket) {
-        let (_, grace_ms) = self.questions(id, stop);
+        let StopSignal { grace_ms, .. } = self.stop_signal(id, stop);
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get_mut(&id) else { return };
         let (run, is_live) = (process.key(), process.is_live());
-        let signal = stop.or(process.stop).signal.unwrap_or(TERM);
-        process.restart_at = None;
-        let mut ending = Ending::new(Some(ExitReason::Closed), Then::Remove, (signal, grace_ms));
+        let signal = stop.or(process.spec.stop).signal.unwrap_or(TERM);
+        process.run.restart_at = None;
+        let mut ending = Ending::new(Some(ExitReason::Closed), Then::Remove, StopSignal { signal, grace_ms });
         let insist_at = now + u64::from(grace_ms);
         (ending.insist_at, ending.sweep_at) = (Some(insist_at), insist_at);
         (ending.keeps_background, ending.tickets) = (true, vec![ticket]);
-        process.ending = Some(ending);
+        process.run.ending = Some(ending);
         if !is_live {
             return self.tree_gone(run);
         }
-        process.status = Status::Stopping;
+        process.run.status = Status::Stopping;
         self.effects.push(Effect::EndChild { run, signal });
         self.mark_durable(id);
     }
@@ -207,7 +211,7 @@ impl Engine {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
         if process.is_live() {
             // The tree went before the exit was logged; `Exited` goes on from here.
-            if let Some(ending) = &mut process.ending {
+            if let Some(ending) = &mut process.run.ending {
                 ending.is_gone = true;
             }
             return;
@@ -220,8 +224,8 @@ impl Engine {
             return self.end_failed(run, survivors);
         }
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        let Some(ending) = process.ending.take() else { return };
-        let (exit, parent) = (process.exit, process.parent);
+        let Some(ending) = process.run.ending.take() else { return };
+        let (exit, parent) = (process.run.exit, process.spec.parent);
         match ending.then {
             Then::Stay => {
                 self.mark_durable(run.process);
@@ -253,14 +257,14 @@ impl Engine {
     /// The end is over and something lives on: the entry stays, and whoever waits is told what survived.
     pub(crate) fn end_failed(&mut self, run: RunKey, survivors: Vec<Survivor>) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        let Some(ending) = process.ending.take() else { return };
+        let Some(ending) = process.run.ending.take() else { return };
         if process.is_live() {
             // The child itself is one of them.
-            process.status = Status::Running;
+            process.run.status = Status::Running;
         }
-        let (name, parent) = (process.name.to_string(), process.parent);
+        let (name, parent) = (process.name.to_string(), process.spec.parent);
         let failure = survived(&name, &survivors);
-        process.survivors = survivors;
+        process.run.survivors = survivors;
         self.audit_omission(None, "end", run.process.to_string(), &failure);
         self.mark_durable(run.process);
         for ticket in ending.tickets {
@@ -277,8 +281,8 @@ impl Engine {
 
     /// Everything that survived the last end of what is listed.
     pub(crate) fn all_survivors(&self) -> Vec<(String, Vec<Survivor>)> {
-        let left = self.processes.values().filter(|process| !process.survivors.is_empty());
-        left.map(|process| (process.name.to_string(), process.survivors.clone())).collect()
+        let left = self.processes.values().filter(|process| !process.run.survivors.is_empty());
+        left.map(|process| (process.name.to_string(), process.run.survivors.clone())).collect()
     }
 }
 
@@ -303,5 +307,5 @@ pub(crate) fn sweep_due(ending: &Ending) -> Option<u64> {
 
 /// Whether a process stays although it was ended with the one above it: something of it survived.
 pub(crate) fn is_left_over(process: &Process) -> bool {
-    process.ending.is_none() && !process.survivors.is_empty()
+    process.run.ending.is_none() && !process.run.survivors.is_empty()
 }

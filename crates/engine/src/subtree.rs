@@ -32,21 +32,21 @@ impl Engine {
     pub(crate) fn forget_survivors_below(&mut self, parent: ProcessId) {
         for child in self.children(parent) {
             if let Some(child) = self.processes.get_mut(&child) {
-                child.survivors.clear();
+                child.run.survivors.clear();
             }
         }
     }
 
     /// What survived the end of the entries below this one.
     pub(crate) fn survivors_below(&self, parent: ProcessId) -> Vec<Survivor> {
-        let below = self.processes.values().filter(|child| child.parent == Some(parent));
-        below.flat_map(|child| child.survivors.iter().cloned()).collect()
+        let below = self.processes.values().filter(|child| child.spec.parent == Some(parent));
+        below.flat_map(|child| child.run.survivors.iter().cloned()).collect()
     }
 
     /// Whether an end must wait although the run's own tree is gone, because something below it is still there. The last
     /// of them goes on with it: [`Engine::child_gone`].
     pub(crate) fn awaits_family(&mut self, run: RunKey) -> bool {
-        let Some(ending) = self.processes.get(&run.process).and_then(|process| process.ending.as_ref())
+        let Some(ending) = self.processes.get(&run.process).and_then(|process| process.run.ending.as_ref())
         else {
             return false;
         };
@@ -58,7 +58,7 @@ impl Engine {
             return false;
         }
         let process = self.processes.get_mut(&run.process);
-        if let Some(ending) = process.and_then(|process| process.ending.as_mut()) {
+        if let Some(ending) = process.and_then(|process| process.run.ending.as_mut()) {
             // Nothing of its own is left to sweep.
             (ending.is_gone, ending.is_swept) = (true, true);
         }
@@ -69,7 +69,7 @@ impl Engine {
     pub(crate) fn child_gone(&mut self, parent: Option<ProcessId>) {
         let Some(process) = parent.and_then(|parent| self.processes.get(&parent)) else { return };
         let run = process.key();
-        if !process.is_live() && process.ending.as_ref().is_some_and(|ending| ending.is_gone) {
+        if !process.is_live() && process.run.ending.as_ref().is_some_and(|ending| ending.is_gone) {
             self.tree_gone(run);
         }
     }
@@ -78,16 +78,16 @@ impl Engine {
     /// take it along.
     pub(crate) fn follow_parent(&mut self, id: ProcessId) {
         let Some(process) = self.processes.get(&id) else { return };
-        let Some(parent) = process.parent.and_then(|parent| self.processes.get(&parent)) else { return };
+        let Some(parent) = process.spec.parent.and_then(|parent| self.processes.get(&parent)) else { return };
         let is_taken_along =
-            !parent.is_live() || parent.ending.as_ref().is_some_and(|end| !end.keeps_background);
+            !parent.is_live() || parent.run.ending.as_ref().is_some_and(|end| !end.keeps_background);
         if is_taken_along {
             self.end(id, EndRequest::new(Some(ExitReason::Closed), Then::Remove));
         }
     }
 
     fn children(&self, parent: ProcessId) -> Vec<ProcessId> {
-        let below = self.processes.values().filter(|child| child.parent == Some(parent));
+        let below = self.processes.values().filter(|child| child.spec.parent == Some(parent));
         below.map(|child| child.id).collect()
     }
 }

@@ -185,7 +185,7 @@ impl Engine {
     /// The status of the run that owns a timer; none: it is over or being ended.
     fn owner_status(&self, timer: &TimerRecord) -> Option<Status> {
         let owner = self.processes.get(&timer.owner).filter(|owner| owner.key() == timer.owner_run())?;
-        (owner.is_live() && owner.ending.is_none()).then_some(owner.status)
+        (owner.is_live() && owner.run.ending.is_none()).then_some(owner.run.status)
     }
 
     /// Looks at every timer that is not over.

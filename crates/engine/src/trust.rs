@@ -12,7 +12,7 @@ use proto::{ErrorCode, Failure, Kind, Printable, ProcessId, Status};
 use crate::Engine;
 use crate::audit::digest_words;
 use crate::effect::Effect;
-use crate::inbox::{About, Item};
+use crate::inbox::{About, Item, ItemText};
 use crate::input::{Caller, Rule, RunKey, SpawnOrder, TrustSubject};
 use crate::process::Process;
 use crate::record::{Approval, Record};
@@ -105,17 +105,18 @@ impl Engine {
         if self.is_trusted_still(process) {
             return Ok(());
         }
-        let (digest, frame, content) = match process.leave.clone() {
+        let (digest, frame, content) = match process.launch.approval.clone() {
             Some(leave) => (leave.digest, leave.frame, leave.content),
             None => {
-                let env = process.env.iter().map(|(name, value)| format!("{name}={value}"));
-                let parts = std::iter::once(process.cwd.clone()).chain(process.argv.iter().cloned());
+                let env = process.spec.environment.env.iter().map(|(name, value)| format!("{name}={value}"));
+                let parts =
+                    std::iter::once(process.spec.cwd.clone()).chain(process.spec.argv.iter().cloned());
                 (unread(parts.chain(env))?, String::new(), String::new())
             }
         };
         let (command, project, preset) =
-            (quote_command(&process.argv), process.project.clone(), process.preset.clone());
-        let agent = (process.kind == Kind::Agent).then(|| process.argv.first().cloned()).flatten();
+            (quote_command(&process.spec.argv), process.spec.project.clone(), process.spec.preset.clone());
+        let agent = (process.spec.kind == Kind::Agent).then(|| process.spec.argv.first().cloned()).flatten();
         let trust_subject = TrustSubject {
             digest,
             frame,
@@ -128,7 +129,7 @@ impl Engine {
         };
         let leave = self.ask_leave(asker, &trust_subject)?;
         if let Some(process) = self.processes.get_mut(&id) {
-            process.leave = Some(leave);
+            process.launch.approval = Some(leave);
             self.mark_durable(id);
         }
         Ok(())
@@ -136,13 +137,16 @@ impl Engine {
 
     /// Whether the word on which an entry was started still holds.
     pub(crate) fn is_trusted_still(&self, process: &Process) -> bool {
-        match &process.leave {
+        match &process.launch.approval {
             Some(leave) => {
                 let is_trusted = |digest: &String| self.trust.trusted.contains_key(digest);
                 leave.once || is_trusted(&leave.digest) || leave.listed.as_ref().is_some_and(is_trusted)
             }
             // No permission: a person started it, or it is an agent as its manifest has it.
-            None => process.parent.is_none() || (process.kind == Kind::Agent && process.argv.len() == 1),
+            None => {
+                process.spec.parent.is_none()
+                    || (process.spec.kind == Kind::Agent && process.spec.argv.len() == 1)
+            }
         }
     }
 
@@ -186,11 +190,11 @@ impl Engine {
     /// What was to be started is not what was allowed; the trust subject says what it is now. Whoever has it started needs permission
     /// for that; with nobody there to ask for it, it stays where it is.
     pub(crate) fn start_untrusted(&mut self, run: RunKey, trust_subject: &TrustSubject) {
-        let is_starting = |process: &&Process| process.status == Status::Starting;
+        let is_starting = |process: &&Process| process.run.status == Status::Starting;
         let Some(process) = self.processes.get(&run.process).filter(is_starting) else { return };
-        let (is_wanted, target) = (process.ending.is_none(), run.process.to_string());
-        let verb = if process.run.0 <= 1 { "spawn" } else { "restart" };
-        let asker = process.starter.filter(|asker| is_wanted && self.admit(*asker).is_ok());
+        let (is_wanted, target) = (process.run.ending.is_none(), run.process.to_string());
+        let verb = if process.run.number.0 <= 1 { "spawn" } else { "restart" };
+        let asker = process.launch.starter.filter(|asker| is_wanted && self.admit(*asker).is_ok());
         let Some(Caller::Process(asker)) = asker else {
             let failure = Failure::new(
                 ErrorCode::Denied,
@@ -204,7 +208,7 @@ impl Engine {
         match self.ask_leave(asker, trust_subject) {
             Ok(leave) => {
                 if let Some(process) = self.processes.get_mut(&run.process) {
-                    process.leave = Some(leave);
+                    process.launch.approval = Some(leave);
                 }
                 self.mark_durable(run.process);
                 self.order_start(run.process);
@@ -220,8 +224,8 @@ impl Engine {
     /// elsewhere.
     pub(crate) fn give_up(&mut self, run: RunKey, failure: &Failure) {
         let Some(process) = self.processes.get_mut(&run.process) else { return };
-        process.status = Status::Parked;
-        process.failure = Some(failure.message.clone());
+        process.run.status = Status::Parked;
+        process.run.failure = Some(failure.message.clone());
         self.tell_no_restart(run);
         let Some(process) = self.processes.get(&run.process) else { return };
         let title = format!("{}: not started again", process.name);
@@ -248,7 +252,10 @@ impl Engine {
             let message = format!("{MAX_ASKED} questions about starting something wait for a person already");
             return Err(Failure::new(ErrorCode::Busy, message).hint("wait until some are answered"));
         }
-        let words = (format!("start {}", title(trust_subject)), trust_subject.command.clone());
+        let words = ItemText {
+            title: format!("start {}", title(trust_subject)),
+            body: trust_subject.command.clone(),
+        };
         let options = CHOICES.iter().zip(1..).map(|((_, name, label), number)| DialogOption {
             names: vec![number.to_string(), (*name).to_owned()],
             label: (*label).to_owned(),
@@ -377,15 +384,15 @@ fn title(trust_subject: &TrustSubject) -> String {
 /// Whether an entry may be started only while its manifest is built in: a process has it started, and no person has
 /// allowed more.
 pub(crate) fn needs_built_in(process: &Process) -> bool {
-    let is_persons = process.starter.map_or(process.parent.is_none(), Caller::is_person);
-    process.kind == Kind::Agent && process.leave.is_none() && !is_persons
+    let is_persons = process.launch.starter.map_or(process.spec.parent.is_none(), Caller::is_person);
+    process.spec.kind == Kind::Agent && process.launch.approval.is_none() && !is_persons
 }
 
 /// What must be found on the disk for an entry to be started: what was allowed, unless a person has it started or nobody's
 /// permission was needed.
 pub(crate) fn content_needed(process: &Process) -> Option<String> {
-    let leave = process.leave.as_ref().filter(|_| process.starter != Some(Caller::Human))?;
+    let leave = process.launch.approval.as_ref().filter(|_| process.launch.starter != Some(Caller::Human))?;
     // The question about a first run was about its words, where nobody has looked at more.
-    let is_unread = process.run.0 <= 1 && leave.content.is_empty();
+    let is_unread = process.run.number.0 <= 1 && leave.content.is_empty();
     (!is_unread).then(|| leave.content.clone())
 }

@@ -48,8 +48,8 @@ impl Engine {
         };
         agent.turns.insert(number, turn.clone());
         let is_seen = agent.state().is_busy();
-        agent.live.turn_began = now.uptime_ms;
-        agent.live.turn_unseen_until = (!is_seen).then_some(now.uptime_ms + UNSEEN_MS);
+        agent.live.newest_turn.began = now.uptime_ms;
+        agent.live.newest_turn.unseen_until = (!is_seen).then_some(now.uptime_ms + UNSEEN_MS);
         self.effects.push(Effect::Record(Record::PutTurn(Box::new(turn))));
         self.prune_turns(id);
         self.mark_durable(id);
@@ -59,7 +59,7 @@ impl Engine {
     /// The turn that a message began: the one that was seen to begin after this moment, or a new one.
     pub(crate) fn claim_turn(&mut self, id: ProcessId, mail: MailId, since: u64) -> u64 {
         let Some(agent) = self.agent_mut(id) else { return 0 };
-        let is_its = agent.live.turn_began >= since;
+        let is_its = agent.live.newest_turn.began >= since;
         let running = agent.running_turn().and_then(|number| agent.turns.get_mut(&number));
         let Some(turn) = running.filter(|turn| is_its && turn.mail.is_none()) else {
             return self.begin_turn(id, Some(mail));
@@ -74,8 +74,8 @@ impl Engine {
     pub(crate) fn await_turn_from_channel(&mut self, id: ProcessId) {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(id) else { return };
-        agent.live.turn_unseen_until =
-            agent.live.turn_unseen_until.map(|_| now.saturating_add(UNSEEN_BY_CHANNEL_MS));
+        agent.live.newest_turn.unseen_until =
+            agent.live.newest_turn.unseen_until.map(|_| now.saturating_add(UNSEEN_BY_CHANNEL_MS));
     }
 
     /// The agent is seen at work: in the turn that runs, or in one that somebody else began. Some programs show work
@@ -83,7 +83,7 @@ impl Engine {
     pub(crate) fn turn_is_under_way(&mut self, id: ProcessId) {
         let has_first = self.mail.first_to(id).is_some();
         let Some(agent) = self.agent_mut(id) else { return };
-        agent.live.turn_unseen_until = None;
+        agent.live.newest_turn.unseen_until = None;
         // Once Enter was pressed, work may be the message's doing or the agent's own: then it counts.
         let is_early = has_first && agent.record.turn == 0 && agent.live.progress.confirmed_since().is_none();
         if agent.running_turn().is_none() && !is_early {
@@ -104,7 +104,7 @@ impl Engine {
         let Some(process) = self.processes.get_mut(&id) else { return };
         let run = process.key();
         let Some(agent) = process.agent.as_deref_mut() else { return };
-        agent.live.turn_unseen_until = None;
+        agent.live.newest_turn.unseen_until = None;
         let Some(number) = agent.running_turn() else { return };
         let Some(turn) = agent.turns.get_mut(&number) else { return };
         turn.end = end;
@@ -135,7 +135,7 @@ impl Engine {
     /// Nothing showed the turn at work, and the agent rests.
     pub(crate) fn give_up_unseen_turn(&mut self, id: ProcessId) {
         let Some(agent) = self.agent_mut(id) else { return };
-        agent.live.turn_unseen_until = None;
+        agent.live.newest_turn.unseen_until = None;
         if !agent.state().is_busy() {
             self.end_turn(id, TurnEnd::Done);
         }
@@ -145,7 +145,8 @@ impl Engine {
     pub(crate) fn result_found(
         &mut self,
         id: ProcessId,
-        (number, end): (u64, Option<TurnEnd>),
+        number: u64,
+        end: Option<TurnEnd>,
         text: &str,
         from: &str,
     ) {

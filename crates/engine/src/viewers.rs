@@ -16,20 +16,20 @@ impl Engine {
     pub(crate) fn viewer_joined(&mut self, run: RunKey, viewer: ViewerId, joined: Viewer) {
         let now = self.now.uptime_ms;
         self.change_viewers(run, |process| {
-            process.last_activity = now;
-            if process.viewers.is_empty() && joined.counts_for_size() {
-                process.size_owner = Some(viewer);
+            process.run.times.last_activity = now;
+            if process.run.viewers.attached.is_empty() && joined.counts_for_size() {
+                process.run.viewers.size_owner = Some(viewer);
             }
-            process.viewers.insert(viewer, joined);
+            process.run.viewers.attached.insert(viewer, joined);
         });
     }
 
     pub(crate) fn viewer_resized(&mut self, run: RunKey, viewer: ViewerId, size: Size, owns: bool) {
         self.change_viewers(run, |process| {
-            if let Some(known) = process.viewers.get_mut(&viewer) {
+            if let Some(known) = process.run.viewers.attached.get_mut(&viewer) {
                 known.size = size.clamped();
                 if owns && known.counts_for_size() {
-                    process.size_owner = Some(viewer);
+                    process.run.viewers.size_owner = Some(viewer);
                 }
             }
         });
@@ -38,25 +38,26 @@ impl Engine {
     pub(crate) fn viewer_left(&mut self, run: RunKey, viewer: ViewerId) {
         let now = self.now.uptime_ms;
         self.change_viewers(run, |process| {
-            process.last_activity = now;
-            process.viewers.remove(&viewer);
-            process.size_owner = process.size_owner.filter(|owner| *owner != viewer);
+            process.run.times.last_activity = now;
+            process.run.viewers.attached.remove(&viewer);
+            process.run.viewers.size_owner = process.run.viewers.size_owner.filter(|owner| *owner != viewer);
         });
     }
 
     /// A viewer that types owns the size.
     pub(crate) fn viewer_typed(&mut self, run: RunKey, viewer: ViewerId) {
         let is_new = |process: &Process| {
-            process.size_owner != Some(viewer)
-                && process.viewers.get(&viewer).is_some_and(|v| v.counts_for_size())
+            process.run.viewers.size_owner != Some(viewer)
+                && process.run.viewers.attached.get(&viewer).is_some_and(|v| v.counts_for_size())
         };
         if self.processes.get(&run.process).is_some_and(is_new) {
-            self.change_viewers(run, |process| process.size_owner = Some(viewer));
+            self.change_viewers(run, |process| process.run.viewers.size_owner = Some(viewer));
         }
     }
 
     fn change_viewers(&mut self, run: RunKey, change: impl FnOnce(&mut Process)) {
-        let Some(process) = self.processes.get_mut(&run.process).filter(|process| process.run == run.run)
+        let Some(process) =
+            self.processes.get_mut(&run.process).filter(|process| process.run.number == run.run)
         else {
             return;
         };
@@ -80,7 +81,7 @@ impl Engine {
             return;
         }
         process.size = size;
-        if process.has_holder {
+        if process.run.has_holder {
             self.effects.push(Effect::Resize { run, size });
         }
         self.mark_durable(run.process);
@@ -88,13 +89,23 @@ impl Engine {
 }
 
 fn wanted_size(process: &Process) -> Option<Size> {
-    let sizes =
-        || process.viewers.values().filter(|viewer| viewer.counts_for_size()).map(|viewer| viewer.size);
-    match process.policy {
+    let sizes = || {
+        process
+            .run
+            .viewers
+            .attached
+            .values()
+            .filter(|viewer| viewer.counts_for_size())
+            .map(|viewer| viewer.size)
+    };
+    match process.spec.policy {
         SizePolicy::Fixed => None,
-        SizePolicy::Owner => {
-            process.size_owner.and_then(|owner| process.viewers.get(&owner)).map(|viewer| viewer.size)
-        }
+        SizePolicy::Owner => process
+            .run
+            .viewers
+            .size_owner
+            .and_then(|owner| process.run.viewers.attached.get(&owner))
+            .map(|viewer| viewer.size),
         SizePolicy::Smallest => {
             let cols = sizes().map(|size| size.cols).min()?;
             Some(Size { cols, rows: sizes().map(|size| size.rows).min()? })

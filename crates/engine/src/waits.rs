@@ -59,7 +59,7 @@ impl Engine {
 
     fn silent_at(&self, wait: &Wait, run: RunKey, silence: u64) -> Option<u64> {
         let process = self.processes.get(&run.process)?;
-        Some(process.last_output.max(wait.since).saturating_add(silence))
+        Some(process.run.times.last_output.max(wait.since).saturating_add(silence))
     }
 
     /// Begins to look for the patterns that somebody waits for since before the run had started.
@@ -103,7 +103,9 @@ impl Engine {
     }
 
     pub(crate) fn is_run_live(&self, run: RunKey) -> bool {
-        self.processes.get(&run.process).is_some_and(|process| process.run == run.run && process.is_live())
+        self.processes
+            .get(&run.process)
+            .is_some_and(|process| process.run.number == run.run && process.is_live())
     }
 
     /// A child is over. Whether a pattern came before that is for its watch to say: it may begin after the exit was
@@ -244,7 +246,7 @@ impl Engine {
     /// Whether a blocked agent's options are read, or have had their time: who waits for `blocked` is told both at once.
     fn shows_options(&self, id: ProcessId, agent: &Agent) -> bool {
         let is_read = || self.blocking_item(id).is_some_and(|item| !item.options.is_empty());
-        agent.state() != AgentState::Blocked || agent.live.options_until.is_none() || is_read()
+        agent.state() != AgentState::Blocked || agent.live.dialogs.options_until.is_none() || is_read()
     }
 
     /// Answers and forgets a wait that is fulfilled.
@@ -331,10 +333,10 @@ pub(crate) fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
         id: process.id,
         name: process.name.clone(),
         text,
-        exit: process.exit,
+        exit: process.run.exit,
         state: process.agent.as_deref().map(Agent::state),
         dialog: None,
-        offset: process.log_end,
+        offset: process.run.log_end,
     }
 }
 

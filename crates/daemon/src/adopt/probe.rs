@@ -149,7 +149,7 @@ impl HolderProbe {
     /// Ends what a lost or unwanted run has left. Without its holder nothing pins its pids: then only what carries the
     /// run's own mark is ended.
     async fn end_run(self, holder: Option<PendingHello>) {
-        let (path, token) = (self.path.clone(), self.record.as_ref().map(|record| record.run_token.clone()));
+        let (path, token) = (self.path.clone(), self.record.as_ref().map(|record| record.run.token.clone()));
         let ended = crate::threads::run(move || {
             let _was_there = holder.is_some_and(|holder| holder.end_holder());
             token.map_or(Ok(0), |token| holder::sweep_lost_run(&token, 0, 0)).map(|_| remove_stale(&path))
@@ -218,7 +218,7 @@ fn take_over(
 
 fn record_of(hello: &HolderHello, known: Option<ProcessRecord>) -> Result<ProcessRecord, LinkError> {
     let own: Result<ProcessRecord, _> = serde_json::from_slice(&hello.meta);
-    let key = |record: &ProcessRecord| RunKey::new(record.id, record.run);
+    let key = |record: &ProcessRecord| RunKey::new(record.id, record.run.number);
     match (own, known) {
         (Ok(own), None) => Ok(own),
         (Ok(own), Some(known)) if key(&own) == key(&known) => Ok(own),
@@ -235,13 +235,13 @@ fn make_run(
     link: (Link, PathBuf),
     hello: HolderHello,
 ) -> Result<(Box<NewRun>, Box<Input>), LinkError> {
-    let run = RunKey::new(record.id, record.run);
+    let run = RunKey::new(record.id, record.run.number);
     let pid = hello.child_pid;
     let exit = hello.exited.map(|exit| match exit.status {
         ExitStatus::Code(code) => (ChildExit::Code(code), exit.final_offset),
         ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
     });
-    let mut new = NewRun::new(run, record.run_token.clone(), link, hello, search.screens.limits(), false);
+    let mut new = NewRun::new(run, record.run.token.clone(), link, hello, search.screens.limits(), false);
     // Before anybody hears of it: one that the kernel will not watch is not ours yet.
     search.screens.watch(&mut new)?;
     new.agent = search.agents.adopt(&record, pid);

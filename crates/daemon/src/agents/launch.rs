@@ -57,6 +57,8 @@ impl AgentLauncher {
         // The next daemon finds them in what the holder keeps.
         start
             .record
+            .spec
+            .environment
             .env
             .extend(manifest.inherit.iter().filter_map(|name| Some((name.clone(), env.get(name)?.clone()))));
         let (plan, mut note) = self.plan(start, manifest, &directory, &env)?;

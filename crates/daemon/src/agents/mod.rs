@@ -146,7 +146,7 @@ impl Agents {
 
     /// Turns an agent's start into its program's; nothing for other kinds.
     pub(crate) fn prepare(&self, start: &mut StartRun) -> Result<Option<Arc<AgentRun>>, Failure> {
-        if start.record.kind != Kind::Agent {
+        if start.record.spec.kind != Kind::Agent {
             return Ok(None);
         }
         let name = start.argv.first().map_or("", String::as_str);
@@ -194,24 +194,25 @@ impl Agents {
 
     /// Takes over an agent that an earlier daemon launched; nothing for other kinds.
     pub(crate) fn adopt(&self, record: &ProcessRecord, pid: i32) -> Option<ObservedAgent> {
-        if record.kind != Kind::Agent {
+        if record.spec.kind != Kind::Agent {
             return None;
         }
-        let run = RunKey::new(record.id, record.run);
+        let run = RunKey::new(record.id, record.run.number);
         let directory = Directory::of(&self.shared.launcher.places, run);
         if let Some(token) = directory.token() {
             self.tokens().admit(run, &token);
         }
         let note = directory.note().unwrap_or_default();
-        let name = record.argv.first().map_or("", String::as_str);
-        let manifest_set = self.manifest_set(Some(Path::new(&record.cwd)));
+        let name = record.spec.argv.first().map_or("", String::as_str);
+        let manifest_set = self.manifest_set(Some(Path::new(&record.spec.cwd)));
         // A manifest that is gone leaves an agent whose screen nobody can read; it lives on.
         let fitted = Fitted::find(&manifest_set.catalogue, name, note.version.clone(), directory.path());
         let manifest = fitted.map(|fitted| fitted.manifest).unwrap_or_default();
-        let env = record.env.iter().filter(|(name, _)| !manifest.unset.contains(name));
+        let env = record.spec.environment.env.iter().filter(|(name, _)| !manifest.unset.contains(name));
         let env = env.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let mut agent_run = AgentRun::new(run, PathBuf::from(&record.cwd), env, directory, manifest, note);
-        agent_run.is_fixed = record.parent.is_some();
+        let mut agent_run =
+            AgentRun::new(run, PathBuf::from(&record.spec.cwd), env, directory, manifest, note);
+        agent_run.is_fixed = record.spec.parent.is_some();
         let agent_run = Arc::new(agent_run);
         self.charges().insert(run, Arc::clone(&agent_run));
         Some(self.begin(&agent_run, pid, false))

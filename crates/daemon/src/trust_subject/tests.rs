@@ -73,9 +73,9 @@ impl Bench {
         .unwrap();
         let leave = Approval { digest, once: true, frame, content: content.clone(), listed: None };
         StartRun {
-            run: RunKey::new(record.id, record.run),
+            run: RunKey::new(record.id, record.run.number),
             argv: argv.to_vec(),
-            cwd: record.cwd.clone(),
+            cwd: record.spec.cwd.clone(),
             env: env.into_iter().collect(),
             env_hex: BTreeMap::new(),
             person_env: BTreeMap::new(),
@@ -163,7 +163,7 @@ fn a_leave_without_a_frame_is_known_by_the_whole_record() {
         let mut start = bench.start(Kind::Command, &words(argv));
         start.content = Some(String::new());
         start.record.leave = None;
-        start.record.env.insert("A".to_owned(), env.to_owned());
+        start.record.spec.environment.env.insert("A".to_owned(), env.to_owned());
         changed(&start, None).unwrap().expect("nothing on a disk is nothing").digest
     };
     assert_eq!(digest(&["./job.sh"], "1"), digest(&["./job.sh"], "1"));

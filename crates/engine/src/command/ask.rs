@@ -9,7 +9,7 @@ use proto::{Failure, Reply};
 use super::{CommandResult, done};
 use crate::Engine;
 use crate::effect::CommandAnswer;
-use crate::inbox::{About, option};
+use crate::inbox::{About, ItemText, option};
 use crate::input::{Caller, RunKey};
 use crate::mail_format;
 use crate::rights::Verb;
@@ -31,7 +31,7 @@ impl Engine {
         let run = self.check_asker(caller)?;
         check_text("question", &request.question)?;
         let options = check_options(&request.options)?;
-        self.open_question((run, request.key), ItemKind::Question, &request.question, options)
+        self.open_question(run, request.key, ItemKind::Question, &request.question, options)
     }
 
     pub(super) fn attention(&mut self, caller: Caller, request: Attention) -> CommandResult {
@@ -41,12 +41,13 @@ impl Engine {
         let run = self.check_asker(caller)?;
         check_text("reason", &request.reason)?;
         let options = vec![option(1, "dismiss", "Dismiss")];
-        self.open_question((run, request.key), ItemKind::Attention, &request.reason, options)
+        self.open_question(run, request.key, ItemKind::Attention, &request.reason, options)
     }
 
     fn open_question(
         &mut self,
-        (run, key): (RunKey, Option<String>),
+        run: RunKey,
+        key: Option<String>,
         kind: ItemKind,
         text: &str,
         options: Vec<DialogOption>,
@@ -98,10 +99,11 @@ fn check_options(options: &[String]) -> Result<Vec<DialogOption>, Failure> {
 }
 
 /// What is asked in one line, and all of it when that is not all. Control characters are shown, not passed on.
-fn title_and_body(text: &str) -> (String, String) {
+fn title_and_body(text: &str) -> ItemText {
     let lines = mail_format::lines(text.trim());
     let first = lines.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim());
     let title: String = first.chars().take(MAX_TITLE).collect();
     let body = lines.join("\n");
-    if body == title { (title, String::new()) } else { (title, body) }
+    let body = if body == title { String::new() } else { body };
+    ItemText { title, body }
 }

@@ -18,7 +18,7 @@ impl Engine {
         let id = self.find_id(caller, &attach.target, verb)?;
         self.find(caller, &attach.target, verb)?.check_heard()?;
         if let (Some(policy), Some(process)) = (attach.policy, self.processes.get_mut(&id)) {
-            process.policy = policy;
+            process.spec.policy = policy;
             self.mark_durable(id);
         }
         let process = self.find(caller, &attach.target, verb)?;

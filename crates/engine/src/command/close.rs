@@ -29,14 +29,14 @@ impl Engine {
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get_mut(&id) else { return };
         let is_live = process.is_live();
-        if let Some(ending) = process.ending.as_mut().filter(|ending| ending.keeps_background) {
+        if let Some(ending) = process.run.ending.as_mut().filter(|ending| ending.keeps_background) {
             ending.tickets.push(ticket);
             if !std::mem::take(&mut ending.is_restored) && ending.grace_ms > 0 {
                 ending.sweep_at = now;
             }
             return;
         }
-        if process.ending.is_some() || (is_live && process.status != Status::Running) {
+        if process.run.ending.is_some() || (is_live && process.run.status != Status::Running) {
             let request = EndRequest::new(Some(ExitReason::Closed), Then::Remove);
             return self.end(id, request.stop(stop).ticket(ticket));
         }

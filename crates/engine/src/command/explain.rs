@@ -23,11 +23,11 @@ impl Engine {
             id: process.id,
             name: process.name.clone(),
             agent: agent.view(process.manifest()),
-            opinions: agent.live.table.slots().map(|slot| Agent::opinion(slot, now)).collect(),
+            opinions: agent.live.evidence.table.slots().map(|slot| Agent::opinion(slot, now)).collect(),
             why: why(agent),
             version: agent.live.launched.as_ref().and_then(|launched| launched.version.clone()),
-            drifts: agent.live.drift.count,
-            composer: agent.live.composer,
+            drifts: agent.live.evidence.drift.count,
+            composer: agent.live.screen.composer,
         };
         Ok(Some(CommandAnswer::Reply(Reply::Explanation(Box::new(explanation)))))
     }
@@ -36,10 +36,10 @@ impl Engine {
 /// In one sentence: who won over whom, and by which rule.
 fn why(agent: &Agent) -> String {
     let state = agent.state();
-    let Some(judgement) = &agent.live.judgement else {
+    let Some(judgement) = &agent.live.evidence.judgement else {
         return format!("{state}: nothing has been said about this run yet");
     };
-    let slot = |source: Option<Source>| source.and_then(|source| agent.live.table.get(source));
+    let slot = |source: Option<Source>| source.and_then(|source| agent.live.evidence.table.get(source));
     let says = |slot: &Slot| {
         let word = slot.state().map_or("that it cannot be judged", |state| state.word());
         format!("{} ({}) says {word}", name(slot.evidence.source), slot.evidence.rule)

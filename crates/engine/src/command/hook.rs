@@ -32,7 +32,7 @@ impl Engine {
             }
             HookMoment::PermissionAsked { title, body } => {
                 if let Some(agent) = self.agent_mut(id) {
-                    agent.live.asked.push(title.clone(), body.clone());
+                    agent.live.dialogs.asked.push(title.clone(), body.clone());
                 }
                 // Parked first: the request then stands for what its evidence says, and there is one item, not two.
                 let is_parked = self.park(id, ticket, title, body);
@@ -53,7 +53,7 @@ impl Engine {
         let Caller::Process(run) = caller else {
             return Err(denied(caller, "hooks come from inside an agent"));
         };
-        let process = self.processes.get(&run.process).filter(|process| process.run == run.run);
+        let process = self.processes.get(&run.process).filter(|process| process.run.number == run.run);
         if process.is_some_and(|process| process.agent.is_some() && process.is_live()) {
             return Ok(run);
         }

@@ -20,6 +20,13 @@ const MAX_WORDS: usize = 4 << 10;
 /// Stands for the person's own words among the keys of an option.
 const TEXT: &str = "{text}";
 
+/// The option of a dialog that somebody chose.
+struct Chosen {
+    item: u64,
+    digest: String,
+    option: DialogOption,
+}
+
 impl Engine {
     pub(super) fn inbox(&mut self, caller: Caller) -> CommandResult {
         if !self.may_at_all(caller, Verb::List) {
@@ -87,30 +94,33 @@ impl Engine {
                 self.unpark(answer.item, if allows { HookDecision::Allow } else { denial() });
                 done()
             }
-            About::Dialog(digest) => self.answer_dialog((caller, ticket), id, answer.item, digest, option),
+            About::Dialog(digest) => {
+                let chosen = Chosen { item: answer.item, digest, option };
+                self.answer_dialog(caller, ticket, id, chosen)
+            }
         }
     }
 
     fn answer_dialog(
         &mut self,
-        (caller, ticket): (Caller, Ticket),
+        caller: Caller,
+        ticket: Ticket,
         id: ProcessId,
-        item: u64,
-        digest: String,
-        option: DialogOption,
+        chosen: Chosen,
     ) -> CommandResult {
+        let Chosen { item, digest, option } = chosen;
         let job = self.next_job();
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get_mut(&id) else { return Err(self.no_such_item(item)) };
         let run = process.key();
         let Some(agent) = process.agent.as_deref_mut() else { return Err(self.no_such_item(item)) };
-        if agent.live.answering.is_some() {
+        if agent.live.dialogs.answering.is_some() {
             return Err(Failure::new(ErrorCode::Conflict, "that dialog is being answered already"));
         }
         // A person may answer whenever they like; a program waits for the person who types there.
         let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
         let guard = Guard { dialog: Some(digest.clone()), composer: ComposerIs::Any, human_quiet_ms };
-        agent.live.answering = Some(Answering {
+        agent.live.dialogs.answering = Some(Answering {
             item,
             job,
             ticket,

@@ -19,7 +19,7 @@ impl Engine {
         // A signal alone is only sent; a grace makes it the signal that asks.
         let sent = kill.signal.filter(|_| kill.grace_ms.is_none());
         // One that has failed and waits to be started again is as good as running to whoever wants it to stop.
-        let is_waiting = process.restart_at.is_some() && sent.is_none();
+        let is_waiting = process.run.restart_at.is_some() && sent.is_none();
         if !process.is_live() && !is_waiting {
             let message = format!("{} is not running", process.name);
             return Err(Failure::new(ErrorCode::NotRunning, message)

@@ -43,7 +43,7 @@ impl Engine {
                         Caller::Process(run) => self.processes.get(&run.process),
                         Caller::Human | Caller::Via(_) | Caller::Nobody => None,
                     };
-                    own.is_some_and(|own| own.project.key == *project)
+                    own.is_some_and(|own| own.spec.project.key == *project)
                 }
                 // Which items a caller knows of, whoever told it of them knows.
                 Event::ItemClosed { .. } => false,

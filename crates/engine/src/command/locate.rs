@@ -24,6 +24,6 @@ pub(super) fn located(process: &Process) -> Located {
         name: process.name.clone(),
         size: process.size,
         is_live: process.is_live(),
-        exit: process.exit,
+        exit: process.run.exit,
     }
 }

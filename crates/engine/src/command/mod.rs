@@ -116,11 +116,11 @@ impl Engine {
         self.mail.tickets.retain(|(waiting, _, _)| *waiting != ticket);
         self.forget_parked(ticket);
         for process in self.processes.values_mut() {
-            process.starters.retain(|starter| *starter != ticket);
+            process.launch.tickets.retain(|starter| *starter != ticket);
             if let Some(agent) = process.agent.as_deref_mut() {
                 agent.result_tickets.retain(|(waiting, _)| *waiting != ticket);
             }
-            if let Some(ending) = &mut process.ending {
+            if let Some(ending) = &mut process.run.ending {
                 ending.tickets.retain(|ender| *ender != ticket);
             }
         }

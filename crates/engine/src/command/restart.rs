@@ -17,17 +17,17 @@ impl Engine {
         if self.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }
-        if process.kind == Kind::Terminal {
+        if process.spec.kind == Kind::Terminal {
             let message = format!("{} is a terminal: it has one run", process.name);
             return Err(
                 Failure::new(ErrorCode::Conflict, message).hint("qd spawn --kind terminal opens a new one")
             );
         }
-        if process.is_launching() && process.ending.is_none() {
+        if process.is_launching() && process.run.ending.is_none() {
             let message = format!("{} is starting", process.name);
             return Err(Failure::new(ErrorCode::Conflict, message).hint("try again when it runs"));
         }
-        if process.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
+        if process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
             return Err(Failure::new(ErrorCode::NotFound, format!("{} is being closed", process.name)));
         }
         let id = process.id;
@@ -50,12 +50,12 @@ impl Engine {
         let now = self.now.uptime_ms;
         let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
         if caller == Caller::Human {
-            process.born_ms = now;
+            process.usage.born_ms = now;
         }
         // A person's word stands, whoever asks for the same before it is carried out.
-        let is_restarting = process.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
-        if !is_restarting || process.starter != Some(Caller::Human) {
-            process.starter = Some(caller);
+        let is_restarting = process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
+        if !is_restarting || process.launch.starter != Some(Caller::Human) {
+            process.launch.starter = Some(caller);
         }
         Ok(())
     }

@@ -23,11 +23,11 @@ impl Engine {
         if self.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }
-        if process.is_live() && process.status != Status::Stopping {
+        if process.is_live() && process.run.status != Status::Stopping {
             let message = format!("{name} is running in its session");
             return Err(Failure::new(ErrorCode::Conflict, message).hint("qd kill ends it first"));
         }
-        if process.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
+        if process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
             return Err(Failure::new(ErrorCode::NotFound, format!("{name} is being closed")));
         }
         let known = process

@@ -36,7 +36,7 @@ impl Engine {
 
     fn end_for_shutdown(&mut self, id: ProcessId, stop: Stop) {
         let Some(process) = self.processes.get(&id) else { return };
-        let (run, is_live, has_holder) = (process.key(), process.is_live(), process.has_holder);
+        let (run, is_live, has_holder) = (process.key(), process.is_live(), process.run.has_holder);
         if is_live || has_holder {
             let reason = is_live.then_some(ExitReason::Shutdown);
             self.end(id, EndRequest::new(reason, Then::Stay).stop(stop));
@@ -51,10 +51,9 @@ impl Engine {
         let ends_all = self.ends_all;
         // An end that nobody waits for goes on without a daemon, and the next one finishes it.
         let is_awaited = |ending: &Ending| ends_all || !ending.tickets.is_empty();
-        let is_busy = self
-            .processes
-            .values()
-            .any(|process| process.ending.as_ref().is_some_and(is_awaited) || !process.starters.is_empty());
+        let is_busy = self.processes.values().any(|process| {
+            process.run.ending.as_ref().is_some_and(is_awaited) || !process.launch.tickets.is_empty()
+        });
         if callers.is_empty() || is_busy {
             return;
         }

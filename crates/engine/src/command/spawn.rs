@@ -12,15 +12,13 @@ use super::CommandResult;
 use super::resume::check_session;
 use super::tell::check_text;
 use crate::Engine;
-use crate::agent::AgentRecord;
+use crate::agent::{Agent, AgentRecord};
 use crate::audit::spawn_words;
-use crate::backoff::Backoff;
 use crate::effect::CommandAnswer;
 use crate::environment;
 use crate::input::{Caller, SpawnOrder, Ticket};
-use crate::process::{Process, Then};
+use crate::process::{Environment, Process, Spec, Then};
 use crate::readiness::check_ready;
-use crate::record::ProcessRecord;
 use crate::registry::denied;
 use crate::rights::Verb;
 use crate::tasks::TaskPlace;
@@ -49,16 +47,16 @@ impl Engine {
         if let Caller::Process(run) = caller {
             self.check_budget(run.process)?;
         }
-        process.leave = self.check_trust(caller, &order)?;
-        process.starter = Some(caller);
-        process.starters.push(ticket);
+        process.launch.approval = self.check_trust(caller, &order)?;
+        process.launch.starter = Some(caller);
+        process.launch.tickets.push(ticket);
         let id = process.id;
         self.processes.insert(id, process);
         if let Caller::Process(run) = caller {
             self.spend_spawn(run.process);
         }
         self.audit_deed(Some(caller), "spawn", id.to_string(), spawn_words(&order));
-        self.start_run(id);
+        self.start_run(id, RunNumber(1));
         self.mark_durable(id);
         if let Some(prompt) = order.spawn.agent.prompt {
             let from = parent_of(caller);
@@ -75,10 +73,12 @@ impl Engine {
         }
         let parent = parent_of(caller);
         let is_same = |process: &&Process| {
-            process.parent == parent && process.key.as_deref() == Some(key) && !process.is_departed()
+            process.spec.parent == parent
+                && process.spec.key.as_deref() == Some(key)
+                && !process.is_departed()
         };
         let Some(known) = self.processes.values().find(is_same) else { return Ok(None) };
-        if known.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
+        if known.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
             let message = format!("{}, which was made with that key, is being closed", known.name);
             return Err(Failure::new(ErrorCode::Busy, message).hint("try again when it is gone"));
         }
@@ -88,8 +88,8 @@ impl Engine {
     /// Says what a key stands for, once it has started.
     fn answer_known(&mut self, id: ProcessId, ticket: Ticket) -> Option<CommandAnswer> {
         let process = self.processes.get_mut(&id)?;
-        if process.status == Status::Starting {
-            process.starters.push(ticket);
+        if process.run.status == Status::Starting {
+            process.launch.tickets.push(ticket);
             return None;
         }
         Some(CommandAnswer::Reply(Reply::Spawned(process.spawned())))
@@ -124,33 +124,24 @@ impl Engine {
         let (base, env_hex) = self.base_env(caller, &spawn);
         let declared = spawn.env.keys().cloned().collect();
         let env = environment::with_declared(base, spawn.env);
-        let mut process = Process::from_record(ProcessRecord {
-            seen: None,
-            id: self.fresh_id(),
-            name,
+        let environment = Environment {
+            env,
+            env_hex,
+            declared,
+            session: task.and_then(|task| task.session),
+            is_daemons: false,
+        };
+        let spec = Spec {
             kind: spawn.kind,
             parent: parent_of(caller),
             task: spawn.task,
             workspace,
-            owner: if caller == Caller::Human { Owner::User } else { Owner::Orchestrator },
             argv,
             cwd,
-            env: BTreeMap::new(),
-            env_hex,
-            declared,
-            size: spawn.size.or(Size::DEFAULT),
+            environment,
             policy: SizePolicy::Owner,
-            status: Status::Starting,
-            run: RunNumber(1),
-            run_token: String::new(),
-            has_holder: false,
-            pid: None,
-            exit: None,
-            failure: None,
-            started_at: 0,
             auto_restart: spawn.auto_restart,
             idle_timeout_ms: spawn.idle_timeout_ms,
-            agent,
             project: order.project.clone(),
             preset: spawn.preset,
             key: spawn.key,
@@ -158,22 +149,17 @@ impl Engine {
             restore: spawn.restore && caller == Caller::Human,
             acts_for_person: caller == Caller::Human && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal),
             ready: spawn.ready,
-            is_ready: false,
             budget: spawn.budget,
-            spawned: 0,
-            leave: None,
-            born_ms: self.now.uptime_ms,
-            restart_at: None,
-            backoff: Backoff::default(),
             stop: spawn.stop,
-            ending: None,
-        });
+        };
+        let owner = if caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
+        let mut process = Process::new(self.fresh_id(), name, owner, spec);
+        process.size = spawn.size.or(Size::DEFAULT).clamped();
+        process.usage.born_ms = self.now.uptime_ms;
+        process.agent = agent.map(|record| Box::new(Agent::from_record(record, true)));
         if let Some(agent) = process.agent.as_deref_mut() {
             agent.resume_next = spawn.agent.session;
         }
-        process.departs_at = None;
-        process.env = env;
-        process.session = task.and_then(|task| task.session);
         Ok(process)
     }
 
@@ -188,7 +174,7 @@ impl Engine {
             (None, Some(offered)) => (environment::persons(offered), spawn.base_env_hex.clone()),
             (parent, _) => {
                 let parent = parent.and_then(|parent| self.processes.get(&parent));
-                let own = parent.map(|parent| &parent.env).filter(|env| !env.is_empty());
+                let own = parent.map(|parent| &parent.spec.environment.env).filter(|env| !env.is_empty());
                 (environment::allowed(own.unwrap_or(&self.config.base_env)), BTreeMap::new())
             }
         }
@@ -211,7 +197,7 @@ impl Engine {
         }
         let Caller::Process(run) = caller else { return Ok(()) };
         let parent = self.processes.get(&run.process);
-        if parent.is_none_or(|parent| parent.ending.is_some()) {
+        if parent.is_none_or(|parent| parent.run.ending.is_some()) {
             let message = "the process that asks is being ended: it starts nothing more";
             return Err(Failure::new(ErrorCode::Conflict, message));
         }
@@ -228,7 +214,7 @@ impl Engine {
     ) -> Result<String, Failure> {
         let asked = spawn.workspace.as_deref().or(task.map(|task| task.workspace.as_str()));
         let own = parent_of(caller).and_then(|parent| self.processes.get(&parent));
-        let own = own.map(|own| own.workspace.as_str());
+        let own = own.map(|own| own.spec.workspace.as_str());
         match (asked, own) {
             (Some(asked), Some(own)) if asked != own => {
                 let message =

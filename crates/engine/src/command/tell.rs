@@ -135,7 +135,7 @@ impl Engine {
         verb: Verb,
     ) -> Result<ProcessId, Failure> {
         let process = self.find(caller, target, verb)?;
-        if process.kind == Kind::Agent && process.agent.is_some() {
+        if process.spec.kind == Kind::Agent && process.agent.is_some() {
             return Ok(process.id);
         }
         Err(wrong_kind(process))
@@ -144,7 +144,7 @@ impl Engine {
 
 /// Only agents understand this.
 pub(super) fn wrong_kind(process: &Process) -> Failure {
-    let message = format!("{} is a {}: only agents understand this", process.name, process.kind);
+    let message = format!("{} is a {}: only agents understand this", process.name, process.spec.kind);
     Failure::new(ErrorCode::WrongKind, message)
         .hint("`qd ps` tells who is an agent; `qd send` types into any process")
 }

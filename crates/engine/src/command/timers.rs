@@ -81,10 +81,10 @@ impl Engine {
         if matches!(caller, Caller::Process(run) if run != process.key()) {
             return Err(denied(caller, "a process sets timers for itself only"));
         }
-        if process.kind != Kind::Agent || process.agent.is_none() {
+        if process.spec.kind != Kind::Agent || process.agent.is_none() {
             return Err(wrong_kind(process));
         }
-        if !process.is_live() || process.ending.is_some() {
+        if !process.is_live() || process.run.ending.is_some() {
             return Err(Failure::new(ErrorCode::NotRunning, format!("{} is not running", process.name)));
         }
         Ok((process.key(), process.name.clone()))

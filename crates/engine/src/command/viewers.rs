@@ -48,7 +48,8 @@ impl Engine {
 
     /// The process that a viewer watches.
     fn watched_by(&self, viewer: ViewerId) -> Option<(ProcessId, ViewerId)> {
-        let watched = self.processes.values().find(|process| process.viewers.contains_key(&viewer))?;
+        let watched =
+            self.processes.values().find(|process| process.run.viewers.attached.contains_key(&viewer))?;
         Some((watched.id, viewer))
     }
 
@@ -62,9 +63,9 @@ impl Engine {
             since: viewer.since,
             size: viewer.size,
             read_only: viewer.read_only,
-            owns_size: process.size_owner == Some(*id),
+            owns_size: process.run.viewers.size_owner == Some(*id),
         };
-        process.viewers.iter().map(view).collect()
+        process.run.viewers.attached.iter().map(view).collect()
     }
 
     /// A caller in words.

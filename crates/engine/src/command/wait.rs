@@ -94,7 +94,7 @@ impl Engine {
             if matches!(request.until, Until::Pattern(_)) {
                 process.check_heard()?;
             }
-            if matches!(request.until, Until::Ready(_)) && process.ready.is_none() {
+            if matches!(request.until, Until::Ready(_)) && process.spec.ready.is_none() {
                 return Err(cannot_tell(process));
             }
             let run = process.key();

@@ -22,7 +22,8 @@ impl Engine {
             Caller::Process(run) => self.processes.get(&run.process),
             Caller::Human | Caller::Via(_) | Caller::Nobody => None,
         };
-        let variable = |name: &str| process.and_then(|process| process.env.get(name)).cloned();
+        let variable =
+            |name: &str| process.and_then(|process| process.spec.environment.env.get(name)).cloned();
         let standing = CallerStanding { identity, path: variable("PATH"), shell: variable("SHELL") };
         Ok(Some(CommandAnswer::Standing(Box::new(standing))))
     }
@@ -51,7 +52,7 @@ impl Engine {
                     acts_for_person: self.acts_for_person(run.process),
                     process: Some(Box::new(process.view())),
                     nonce: nonce.filter(|nonce| !nonce.is_empty()),
-                    project: process.project.clone(),
+                    project: process.spec.project.clone(),
                     budget: self.tightest(run.process),
                     grants: self.grants_seen_by(caller),
                 }

@@ -43,7 +43,8 @@ impl Engine {
     pub(crate) fn answer_typed(&mut self, id: ProcessId, job: JobId, outcome: TypingOutcome) -> bool {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(id) else { return false };
-        let Some(answering) = agent.live.answering.as_mut().filter(|answering| answering.job == job) else {
+        let Some(answering) = agent.live.dialogs.answering.as_mut().filter(|answering| answering.job == job)
+        else {
             return false;
         };
         let failure = match outcome {
@@ -66,7 +67,7 @@ impl Engine {
             }
             TypingOutcome::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
         };
-        let answering = agent.live.answering.take();
+        let answering = agent.live.dialogs.answering.take();
         if let Some(answering) = answering {
             self.reply(answering.ticket, Err(failure));
         }
@@ -77,16 +78,22 @@ impl Engine {
     pub(super) fn finish_answering(&mut self, id: ProcessId) {
         let now = self.now.uptime_ms;
         let Some(agent) = self.agent_mut(id) else { return };
-        let open = agent.live.table.get(Source::Dialog).and_then(|slot| slot.digest());
+        let open = agent.live.evidence.table.get(Source::Dialog).and_then(|slot| slot.digest());
         let digest = agent.blocking_digest();
         let is_gone = |answering: &Answering| {
             open != Some(answering.digest.as_str()) && digest.as_ref() != Some(&answering.digest)
         };
-        if !agent.live.answering.as_ref().is_some_and(|answering| answering.is_typed && is_gone(answering)) {
+        if !agent
+            .live
+            .dialogs
+            .answering
+            .as_ref()
+            .is_some_and(|answering| answering.is_typed && is_gone(answering))
+        {
             return;
         }
-        if let Some(answering) = agent.live.answering.take() {
-            agent.live.answered_until = Some(now + HUSH_MS);
+        if let Some(answering) = agent.live.dialogs.answering.take() {
+            agent.live.dialogs.answered_until = Some(now + HUSH_MS);
             self.close_item(answering.item);
             self.reply(answering.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
         }
@@ -98,7 +105,7 @@ impl Engine {
             return;
         }
         let Some(agent) = self.agent_mut(id) else { return };
-        if let Some(answering) = agent.live.answering.take_if(|answering| answering.until <= now) {
+        if let Some(answering) = agent.live.dialogs.answering.take_if(|answering| answering.until <= now) {
             let failure = Failure::new(ErrorCode::NotDelivered, "the dialog is still open after the answer");
             self.reply(
                 answering.ticket,
@@ -112,8 +119,9 @@ impl Engine {
         let Some(agent) = self.agent(id) else { return false };
         let is_due =
             |answering: &&Answering| answering.until <= now && answering.is_typed && answering.tries < TRIES;
-        let Some(answering) = agent.live.answering.as_ref().filter(is_due) else { return false };
-        let open = agent.live.table.get(Source::Dialog).and_then(|slot| slot.evidence.dialog.as_ref());
+        let Some(answering) = agent.live.dialogs.answering.as_ref().filter(is_due) else { return false };
+        let open =
+            agent.live.evidence.table.get(Source::Dialog).and_then(|slot| slot.evidence.dialog.as_ref());
         let same = open.filter(|dialog| dialog.digest == answering.digest);
         let names_it = |option: &&DialogOption| option.names.first() == Some(&answering.option);
         let keys =
@@ -123,7 +131,7 @@ impl Engine {
         let job = self.next_job();
         let Some(process) = self.processes.get_mut(&id) else { return false };
         let run = process.key();
-        let answering = process.agent.as_deref_mut().and_then(|agent| agent.live.answering.as_mut());
+        let answering = process.agent.as_deref_mut().and_then(|agent| agent.live.dialogs.answering.as_mut());
         let Some(answering) = answering else { return false };
         (answering.job, answering.is_typed, answering.until) = (job, false, now + TYPED_MS);
         answering.tries += 1;
@@ -133,7 +141,7 @@ impl Engine {
 
     /// The run of an answer is over.
     pub(crate) fn abandon_answering(&mut self, id: ProcessId) {
-        let answering = self.agent_mut(id).and_then(|agent| agent.live.answering.take());
+        let answering = self.agent_mut(id).and_then(|agent| agent.live.dialogs.answering.take());
         if let Some(answering) = answering {
             let failure = Failure::new(ErrorCode::NotRunning, "the agent ended before the answer reached it");
             self.reply(answering.ticket, Err(failure));

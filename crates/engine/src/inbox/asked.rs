@@ -55,10 +55,11 @@ impl Agent {
         if evidence.kind.is_some_and(|kind| kind != BlockedKind::Permission) {
             return evidence;
         }
-        let server = self.live.table.get(Source::Server).and_then(|slot| slot.evidence.dialog.as_ref());
+        let server =
+            self.live.evidence.table.get(Source::Server).and_then(|slot| slot.evidence.dialog.as_ref());
         let Some(dialog) = evidence.dialog.as_mut() else { return evidence };
         let is_its = |known: &&Dialog| is_part(&bare(&dialog.body), &bare(&known.body));
-        if let Some((title, body)) = self.live.asked.about(&dialog.body) {
+        if let Some((title, body)) = self.live.dialogs.asked.about(&dialog.body) {
             (dialog.title, dialog.body) = (title.clone(), body.clone());
         } else if let Some(known) = server.filter(is_its) {
             dialog.body.clone_from(&known.body);
@@ -70,7 +71,7 @@ impl Agent {
 
     /// Returns a question with the answers that its hook told, where the screen's form is about the same question.
     fn with_choices(&self, mut evidence: Evidence) -> Evidence {
-        let hook = self.live.table.get(Source::Hook).and_then(|slot| slot.evidence.dialog.as_ref());
+        let hook = self.live.evidence.table.get(Source::Hook).and_then(|slot| slot.evidence.dialog.as_ref());
         let Some((dialog, known)) = evidence.dialog.as_mut().zip(hook) else { return evidence };
         let shown = bare(&dialog.title);
         let shown = shown.trim_end_matches('…');

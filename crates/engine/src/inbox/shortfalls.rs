@@ -7,7 +7,7 @@ use proto::ProcessId;
 use proto::agent::ItemKind;
 use proto::event::Event;
 
-use super::{About, Item, option};
+use super::{About, Item, ItemText, option};
 use crate::Engine;
 
 impl Engine {
@@ -22,7 +22,7 @@ impl Engine {
             (None, None) => {}
             (None, Some(item)) => self.close_item(item),
             (Some(body), None) => {
-                let words = ("its launch lacks something".to_owned(), body);
+                let words = ItemText { title: "its launch lacks something".to_owned(), body };
                 let options = vec![option(1, "dismiss", "Dismiss")];
                 self.open_item(id, ItemKind::Failure, words, options, About::Shortfalls);
             }

@@ -159,9 +159,9 @@ fn nested(outer: Budget, inner: Budget) -> (Stage, [RunKey; 3]) {
     for record in &mut saved.processes {
         record.spawned = 0;
         if record.id == root.process {
-            record.budget = Some(outer);
+            record.spec.budget = Some(outer);
         } else if record.id == middle.process {
-            record.budget = Some(inner);
+            record.spec.budget = Some(inner);
         }
     }
     let later =

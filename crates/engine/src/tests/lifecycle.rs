@@ -428,7 +428,8 @@ fn s1_a_restored_engine_adopts_the_same_runs_and_loses_the_rest() {
         Saved { processes: records, ..Saved::default() },
     ));
     let expected = restored.engine.expected_runs().into_iter();
-    let mut expected: Vec<RunKey> = expected.map(|record| RunKey::new(record.id, record.run)).collect();
+    let mut expected: Vec<RunKey> =
+        expected.map(|record| RunKey::new(record.id, record.run.number)).collect();
     expected.sort();
     let mut all = [alive, lost, over];
     all.sort();
@@ -474,7 +475,7 @@ fn a_record_survives_serialisation() {
     for record in records(&stage.effects) {
         let text = serde_json::to_string(&record).expect("it serialises");
         assert_eq!(serde_json::from_str::<crate::ProcessRecord>(&text).expect("it reads"), record);
-        assert_eq!(Process::from_record(record.clone()).record().argv, record.argv);
+        assert_eq!(Process::from_record(record.clone()).record().spec.argv, record.spec.argv);
     }
 }
 
@@ -491,10 +492,10 @@ fn m11_a_persons_environment_goes_to_the_holder_and_to_the_disk_only_for_what_is
         stage.spawn(spawn);
         let start = &stage.starts()[0];
         assert!(start.env.iter().any(|(name, _)| name == "SECRET"), "{name:?}");
-        assert_eq!(start.record.env["SECRET"], "s3cr3t", "{name:?}: what the holder keeps");
+        assert_eq!(start.record.spec.environment.env["SECRET"], "s3cr3t", "{name:?}: what the holder keeps");
         let written = records(&stage.effects);
         assert!(!written.is_empty());
-        let has_secret = |record: &crate::ProcessRecord| record.env.contains_key("SECRET");
+        let has_secret = |record: &crate::ProcessRecord| record.spec.environment.env.contains_key("SECRET");
         assert!(written.iter().all(|record| has_secret(record) == is_written), "{name:?}");
     }
 }

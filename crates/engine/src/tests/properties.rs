@@ -237,11 +237,11 @@ impl Life {
         self.stage = stage;
         let is_held =
             |run: RunKey| held >> (run.process.to_string().bytes().map(u32::from).sum::<u32>() % 16) & 1 == 1;
-        for record in records.into_iter().filter(|record| record.has_holder) {
-            let run = RunKey::new(record.id, record.run);
-            let was_started = record.status != Status::Starting;
+        for record in records.into_iter().filter(|record| record.run.has_holder) {
+            let run = RunKey::new(record.id, record.run.number);
+            let was_started = record.run.status != Status::Starting;
             if was_started || is_held(run) {
-                let exit = record.exit.map(|_| (ChildExit::Code(0), 5));
+                let exit = record.run.exit.map(|_| (ChildExit::Code(0), 5));
                 self.stage.input(Input::Adopted { record: Box::new(record), pid: 10, exit });
                 continue;
             }

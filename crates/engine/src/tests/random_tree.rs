@@ -188,10 +188,10 @@ impl Crew {
         stage.effects = std::mem::take(&mut self.stage.effects);
         self.seen = stage.effects.len();
         self.stage = stage;
-        for record in records.into_iter().filter(|record| record.has_holder) {
-            let run = RunKey::new(record.id, record.run);
+        for record in records.into_iter().filter(|record| record.run.has_holder) {
+            let run = RunKey::new(record.id, record.run.number);
             let is_agent = record.agent.is_some();
-            let exit = record.exit.map(|_| (ChildExit::Code(0), 10));
+            let exit = record.run.exit.map(|_| (ChildExit::Code(0), 10));
             let is_over = exit.is_some();
             self.input(Input::Adopted { record: Box::new(record), pid: 100, exit });
             if is_agent && !is_over {

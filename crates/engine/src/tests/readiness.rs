@@ -53,7 +53,7 @@ fn a_pattern_tells_and_whoever_waits_hears_the_line() {
     let Reply::Waited(waited) = stage.reply(ticket) else { panic!("not waited") };
     assert_eq!(waited.satisfied[0].text.as_deref(), Some("listening on 1"));
     let record = saved(&stage.effects).processes.remove(0);
-    assert!(record.is_ready, "it is written down");
+    assert!(record.run.is_ready, "it is written down");
 }
 
 #[test]

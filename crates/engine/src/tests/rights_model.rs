@@ -17,6 +17,7 @@ use proto::request::{
 use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
 
 use super::stage::{Stage, command, name, trust_subject};
+use crate::process::{RunRecord, Spec};
 use crate::record::ProcessRecord;
 use crate::{
     AgentRecord, Caller, Command, CommandAnswer, Config, Effect, Engine, GrantRecord, HookMoment, HookNotice,
@@ -591,18 +592,22 @@ fn record(node: &Node, nodes: &[Node]) -> ProcessRecord {
         super::agents::scene::saved(&stage.effects).processes.into_iter().find(|p| p.id == made.process);
     let desk = PermissionDesk { timeout_ms: 500_000_000, on_timeout: OnTimeout::Deny };
     let agent = AgentRecord { permissions: Some(desk), nonce: format!("nonce{n}"), ..AgentRecord::default() };
-    ProcessRecord {
-        id: node.id,
-        name: name(&format!("p{n}")),
+    let template = template.expect("the template was written down");
+    let spec = Spec {
         kind: node.kind,
         parent: node.parent.map(|parent| nodes[parent].id),
         workspace: format!("w{}", node.workspace),
-        status: if node.is_live { Status::Running } else { Status::Exited },
-        has_holder: node.is_live,
-        run: RUN,
         acts_for_person: node.is_opened_by_person,
+        ..template.spec
+    };
+    let status = if node.is_live { Status::Running } else { Status::Exited };
+    ProcessRecord {
+        id: node.id,
+        name: name(&format!("p{n}")),
+        spec,
+        run: RunRecord { number: RUN, status, has_holder: node.is_live, ..template.run },
         agent: (node.kind == Kind::Agent).then_some(agent),
-        ..template.expect("the template was written down")
+        ..template
     }
 }
 

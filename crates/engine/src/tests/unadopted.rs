@@ -38,7 +38,10 @@ fn s1_a_run_that_is_not_heard_is_shown_as_it_was_and_stays_so_in_the_records() {
         assert_eq!((view.status, view.pid), (Status::Running, Some(100)));
         later.ask(Command::Rename(Rename { target: target(run), name: "b".to_owned() }));
         let kept = record(&later, run);
-        assert_eq!((kept.status, kept.name.clone(), kept.has_holder), (Status::Running, name("b"), true));
+        assert_eq!(
+            (kept.run.status, kept.name.clone(), kept.run.has_holder),
+            (Status::Running, name("b"), true)
+        );
         // The daemon after that one finds it just as well.
         let mut last = later.reborn();
         last.input(Input::Adopted { record: Box::new(kept), pid: 7, exit: None });

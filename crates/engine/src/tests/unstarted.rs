@@ -32,8 +32,8 @@ fn done_of(effects: Vec<Effect>, count: usize) -> Vec<Effect> {
 /// The next daemon, which finds these holders and misses the others that it looks for.
 fn reborn(stage: &Stage, held: &[RunKey]) -> Stage {
     let mut later = stage.reborn();
-    for record in saved(&stage.effects).processes.into_iter().filter(|record| record.has_holder) {
-        let run = RunKey::new(record.id, record.run);
+    for record in saved(&stage.effects).processes.into_iter().filter(|record| record.run.has_holder) {
+        let run = RunKey::new(record.id, record.run.number);
         if held.contains(&run) {
             later.input(Input::Adopted { record: Box::new(record), pid: 100, exit: None });
         } else {

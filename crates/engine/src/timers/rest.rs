@@ -23,8 +23,8 @@ impl Watched {
         Self {
             id: process.id,
             name: process.name.clone(),
-            run: process.run,
-            log_end: process.log_end,
+            run: process.run.number,
+            log_end: process.run.log_end,
             turn: process.agent.as_deref().map_or(0, |agent| agent.record.turn),
             state: process.agent.as_deref().map(Agent::state),
             was_over: !process.is_live(),
@@ -35,10 +35,10 @@ impl Watched {
 
     /// Whether it did something since it is watched, so that a rest is a coming to rest.
     fn has_moved(&self, process: &Process) -> bool {
-        if self.has_moved || process.run > self.run || (!self.was_over && !process.is_live()) {
+        if self.has_moved || process.run.number > self.run || (!self.was_over && !process.is_live()) {
             return true;
         }
-        let Some(agent) = process.agent.as_deref() else { return process.log_end > self.log_end };
+        let Some(agent) = process.agent.as_deref() else { return process.run.log_end > self.log_end };
         let is_news = Some(agent.state()) != self.state;
         let stops = matches!(agent.state(), AgentState::Blocked | AgentState::Error);
         agent.record.turn > self.turn || is_working(agent) || (is_news && stops)
@@ -53,10 +53,10 @@ impl Watched {
 /// Whether a process rests.
 fn rests(process: &Process, now: u64) -> bool {
     // What is being ended or waits to be started again has not come to rest.
-    if process.ending.is_some() || process.restart_at.is_some() {
+    if process.run.ending.is_some() || process.run.restart_at.is_some() {
         return false;
     }
-    match process.status {
+    match process.run.status {
         Status::Starting | Status::Stopping => false,
         Status::Exited | Status::Failed | Status::Parked => true,
         Status::Running => process.agent.as_deref().map_or(quiet_at(process) <= now, agent_rests),
@@ -64,7 +64,7 @@ fn rests(process: &Process, now: u64) -> bool {
 }
 
 fn quiet_at(process: &Process) -> u64 {
-    process.last_output.saturating_add(QUIET_MS)
+    process.run.times.last_output.saturating_add(QUIET_MS)
 }
 
 pub(crate) fn agent_rests(agent: &Agent) -> bool {
@@ -90,18 +90,18 @@ fn is_working(agent: &Agent) -> bool {
 /// How a process is, in a few words.
 fn state_words(process: &Process, now: u64) -> String {
     if !process.is_live() {
-        return match process.status {
+        return match process.run.status {
             Status::Parked => "parked".to_owned(),
             Status::Failed => "it could not be started".to_owned(),
             Status::Starting | Status::Running | Status::Stopping | Status::Exited => {
-                process.exit.as_ref().map_or_else(|| "exited".to_owned(), exit_words)
+                process.run.exit.as_ref().map_or_else(|| "exited".to_owned(), exit_words)
             }
         };
     }
     match process.agent.as_deref() {
         Some(agent) => agent.state().word().to_owned(),
         None if rests(process, now) => "quiet".to_owned(),
-        None => process.status.to_string(),
+        None => process.run.status.to_string(),
     }
 }
 
@@ -172,7 +172,7 @@ impl Engine {
 
     /// When a watched process that is no agent will have been quiet for long enough.
     pub(super) fn quiet_deadline(&self, timer: &TimerRecord, now: u64) -> Option<u64> {
-        let prints = |process: &&Process| process.agent.is_none() && process.status == Status::Running;
+        let prints = |process: &&Process| process.agent.is_none() && process.run.status == Status::Running;
         let watched = timer.watches.iter().filter_map(|watched| self.processes.get(&watched.id));
         watched.filter(prints).map(quiet_at).filter(|at| *at > now).min()
     }
