@@ -3,8 +3,6 @@
 /// Milliseconds of a second.
 const SECOND: u64 = 1000;
 const DAY_SECONDS: u64 = 86_400;
-/// The last second that has a four-digit year.
-const LAST_SECOND: u64 = 253_402_300_799;
 /// A number with fewer digits is no count of milliseconds since the epoch but a forgotten unit.
 const EPOCH_DIGITS: usize = 12;
 const USAGE: &str =
@@ -46,40 +44,20 @@ fn age(text: &str) -> Option<u64> {
 
 fn time(text: &str) -> Option<u64> {
     let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
-    let (date, clock) = text.split_once(['T', 't', ' ']).unwrap_or((text, "00:00"));
-    let mut parts = date.split('-').map(number);
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let mut parts = clock.split(':').map(number);
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
-    let is_date = (1970..=9999).contains(&year) && (1..=12).contains(&month);
-    let is_clock = hour < 24 && minute < 60 && second < 60 && parts.next().is_none();
-    if !is_date || !is_clock || date.split('-').count() != 3 || !(1..=days_in(year, month)).contains(&day) {
+    // jiff also reads hours alone, offsets and time zones, which the usage does not name.
+    let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'T' | b't' | b' ');
+    let is_whole = text.contains(':') == (text.len() > "2026-11-16".len());
+    if !text.bytes().all(is_plain) || !is_whole {
         return None;
     }
-    let months: u64 = (1..month).map(|month| days_in(year, month)).sum();
-    let days = days_before(year) + months + day - 1;
-    Some((days * DAY_SECONDS + hour * 3600 + minute * 60 + second) * SECOND)
+    let moment: jiff::civil::DateTime = text.parse().ok()?;
+    let moment = moment.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond();
+    u64::try_from(moment).ok()
 }
 
 fn number(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { digits.parse().ok() } else { None }
-}
-
-/// Days from the epoch to the first of January.
-fn days_before(year: u64) -> u64 {
-    let leaps = |year: u64| year / 4 - year / 100 + year / 400;
-    365 * (year - 1970) + leaps(year - 1) - leaps(1969)
-}
-
-fn days_in(year: u64, month: u64) -> u64 {
-    let is_leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-    match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 /// A moment with tenths of a second, in UTC.
@@ -93,24 +71,9 @@ pub(crate) fn shown_with_tenths(at: u64) -> String {
 
 /// A moment as a person reads it, in UTC.
 pub(crate) fn format_utc(at: u64) -> String {
-    let seconds = at / SECOND;
-    if seconds > LAST_SECOND {
-        return format!("{at} ms");
-    }
-    let mut days = seconds / DAY_SECONDS;
-    // An average year is longer than 365 days, so the guess is never too late.
-    let mut year = 1970 + days / 366;
-    while days_before(year + 1) <= days {
-        year += 1;
-    }
-    days -= days_before(year);
-    let mut month = 1;
-    while days >= days_in(year, month) {
-        days -= days_in(year, month);
-        month += 1;
-    }
-    let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
-    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{:02}Z", days + 1, seconds % 60)
+    let moment =
+        i64::try_from(at / SECOND).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    moment.map_or_else(|| format!("{at} ms"), |moment| moment.to_string())
 }
 
 #[cfg(test)]

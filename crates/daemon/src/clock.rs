@@ -16,7 +16,9 @@ pub(crate) fn now() -> Moment {
 /// Now, as people around here tell the time: what a vendor's "try again at 4:09 AM" is reckoned from.
 pub(crate) fn local() -> agents::quota::Now {
     let epoch_ms = now().wall_ms;
-    let offset_s = holder::offset_from_utc(i64::try_from(epoch_ms / 1000).unwrap_or(0));
+    let moment = jiff::Timestamp::from_millisecond(i64::try_from(epoch_ms).unwrap_or(0)).unwrap_or_default();
+    // Without a known time zone the local clock is UTC.
+    let offset_s = jiff::tz::TimeZone::system().to_offset(moment).seconds();
     agents::quota::Now { epoch_ms, offset_s }
 }
 

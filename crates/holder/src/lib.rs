@@ -16,7 +16,6 @@
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
 //! | `run_mark` | by what a process of a run is known when its holder is gone |
 //! | `origin` | who is at the other end of a socket, and what is above it |
-//! | `local_time` | how far the local clock is from UTC |
 //! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text given back to the kernel |
 //! | `input`, `ending`, `exit`, `listener`, `peer`, `orphan_exit` | one concern of the loop each |
 //!
@@ -44,7 +43,6 @@ mod forkserver;
 mod hold;
 mod input;
 mod listener;
-mod local_time;
 mod orphan_exit;
 mod peer;
 mod pty;
@@ -56,7 +54,6 @@ pub use config::{RunConfig, clamp_size};
 pub use forkserver::hold;
 pub use launch::{LaunchError, Launcher, Started};
 pub use link::{HolderHello, Link, LinkError, PendingHello};
-pub use local_time::offset_from_utc;
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
 pub use signals::{can_close_at_exec, close_inherited};
 pub use sweep::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, sweep_lost_run};

@@ -27,7 +27,6 @@ pub(crate) const FIELDS: &[(&str, usize)] = &[
 /// Files in which functions still take tuples apart. Files leave this list; none joins it.
 pub(crate) const TUPLES: &[&str] = &[
     "crates/daemon/src/agents/drift.rs",
-    "crates/daemon/src/agents/http.rs",
     "crates/daemon/src/door/attach.rs",
     "crates/daemon/src/launch.rs",
     "crates/daemon/src/presets.rs",

@@ -1,7 +1,5 @@
-//! Reaching an agent by its vendor's own ways: a server that takes requests, a command that hands a message over.
-//!
-//! Owns choosing the way and telling the engine what became of it. Refuses trying twice: what may have been taken is
-//! told as unknown.
+//! Reaches an agent by its vendor's own channels: a server that takes requests, or a command that hands a message over.
+//! Nothing is tried twice: a message that the vendor may have taken has an unknown outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,32 +23,34 @@ impl Agents {
     /// Hands a message to the vendor's own channel.
     pub(crate) fn hand_over(&self, run: RunKey, mail: MailId, text: String) {
         let agents = self.clone();
-        drop(crate::threads::run(move || {
+        self.shared.runtime.spawn(async move {
             let outcome = match agents.find(run) {
-                Some(agent_run) => agents.hand_over_to(&agent_run, &text),
+                Some(agent_run) => agents.hand_over_to(agent_run, text).await,
                 None => HandOver::Unavailable("the agent's launch is not known any more".to_owned()),
             };
-            agents.send_fact(run, RunFact::HandedOver { mail, outcome });
-        }));
+            agents.deliver_fact(run, RunFact::HandedOver { mail, outcome }).await;
+        });
     }
 
     /// Answers what the agent asks through its vendor's server.
     pub(crate) fn answer_server(&self, run: RunKey, job: JobId, dialog: String, choice: Vec<String>) {
         let agents = self.clone();
-        drop(crate::threads::run(move || {
-            let line = agents.find(run).and_then(|agent_run| agent_run.line());
-            let outcome = line.map_or(TypingOutcome::Gone, |line| line.answer(&dialog, &choice));
-            agents.send_fact(run, RunFact::TypingDone { job, outcome });
-        }));
+        self.shared.runtime.spawn(async move {
+            let outcome = match agents.find(run).and_then(|agent_run| agent_run.line()) {
+                Some(line) => line.answer(&dialog, &choice).await,
+                None => TypingOutcome::Gone,
+            };
+            agents.deliver_fact(run, RunFact::TypingDone { job, outcome }).await;
+        });
     }
 
     /// Asks the vendor's server what the agent said in a turn.
     pub(super) fn list_turn(&self, agent_run: Arc<AgentRun>, line: Arc<VendorServer>, wanted: WantedText) {
         let agents = self.clone();
-        drop(crate::threads::run(move || {
-            let found = line.turn(&agent_run, &wanted.span);
+        self.shared.runtime.spawn(async move {
+            let found = line.turn(&agent_run, &wanted.span).await;
             agents.shared.file_watcher.heard(agent_run.run, AgentNotice::Listed(wanted, found));
-        }));
+        });
     }
 
     /// Asks the vendor's server whether it has a message as a prompt.
@@ -61,23 +61,26 @@ impl Agents {
         sought: SoughtMessage,
     ) {
         let agents = self.clone();
-        drop(crate::threads::run(move || {
-            let found = line.has_prompt(&agent_run, &sought.text, sought.since);
-            agents.send_fact(agent_run.run, RunFact::PromptSought { mail: sought.mail, found });
-        }));
+        self.shared.runtime.spawn(async move {
+            let found = line.has_prompt(&agent_run, &sought.text, sought.since).await;
+            agents.deliver_fact(agent_run.run, RunFact::PromptSought { mail: sought.mail, found }).await;
+        });
     }
 
-    fn hand_over_to(&self, agent_run: &Arc<AgentRun>, text: &str) -> HandOver {
+    async fn hand_over_to(&self, agent_run: Arc<AgentRun>, text: String) -> HandOver {
         match agent_run.manifest().deliver.channel {
             Channel::None => HandOver::Unavailable("the vendor has no channel of its own".to_owned()),
-            Channel::Command => command(agent_run, text),
+            Channel::Command => {
+                let ran = crate::threads::run(move || command(&agent_run, &text)).await;
+                ran.unwrap_or_else(|error| HandOver::Unknown(error.to_string()))
+            }
             Channel::Server => {
                 let Some(line) = agent_run.line() else {
                     return HandOver::Unavailable("the agent's server is not there".to_owned());
                 };
-                let (outcome, session) = line.hand_over(agent_run, text);
+                let (outcome, session) = line.hand_over(&agent_run, &text).await;
                 if let Some(session) = session.filter(|session| agent_run.pin_session(session)) {
-                    self.send_fact(agent_run.run, RunFact::Session(session));
+                    self.deliver_fact(agent_run.run, RunFact::Session(session)).await;
                 }
                 outcome
             }

@@ -37,6 +37,7 @@ use agents::{Detector, Manifest};
 use engine::{Input, ProcessRecord, RunFact, RunKey, StartRun};
 use proto::{Dirs, ErrorCode, Evidence, Failure, Kind, Printable, ProcessId};
 use term::Wraps;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::notify::{self, NotifyConfig};
@@ -79,6 +80,8 @@ struct Shared {
     facts: mpsc::Sender<Input>,
     warnings: Warnings,
     file_watcher: FileWatcher,
+    /// Where calls to vendors' servers run: the thread that watches files asks for them too.
+    runtime: Handle,
 }
 
 impl Agents {
@@ -106,6 +109,7 @@ impl Agents {
             facts,
             warnings,
             file_watcher,
+            runtime: Handle::current(),
         };
         let agents = Self { shared: Arc::new(shared) };
         post.work(agents.clone())?;
@@ -167,7 +171,9 @@ impl Agents {
     pub(crate) fn begin(&self, agent_run: &Arc<AgentRun>, pid: i32, is_fresh: bool) -> ObservedAgent {
         let manifest = agent_run.manifest();
         self.shared.file_watcher.begin(Arc::clone(agent_run), pid, is_fresh);
-        agent_run.set_line(VendorServer::open(agent_run, &self.shared.facts, &self.shared.file_watcher));
+        let shared = &self.shared;
+        let line = VendorServer::open(agent_run, &shared.facts, &shared.file_watcher, &shared.runtime);
+        agent_run.set_line(line);
         self.learn_version(agent_run);
         ObservedAgent {
             detector: detector(&manifest),
@@ -307,6 +313,12 @@ impl Agents {
     fn send_fact(&self, run: RunKey, fact: RunFact) {
         // The daemon is ending when nobody listens.
         drop(self.shared.facts.blocking_send(Input::Fact { run, fact }));
+    }
+
+    /// Sends a fact from a task, which waits while the engine's queue is full.
+    async fn deliver_fact(&self, run: RunKey, fact: RunFact) {
+        // Without a receiver the daemon is ending.
+        drop(self.shared.facts.send(Input::Fact { run, fact }).await);
     }
 
     /// Keeps the screen of an agent about which two sources disagree. On a thread that may block.

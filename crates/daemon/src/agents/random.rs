@@ -1,6 +1,4 @@
-//! What must not be guessed or meet by chance: session ids, secrets, free ports.
-//!
-//! Owns asking the system for them. Refuses a weaker source: without entropy nothing is launched.
+//! Session ids, secrets and free ports. They come from the system alone: without entropy no agent is launched.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -19,12 +17,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// A random UUID (version 4).
 pub(crate) fn uuid() -> io::Result<String> {
-    let mut bytes = random::<16>()?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let text = hex(&bytes);
-    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-    Ok([part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-"))
+    Ok(uuid::Builder::from_random_bytes(random()?).into_uuid().to_string())
 }
 
 /// 256 bits nobody can guess.

@@ -1,17 +1,18 @@
-//! What is done with the server inside a vendor's program: following it, and handing things over to it.
-//!
-//! Owns the order of calls. Refuses meaning (the crate `agents` reads events and writes requests) and deciding: what
-//! became of a call is told, and whoever asked judges it.
+//! The calls to the server inside a vendor's program, in their order: following its events, handing prompts and answers
+//! over. The crate `agents` reads the events and writes the requests.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agents::server::{self, Fetch, PendingRequest, ServerNews, ServerReader, ServerRequest, ServerSpec};
+use agents::server::{self, PendingRequest, ServerNews, ServerReader, ServerRequest, ServerSpec};
+
+use tokio::sync::mpsc;
 
 use super::http::{Answer, CallError, Endpoint};
-use super::stream::{EventStream, Stop};
+use super::stream::EventStream;
 
-/// How long a call may take for each step; a server that migrates its database takes seconds.
+/// How long a call may take; a server that migrates its database takes seconds.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// What became of something that was handed over.
@@ -25,61 +26,52 @@ pub(crate) enum Handed {
     Unknown(String),
 }
 
-/// Follows a server until it is told to stop: connects, learns what happened before, reads events, and begins again when
-/// the stream breaks. Blocks; `tell` is called outside of the reader's lock.
-pub(crate) fn follow(
+/// Follows a server for as long as the future lives: connects, learns what happened before, reads events, and begins again
+/// when the stream breaks. Waits while `news` is full, so that events are never dropped; returns when its receiver is gone.
+pub(crate) async fn follow(
     endpoint: &Endpoint,
     path: &str,
     reader: &Mutex<ServerReader>,
-    stop: &Stop,
-    mut tell: impl FnMut(ServerNews),
+    news: mpsc::Sender<ServerNews>,
 ) {
-    while let Some(mut stream) = EventStream::open(endpoint, path, stop) {
+    while !news.is_closed() {
+        let mut stream = EventStream::open(endpoint, path).await;
         let fetches = lock(reader).opened();
-        fetches.into_iter().for_each(|asked| fetch(endpoint, reader, asked, &mut tell));
-        while let Some(data) = stream.next() {
+        let fetches = fetches.into_iter().map(ServerNews::Fetch).collect();
+        publish(endpoint, reader, fetches, &news).await;
+        while let Some(data) = stream.next().await {
             let Ok(event) = serde_json::from_str(&data) else { continue };
-            let news = lock(reader).event(&event);
-            spread(endpoint, reader, news, &mut tell);
+            let found = lock(reader).event(&event);
+            publish(endpoint, reader, found, &news).await;
         }
-        let news = lock(reader).lost();
-        spread(endpoint, reader, news, &mut tell);
+        let found = lock(reader).lost();
+        publish(endpoint, reader, found, &news).await;
     }
 }
 
-/// Tells what is new and asks what must be asked.
-fn spread(
+/// Sends what was found and fetches what it asks for, in order. An answer never asks for the same again, so this ends.
+async fn publish(
     endpoint: &Endpoint,
     reader: &Mutex<ServerReader>,
-    news: Vec<ServerNews>,
-    tell: &mut impl FnMut(ServerNews),
+    found: Vec<ServerNews>,
+    news: &mpsc::Sender<ServerNews>,
 ) {
-    for one in news {
-        match one {
-            ServerNews::Fetch(asked) => fetch(endpoint, reader, asked, tell),
-            other => tell(other),
-        }
-    }
-}
-
-/// Asks, and what the answer asks in turn. An answer never asks the same again, so this ends.
-fn fetch(endpoint: &Endpoint, reader: &Mutex<ServerReader>, asked: Fetch, tell: &mut impl FnMut(ServerNews)) {
-    let mut open = vec![asked];
-    while let Some(asked) = open.pop() {
-        let Some(answer) = ask(endpoint, &asked.request) else { continue };
-        let news = lock(reader).fetched(&asked, &answer);
-        for one in news {
-            match one {
-                ServerNews::Fetch(next) => open.push(next),
-                other => tell(other),
-            }
-        }
+    let mut open: VecDeque<ServerNews> = found.into();
+    while let Some(one) = open.pop_front() {
+        let ServerNews::Fetch(fetch) = one else {
+            // Without a receiver the agent is over and `follow` ends.
+            drop(news.send(one).await);
+            continue;
+        };
+        let Some(answer) = ask(endpoint, &fetch.request).await else { continue };
+        let more = lock(reader).fetched(&fetch, &answer);
+        more.into_iter().rev().for_each(|one| open.push_front(one));
     }
 }
 
 /// Returns what the server answers to a request; none when it refuses or cannot be reached.
-pub(crate) fn ask(endpoint: &Endpoint, request: &ServerRequest) -> Option<serde_json::Value> {
-    match endpoint.call(request, CALL_LIMIT) {
+pub(crate) async fn ask(endpoint: &Endpoint, request: &ServerRequest) -> Option<serde_json::Value> {
+    match endpoint.call(request, CALL_LIMIT).await {
         Ok(answer) if answer.is_good() => Some(answer.body),
         Ok(Answer { status, .. }) => {
             tracing::debug!(status, path = request.path, "an agent's server refused to say");
@@ -93,10 +85,15 @@ pub(crate) fn ask(endpoint: &Endpoint, request: &ServerRequest) -> Option<serde_
 }
 
 /// Hands a prompt over; where no session is known, one is begun for it.
-pub(crate) fn hand_over(endpoint: &Endpoint, spec: &ServerSpec, session: Option<&str>, text: &str) -> Handed {
+pub(crate) async fn hand_over(
+    endpoint: &Endpoint,
+    spec: &ServerSpec,
+    session: Option<&str>,
+    text: &str,
+) -> Handed {
     let session = match session {
         Some(session) => session.to_owned(),
-        None => match begin(endpoint, spec) {
+        None => match begin(endpoint, spec).await {
             Ok(session) => session,
             // A session that is begun and not used harms nobody: nothing was handed over.
             Err(reason) => return Handed::NotTaken(reason),
@@ -106,7 +103,7 @@ pub(crate) fn hand_over(endpoint: &Endpoint, spec: &ServerSpec, session: Option<
         return Handed::NotTaken("the agent's server takes no prompts".to_owned());
     };
     for request in &requests {
-        let outcome = judge(endpoint.call(request, CALL_LIMIT));
+        let outcome = judge(endpoint.call(request, CALL_LIMIT).await);
         if !request.is_for_show && outcome != Handed::Taken(None) {
             return outcome;
         }
@@ -115,7 +112,7 @@ pub(crate) fn hand_over(endpoint: &Endpoint, spec: &ServerSpec, session: Option<
 }
 
 /// Answers a request of the agent.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     endpoint: &Endpoint,
     spec: &ServerSpec,
     ask: &PendingRequest,
@@ -123,14 +120,14 @@ pub(crate) fn answer(
     text: &str,
 ) -> Handed {
     match server::answer(spec, ask, name, text) {
-        Some(request) => judge(endpoint.call(&request, CALL_LIMIT)),
+        Some(request) => judge(endpoint.call(&request, CALL_LIMIT).await),
         None => Handed::NotTaken(format!("the agent's server takes no {name:?} here")),
     }
 }
 
-fn begin(endpoint: &Endpoint, spec: &ServerSpec) -> Result<String, String> {
+async fn begin(endpoint: &Endpoint, spec: &ServerSpec) -> Result<String, String> {
     let request: ServerRequest = server::begin(spec).ok_or("the agent's server begins no session")?;
-    let answer = endpoint.call(&request, CALL_LIMIT).map_err(|error| error.to_string())?;
+    let answer = endpoint.call(&request, CALL_LIMIT).await.map_err(|error| error.to_string())?;
     let begun = answer.is_good().then(|| server::begun(spec, &answer.body)).flatten();
     begun.ok_or_else(|| format!("the agent's server began no session: it answered {}", answer.status))
 }

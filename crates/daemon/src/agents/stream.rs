@@ -1,11 +1,5 @@
-//! The stream of events of one vendor server, for as long as its agent lives.
-//!
-//! Owns waiting for the server to listen, reading its events and being stopped from outside. Refuses knowing what an
-//! event means: its text is given on.
+//! The stream of server-sent events of one vendor server: connects until the server listens, then yields each event's data.
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::http::{Body, CallError, Endpoint};
@@ -13,134 +7,131 @@ use super::http::{Body, CallError, Endpoint};
 /// The longest event that is read, in bytes; longer ones are skipped.
 const LONGEST_EVENT: usize = 8 * 1024 * 1024;
 
-/// A server that says nothing for this long, not even that it lives, is gone. They say so every ten seconds.
+/// A server that sends nothing for this long, not even a comment, is gone. They send one every ten seconds.
 const QUIET_LIMIT: Duration = Duration::from_secs(60);
 
 /// The first and the longest pause between two attempts to connect.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
-
-/// Ends what waits for a server, from another thread. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stop {
-    shared: Arc<(Mutex<Stopping>, Condvar)>,
-}
-
-/// A short lock: set, read and shut down, nothing that waits.
-#[derive(Debug, Default)]
-struct Stopping {
-    is_stopped: bool,
-    socket: Option<TcpStream>,
-}
-
-impl Stop {
-    /// Ends the stream now and every attempt after it.
-    pub(crate) fn stop(&self) {
-        let mut stopping = self.lock();
-        stopping.is_stopped = true;
-        if let Some(socket) = stopping.socket.take() {
-            // A peer that is gone already has ended it.
-            let _gone = socket.shutdown(Shutdown::Both);
-        }
-        self.shared.1.notify_all();
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.lock().is_stopped
-    }
-
-    /// Pauses; whether it was stopped.
-    fn pause(&self, pause: Duration) -> bool {
-        let waited = self.shared.1.wait_timeout_while(self.lock(), pause, |stopping| !stopping.is_stopped);
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_stopped
-    }
-
-    fn keep(&self, socket: &TcpStream) {
-        let mut stopping = self.lock();
-        if stopping.is_stopped {
-            let _gone = socket.shutdown(Shutdown::Both);
-        }
-        stopping.socket = socket.try_clone().ok();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Stopping> {
-        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// An open stream.
-#[derive(Debug)]
 pub(crate) struct EventStream {
-    lines: BufReader<Body>,
+    body: Body,
+    events: EventReader,
 }
 
 impl EventStream {
-    /// Connects, again and again until the server listens; none when it was stopped first.
-    pub(crate) fn open(endpoint: &Endpoint, path: &str, stop: &Stop) -> Option<Self> {
-        let mut pause = PAUSES.0;
-        while !stop.is_stopped() {
-            match endpoint.open(path, QUIET_LIMIT, |socket| stop.keep(socket)) {
-                Ok(body) => return Some(Self { lines: BufReader::new(body) }),
+    /// Connects, again and again until the server listens. The caller ends this by dropping the future.
+    pub(crate) async fn open(endpoint: &Endpoint, path: &str) -> Self {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match endpoint.open(path).await {
+                Ok(body) => return Self { body, events: EventReader::default() },
                 Err(CallError::Absent(_)) => {}
                 Err(error) => tracing::debug!(%error, "the stream of an agent's server did not open"),
             }
-            if stop.pause(pause) {
-                return None;
-            }
-            pause = (pause * 2).min(PAUSES.1);
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        None
     }
 
-    /// The data of the next event; none when the stream is over.
-    pub(crate) fn next(&mut self) -> Option<String> {
-        let mut data = String::new();
-        let mut is_too_long = false;
+    /// Returns the data of the next event; none when the stream is over.
+    pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
-            let line = self.line()?;
-            let Some(line) = line.as_deref() else {
-                is_too_long = true;
-                continue;
-            };
-            if line.is_empty() {
-                if !data.is_empty() && !is_too_long {
-                    return Some(data);
-                }
-                (data, is_too_long) = (String::new(), false);
-            } else if let Some(more) = line.strip_prefix("data:") {
-                if !data.is_empty() {
-                    data.push('\n');
-                }
-                data.push_str(more.strip_prefix(' ').unwrap_or(more));
-                is_too_long |= data.len() > LONGEST_EVENT;
+            if let Some(data) = self.events.pop() {
+                return Some(data);
+            }
+            let piece = self.body.next(QUIET_LIMIT).await?;
+            self.events.push(&piece);
+        }
+    }
+}
+
+/// Cuts bytes into events. A line or an event over the limit is dropped without being kept in memory.
+#[derive(Debug, Default)]
+struct EventReader {
+    /// Bytes that no complete line holds yet.
+    unread: Vec<u8>,
+    /// The line at the end of `unread` is over the limit: its rest is dropped as it comes.
+    skips_line: bool,
+    data: String,
+    is_too_long: bool,
+    whole: std::collections::VecDeque<String>,
+}
+
+impl EventReader {
+    fn pop(&mut self) -> Option<String> {
+        self.whole.pop_front()
+    }
+
+    fn push(&mut self, piece: &[u8]) {
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            if !self.skips_line {
+                self.unread.extend_from_slice(part);
+            }
+            if part.ends_with(b"\n") {
+                self.end_line();
+            } else if self.unread.len() > LONGEST_EVENT {
+                self.unread.clear();
+                self.skips_line = true;
             }
         }
     }
 
-    /// One line without its end; nothing inside when it was too long or no text. None at the end of the stream.
-    fn line(&mut self) -> Option<Option<String>> {
-        let mut line = Vec::new();
-        let limit = LONGEST_EVENT as u64;
-        let read = self.lines.by_ref().take(limit).read_until(b'\n', &mut line).ok()?;
-        if read == 0 {
-            return None;
-        }
-        if line.pop_if(|byte| *byte == b'\n').is_none() {
-            self.skip_line()?;
-            return Some(None);
-        }
+    fn end_line(&mut self) {
+        let mut line = std::mem::take(&mut self.unread);
+        line.pop_if(|byte| *byte == b'\n');
         line.pop_if(|byte| *byte == b'\r');
-        Some(String::from_utf8(line).ok())
+        let is_skipped = std::mem::take(&mut self.skips_line);
+        match String::from_utf8(line) {
+            Ok(line) if !is_skipped => self.read_line(&line),
+            _ => self.is_too_long = true,
+        }
     }
 
-    fn skip_line(&mut self) -> Option<()> {
-        loop {
-            let held = self.lines.fill_buf().ok().filter(|held| !held.is_empty())?;
-            let end = held.iter().position(|byte| *byte == b'\n');
-            let length = end.map_or(held.len(), |end| end + 1);
-            self.lines.consume(length);
-            if end.is_some() {
-                return Some(());
+    fn read_line(&mut self, line: &str) {
+        if line.is_empty() {
+            let data = std::mem::take(&mut self.data);
+            if !std::mem::take(&mut self.is_too_long) && !data.is_empty() {
+                self.whole.push_back(data);
+            }
+        } else if let Some(more) = line.strip_prefix("data:") {
+            if !self.data.is_empty() {
+                self.data.push('\n');
+            }
+            self.data.push_str(more.strip_prefix(' ').unwrap_or(more));
+            self.is_too_long |= self.data.len() > LONGEST_EVENT;
+            if self.is_too_long {
+                self.data.clear();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(text: &[u8], size: usize) -> Vec<String> {
+        let mut reader = EventReader::default();
+        text.chunks(size).for_each(|piece| reader.push(piece));
+        reader.whole.into()
+    }
+
+    #[test]
+    fn events_are_the_same_for_any_size_of_pieces() {
+        let text = b"data: one\n\n: comment\n\nevent: x\ndata:two\r\ndata: three\r\n\r\ndata: \xff\n\ndata: four\n\ndata: cut";
+        for size in 1..text.len() {
+            assert_eq!(events(text, size), ["one", "two\nthree", "four"], "{size}");
+        }
+    }
+
+    #[test]
+    fn an_event_over_the_limit_is_skipped_and_the_next_one_read() {
+        let mut text = b"data: ".to_vec();
+        text.resize(LONGEST_EVENT + 100, b'x');
+        text.extend_from_slice(b"\ndata: y\n\ndata: next\n\n");
+        assert_eq!(events(&text, 64 * 1024), ["next"]);
+        assert_eq!(events(&text, text.len()), ["next"]);
     }
 }

@@ -1,11 +1,8 @@
-//! The line to one agent's vendor server: followed on a thread of its own, asked on whoever's thread may block.
-//!
-//! Owns the thread's life and how what the server says becomes facts. Refuses outliving its agent: the line is cut when
-//! the run is over.
+//! The connection to one agent's vendor server: a task follows its events and turns them into facts, until the run is over.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use agents::server::{PendingRequest, ServerNews, ServerReader, ServerSpec};
 use agents::transcript::EndedTurn;
@@ -14,21 +11,26 @@ use engine::{Input, RunFact, RunKey};
 use proto::Evidence;
 use proto::agent::{AgentState, Dialog, DialogOption};
 use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 
 use super::agent_run::AgentRun;
 use super::file_watcher::{AgentNotice, FileWatcher};
 use super::http::Endpoint;
 use super::server::{self, Handed};
-use super::stream::Stop;
 
-/// The line to one server.
+/// News that may wait for the engine; a server that says more is read later.
+const WAITING_NEWS: usize = 64;
+
+/// The connection to one server.
 pub(crate) struct VendorServer {
     endpoint: Endpoint,
     spec: ServerSpec,
     /// A short lock: an event is read under it, never a socket.
     reader: Arc<Mutex<ServerReader>>,
-    stop: Stop,
+    /// The task that follows; set once it runs.
+    follower: OnceLock<AbortHandle>,
     /// Whether a turn is under way, as the server last said.
     is_busy: Arc<AtomicBool>,
 }
@@ -39,39 +41,37 @@ impl VendorServer {
         agent_run: &Arc<AgentRun>,
         facts: &mpsc::Sender<Input>,
         file_watcher: &FileWatcher,
+        runtime: &Handle,
     ) -> Option<Arc<Self>> {
         let (manifest, note) = (agent_run.manifest(), agent_run.note());
         let (spec, port) = (manifest.server.clone()?, note.port?);
         let endpoint = Endpoint::new(port, spec.user.as_deref(), &note.secret);
         let reader = Arc::new(Mutex::new(ServerReader::new(&manifest, note.session)?));
-        let line = Arc::new(Self { endpoint, spec, reader, stop: Stop::default(), is_busy: Arc::default() });
+        let line =
+            Arc::new(Self { endpoint, spec, reader, follower: OnceLock::new(), is_busy: Arc::default() });
         let follower = Follower {
             line: Arc::clone(&line),
             agent_run: Arc::clone(agent_run),
             facts: facts.clone(),
             file_watcher: file_watcher.clone(),
         };
-        let started =
-            std::thread::Builder::new().name("agent-server".to_owned()).spawn(move || follower.follow());
-        match started {
-            Ok(_) => Some(line),
-            Err(error) => {
-                tracing::error!(%error, run = ?agent_run.run, "no thread to follow an agent's server with");
-                None
-            }
+        let task = runtime.spawn(async move { follower.follow().await });
+        line.follower.get_or_init(|| task.abort_handle());
+        Some(line)
+    }
+
+    /// Closes the connection and ends the task that follows.
+    pub(crate) fn cut(&self) {
+        if let Some(follower) = self.follower.get() {
+            follower.abort();
         }
     }
 
-    /// Cuts the line: its thread ends.
-    pub(crate) fn cut(&self) {
-        self.stop.stop();
-    }
-
-    /// Hands a message over; what became of it, and by which session it was taken. Blocks.
-    pub(crate) fn hand_over(&self, agent_run: &AgentRun, text: &str) -> (HandOver, Option<String>) {
+    /// Hands a message over. Returns what became of it, and which session took it.
+    pub(crate) async fn hand_over(&self, agent_run: &AgentRun, text: &str) -> (HandOver, Option<String>) {
         let was_busy = self.is_busy.load(Ordering::Relaxed);
         let session = self.session().or_else(|| agent_run.note().session);
-        match server::hand_over(&self.endpoint, &self.spec, session.as_deref(), text) {
+        match server::hand_over(&self.endpoint, &self.spec, session.as_deref(), text).await {
             Handed::Taken(session) => {
                 (if was_busy { HandOver::Delivered } else { HandOver::Submitted }, session)
             }
@@ -80,8 +80,8 @@ impl VendorServer {
         }
     }
 
-    /// Answers what the agent asks, if it still asks that. Blocks.
-    pub(crate) fn answer(&self, dialog: &str, choice: &[String]) -> TypingOutcome {
+    /// Answers what the agent asks, if it still asks that.
+    pub(crate) async fn answer(&self, dialog: &str, choice: &[String]) -> TypingOutcome {
         let open = self.reader.lock().unwrap_or_else(PoisonError::into_inner).asks().to_vec();
         let Some(ask) = open.into_iter().find(|ask| digest(ask) == dialog) else {
             return TypingOutcome::Stale;
@@ -89,7 +89,8 @@ impl VendorServer {
         let takes = |name: &&String| agents::server::answer(&self.spec, &ask, name, "").is_some();
         let label = ask.options.iter().find(|label| choice.contains(label));
         let Some(name) = label.or_else(|| choice.iter().find(takes)) else { return TypingOutcome::Partial };
-        match server::answer(&self.endpoint, &self.spec, &ask, name, label.map_or("", String::as_str)) {
+        let text = label.map_or("", String::as_str);
+        match server::answer(&self.endpoint, &self.spec, &ask, name, text).await {
             Handed::Taken(_) => TypingOutcome::Done,
             Handed::NotTaken(_) => TypingOutcome::Stale,
             Handed::Unknown(_) => TypingOutcome::Partial,
@@ -101,20 +102,20 @@ impl VendorServer {
         self.spec.messages.is_some()
     }
 
-    /// Returns what the agent said after the prompts of this span. Blocks.
-    pub(crate) fn turn(&self, agent_run: &AgentRun, span: &RangeInclusive<u64>) -> Option<EndedTurn> {
-        agents::server::turn(&self.spec, &self.messages(agent_run)?, span)
+    /// Returns what the agent said after the prompts of this span.
+    pub(crate) async fn turn(&self, agent_run: &AgentRun, span: &RangeInclusive<u64>) -> Option<EndedTurn> {
+        agents::server::turn(&self.spec, &self.messages(agent_run).await?, span)
     }
 
-    /// Whether the session has a prompt with this text that was made at this moment or later. Blocks.
-    pub(crate) fn has_prompt(&self, agent_run: &AgentRun, text: &str, since: u64) -> bool {
-        let messages = self.messages(agent_run);
+    /// Returns true if the session has a prompt with this text that was made at this moment or later.
+    pub(crate) async fn has_prompt(&self, agent_run: &AgentRun, text: &str, since: u64) -> bool {
+        let messages = self.messages(agent_run).await;
         messages.is_some_and(|messages| agents::server::has_prompt(&self.spec, &messages, text, since))
     }
 
-    fn messages(&self, agent_run: &AgentRun) -> Option<Value> {
+    async fn messages(&self, agent_run: &AgentRun) -> Option<Value> {
         let session = self.session().or_else(|| agent_run.note().session)?;
-        server::ask(&self.endpoint, &agents::server::list(&self.spec, &session)?)
+        server::ask(&self.endpoint, &agents::server::list(&self.spec, &session)?).await
     }
 
     fn session(&self) -> Option<String> {
@@ -150,7 +151,7 @@ fn digest(ask: &PendingRequest) -> String {
     format!("ask:{}", ask.id)
 }
 
-/// The thread that follows.
+/// What the task that follows needs.
 struct Follower {
     line: Arc<VendorServer>,
     agent_run: Arc<AgentRun>,
@@ -159,38 +160,45 @@ struct Follower {
 }
 
 impl Follower {
-    fn follow(&self) {
-        let (endpoint, path) = (&self.line.endpoint, self.line.spec.events.clone());
-        server::follow(endpoint, &path, &self.line.reader, &self.line.stop, |news| self.publish(news));
+    async fn follow(&self) {
+        let (sender, mut news) = mpsc::channel(WAITING_NEWS);
+        let (endpoint, path) = (&self.line.endpoint, &self.line.spec.events);
+        let following = server::follow(endpoint, path, &self.line.reader, sender);
+        let publishing = async {
+            while let Some(one) = news.recv().await {
+                self.publish(one).await;
+            }
+        };
+        tokio::join!(following, publishing);
     }
 
-    fn publish(&self, news: ServerNews) {
+    async fn publish(&self, news: ServerNews) {
         let run = self.agent_run.run;
         match news {
             ServerNews::Evidence(evidence) => {
-                self.send_fact(run, RunFact::Evidence(Box::new(self.line.with_dialog(evidence))));
+                self.send_fact(run, RunFact::Evidence(Box::new(self.line.with_dialog(evidence)))).await;
             }
-            ServerNews::Withdrawn(source) => self.send_fact(run, RunFact::Withdrawn(source)),
+            ServerNews::Withdrawn(source) => self.send_fact(run, RunFact::Withdrawn(source)).await,
             ServerNews::Session(session) => {
                 if self.agent_run.pin_session(&session) {
-                    self.send_fact(run, RunFact::Session(session));
+                    self.send_fact(run, RunFact::Session(session)).await;
                 }
             }
-            ServerNews::Context(context) => self.send_fact(run, RunFact::Context(context)),
+            ServerNews::Context(context) => self.send_fact(run, RunFact::Context(context)).await,
             ServerNews::PromptSubmitted => {
                 self.file_watcher.heard(run, AgentNotice::Prompt);
-                self.send_fact(run, RunFact::PromptWritten);
+                self.send_fact(run, RunFact::PromptWritten).await;
             }
             ServerNews::TurnEnded { text, end } => {
                 self.file_watcher.heard(run, AgentNotice::ServerText(text, end));
             }
-            // Asked by whoever follows.
+            // `server::follow` fetches these itself.
             ServerNews::Fetch(_) => {}
         }
     }
 
-    fn send_fact(&self, run: RunKey, fact: RunFact) {
-        // The daemon is ending when nobody listens.
-        drop(self.facts.blocking_send(Input::Fact { run, fact }));
+    async fn send_fact(&self, run: RunKey, fact: RunFact) {
+        // Without a receiver the daemon is ending.
+        drop(self.facts.send(Input::Fact { run, fact }).await);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use agents::Manifest;
 use agents::server::{PendingRequest, ServerNews, ServerReader, ServerSpec};
 use proto::agent::{AgentState, BlockedKind, TurnEnd};
+use tokio::time::timeout;
 
 use super::*;
 
@@ -70,7 +71,7 @@ fn spec() -> ServerSpec {
 
 /// A request as the played server read it.
 #[derive(Debug)]
-struct AgentNotice {
+struct PlayedRequest {
     first: String,
     head: String,
     body: String,
@@ -79,18 +80,18 @@ struct AgentNotice {
 /// Plays a server: `play` answers each connection. Ends when it is dropped.
 struct Stage {
     port: u16,
-    heard: Receiver<AgentNotice>,
+    heard: Receiver<PlayedRequest>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Stage {
-    fn new(play: impl FnMut(&AgentNotice, &mut TcpStream) + Send + 'static) -> Self {
+    fn new(play: impl FnMut(&PlayedRequest, &mut TcpStream) + Send + 'static) -> Self {
         Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), play)
     }
 
     fn at(
         listener: TcpListener,
-        mut play: impl FnMut(&AgentNotice, &mut TcpStream) + Send + 'static,
+        mut play: impl FnMut(&PlayedRequest, &mut TcpStream) + Send + 'static,
     ) -> Self {
         let port = listener.local_addr().unwrap().port();
         let (told, heard) = sync_channel(100);
@@ -112,7 +113,7 @@ impl Stage {
         Endpoint::new(self.port, Some("u"), "p")
     }
 
-    fn hears(&self) -> AgentNotice {
+    fn hears(&self) -> PlayedRequest {
         self.heard.recv_timeout(PATIENCE).unwrap()
     }
 }
@@ -127,7 +128,7 @@ impl Drop for Stage {
     }
 }
 
-fn hear(stream: &mut TcpStream) -> AgentNotice {
+fn hear(stream: &mut TcpStream) -> PlayedRequest {
     let mut reader = BufReader::new(stream);
     let mut lines = Vec::new();
     loop {
@@ -140,10 +141,10 @@ fn hear(stream: &mut TcpStream) -> AgentNotice {
         lines.push(line);
     }
     let length =
-        lines.iter().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok()).unwrap_or(0);
+        lines.iter().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    AgentNotice {
+    PlayedRequest {
         first: lines.first().cloned().unwrap_or_default(),
         head: lines.join("\n"),
         body: String::from_utf8(body).unwrap(),
@@ -168,22 +169,20 @@ const EVENTS: &str = "data: {\"type\":\"begun\",\"session\":\"s1\"}\n\n: a comme
                       \ndata: \"session\":\"s1\",\"status\":\"busy\"}\r\n\r\ndata: no json\n\n\
                       data: {\"type\":\"status\",\"session\":\"s1\",\"status\":\"idle\"}\n\n";
 
-/// Follows in a thread; its news, and what stops it.
-fn following(endpoint: Endpoint) -> (Receiver<ServerNews>, Stop, JoinHandle<()>) {
-    let (told, news) = sync_channel(100);
-    let stop = Stop::default();
-    let ends = stop.clone();
-    let thread = std::thread::spawn(move || run(&endpoint, &ends, &told));
-    (news, stop, thread)
-}
-
-fn run(endpoint: &Endpoint, stop: &Stop, told: &SyncSender<ServerNews>) {
+/// Follows in a task; its news, and the task.
+fn following(endpoint: Endpoint) -> (mpsc::Receiver<ServerNews>, tokio::task::JoinHandle<()>) {
+    let (sender, news) = mpsc::channel(100);
     let reader = Arc::new(Mutex::new(ServerReader::new(&manifest(), None).unwrap()));
-    follow(endpoint, "/events", &reader, stop, |news| told.send(news).unwrap());
+    let task = tokio::spawn(async move { follow(&endpoint, "/events", &reader, sender).await });
+    (news, task)
 }
 
-fn take(news: &Receiver<ServerNews>, count: usize) -> Vec<ServerNews> {
-    (0..count).map(|_| news.recv_timeout(PATIENCE).unwrap()).collect()
+async fn receive(news: &mut mpsc::Receiver<ServerNews>, count: usize) -> Vec<ServerNews> {
+    let mut received = Vec::new();
+    for _ in 0..count {
+        received.push(timeout(PATIENCE, news.recv()).await.unwrap().unwrap());
+    }
+    received
 }
 
 fn assert_played(news: &[ServerNews]) {
@@ -195,8 +194,8 @@ fn assert_played(news: &[ServerNews]) {
     assert!(matches!(news.get(3), Some(ServerNews::Evidence(said)) if said.state == Some(AgentState::Idle)));
 }
 
-#[test]
-fn events_in_any_chunks_are_read_and_a_broken_stream_is_opened_again() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_in_any_chunks_are_read_and_a_broken_stream_is_opened_again() {
     let mut size = 0;
     let stage = Stage::new(move |heard, stream| match heard.first.as_str() {
         "GET /events HTTP/1.1" => {
@@ -206,25 +205,22 @@ fn events_in_any_chunks_are_read_and_a_broken_stream_is_opened_again() {
         "GET /status HTTP/1.1" => reply(stream, "200 OK", "{}"),
         other => panic!("{other}"),
     });
-    let (news, stop, thread) = following(stage.endpoint());
-    assert_played(&take(&news, 4));
-    // The stream broke: what was said is withdrawn, and the status of the session that is known now is asked for.
-    let again = take(&news, 2);
+    let (mut news, task) = following(stage.endpoint());
+    assert_played(&receive(&mut news, 4).await);
+    // The stream broke: its evidence is withdrawn, and the status of the session that is known now is asked for.
+    let again = receive(&mut news, 2).await;
     assert!(matches!(again.as_slice(), [ServerNews::Withdrawn(_), ServerNews::Evidence(_)]), "{again:?}");
-    stop.stop();
-    // It may still be telling; nobody listens any more.
-    drop(news);
-    let _ended = thread.join();
-    assert!(stage.hears().head.contains("Authorization: Basic dTpw"));
+    task.abort();
+    assert!(stage.hears().head.contains("authorization: Basic dTpw"));
 }
 
-#[test]
-fn a_server_that_listens_late_is_waited_for() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_listens_late_is_waited_for() {
     let reserved = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = reserved.local_addr().unwrap();
     drop(reserved);
-    let (news, stop, thread) = following(Endpoint::new(address.port(), None, ""));
-    assert_eq!(news.recv_timeout(Duration::from_millis(200)), Err(RecvTimeoutError::Timeout));
+    let (mut news, task) = following(Endpoint::new(address.port(), None, ""));
+    assert!(timeout(Duration::from_millis(200), news.recv()).await.is_err());
     let mut open = Vec::new();
     let _stage = Stage::at(TcpListener::bind(address).unwrap(), move |heard, stream| {
         if heard.first.contains("/events") {
@@ -234,78 +230,81 @@ fn a_server_that_listens_late_is_waited_for() {
             reply(stream, "200 OK", "{}");
         }
     });
-    assert_played(&take(&news, 4));
-    stop.stop();
-    thread.join().unwrap();
+    assert_played(&receive(&mut news, 4).await);
+    task.abort();
 }
 
-#[test]
-fn a_quiet_stream_ends_at_once_when_it_is_stopped() {
-    let mut open = Vec::new();
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_quiet_stream_ends_at_once_when_it_is_stopped() {
+    let (done, ended) = sync_channel(1);
     let stage = Stage::new(move |heard, stream| {
         if heard.first.contains("/events") {
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\ndata: {}\n\n").unwrap();
-            open.push(stream.try_clone().unwrap());
+            let (mut open, done) = (stream.try_clone().unwrap(), done.clone());
+            std::thread::spawn(move || {
+                // Ends with the connection.
+                let _read = open.read_to_end(&mut Vec::new());
+                let _sent = done.send(());
+            });
         } else {
             reply(stream, "200 OK", "{}");
         }
     });
-    let (_news, stop, thread) = following(stage.endpoint());
+    let (_news, task) = following(stage.endpoint());
     assert!(stage.hears().first.contains("/events"));
     assert!(stage.hears().first.contains("/status"));
-    let (done, ended) = sync_channel(1);
-    let joiner = std::thread::spawn(move || {
-        thread.join().unwrap();
-        done.send(()).unwrap();
-    });
-    stop.stop();
+    task.abort();
+    assert!(timeout(PATIENCE, task).await.unwrap().unwrap_err().is_cancelled());
+    // The server sees the end of the connection: its task has gone with the stream.
     ended.recv_timeout(PATIENCE).unwrap();
-    joiner.join().unwrap();
 }
 
-#[test]
-fn a_prompt_without_a_session_begins_one() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_without_a_session_begins_one() {
     let stage = Stage::new(|heard, stream| match heard.first.as_str() {
         "POST /begin HTTP/1.1" => chunked(stream, "{\"id\":\"s7\"}", 2),
         "POST /show HTTP/1.1" => reply(stream, "500 No", "nobody looks"),
         "POST /say/s7 HTTP/1.1" => stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap(),
         other => panic!("{other}"),
     });
-    let handed = hand_over(&stage.endpoint(), &spec(), None, "two\n\"lines\"");
+    let handed = hand_over(&stage.endpoint(), &spec(), None, "two\n\"lines\"").await;
     // The first answer has no last chunk: it is not whole, and nothing was handed over.
     assert!(matches!(handed, Handed::NotTaken(_)), "{handed:?}");
-    let handed = hand_over(&stage.endpoint(), &spec(), Some("s7"), "two\n\"lines\"");
+    let handed = hand_over(&stage.endpoint(), &spec(), Some("s7"), "two\n\"lines\"").await;
     assert_eq!(handed, Handed::Taken(Some("s7".into())));
-    let said: Vec<AgentNotice> = (0..3).map(|_| stage.hears()).collect();
+    let said: Vec<PlayedRequest> = (0..3).map(|_| stage.hears()).collect();
     assert_eq!(said.last().unwrap().body, r#"{"text":"two\n\"lines\""}"#);
 }
 
-#[test]
-fn a_begun_session_takes_the_prompt() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_begun_session_takes_the_prompt() {
     let stage = Stage::new(|heard, stream| match heard.first.as_str() {
         "POST /begin HTTP/1.1" => reply(stream, "200 OK", "{\"id\":\"s7\"}"),
         _ => reply(stream, "200 OK", "true"),
     });
-    assert_eq!(hand_over(&stage.endpoint(), &spec(), None, "hi"), Handed::Taken(Some("s7".into())));
+    let handed = hand_over(&stage.endpoint(), &spec(), None, "hi").await;
+    assert_eq!(handed, Handed::Taken(Some("s7".into())));
 }
 
-#[test]
-fn what_was_not_taken_and_what_nobody_knows_are_told_apart() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_not_taken_and_what_nobody_knows_are_told_apart() {
     let stage = Stage::new(|heard, stream| match heard.first.as_str() {
         "POST /say/gone HTTP/1.1" => reply(stream, "404 Not Found", "{}"),
         "POST /say/silent HTTP/1.1" | "POST /show HTTP/1.1" => {}
         other => panic!("{other}"),
     });
-    let hand = |endpoint: &Endpoint, session| hand_over(endpoint, &spec(), Some(session), "hi");
-    assert!(matches!(hand(&stage.endpoint(), "gone"), Handed::NotTaken(_)));
-    assert!(matches!(hand(&stage.endpoint(), "silent"), Handed::Unknown(_)));
-    assert!(matches!(hand(&stage.endpoint(), "../x"), Handed::NotTaken(_)));
+    let spec = spec();
+    let hand =
+        async |endpoint: &Endpoint, session: &str| hand_over(endpoint, &spec, Some(session), "hi").await;
+    assert!(matches!(hand(&stage.endpoint(), "gone").await, Handed::NotTaken(_)));
+    assert!(matches!(hand(&stage.endpoint(), "silent").await, Handed::Unknown(_)));
+    assert!(matches!(hand(&stage.endpoint(), "../x").await, Handed::NotTaken(_)));
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    assert!(matches!(hand(&Endpoint::new(port, None, ""), "s"), Handed::NotTaken(_)));
+    assert!(matches!(hand(&Endpoint::new(port, None, ""), "s").await, Handed::NotTaken(_)));
 }
 
-#[test]
-fn a_request_is_answered_by_its_id() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_answered_by_its_id() {
     let stage = Stage::new(|_, stream| reply(stream, "200 OK", "true"));
     let ask = PendingRequest {
         id: "r1".into(),
@@ -315,7 +314,7 @@ fn a_request_is_answered_by_its_id() {
         body: String::new(),
         options: Vec::new(),
     };
-    assert_eq!(answer(&stage.endpoint(), &spec(), &ask, "allow", ""), Handed::Taken(None));
+    assert_eq!(answer(&stage.endpoint(), &spec(), &ask, "allow", "").await, Handed::Taken(None));
     assert_eq!(stage.hears().first, "POST /reply/r1 HTTP/1.1");
-    assert!(matches!(answer(&stage.endpoint(), &spec(), &ask, "never", ""), Handed::NotTaken(_)));
+    assert!(matches!(answer(&stage.endpoint(), &spec(), &ask, "never", "").await, Handed::NotTaken(_)));
 }
