@@ -119,7 +119,7 @@ impl Removal {
         self.complete(git, &lock)
     }
 
-    /// Finishes a removal that was cut short at any step, or carries it out from the start.
+    /// Finishes an interrupted removal from any step, or carries it out from the start.
     ///
     /// # Errors
     /// As [`Removal::run`].
@@ -179,7 +179,7 @@ impl Removal {
         Err(changed())
     }
 
-    /// Where the directory waits for its deletion: beside where it was, so that moving it is one step.
+    /// Where the directory waits for its deletion: beside its old place, so that moving it is one step.
     fn aside(&self) -> PathBuf {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         self.path.with_file_name(format!(".{name}.removed-{}", self.time))

@@ -1,4 +1,4 @@
-//! A repository as the other files use it: where it is, what its names mean, which branch is its default.
+//! An open repository: where it is, what its revisions mean, and its default branch.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ impl Repository {
         self.find_commit(name)?.ok_or_else(|| GitError::UnknownRevision { name: name.to_owned() })
     }
 
-    /// The same, with none for a name that means no commit.
+    /// Like `resolve`, with `None` for a name that means no commit.
     pub(crate) fn find_commit(&self, name: &str) -> Result<Option<Oid>> {
         if name.is_empty() || name.starts_with('-') || name.contains(['\0', '\n']) {
             return Ok(None);

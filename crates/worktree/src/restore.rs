@@ -1,6 +1,6 @@
-//! Bringing a saved worktree back: its branch, its files byte for byte, and what was staged.
+//! Restores a saved worktree: its branch, its files byte for byte, and what was staged.
 //!
-//! Every step can be repeated, so a restoration that was cut short is finished by running it again.
+//! Every step can be repeated, so running it again finishes an interrupted restoration.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::operation_lock::OperationLock;
 use crate::repository::Repository;
 use crate::trash::TrashMeta;
 
-/// A plan to bring one saved worktree back.
+/// A plan to restore one saved worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restoration {
     /// The common git directory of the repository.
@@ -31,11 +31,11 @@ pub struct Restoration {
 }
 
 impl Repository {
-    /// Plans to bring back what `reference` holds, without changing anything.
+    /// Plans to restore what `reference` holds, without changing anything.
     ///
     /// # Errors
-    /// [`GitError::Missing`] for an unknown reference; [`GitError::Exists`] if the directory is there, or if the branch has
-    /// gone on since.
+    /// [`GitError::Missing`] for an unknown reference; [`GitError::Exists`] if the directory is there, or if
+    /// the branch has new commits since.
     pub fn plan_restoration(&self, reference: &str) -> Result<Restoration> {
         let missing = || GitError::Missing { what: format!("saved worktree {reference}") };
         let known = self.trash()?.into_iter().find(|entry| entry.reference == reference);
@@ -63,10 +63,10 @@ impl Repository {
 }
 
 impl Restoration {
-    /// Brings the worktree back, or finishes doing so.
+    /// Restores the worktree, or finishes doing so.
     ///
     /// # Errors
-    /// Whatever git or the file system says; run it again when the cause is gone.
+    /// Any error of git or the file system; run it again when the cause is gone.
     pub fn run(&self, git: &Git) -> Result<()> {
         let lock = OperationLock::wait(&self.common_dir, &self.path)?;
         let repository = Repository::open(git, &self.common_dir)?;
@@ -98,7 +98,7 @@ impl Restoration {
             call.names([self.path.as_os_str(), start.as_ref()]).input(lock.input()).run()?;
         }
         if let Some(admin) = repository.worktree_admin_dir(&self.path) {
-            // What a killed git left; the operation lock says that none runs.
+            // A killed git left this lock; the operation lock shows that none runs.
             let _stale = fs::remove_file(admin.join("index.lock"));
         }
         repository

@@ -1,8 +1,8 @@
-//! What stands in a worktree and how its branch stands to its base, with as few git processes as possible: none at all
-//! when nothing has changed since the last time.
+//! The status of a worktree and of its branch against its base, with as few git processes as possible: none
+//! at all when nothing has changed since the last time.
 //!
-//! Three parts are remembered apart, because they change at different times: what the references say (by their
-//! fingerprint), what is in a checkout (by its fingerprint and its commit), and how two commits compare (for ever).
+//! Three parts are cached separately, because they change at different times: the references (by their
+//! fingerprint), the checkout (by its fingerprint and its commit), and comparisons of two commits (for ever).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,21 +19,22 @@ use crate::references::References;
 use crate::repository::Repository;
 use crate::stash::Stash;
 
-/// Comparisons that are remembered; past this all are forgotten and made anew when they are needed.
+/// The most comparisons that are cached; past this all are dropped and computed again when needed.
 const MAX_COMPARISONS: usize = 10_000;
 
-/// Which worktree a status is wanted of.
+/// The worktree whose status is wanted.
 #[derive(Debug, Clone)]
 pub struct StatusQuery {
     /// The common git directory of its repository.
     pub common_dir: PathBuf,
     /// Its directory, which may be gone.
     pub path: PathBuf,
-    /// Its branch, which may be gone; none to take the one that is checked out.
+    /// Its branch, which may be gone; `None` for the one that is checked out.
     pub branch: Option<String>,
     /// The branch that it is compared with; none for the repository's default branch.
     pub base: Option<String>,
-    /// The commit that the branch began at, if it is known: a branch that still stands there is not merged but new.
+    /// The commit at which the branch began, if it is known: a branch that is still there is not merged but
+    /// new.
     pub start: Option<Oid>,
 }
 
@@ -69,7 +70,7 @@ pub struct WorktreeStatus {
     pub checkout: Option<CheckoutStatus>,
     /// The commit of the branch; none if the branch is gone.
     pub commit: Option<Oid>,
-    /// How the branch stands to its base; none if either is gone.
+    /// The comparison of the branch with its base; `None` if either is gone.
     pub comparison: Option<Comparison>,
     /// Commits that the branch's upstream lacks; none without an upstream, or if that is gone.
     pub unpushed: Option<u32>,
@@ -79,7 +80,7 @@ pub struct WorktreeStatus {
     pub stashes: usize,
 }
 
-/// Remembers what was read. It belongs to one caller and is kept in memory only.
+/// Caches what was read. It belongs to one caller and is kept in memory only.
 #[derive(Debug, Default)]
 pub struct StatusCache {
     repositories: HashMap<PathBuf, (Option<u64>, Arc<RepositoryReading>)>,
@@ -98,7 +99,7 @@ struct CachedCheckout {
     fingerprint: Option<Fingerprint>,
     commit: Option<Oid>,
     status: CheckoutStatus,
-    /// Lines between a commit and the files, for the last commit that was asked for.
+    /// Lines between a commit and the files, for the last commit that a caller asked for.
     lines: Option<(Oid, LineCounts)>,
 }
 
@@ -135,7 +136,7 @@ impl StatusCache {
         Ok(status)
     }
 
-    /// What the references say, read anew only if they have changed.
+    /// The references, read again only if they have changed.
     fn reading(&mut self, repository: &Repository) -> Result<Arc<RepositoryReading>> {
         let common_dir = &repository.layout().common_dir;
         let fingerprint = references_fingerprint(common_dir);
@@ -152,7 +153,7 @@ impl StatusCache {
         Ok(reading)
     }
 
-    /// What is in a checkout, read anew only if its files or its commit have changed.
+    /// The checkout's status, read again only if its files or its commit have changed.
     fn checkout(&mut self, git: &Git, layout: &Layout, references: &References) -> Result<CheckoutStatus> {
         let Some(top) = layout.top.as_deref() else { return Ok(CheckoutStatus::default()) };
         if let Some(known) = self.checkouts.get(top) {
@@ -216,7 +217,7 @@ impl StatusCache {
     }
 }
 
-/// The base by its name: a branch that was just read, or anything else that git can find.
+/// The base by its name: a branch that was just read, or any other revision.
 fn base_commit(repository: &Repository, references: &References, name: Option<&str>) -> Result<Option<Oid>> {
     match name {
         None => Ok(references.default.as_ref().map(|(_, oid)| oid.clone())),
