@@ -1,5 +1,5 @@
-//! Who lives and what they use, as the kernel counts it. Owns marks in environments, descriptors, threads, memory and
-//! processor time; refuses guessing: only what carries the test's own mark belongs to it.
+//! Looks processes up in `/proc`: those that carry a test's mark in their environment, and what one uses
+//! (descriptors, threads, memory, processor time).
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,13 +12,13 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::deadline::{DEADLINE, readable};
 
-/// How often something is looked at that nothing announces.
+/// How often a state is polled that no event announces.
 const LOOK: Duration = Duration::from_millis(10);
 /// The variable that carries a mark.
 const VARIABLE: &str = "QUARTERDECK_TEST_MARK";
 
-/// How many times longer than by default tests loop: `QD_TEST_SCALE`, a whole number from 1; 1 when it is not set. The
-/// only place that reads it, so that it means the same everywhere.
+/// How many times longer than by default tests loop: `QD_TEST_SCALE`, a whole number from 1; 1 when it is not
+/// set. Only this function reads it, so that it means the same everywhere.
 #[must_use]
 pub fn scale() -> usize {
     let text = std::env::var("QD_TEST_SCALE").unwrap_or_default();
@@ -31,13 +31,13 @@ pub fn scale() -> usize {
     }
 }
 
-/// Lets time pass: for moments that are meant to be random or to be measured, never to wait for something.
+/// Lets time pass, for moments that are meant to be random or measured; never to wait for something.
 pub fn pause(time: Duration) {
     let nobody: [std::os::fd::BorrowedFd<'_>; 0] = [];
     readable(&nobody, Instant::now() + time);
 }
 
-/// Looks until there is something, and fails when there is nothing in time. For what nothing announces.
+/// Polls until `look` returns a value, and fails at the deadline. For states that no event announces.
 pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + DEADLINE;
     loop {
@@ -49,8 +49,8 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A mark that every process of one test carries in its environment. Declare it before the daemon: dropped after it,
-/// it checks that nothing of the test is left.
+/// A mark that every process of one test carries in its environment. Declare it before the daemon: it is
+/// dropped after it and checks that no process of the test is left.
 #[derive(Debug)]
 pub struct Mark {
     value: String,
@@ -98,7 +98,7 @@ impl Mark {
         })
     }
 
-    /// Waits until nobody carries it.
+    /// Waits until no process carries it.
     pub fn expect_gone(&self) {
         let until = Instant::now() + DEADLINE;
         while let Some(pid) = self.living().first().copied() {
@@ -165,13 +165,13 @@ pub fn parent(pid: i32) -> i32 {
     stat(pid).and_then(|fields| fields[1].parse().ok()).unwrap_or(0)
 }
 
-/// Whether a process runs; a zombie does not.
+/// Returns true if a process runs; a zombie does not.
 #[must_use]
 pub fn is_alive(pid: i32) -> bool {
     stat(pid).is_some_and(|fields| !matches!(fields[0].as_str(), "Z" | "X"))
 }
 
-/// Whether a process is dead and not yet reaped.
+/// Returns true if a process is dead and not yet reaped.
 #[must_use]
 pub fn is_zombie(pid: i32) -> bool {
     stat(pid).is_some_and(|fields| fields[0] == "Z")
@@ -184,21 +184,21 @@ pub fn everybody() -> Vec<i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// What a process was started as.
+/// The command line of a process.
 #[must_use]
 pub fn command_line(pid: i32) -> String {
     let raw = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&raw).replace('\0', " ")
 }
 
-/// Something that becomes readable when the process has ended, whatever becomes of its pid.
+/// A descriptor that becomes readable when the process has ended, even if its pid is used again.
 #[must_use]
 pub fn pin(pid: i32) -> OwnedFd {
     let pid = Pid::from_raw(pid).expect("a pid is positive");
     pidfd_open(pid, PidfdFlags::empty()).expect("a living process can be pinned")
 }
 
-/// Waits until a pinned process has ended; how long it took.
+/// Waits until a pinned process has ended and returns how long it took.
 pub fn wait_gone(pinned: &OwnedFd) -> Duration {
     let began = Instant::now();
     assert!(readable(&[pinned.as_fd()], began + DEADLINE)[0], "the process did not end within {DEADLINE:?}");

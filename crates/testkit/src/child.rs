@@ -1,5 +1,4 @@
-//! Programs that behave in one known way, as argv for a shell that every system has. Owns the scripts; refuses
-//! needing anything installed.
+//! Programs with one known behaviour, as argv for a shell that every system has.
 
 /// Runs a shell script.
 #[must_use]
@@ -19,25 +18,25 @@ pub fn count_lines(count: u32) -> Vec<String> {
     shell(&format!("i=1; while [ $i -le {count} ]; do echo line $i; i=$((i+1)); done"))
 }
 
-/// Says `ready`, then repeats every line it reads as `got:<line>`, until its input ends.
+/// Prints `ready`, then repeats every line that it reads as `got:<line>`, until its input ends.
 #[must_use]
 pub fn repeat_lines() -> Vec<String> {
     shell("stty -echo; echo ready; while IFS= read -r line; do echo \"got:$line\"; done")
 }
 
-/// Says `ready`, then prints every byte it reads as it is, unbuffered, with the terminal raw.
+/// Prints `ready`, then prints every byte that it reads, unbuffered, with the terminal raw.
 #[must_use]
 pub fn repeat_bytes() -> Vec<String> {
     shell("stty raw -echo; echo ready; exec cat")
 }
 
-/// Says `ready` and runs until it is ended.
+/// Prints `ready` and runs until it is ended.
 #[must_use]
 pub fn run_for_ever() -> Vec<String> {
     shell("echo ready; exec sleep 1000000")
 }
 
-/// Says `ready` and ignores every signal it can.
+/// Prints `ready` and ignores every signal that it can.
 #[must_use]
 pub fn ignore_signals() -> Vec<String> {
     shell("trap '' HUP INT TERM QUIT; echo ready; while :; do sleep 1000; done")

@@ -1,5 +1,5 @@
-//! A real daemon in a directory of its own. Owns its start, its violent deaths and proof that nothing of it is left;
-//! refuses sharing anything with the user's own daemon.
+//! A real daemon in a directory of its own: starting it, killing it, and checking that nothing of it is left.
+//! It shares nothing with the user's own daemon.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -34,7 +34,7 @@ impl TestDaemon {
         daemon
     }
 
-    /// Starts one whose places lie below this directory instead of the temporary one.
+    /// Starts one whose directories are below this one instead of the temporary one.
     #[must_use]
     pub fn start_below(exe: impl Into<PathBuf>, directory: &Path) -> Self {
         let daemon = Self::placed_below(exe, directory);
@@ -42,7 +42,7 @@ impl TestDaemon {
         daemon
     }
 
-    /// The same places with nobody in them yet.
+    /// The same directories without a running daemon.
     #[must_use]
     pub fn without_start(exe: impl Into<PathBuf>) -> Self {
         Self::placed_below(exe, &std::env::temp_dir())
@@ -62,7 +62,7 @@ impl TestDaemon {
         self.root.path()
     }
 
-    /// Where it keeps its things.
+    /// Its directories.
     #[must_use]
     pub fn places(&self) -> Dirs {
         Dirs::below(self.root.path())
@@ -84,7 +84,7 @@ impl TestDaemon {
         i32::try_from(status.pid).expect("a pid fits")
     }
 
-    /// Kills the daemon with no chance to say anything, and waits until it is gone.
+    /// Kills the daemon with SIGKILL and waits until it is gone.
     pub fn kill_9(&self) {
         let pid = Pid::from_raw(self.pid()).expect("a pid is positive");
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).expect("a running daemon has a pidfd");
@@ -103,7 +103,7 @@ impl TestDaemon {
         command
     }
 
-    /// The variables that lead a `qd` to this daemon.
+    /// The variables that make a `qd` use this daemon.
     #[must_use]
     pub fn variables(&self) -> Vec<(&'static str, PathBuf)> {
         let places = self.places();
@@ -120,7 +120,7 @@ impl TestDaemon {
         self.command(arguments).output().expect("qd starts")
     }
 
-    /// Runs `qd --json` with these arguments, which must succeed; what it printed.
+    /// Runs `qd --json` with these arguments, which must succeed, and returns its output.
     pub fn json<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Value {
         let output = self.command(&["--json"]).args(arguments).output().expect("qd starts");
         let told = String::from_utf8_lossy(&output.stderr);
@@ -137,7 +137,7 @@ impl TestDaemon {
         self.client().spawn(spawn).unwrap_or_else(|error| self.fail(&format!("no spawn: {error}")))
     }
 
-    /// What is known of this process; fails when there is none.
+    /// This process's view; fails when there is none.
     #[must_use]
     pub fn process(&self, name: &str) -> ProcessView {
         let found = self.list().into_iter().find(|process| process.name.as_str() == name);
@@ -175,7 +175,7 @@ impl TestDaemon {
         self.read(name, ReadMode::Screen).text
     }
 
-    /// What `read` says in this mode.
+    /// The reply to `read` in this mode.
     #[must_use]
     pub fn read(&self, name: &str, mode: ReadMode) -> Text {
         let read = Read { target: name.into(), mode, ..Read::default() };
@@ -191,7 +191,7 @@ impl TestDaemon {
         std::fs::read_to_string(self.places().daemon_log()).unwrap_or_else(|error| format!("(none: {error})"))
     }
 
-    /// Ends everything; the pids of children that were running before.
+    /// Ends everything; returns the pids of children that were running before.
     fn end_everything(&self) -> Vec<i32> {
         let Ok(mut connection) = DaemonAddress::without_start(self.places()).knock() else {
             return Vec::new();
@@ -200,7 +200,7 @@ impl TestDaemon {
             Ok(processes) => processes.iter().filter_map(|process| process.pid).collect(),
             Err(_) => Vec::new(),
         };
-        // A daemon that refuses or hangs is found by whoever looks whether it still answers.
+        // If a daemon refuses or hangs, the later check that it no longer answers fails.
         drop(connection.shutdown(Shutdown { kill: true, stop: proto::Stop::NOW }, Instant::now() + DEADLINE));
         pids
     }
@@ -208,7 +208,7 @@ impl TestDaemon {
 
 impl Drop for TestDaemon {
     fn drop(&mut self) {
-        // Holders that a killed daemon left are only reached through a new one.
+        // Only a new daemon can reach the holders that a killed one left.
         let has_holders =
             std::fs::read_dir(self.places().holders()).is_ok_and(|mut dir| dir.next().is_some());
         if has_holders && let Ok(mut door) = self.door.lock() {
@@ -228,7 +228,7 @@ impl Drop for TestDaemon {
     }
 }
 
-/// Whether a process runs; a zombie does not.
+/// Returns true if a process runs; a zombie does not.
 fn is_alive(pid: i32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     state.is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))

@@ -1,4 +1,4 @@
-//! A small disk of its own, for tests of what happens when it is full.
+//! A small disk, for tests of what happens when it is full.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Makes the directory and mounts the disk there. None: this user may not mount.
+    /// Makes the directory and mounts the disk there; `None` when this user may not mount.
     ///
     /// # Panics
     /// When the directory cannot be made.
@@ -23,7 +23,7 @@ impl SmallDisk {
     /// Fills the disk to its last byte.
     ///
     /// # Panics
-    /// When the disk takes more than it has.
+    /// When the disk accepts more than its size.
     pub fn fill(&self) {
         drop(std::fs::write(self.filler(), vec![b'x'; 1 << 20]).expect_err("the disk has less room"));
     }

@@ -1,5 +1,5 @@
-//! The daemon's side of the socket, spoken by the test itself: what a client does with any answer can be seen, also
-//! with answers no daemon would give. Owns framing; refuses having a mind.
+//! A fake daemon: the daemon's side of the socket, played by the test itself, which can also send replies
+//! that no daemon would. It does the framing only.
 
 use std::collections::VecDeque;
 use std::fs::DirBuilder;
@@ -31,7 +31,7 @@ pub enum FromClient {
     Call(Box<Call>),
     /// A data frame.
     Data(Data),
-    /// Nothing more: it is gone.
+    /// The client closed the connection.
     End,
 }
 
@@ -44,7 +44,7 @@ pub struct Peer {
 }
 
 impl FakeDaemon {
-    /// Listens in the places below `root`, replacing what a dead one left there.
+    /// Listens in the directories below `root` and replaces a dead daemon's socket.
     #[must_use]
     pub fn listen(root: &Path) -> Self {
         let places = Dirs::below(root);
@@ -75,7 +75,7 @@ impl FakeDaemon {
         Peer { stream, decoder: Decoder::default(), queue: VecDeque::new() }
     }
 
-    /// The next client, welcomed.
+    /// Accepts the next client and welcomes it.
     #[must_use]
     pub fn accept_welcome(&self) -> Peer {
         let mut peer = self.accept();
@@ -87,7 +87,8 @@ impl FakeDaemon {
         peer
     }
 
-    /// The next client, welcomed and attached to a process called `build` of 80x24 on stream 1; its request too.
+    /// Accepts the next client, welcomes it and attaches it to a process called `build` of 80x24 on stream 1;
+    /// returns its request too.
     #[must_use]
     pub fn accept_attach(&self) -> (Peer, proto::request::Attach) {
         let mut peer = self.accept_welcome();
@@ -141,7 +142,7 @@ impl Peer {
         }
     }
 
-    /// Input bytes until they are `expected`; anything else fails.
+    /// Reads input bytes until they are `expected`; anything else fails.
     pub fn expect_input(&mut self, expected: &[u8]) {
         let mut seen = Vec::new();
         while seen.len() < expected.len() {
@@ -163,12 +164,12 @@ impl Peer {
         self.line(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }));
     }
 
-    /// Says something about a stream.
+    /// Sends a notice about a stream.
     pub fn notice(&mut self, notice: Notice) {
         self.line(&ServerLine::Notice(notice));
     }
 
-    /// Sends an event with its place in the order.
+    /// Sends an event with its revision.
     pub fn event(&mut self, revision: u64, what: proto::Event) {
         self.line(&ServerLine::Event(proto::event::Announcement { revision, what }));
     }

@@ -1,5 +1,5 @@
-//! A daemon with agents whose program is a fake one. Owns their manifests, their logs and the waits on their states;
-//! refuses real vendors: those have a stage of their own.
+//! A daemon with agents whose program is a fake one: their manifests, their logs and waits for their states.
+//! `vendor` has the real programs.
 
 use std::fs::DirBuilder;
 use std::ops::Deref;
@@ -22,9 +22,9 @@ pub struct FakeAgents {
 }
 
 impl FakeAgents {
-    /// Starts a daemon of the `qd` at `exe` that knows the agents `fake` (seen only by its screen), `hooked` (which also
-    /// tells its lifecycle) and `filed` (which also writes a transcript and its state), all of them the program at
-    /// `program`.
+    /// Starts a daemon of the `qd` at `exe` with the agents `fake` (known only by its screen), `hooked`
+    /// (which also runs hooks) and `filed` (which also writes a transcript and its state), all with the
+    /// program at `program`.
     #[must_use]
     pub fn start(exe: impl Into<PathBuf>, program: impl Into<PathBuf>) -> Self {
         let daemon = TestDaemon::without_start(exe);
@@ -37,14 +37,14 @@ impl FakeAgents {
         Self { stage: MarkedDaemon::around(daemon) }
     }
 
-    /// Has a person trust the manifests of the fake agents, so that processes may start them.
+    /// Trusts the manifests of the fake agents as a person, so that processes may start them.
     pub fn trust_agents(&self) {
         for name in ["fake", "hooked", "filed"] {
             self.trust_agent(name, self.root());
         }
     }
 
-    /// What the spawn of an agent says.
+    /// The spawn request of an agent.
     #[must_use]
     pub fn agent_spec(&self, manifest: &str, name: &str, words: &[&str]) -> Spawn {
         let log = self.log_path(name).display().to_string();
@@ -53,21 +53,21 @@ impl FakeAgents {
         Spawn { kind: Kind::Agent, ..self.stage.spec(name, argv) }
     }
 
-    /// Starts a fake agent and waits until it takes prompts.
+    /// Starts a fake agent and waits until it accepts prompts.
     pub fn enlist(&self, name: &str, words: &[&str]) -> Spawned {
         let spawned = self.spawn_as(self.agent_spec("fake", name, words));
         self.until_state(name, AgentState::Idle);
         spawned
     }
 
-    /// Starts a fake agent that tells its lifecycle and waits until it takes prompts.
+    /// Starts a fake agent that runs hooks and waits until it accepts prompts.
     pub fn enlist_hooked(&self, name: &str, words: &[&str]) -> Spawned {
         let spawned = self.spawn_as(self.agent_spec("hooked", name, words));
         self.until_state(name, AgentState::Idle);
         spawned
     }
 
-    /// Starts a fake agent that leaves files and waits until it takes prompts.
+    /// Starts a fake agent that leaves files and waits until it accepts prompts.
     pub fn enlist_filed(&self, name: &str, words: &[&str]) -> Spawned {
         let mut spec = self.agent_spec("filed", name, words);
         spec.env.insert("FAKE_HOME".to_owned(), self.root().join("fake").display().to_string());
@@ -76,7 +76,7 @@ impl FakeAgents {
         spawned
     }
 
-    /// What became of a message, once that is final.
+    /// Waits until the delivery of a message is final and returns it.
     #[must_use]
     pub fn settled(&self, mail: MailId) -> Delivery {
         let mut events = self.subscriber();
@@ -99,7 +99,7 @@ impl FakeAgents {
         self.wait_until(name, Until::State(vec![state]));
     }
 
-    /// Waits until something is true of the agent.
+    /// Waits until the agent meets a condition.
     pub fn wait_until(&self, name: &str, until: Until) {
         let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
         let wait = Wait { timeout_ms, ..Wait::until(vec![Target::from(name)], until.clone()) };
@@ -108,13 +108,13 @@ impl FakeAgents {
         }
     }
 
-    /// What is known of the agent.
+    /// The agent's view.
     #[must_use]
     pub fn agent(&self, name: &str) -> AgentView {
         *self.process(name).agent.unwrap_or_else(|| self.fail(&format!("{name} is no agent")))
     }
 
-    /// Gives the agent a message and waits until it is known what became of it.
+    /// Sends the agent a message and waits until its delivery is known.
     pub fn tell(&self, name: &str, text: &str) -> Receipt {
         let wait_ms = u64::try_from(DEADLINE.as_millis()).ok();
         self.tell_as(Tell {
@@ -134,7 +134,7 @@ impl FakeAgents {
         }
     }
 
-    /// Gives the agent a message that must be submitted; the turn it began.
+    /// Sends the agent a message that must be submitted; returns the turn that it began.
     pub fn submit(&self, name: &str, text: &str) -> u64 {
         let receipt = self.tell(name, text);
         match receipt.delivery {
@@ -156,7 +156,7 @@ impl FakeAgents {
         }
     }
 
-    /// What needs a person.
+    /// The inbox.
     pub fn inbox(&self) -> Vec<InboxItem> {
         match self.ask(Request::Inbox(Empty {})) {
             Reply::Inbox(items) => items,
@@ -183,7 +183,7 @@ impl FakeAgents {
         })
     }
 
-    /// Answers an item; a refusal is given back.
+    /// Answers an item; returns the daemon's error if it refuses.
     pub fn answer(&self, item: u64, choice: &str) -> Result<(), Failure> {
         match self.client().call(Request::Answer(GiveAnswer { item, choice: choice.to_owned() })) {
             Ok(_) => Ok(()),
@@ -192,7 +192,7 @@ impl FakeAgents {
         }
     }
 
-    /// Every opinion about the agent.
+    /// All evidence about the agent.
     pub fn explain(&self, name: &str) -> Explanation {
         match self.ask(Request::Explain(Explain { target: name.into() })) {
             Reply::Explanation(explanation) => *explanation,
@@ -204,14 +204,14 @@ impl FakeAgents {
         serde_json::to_string_pretty(&self.explain(name)).unwrap_or_default()
     }
 
-    /// What the agent's program noted, a line each.
+    /// The log of the agent's program, one value per line.
     #[must_use]
     pub fn log(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.log_path(name)).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The prompts it took, in order.
+    /// The prompts that it accepted, in order.
     #[must_use]
     pub fn prompts(&self, name: &str) -> Vec<String> {
         let text = |line: &Value| line["prompt"].as_str().map(str::to_owned);
@@ -225,7 +225,7 @@ impl FakeAgents {
         self.log(name).iter().filter_map(text).collect()
     }
 
-    /// What was typed into its dialogs that answers none.
+    /// Keys typed into its dialogs that are no answer.
     #[must_use]
     pub fn strays(&self, name: &str) -> Vec<Value> {
         self.log(name).into_iter().filter(|line| line.get("stray").is_some()).collect()
@@ -277,7 +277,7 @@ confirm = ["{confirm}"]
     )
 }
 
-/// How its screen is read.
+/// The rules for its screen.
 const SCREEN: &str = r"
 [composer]
 region = 'bottom(3)'
@@ -323,7 +323,7 @@ pattern = '^(?<count>[0-9]+) shells running'
 rows = ['^>', '^\* Working…', '^you: ']
 ";
 
-/// How its lifecycle is told.
+/// Its hooks.
 const HOOKS: &str = r#"
 [hooks]
 inject = "flag"
@@ -374,7 +374,7 @@ state = "idle"
 moment = "turn_ended"
 "#;
 
-/// What is read of the files it leaves.
+/// The files that it leaves.
 const FILES: &str = r#"
 [context]
 default = 200000

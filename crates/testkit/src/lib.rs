@@ -1,24 +1,24 @@
-//! The stage for end-to-end tests: private daemons, a fake daemon, real terminals, fake children.
+//! Support for end-to-end tests: private daemons, a fake daemon, real terminals, fake children.
 //!
-//! Owns starting, waiting and cleaning up, so that a test is input and expectation. Refuses sleeping: every wait is
-//! for an event and has a deadline, and what fails says what was seen.
+//! It starts, waits and cleans up, so that a test is input and expectation. Every wait is for an event and
+//! has a deadline, and a failure shows what was seen.
 //!
-//! | file | owns |
+//! | file | what it has |
 //! |---|---|
 //! | `daemon` | a real daemon in a directory of its own |
 //! | `disk` | a small disk that can be filled |
-//! | `fake` | the daemon's side of the socket, spoken by the test |
-//! | `pty` | a real terminal that the test types into and looks at |
-//! | `child` | programs that behave in one known way |
-//! | `marked_daemon` | a daemon whose children carry a mark, so that a survivor is found wherever it hides |
+//! | `fake` | the daemon's side of the socket, played by the test |
+//! | `pty` | a real terminal that the test types into and reads |
+//! | `child` | programs with one known behaviour |
+//! | `marked_daemon` | a daemon whose children carry a mark, by which survivors are found |
 //! | `tail` | a log read to its end, every offset checked |
-//! | `raw` | a client that may say anything |
-//! | `scripted_child` | a child whose every byte was ordered |
-//! | `census` | who lives and what they use, as the kernel counts it |
+//! | `raw` | a client that may send anything |
+//! | `scripted_child` | a child that prints exactly what the test orders |
+//! | `census` | processes and what they use, from `/proc` |
 //! | `fake_agents` | a daemon with agents whose program is a fake one |
-//! | `model` | a model backend whose answers are written in the prompt |
+//! | `model` | a model backend that plays the script in the prompt |
 //! | `vendor` | the real programs of the vendors, each in a home of its own |
-//! | `pid_namespace` | a world with few pids, for one test |
+//! | `pid_namespace` | a pid namespace with few pids, for one test |
 
 #![expect(clippy::panic, reason = "this crate is only ever part of a test, where a panic is the verdict")]
 

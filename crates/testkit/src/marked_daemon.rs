@@ -1,5 +1,5 @@
-//! A daemon whose children carry a mark in their environment. Owns finding what survived it, in whatever session it
-//! hides; refuses ending a test that left something running.
+//! A daemon whose children carry a mark in their environment, so that survivors are found in any session. A
+//! test that leaves one running fails.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use proto::{Failure, Kind, Request};
 use crate::deadline::readable;
 use crate::{DEADLINE, TestDaemon};
 
-/// The variable that marks every child of a stage.
+/// The variable that marks every child of the daemon.
 const MARK: &str = "STAGE_MARK";
 
 /// A daemon for one test, with marked children.
@@ -52,7 +52,7 @@ impl MarkedDaemon {
         Spawn { name: Some(name.to_owned()), argv, env, cwd, ..Spawn::default() }
     }
 
-    /// Has a person trust this agent's manifest in the project of a directory.
+    /// Trusts this agent's manifest in the project of a directory, as a person.
     pub fn trust_agent(&self, name: &str, dir: &Path) {
         let project = Some(dir.display().to_string());
         let (what, path) = (TrustWhat::Agent(name.to_owned()), std::env::var("PATH").ok());
@@ -70,7 +70,7 @@ impl MarkedDaemon {
         self.spawn_as(Spawn { kind: Kind::Terminal, ..self.spec(name, argv) })
     }
 
-    /// Starts what is described.
+    /// Spawns a process.
     pub fn spawn_as(&self, spawn: Spawn) -> Spawned {
         self.client().spawn(spawn).unwrap_or_else(|error| self.fail(&format!("no spawn: {error}")))
     }
@@ -86,7 +86,7 @@ impl MarkedDaemon {
         self.client().write(write).unwrap_or_else(|error| self.fail(&format!("not typed: {error}")))
     }
 
-    /// What a request is refused with; fails when it is not.
+    /// Returns the error of a request; fails when it succeeds.
     pub fn refusal(&self, request: Request) -> Failure {
         let told = format!("{request:?}");
         match self.client().call(request) {
@@ -109,7 +109,7 @@ impl MarkedDaemon {
         }
     }
 
-    /// A connection that hears every event from here on.
+    /// A connection that receives every event from now on.
     #[must_use]
     pub fn subscriber(&self) -> Connection {
         let mut connection = self.client();
@@ -117,7 +117,7 @@ impl MarkedDaemon {
         connection
     }
 
-    /// Waits on `subscriber` until `wanted` is true of an event; all events up to it.
+    /// Reads events until one matches `wanted`; returns all events up to it.
     pub fn until_event(&self, subscriber: &mut Connection, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
         let until = Instant::now() + DEADLINE;
         let mut events = Vec::new();
@@ -133,7 +133,7 @@ impl MarkedDaemon {
         }
     }
 
-    /// Waits until what is known of a process is as wanted.
+    /// Waits until the view of a process matches.
     pub fn until_view(&self, name: &str, wanted: impl Fn(&proto::ProcessView) -> bool) {
         let mut subscriber = self.subscriber();
         if wanted(&self.process(name)) {
@@ -166,13 +166,13 @@ impl Drop for MarkedDaemon {
         while !open_sockets(&self.mark).is_empty() {
             let open = open_sockets(&self.mark);
             assert!(Instant::now() < until, "somebody still listens at {open:?}");
-            // Nothing announces the end of a process that is not ours.
+            // No event announces the end of a process that is not ours.
             drop(readable(&[], Instant::now() + Duration::from_millis(10)));
         }
     }
 }
 
-/// Sockets below this directory that some process still has: a holder or a daemon that did not end.
+/// Sockets below this directory that a process still has open: a holder or a daemon that did not end.
 fn open_sockets(root: &str) -> Vec<String> {
     let all = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let paths = all.lines().filter_map(|line| line.split_whitespace().nth(7));

@@ -1,33 +1,33 @@
-//! A world with few pids, in which they are soon used again and soon used up: a test that runs itself once more inside a
-//! namespace of its own. It refuses to change anything outside of it, and to leave a machine without such worlds unsaid.
+//! Runs a test again inside a pid namespace with few pids, where they are soon used again and soon used up.
+//! It changes nothing outside, and prints a line where such a namespace cannot be made.
 
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Set inside, to the world's name.
+/// Set inside, to the namespace's name.
 const INSIDE: &str = "QD_TEST_FEW_PIDS";
 
-/// Worlds that this process has made.
+/// Namespaces that this process has made.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// Pids there are. The kernel gives out the first three hundred only once.
+/// The number of pids. The kernel uses the first three hundred only once.
 const FEW: &str = "400";
 
-/// How a line begins that is to be shown outside too.
+/// The prefix of a line that is also shown outside.
 pub const FIGURE: &str = "few pids: ";
 
-/// What the script says when the world could not be made.
+/// The script's exit code when the namespace could not be made.
 const REFUSED: i32 = 97;
 
-/// The shell stays as the first process, which must reap what is left to it.
+/// The shell stays as the first process, which must reap orphans.
 const SCRIPT: &str = r#"echo "$2" > /proc/sys/kernel/pid_max && test "$(cat /proc/sys/kernel/pid_max)" = "$2" || exit 97
 "$0" --exact "$1" --nocapture
 exit $?"#;
 
-/// Runs `inside` in a world with few pids, by running the test of this name there; where there is no such world, says so
-/// and runs `instead`, which proves less.
+/// Runs `inside` in a namespace with few pids, by running the test of this name there. Where that is not
+/// possible, prints a line and runs `instead`, which proves less.
 pub fn with_few_pids(test: &str, inside: impl FnOnce(), instead: impl FnOnce()) {
     if name().is_some() {
         let limit = fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
@@ -40,14 +40,14 @@ pub fn with_few_pids(test: &str, inside: impl FnOnce(), instead: impl FnOnce()) 
     }
 }
 
-/// The name of the world this is, which no other has: in it, a process may have a pid that another has outside.
+/// The unique name of this namespace: a process in it may have a pid that another has outside.
 #[must_use]
 pub fn name() -> Option<String> {
     std::env::var(INSIDE).ok()
 }
 
 fn run_inside(test: &str) -> Result<(), String> {
-    // Older kernels have one limit for all, which the first process of a namespace may change.
+    // Older kernels have one global limit, which the first process of a namespace could change.
     if kernel() < (6, 14) {
         return Err("the kernel has no limit of pids per namespace (linux 6.14 has)".to_owned());
     }
@@ -69,7 +69,7 @@ fn run_inside(test: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Says it past the harness, which hides what a test prints that passes.
+/// Prints a line that the harness does not hide when the test passes.
 fn say(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }

@@ -1,5 +1,5 @@
-//! A real terminal that a test types into and looks at. Owns the master side; refuses emulation: what is asserted on
-//! are bytes and terminal settings.
+//! A real terminal that a test types into and reads: the master side. Assertions are on bytes and terminal
+//! settings; nothing is emulated.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::deadline::{DEADLINE, readable};
 #[derive(Debug)]
 pub struct Pty {
     master: OwnedFd,
-    /// Kept open so that settings can be looked at after the program has ended.
+    /// Kept open so that the settings can be read after the program has ended.
     slave: OwnedFd,
     path: PathBuf,
     seen: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// A terminal of this size with nobody in it.
+    /// A terminal of this size without a program.
     #[must_use]
     pub fn open(size: Size) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -77,13 +77,13 @@ impl Pty {
         }
     }
 
-    /// Gives the terminal another size; the program in it is told.
+    /// Resizes the terminal, which signals the program in it.
     pub fn resize(&self, size: Size) {
         let size = Winsize { ws_col: size.cols, ws_row: size.rows, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.slave, size).expect("a terminal can be resized");
     }
 
-    /// Reads until `needle` was drawn, and forgets everything up to its end; what came before it.
+    /// Reads until `needle` was drawn; returns what came before it and drops everything up to its end.
     pub fn expect(&mut self, needle: &[u8]) -> Vec<u8> {
         let until = Instant::now() + DEADLINE;
         loop {
@@ -103,8 +103,8 @@ impl Pty {
         }
     }
 
-    /// Waits for something to be drawn and takes it, with everything that no expectation has taken; nothing when the
-    /// time is over or the terminal has ended.
+    /// Waits for output and returns it, with all output that no expectation has consumed; empty when the time
+    /// is over or the terminal has ended.
     pub fn take_drawn(&mut self, until: Instant) -> Vec<u8> {
         if self.seen.is_empty() && readable(&[self.master.as_fd()], until)[0] {
             self.read_some();
@@ -112,7 +112,7 @@ impl Pty {
         std::mem::take(&mut self.seen)
     }
 
-    /// Everything drawn that no expectation has taken.
+    /// All output that no expectation has consumed.
     #[must_use]
     pub fn seen(&self) -> &[u8] {
         &self.seen
@@ -151,13 +151,13 @@ impl Pty {
         tcgetattr(&self.slave).expect("a terminal has settings")
     }
 
-    /// Whether the terminal is raw: no lines, no echo, no signals from keys.
+    /// Returns true if the terminal is raw: no lines, no echo, no signals from keys.
     #[must_use]
     pub fn is_raw(&self) -> bool {
         !self.settings().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 
-    /// Closes the terminal under the program; the program itself, to be waited for.
+    /// Closes the terminal under the program; returns the program, to be waited for.
     #[must_use]
     pub fn hang_up(mut self) -> Option<Child> {
         self.child.take()

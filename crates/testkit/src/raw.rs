@@ -1,5 +1,5 @@
-//! A client that may say anything: bytes as they are, answers as JSON. Owns reading them back one by one; refuses
-//! knowing the protocol, so that it can break it.
+//! A client that may send anything: bytes as they are, replies as JSON. It does not know the protocol, so
+//! that it can break it.
 
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -23,14 +23,14 @@ pub struct RawClient {
 }
 
 impl RawClient {
-    /// Connects and says nothing.
+    /// Connects and sends nothing.
     #[must_use]
     pub fn connect(places: &Dirs) -> Self {
         let stream = UnixStream::connect(places.socket()).expect("the daemon listens");
         Self { stream, decoder: Decoder::default(), next_id: 1_000_000 }
     }
 
-    /// Connects and says hello.
+    /// Connects and sends hello.
     #[must_use]
     pub fn welcomed(places: &Dirs) -> Self {
         let mut client = Self::connect(places);
@@ -39,7 +39,8 @@ impl RawClient {
         client
     }
 
-    /// Sends bytes as they are, reading what comes meanwhile: a daemon does not read from whoever does not listen.
+    /// Sends bytes as they are and reads meanwhile: the daemon stops reading from a client that does not
+    /// read.
     pub fn send(&mut self, mut bytes: &[u8]) {
         let mut buffer = vec![0; 1 << 16];
         while !bytes.is_empty() {
@@ -73,7 +74,7 @@ impl RawClient {
         self.send(format!("{}\n", json!({"id": id, "request": request})).as_bytes());
     }
 
-    /// Asks and waits for the answer with the same id; other lines and frames are passed over.
+    /// Sends a request and waits for the reply with the same id; skips other lines and frames.
     pub fn call(&mut self, request: Value) -> Value {
         let id = self.ask(request);
         self.answer_to(id)

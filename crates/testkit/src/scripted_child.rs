@@ -1,5 +1,5 @@
-//! A child that prints exactly what it is told to, when it is told to. Owns the orders, and so knows every byte the
-//! child has produced; refuses timing: output begins with an order and ends with what was ordered.
+//! A child that prints exactly what the test orders, when the test orders it. So the test knows every byte
+//! that the child has produced.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::child;
 
-/// The test's end of one telling child.
+/// The test's end of one scripted child.
 #[derive(Debug)]
 pub struct ScriptedChild {
     directory: PathBuf,
@@ -27,7 +27,8 @@ impl ScriptedChild {
         std::fs::create_dir(&directory).expect("a directory can be made");
         let orders = directory.join("orders");
         mknodat(CWD, &orders, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe can be made");
-        // Both ends, so that neither opening nor writing waits for the child, and the child survives our silence.
+        // Both ends are open, so that neither opening nor writing waits for the child, and the child survives
+        // a pause.
         let orders = OpenOptions::new().read(true).write(true).open(orders).expect("a pipe can be opened");
         Self { directory, orders, next: 0, produced: 0 }
     }

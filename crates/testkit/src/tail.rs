@@ -1,4 +1,4 @@
-//! A log as it grows, with a deadline. Owns checking that offsets have no hole that was not told; refuses rendering.
+//! Follows a log with a deadline and checks that every hole in the offsets was announced.
 
 use std::time::Instant;
 
@@ -14,16 +14,16 @@ pub struct Tail {
     connection: Connection,
     /// Every byte so far.
     pub bytes: Vec<u8>,
-    /// Bytes that were told to be gone.
+    /// Bytes that were announced as lost.
     pub missed: u64,
-    /// How the run ended, and the log's end, once told.
+    /// How the run ended, and the log's end, once announced.
     pub exit: Option<(Exit, u64)>,
     at: u64,
     is_over: bool,
 }
 
 impl Tail {
-    /// Follows a process from the oldest byte there is until its run is over.
+    /// Follows a process from the oldest byte that is kept until its run is over.
     #[must_use]
     pub fn live(daemon: &TestDaemon, name: &str) -> Self {
         Self::begin(daemon, Follow { target: name.into(), from: None, live: true, ..Follow::default() })
@@ -41,7 +41,7 @@ impl Tail {
         Self { connection, bytes: Vec::new(), missed: 0, exit: None, at, is_over: false }
     }
 
-    /// Reads until `needle` has come; everything so far.
+    /// Reads until `needle` has come; returns everything so far.
     pub fn until(&mut self, needle: &[u8]) -> &[u8] {
         let mut searched = 0;
         while !self.bytes[searched..].windows(needle.len()).any(|window| window == needle) {
@@ -65,7 +65,7 @@ impl Tail {
         &self.bytes
     }
 
-    /// Takes one thing; whether there may be more.
+    /// Reads one frame or notice; returns false at the end.
     fn step(&mut self) -> bool {
         if self.is_over {
             return false;

@@ -1,6 +1,6 @@
-//! The real programs against the model backend: each runs headless with a tool, each reaches its prompt in a real
-//! terminal, each shows its own way of being new or out of quota. What fails here fails for every test that builds on
-//! them.
+//! The real programs against the model backend: each runs headless with a tool, each reaches its prompt in a
+//! real terminal, each shows its own form of being new or out of quota. What fails here fails for every test
+//! that builds on them.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ struct Window {
 impl Window {
     fn open(home: &Home, arguments: &[&str]) -> Self {
         let mut pty = Pty::open(Size { cols: 100, rows: 30 });
-        // The terminal starts programs where the test is; they work where they are told.
+        // The terminal starts programs in the test's directory; `-C` moves them to theirs.
         let mut argv = vec!["-C".into(), home.workdir().into_os_string()];
         argv.extend(home.argv(arguments).into_iter().skip(1));
         pty.spawn("env".as_ref(), &argv, &[]);
@@ -37,8 +37,8 @@ impl Window {
         assert!(is_there, "no {text:?} on:\n{}", self.text());
     }
 
-    /// Pastes a prompt and submits it: Enter once the prompt stands there, and once more if that was too early for
-    /// the program, which takes an Enter within a paste for a line's end.
+    /// Pastes a prompt and submits it: presses Enter once the prompt is on the screen, and once more if that
+    /// was too early, because the program takes an Enter within a paste as a line end.
     fn submit(&mut self, server: &ModelServer, prompt: &str) {
         self.pty.type_keys(&term::encode_paste(prompt, self.screen.modes().bracketed_paste));
         self.wait_for(prompt);
@@ -51,7 +51,7 @@ impl Window {
         assert!(!is_late, "{prompt:?} was not submitted from:\n{}", self.text());
     }
 
-    /// Presses Escape until the program lets go of the answer it is waiting for; one of them wants it twice.
+    /// Presses Escape until the program drops the answer that it is waiting for; one of them needs it twice.
     fn interrupt(&mut self, server: &ModelServer) {
         let has_left = |request: &ModelRequest| request.outcome == Some(ModelOutcome::ClientLeft);
         let is_over = || server.requests().iter().any(has_left);
@@ -67,13 +67,13 @@ impl Window {
         );
     }
 
-    /// Draws until something is so; whether it was, in time.
+    /// Draws until the condition holds; returns false when the time is over.
     fn draw_until(&mut self, until: Instant, is_so: impl Fn(&str) -> bool) -> bool {
         while !is_so(&self.text()) {
             if Instant::now() > until {
                 return false;
             }
-            // Not everything that is waited for is drawn.
+            // Not everything that is waited for is drawn, so this returns early to check again.
             let drawn = self.pty.take_drawn(until.min(Instant::now() + Duration::from_millis(50)));
             self.screen.feed(&drawn);
             self.pty.type_keys(&self.screen.take_replies());
@@ -86,7 +86,7 @@ impl Window {
     }
 }
 
-/// Runs a program to its end; what it printed.
+/// Runs a program to its end and returns its output.
 fn output(mut command: Command) -> String {
     let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("the program starts");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -94,7 +94,7 @@ fn output(mut command: Command) -> String {
     printed
 }
 
-/// Plays a script with one tool that reads a file, and checks that the model was given the file's text.
+/// Plays a script with one tool that reads a file, and checks that the model got the file's text.
 fn reads_a_file(vendor: Vendor, api: Api, arguments: &[&str], call: impl Fn(&str) -> String) {
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);
@@ -135,14 +135,14 @@ fn gemini_reads_a_file_headless() {
     });
 }
 
-/// Starts the program in its terminal, has one prompt answered, one interrupted and one refused for want of quota,
-/// and closes the terminal: nobody is left.
+/// Starts the program in its terminal, has one prompt answered, one interrupted and one refused for lack of
+/// quota, and closes the terminal; then no process is left.
 fn works_in_its_terminal(vendor: Vendor, ready: &str, quota: &str) {
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);
     let mut window = Window::open(&home, &[]);
     window.wait_for(ready);
-    // A script without a step: the answer is not in the prompt, which stands on the screen too.
+    // A script without a step: the answer is not in the prompt, which is on the screen too.
     server.open("dawn");
     window.submit(&server, "@gate dawn");
     window.wait_for("end of script");
@@ -178,7 +178,7 @@ fn gemini_works_in_its_terminal() {
     works_in_its_terminal(Vendor::Gemini, "Type your message", "Access resets at");
 }
 
-/// Starts the program in a home it has never seen.
+/// Starts the program in a home that it has never used.
 fn is_new_here(vendor: Vendor, greeting: &str) {
     let server = ModelServer::start();
     let home = Home::empty(vendor, &server);

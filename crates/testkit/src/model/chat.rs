@@ -1,5 +1,5 @@
-//! The OpenAI Chat Completions interface, which most other vendors offer too. Owns its requests, events and errors;
-//! refuses to choose what is said.
+//! The OpenAI Chat Completions interface, which most other vendors offer too: its requests, events and
+//! errors. `script` chooses the answer.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use super::exchange::{Content, Exchange, Refusal, Stamp, Turn, elements, flat, p
 use super::http::{Whole, bare_event};
 use super::script::Said;
 
-/// What ends every stream.
+/// The last line of every stream.
 const DONE: &str = "data: [DONE]\n\n";
 
-/// What a request says.
+/// Reads a request.
 pub(super) fn read(body: &Value) -> Exchange {
     let messages = elements(&body["messages"]);
     let said = |message: &Value| match message["role"].as_str() {

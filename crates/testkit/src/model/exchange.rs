@@ -1,5 +1,5 @@
-//! One request and its answer, whichever interface they came through. Owns the words the four interfaces share;
-//! refuses their wire forms, which each interface's own file has.
+//! One request and its answer, independent of the interface. Each of the four interfaces has its wire form in
+//! its own file.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::script::Said;
 
-/// What a request to a model says.
+/// A request to a model.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) model: String,
@@ -17,25 +17,26 @@ pub(super) struct Exchange {
     /// Names of the tools offered.
     pub(super) tools: Vec<String>,
     pub(super) is_streamed: bool,
-    /// The fixed answer, when this is an side request of the program itself (a title, a choice of the model) and no turn.
+    /// The fixed answer, when this is a side request of the program itself (a title, a choice of the model)
+    /// and no turn.
     pub(super) side: Option<String>,
 }
 
 impl Exchange {
-    /// A request without tools is an side request: a program that works for its user always offers some.
+    /// A request without tools is a side request: a program that works for its user always offers some.
     pub(super) fn errand(tools: &[String]) -> Option<String> {
         tools.is_empty().then(|| "scripted title".to_owned())
     }
 }
 
-/// What the model says.
+/// The model's answer.
 #[derive(Debug)]
 pub(super) enum Content {
     Text(String),
     Call { name: String, input: Value },
 }
 
-/// Why the model says nothing.
+/// Why the model gives no answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Refusal {
     /// The account is used up for so many seconds.
@@ -51,12 +52,12 @@ pub(super) struct Turn {
     pub(super) whole: Value,
     /// For a client that does.
     pub(super) events: Vec<String>,
-    /// How many of them it takes until the first words are said. A program that was interrupted before them takes
-    /// its prompt back, so an answer has begun only with them.
+    /// The number of events up to the first words. A program that was interrupted before them takes its
+    /// prompt back, so an answer has begun only with them.
     pub(super) begun: usize,
 }
 
-/// Makes the ids of one answer: unique in every conversation, also in one continued with another server.
+/// Makes the ids of one answer: unique in every conversation, even one continued with another server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamp {
     pub(super) port: u16,
@@ -69,12 +70,12 @@ impl Stamp {
     }
 }
 
-/// The words of a text with the space behind each: what a model streams.
+/// The words of a text, each with the space after it, as a model streams them.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }
 
-/// The text in a message's content, however deep it is wrapped.
+/// The text in a message's content, however deep it is nested.
 pub(super) fn flat(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -98,7 +99,7 @@ pub(super) fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The moment so many seconds from now, in seconds since 1970.
+/// The time this many seconds from now, in seconds since 1970.
 pub(super) fn seconds_ahead(seconds: u64) -> u64 {
     let now = SystemTime::now() + Duration::from_secs(seconds);
     now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())

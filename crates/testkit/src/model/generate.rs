@@ -1,4 +1,4 @@
-//! The Gemini interface. Owns its requests, events and errors; refuses to choose what is said.
+//! The Gemini interface: its requests, events and errors. `script` chooses the answer.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::exchange::{Content, Exchange, Refusal, Stamp, Turn, elements, pieces,
 use super::http::{Whole, bare_event};
 use super::script::Said;
 
-/// What a request says; the model and whether to stream stand in its path.
+/// Reads a request; the path has the model and whether to stream.
 pub(super) fn read(path: &str, body: &Value) -> Exchange {
     let contents = elements(&body["contents"]);
     let of_the_user = contents.iter().filter(|message| message["role"] != "model");
@@ -31,7 +31,7 @@ fn said(part: &Value) -> Option<Said> {
     part.get("functionResponse").map(|result| Said::Result(result["response"].to_string()))
 }
 
-/// The form an side request wants its answer in.
+/// The schema of a side request's answer.
 fn schema(body: &Value) -> Option<&Value> {
     let wanted = &body["generationConfig"];
     ["responseJsonSchema", "responseSchema"].iter().find_map(|name| wanted.get(*name))
@@ -61,7 +61,7 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
         let candidate = json!({"index": 0, "content": {"role": "model", "parts": [part]}});
         json!({"candidates": [candidate], "modelVersion": exchange.model})
     };
-    // The end is told with the last part: a part of its own would have to be empty, which the program rejects.
+    // The end comes with the last part: a part of its own would be empty, which the program rejects.
     let end = |part: Value| {
         let mut last = chunk(part);
         last["candidates"][0]["finishReason"] = json!("STOP");
@@ -91,7 +91,7 @@ fn tokens(usage: Usage) -> Value {
     })
 }
 
-/// How many tokens a conversation has.
+/// The number of tokens of a conversation.
 pub(super) fn count(usage: Usage) -> Value {
     json!({"totalTokens": usage.input + usage.cached})
 }
@@ -110,7 +110,8 @@ pub(super) fn refuse(refusal: Refusal) -> Whole {
                 {"@type": kind("ErrorInfo"), "reason": "QUOTA_EXHAUSTED", "domain": "cloudcode-pa.googleapis.com"},
                 {"@type": kind("RetryInfo"), "retryDelay": format!("{reset_in}s")},
             ]);
-            // Not the words "exhausted your capacity": the program would take it for overload and retry in silence.
+            // The words "exhausted your capacity" are avoided: the program would retry in silence as for an
+            // overload.
             error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", details)
         }
         Refusal::Fail { status } => error(status, "INTERNAL", "scripted failure", json!([])),

@@ -1,6 +1,6 @@
-//! HTTP/1.1 as far as model clients speak it: bodies by length or in chunks, connections kept, event streams. Owns the
-//! bytes on the wire; refuses compression, TLS and meaning. Hand-written because the server must be able to stop in
-//! the middle of an answer, and because a test tool is no reason for a web framework.
+//! HTTP/1.1 as far as model clients use it: bodies by length or in chunks, kept connections, event streams;
+//! no compression and no TLS. It is written by hand because the server must be able to stop in the middle of
+//! an answer, and because a test tool does not justify a web framework.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The next request of a connection; nothing when the client has closed it between two.
+    /// Reads the next request of a connection; `None` when the client closed it between two.
     pub(super) fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Self>> {
         let Some(first) = line(reader)? else { return Ok(None) };
         let mut words = first.split(' ');
@@ -150,7 +150,7 @@ fn exactly(reader: &mut BufReader<TcpStream>, length: usize) -> Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// A line without its end; nothing at the end of the connection.
+/// A line without its end; `None` at the end of the connection.
 fn line(reader: &mut BufReader<TcpStream>) -> Result<Option<String>> {
     let mut bytes = Vec::new();
     reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes)?;

@@ -1,4 +1,4 @@
-//! The Anthropic Messages interface. Owns its requests, events and errors; refuses to choose what is said.
+//! The Anthropic Messages interface: its requests, events and errors. `script` chooses the answer.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::exchange::{Content, Exchange, Refusal, Stamp, Turn, elements, flat, p
 use super::http::{Whole, named_event};
 use super::script::Said;
 
-/// What a request says.
+/// Reads a request.
 pub(super) fn read(body: &Value) -> Exchange {
     let messages = elements(&body["messages"]);
     let of_the_user = messages.iter().filter(|message| message["role"] == "user");
@@ -62,7 +62,7 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
     Turn { whole, events: events.iter().map(named_event).collect(), begun }
 }
 
-/// The content block as it begins, as it ends, what is streamed between, and why the answer stops after it.
+/// The content block as it begins, as it ends, the deltas between, and the stop reason.
 fn block(content: &Content, stamp: Stamp) -> (Value, Value, Vec<Value>, &'static str) {
     match content {
         Content::Text(text) => {
@@ -89,7 +89,7 @@ fn tokens(usage: Usage) -> Value {
     })
 }
 
-/// How many tokens a conversation has.
+/// The number of tokens of a conversation.
 pub(super) fn count(usage: Usage) -> Value {
     json!({"input_tokens": usage.input + usage.cached})
 }
@@ -102,7 +102,7 @@ pub(super) fn refuse(refusal: Refusal) -> Whole {
         body: json!({"type": "error", "error": {"type": kind, "message": message}}),
     };
     match refusal {
-        // The headers make it the limit of a subscription, which the program shows with its reset.
+        // The headers make it the limit of a subscription, which the program shows with its reset time.
         Refusal::Quota { reset_in } => Whole {
             headers: vec![
                 ("anthropic-ratelimit-unified-status", "rejected".to_owned()),

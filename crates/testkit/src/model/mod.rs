@@ -1,5 +1,5 @@
-//! A model backend for real programs: it speaks the interfaces of four vendors on a loopback port, plays the script in
-//! the prompt, and remembers what it was asked. Owns the server and the test's handle to it; refuses to judge.
+//! A model backend for real programs: it serves the interfaces of four vendors on a loopback port, plays the
+//! script in the prompt, and records requests.
 //!
 //! A prompt's lines are its script:
 //!
@@ -13,12 +13,12 @@
 //! | `@hang NOTE` | the answer begins and stays open until the client leaves or [`ModelServer::release`] |
 //! | `@gate NAME` | before the next line: waits for [`ModelServer::open`] |
 //! | `@slow SECONDS` | before the next line: waits so long |
-//! | `@when TEXT` | no answer: what follows is played when a later text without a script of its own holds TEXT |
+//! | `@when TEXT` | no answer: what follows is played when a later text without a script of its own contains TEXT |
 //!
-//! A message between agents is a script too: the mark that Quarterdeck puts before each of its lines is no part of them.
-//! A prompt should not end in a bare `@word`: some programs complete it to the name of a file or an agent when it is
-//! submitted. The step is the number of tool results since the last prompt with a script. Errands of a program (titles,
-//! the choice of a model) offer no tools and get a fixed answer.
+//! A message between agents is a script too: the mark that Quarterdeck puts before each of its lines is
+//! removed. A prompt should not end in a bare `@word`: some programs complete it to the name of a file or an
+//! agent when it is submitted. The step is the number of tool results since the last prompt with a script.
+//! Side requests of a program (titles, the choice of a model) offer no tools and get a fixed answer.
 
 mod chat;
 mod exchange;
@@ -53,12 +53,12 @@ pub enum Api {
     Generate,
 }
 
-/// Token figures of every answer.
+/// The token counts of every answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens read anew.
     pub input: u64,
-    /// Tokens taken from the cache, besides.
+    /// Tokens from the cache, in addition.
     pub cached: u64,
     /// Tokens written.
     pub output: u64,
@@ -88,13 +88,13 @@ pub struct ModelRequest {
     pub number: usize,
     /// The interface.
     pub api: Api,
-    /// The model's name, as the client calls it.
+    /// The model's name, as the client sends it.
     pub model: String,
     /// The prompt being played: the last one with directives, else the user's last text.
     pub prompt: String,
     /// How many tool results came after that prompt: 0 is the prompt's own submission.
     pub position: usize,
-    /// Whether this is an side request of the program, not a turn.
+    /// True if this is a side request of the program and not a turn.
     pub is_side: bool,
     /// Every text of the user, in order, with what the program adds in the user's name.
     pub texts: Vec<String>,
@@ -110,11 +110,11 @@ pub struct ModelRequest {
     pub user_agent: String,
     /// The whole body.
     pub body: Value,
-    /// How it was answered; nothing while it is not.
+    /// How it was answered; `None` until then.
     pub outcome: Option<ModelOutcome>,
 }
 
-/// The backend. Dropping it ends it, with every open connection.
+/// The backend. Dropping it closes every connection.
 #[derive(Debug)]
 pub struct ModelServer {
     state: Arc<ModelState>,
@@ -136,17 +136,17 @@ impl ModelServer {
         format!("http://127.0.0.1:{}", self.listening.port())
     }
 
-    /// Sets the token figures of every later answer.
+    /// Sets the token counts of every later answer.
     pub fn usage(&self, input: u64, cached: u64, output: u64) {
         self.state.set_usage(Usage { input, cached, output });
     }
 
-    /// Opens a gate for everyone who waits at it or will come.
+    /// Opens a gate for all present and later requests.
     pub fn open(&self, gate: &str) {
         self.state.open(gate);
     }
 
-    /// Lets every request that hangs now go on to its end.
+    /// Lets every request that hangs now continue to its end.
     pub fn release(&self) {
         self.state.release();
     }
@@ -166,7 +166,7 @@ impl ModelServer {
         self.requests().iter().filter(begins).count()
     }
 
-    /// What was asked for besides, as `METHOD path`.
+    /// Other requests, as `METHOD path`.
     #[must_use]
     pub fn strays(&self) -> Vec<String> {
         self.state.strays()
@@ -178,7 +178,7 @@ impl ModelServer {
             .unwrap_or_else(|| panic!("no such request within {within:?}, but:\n{}", self.told()))
     }
 
-    /// The first request that matches, past ones included; nothing when there is none in time.
+    /// The first request that matches, past ones included; `None` when there is none in time.
     #[must_use]
     pub fn find_request(
         &self,

@@ -1,4 +1,4 @@
-//! The OpenAI Responses interface. Owns its requests, events and errors; refuses to choose what is said.
+//! The OpenAI Responses interface: its requests, events and errors. `script` chooses the answer.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::exchange::{Content, Exchange, Refusal, Stamp, Turn, elements, flat, p
 use super::http::{Whole, named_event};
 use super::script::Said;
 
-/// What a request says.
+/// Reads a request.
 pub(super) fn read(body: &Value) -> Exchange {
     let input = elements(&body["input"]);
     let said = match &body["input"] {

@@ -1,37 +1,36 @@
-//! The prompt is the script: which answer a request gets is written in the prompt that caused it, so that a test reads
-//! as one text and the server keeps no state per test. Owns the directives and the choice of the step; refuses to know
-//! how an answer is sent.
+//! Parses the script in a prompt and chooses the step to play. The script is in the prompt, so that a test
+//! reads as one text and the server keeps no state per test.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// What Quarterdeck puts before each line of a message that no person wrote.
+/// The mark that Quarterdeck puts before each line of a message that no person wrote.
 const MARK: char = '│';
 
-/// What the user's side of a conversation consists of, in order.
+/// The user's side of a conversation, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Said {
     /// A text of the user, or of the program in the user's name.
     Text(String),
-    /// What a tool gave back.
+    /// The result of a tool.
     Result(String),
 }
 
-/// What the model does once.
+/// One step of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// `@say TEXT`: ends the turn.
     Say(String),
     /// `@drip SECONDS TEXT`: ends the turn, word by word over this time.
     Drip { over: Duration, text: String },
-    /// `@tool NAME {json}`: asks for a tool.
+    /// `@tool NAME {json}`: calls a tool.
     Tool { name: String, input: Value },
-    /// `@quota SECONDS`: the account is used up, until then.
+    /// `@quota SECONDS`: the account is used up until then.
     Quota { reset_in: u64 },
     /// `@fail STATUS`: an error of the server.
     Fail { status: u16 },
-    /// `@hang`: begins to answer and does not go on.
+    /// `@hang`: begins to answer and does not continue.
     Hang,
 }
 
@@ -47,7 +46,7 @@ pub(super) enum Pause {
 /// The answer to one request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cue {
-    /// The prompt that is being played: the last one with directives, else the last text.
+    /// The prompt being played: the last one with directives, else the last text.
     pub(super) prompt: String,
     /// How many tools have answered since that prompt.
     pub(super) position: usize,
@@ -55,7 +54,7 @@ pub(super) struct Cue {
     pub(super) step: Step,
 }
 
-/// What to answer when this was said.
+/// Chooses the answer for a conversation.
 pub(super) fn cue(said: &[Said]) -> Cue {
     let mut prompt = String::new();
     let mut script = Vec::new();
@@ -100,7 +99,7 @@ struct Scene {
     script: Vec<Directive>,
 }
 
-/// What is played at once, and what is played when something is said.
+/// Splits a script into what is played at once and what waits for a text.
 fn scenes_of(all: Vec<Directive>) -> (Vec<Directive>, Vec<Scene>) {
     let mut at_once = Vec::new();
     let mut scenes: Vec<Scene> = Vec::new();
@@ -136,14 +135,14 @@ fn directives(text: &str) -> Vec<Directive> {
     unquoted(text).lines().filter_map(directive).collect()
 }
 
-/// Some programs hand on a prompt from their command line in quotes, with its own quotes escaped.
+/// Removes the quotes that some programs put around a prompt from their command line.
 fn unquoted(text: &str) -> String {
     let inside = text.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     inside.map_or_else(|| text.to_owned(), |inside| inside.replace("\\\"", "\""))
 }
 
-/// A line's directive. A line that begins like one but cannot be read is answered with its own fault: the test sees
-/// it on the screen.
+/// Parses a line's directive. A line that begins like one but is invalid is answered with its own fault,
+/// which the test then sees on the screen.
 fn directive(line: &str) -> Option<Directive> {
     let line = line.trim();
     let line = line.strip_prefix(MARK).map_or(line, str::trim_start);

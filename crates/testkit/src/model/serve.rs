@@ -1,5 +1,5 @@
-//! The server's threads: one that accepts, one per connection, one per request that has to notice its client leaving.
-//! Owns sockets and threads; all end with the server.
+//! The threads of the model server: one that accepts, one per connection, and one per request that must
+//! notice its client leaving. All end with the server.
 
 use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -50,7 +50,7 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.state.end();
-        // The acceptor looks whether it is over after every connection: this one is its last.
+        // The acceptor checks after every connection whether to end: this connection is its last.
         drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(acceptor) = self.acceptor.take() {
             drop(acceptor.join());
@@ -71,7 +71,7 @@ fn accept(listener: &TcpListener, state: &Arc<ModelState>, connections: &Mutex<V
         }
         let Ok(stream) = stream else { continue };
         let (Ok(mine), state) = (stream.try_clone(), Arc::clone(state)) else { continue };
-        // A client that leaves in the middle is the test's business, seen in the outcome.
+        // A client that leaves early is recorded in the outcome.
         let thread = std::thread::spawn(move || drop(converse(&mine, &state, port)));
         let mut connections = connections.lock().expect("no thread panics with the list");
         connections.retain(|connection| !connection.thread.is_finished());
@@ -155,7 +155,7 @@ fn noted(api: Api, exchange: &Exchange, cue: &script::Cue, request: &Request, bo
     }
 }
 
-/// What clients ask besides the model: whether it is there, which models it has, how long a text is.
+/// Answers what clients ask besides the model: whether it exists, which models there are, how long a text is.
 fn aside(request: &Request, usage: Usage) -> Whole {
     let path = request.path.as_str();
     if request.method == "HEAD" || path == "/" {
@@ -253,7 +253,7 @@ impl Scene<'_> {
         self.finish(&turn.events)
     }
 
-    /// Says a text word by word, with equal pauses that take this time together.
+    /// Sends a text word by word, with equal pauses that take this time together.
     fn drip(&self, over: Duration, text: &str) -> io::Result<ModelOutcome> {
         let turn = self.turn(&Content::Text(text.to_owned()));
         let (begun, rest) = turn.events.split_at(turn.begun.min(turn.events.len()));
@@ -281,7 +281,8 @@ impl Scene<'_> {
     }
 
     fn hang(&self) -> io::Result<ModelOutcome> {
-        // The first words are a line of their own: a program that draws whole lines only shows them too.
+        // The first words are a line of their own, so that a program that draws only whole lines shows them
+        // too.
         let turn = self.turn(&Content::Text("hanging\n\nuntil released".to_owned()));
         let (begun, rest) = turn.events.split_at(turn.begun.min(turn.events.len()));
         if self.exchange.is_streamed {
@@ -314,7 +315,8 @@ impl Scene<'_> {
         Ok(outcome)
     }
 
-    /// Noted before the last bytes leave: a test that has seen their effect finds the outcome here.
+    /// Records the outcome before the last bytes are sent, so that a test that has seen their effect finds
+    /// it.
     fn note(&self, outcome: ModelOutcome) -> ModelOutcome {
         self.state.note_outcome(self.ticket, outcome);
         outcome
@@ -329,8 +331,8 @@ impl Scene<'_> {
         }
     }
 
-    /// Notes it when the client closes the connection while this request waits. The thread ends with the connection,
-    /// or with the client's next word on it, which it only peeks at.
+    /// Records that the client closes the connection while this request waits. The thread ends with the
+    /// connection, or at the client's next byte, which it only peeks at.
     fn watch_client(&self) -> io::Result<()> {
         let stream = self.stream.try_clone()?;
         let (state, ticket) = (Arc::clone(self.state), self.ticket);

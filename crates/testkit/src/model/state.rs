@@ -1,5 +1,5 @@
-//! What the server's threads and the test know together: requests seen, gates opened, what is configured. Owns the one
-//! lock and its bell; refuses sockets. The lock is held for look-ups and notes only, so a std mutex is right.
+//! The state that the server's threads and the test share: requests, gates, settings. The lock is held only
+//! for look-ups and notes, so a std mutex suffices.
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -39,7 +39,7 @@ impl ModelState {
         Self { state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Notes a request under the next number.
+    /// Records a request under the next number.
     pub(super) fn note(&self, request: ModelRequest) -> Ticket {
         let mut state = self.lock();
         let ticket = Ticket { number: state.requests.len(), release: state.releases };
@@ -48,12 +48,12 @@ impl ModelState {
         ticket
     }
 
-    /// Notes something that is no request to a model.
+    /// Records something that is no request to a model.
     pub(super) fn note_stray(&self, what: String) {
         self.lock().strays.push(what);
     }
 
-    /// Notes how a request ended: the word of the thread that answered it is the last.
+    /// Records how a request ended; the thread that answered it has the last word.
     pub(super) fn note_outcome(&self, ticket: Ticket, outcome: ModelOutcome) {
         self.change(|state| {
             if let Some(request) = state.requests.get_mut(ticket.number) {
@@ -62,7 +62,7 @@ impl ModelState {
         });
     }
 
-    /// Notes that the client is gone. After a whole answer every client goes: that is no news.
+    /// Records that the client is gone. After a whole answer every client leaves, so that is ignored.
     pub(super) fn note_leaving(&self, ticket: Ticket) {
         self.change(|state| {
             if let Some(request) = state.requests.get_mut(ticket.number) {
@@ -71,7 +71,7 @@ impl ModelState {
         });
     }
 
-    /// Waits until this request is allowed to go on.
+    /// Waits until this request may continue.
     pub(super) fn pass(&self, ticket: Ticket, pauses: &[Pause]) -> Waited {
         for pause in pauses {
             let waited = match pause {
@@ -117,12 +117,12 @@ impl ModelState {
         self.lock().requests.clone()
     }
 
-    /// Everything else that was asked for.
+    /// Other requests.
     pub(super) fn strays(&self) -> Vec<String> {
         self.lock().strays.clone()
     }
 
-    /// The first request that matches, once there is one; nothing when the time is over.
+    /// Waits for the first request that matches; `None` when the time is over.
     pub(super) fn find(
         &self,
         within: Duration,
@@ -182,6 +182,6 @@ impl ModelState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticket {
     pub(super) number: usize,
-    /// Releases before it: one that the test orders right after seeing the request still counts for it.
+    /// The number of releases before it: a release right after the test saw the request still counts for it.
     release: u64,
 }

@@ -1,5 +1,5 @@
-//! The server seen from a client's side of the socket: every interface, streamed and whole, and what a client can do
-//! to it. Whether the real programs accept these answers is proven with them, in `tests/vendors.rs`.
+//! The server from a client's side: every interface, streamed and whole, and what a client can do to it.
+//! `tests/vendors.rs` proves that the real programs accept these answers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

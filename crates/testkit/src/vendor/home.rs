@@ -1,5 +1,5 @@
-//! A private home for one vendor's program in one test. Owns its directory, its environment and how the program is
-//! started in it; refuses the user's own settings and whatever the test's own environment says about a vendor.
+//! A private home for one vendor's program in one test: its directory, its environment and how the program is
+//! started in it. The user's own settings and variables are not used.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use super::{Vendor, seed, vendors_dir};
 use crate::{ModelServer, survivors};
 
-/// A directory with settings and a working directory. Removed when dropped, with whoever still lives in it.
+/// A directory with settings and a working directory. Dropping it removes it and kills the processes that
+/// still use it.
 #[derive(Debug)]
 pub struct Home {
     vendor: Vendor,
@@ -20,7 +21,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// One in which the program starts at its prompt and asks this server, with its working directory trusted.
+    /// A home in which the program starts at its prompt and uses this server, with its working directory
+    /// trusted.
     #[must_use]
     pub fn seeded(vendor: Vendor, server: &ModelServer) -> Self {
         let home = Self::bare(vendor, server);
@@ -37,7 +39,7 @@ impl Home {
         home
     }
 
-    /// One in which the program meets its user for the first time: it asks whether it may, or who this is.
+    /// A home in which the program starts for the first time: it asks for trust or for a login.
     #[must_use]
     pub fn empty(vendor: Vendor, server: &ModelServer) -> Self {
         let home = Self::bare(vendor, server);
@@ -101,7 +103,7 @@ impl Home {
         argv
     }
 
-    /// The same as a command, in the working directory, with nothing to read.
+    /// The same as a command, in the working directory, with empty input.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.vendor.program());
@@ -110,7 +112,7 @@ impl Home {
         command
     }
 
-    /// Every process that lives here: the programs, and what they started and left behind.
+    /// Every process that uses this home: the programs, and what they started and left behind.
     #[must_use]
     pub fn living(&self) -> Vec<i32> {
         survivors(&format!("HOME={}", self.home().display()))
@@ -146,10 +148,10 @@ pub(super) fn ground(prefix: &str) -> TempDir {
     root
 }
 
-/// Ends whoever still lives in a home that is given up.
+/// Kills the processes that still use a home that is removed.
 pub(super) fn clear(living: Vec<i32>) {
     for pid in living.into_iter().filter_map(Pid::from_raw) {
-        // One that has just ended by itself is what was wanted.
+        // A process that has just ended by itself is fine.
         let _gone = kill_process(pid, Signal::KILL);
     }
 }

@@ -1,6 +1,6 @@
-//! One home with the programs of all vendors, as a person's machine has it: what one of them starts finds its settings
-//! there. Owns the directory and the surroundings a daemon is to be started in; refuses variables for a single launch,
-//! which an agent that leads others cannot give.
+//! One home with the programs of all vendors, as on a person's machine, and the environment in which a daemon
+//! is started there. It has no variables for a single launch, because an agent that leads others cannot set
+//! them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,8 +12,8 @@ use super::home::{clear, ground};
 use super::{Vendor, seed};
 use crate::{ModelServer, survivors};
 
-/// A home for every vendor, with a working directory that all of them trust. Removed when dropped, with whoever still
-/// lives in it.
+/// A home for every vendor, with a working directory that all of them trust. Dropping it removes it and kills
+/// the processes that still use it.
 #[derive(Debug)]
 pub struct VendorHomes {
     root: TempDir,
@@ -21,7 +21,7 @@ pub struct VendorHomes {
 }
 
 impl VendorHomes {
-    /// One in which every program starts at its prompt, asks this server and may use Quarterdeck's tools.
+    /// A home in which every program starts at its prompt, uses this server and may use Quarterdeck's tools.
     #[must_use]
     pub fn seeded(server: &ModelServer) -> Self {
         let homes = Self { root: ground("all"), url: server.url() };
@@ -44,7 +44,7 @@ impl VendorHomes {
         self.root.path().join("work")
     }
 
-    /// The whole environment of the person who lives here.
+    /// The whole environment of the person.
     #[must_use]
     pub fn env(&self) -> BTreeMap<String, OsString> {
         let mut path: Vec<PathBuf> = Vendor::ALL.iter().map(|vendor| vendor.bin()).collect();
@@ -63,7 +63,7 @@ impl VendorHomes {
         env
     }
 
-    /// Every process that lives here: the programs, and what they started and left behind.
+    /// Every process that uses this home: the programs, and what they started and left behind.
     #[must_use]
     pub fn living(&self) -> Vec<i32> {
         survivors(&format!("HOME={}", self.home().display()))

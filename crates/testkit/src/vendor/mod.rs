@@ -1,5 +1,5 @@
-//! The real programs of the vendors, for tests that must not believe a fake. Owns where `cargo xtask setup` puts them
-//! and which versions they are; refuses to skip: a program that is missing fails the test.
+//! The real programs of the vendors: where `cargo xtask setup` installs them, and their versions. A missing
+//! program fails the test; it is never skipped.
 
 mod home;
 mod homes;

@@ -1,6 +1,6 @@
-//! What each vendor's program reads before it starts: variables and settings files. Owns the layers a user would use,
-//! because Quarterdeck's own injection uses others (flags, opencode's OPENCODE_CONFIG_CONTENT, gemini's system
-//! settings); refuses anything a user could not have written.
+//! Writes what each vendor's program reads before it starts: variables and settings files. It uses only the
+//! layers that a user would write, because Quarterdeck's own injection uses others (flags, opencode's
+//! OPENCODE_CONFIG_CONTENT, gemini's system settings).
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::Vendor;
 
-/// Secret enough for nobody, and in a form that no program's masking mistakes for other text.
+/// Not a secret, in a form that no program's masking takes for other text.
 pub(super) const KEY: &str = "sk-scripted-0001";
-/// A subscription's token: only with one does the program show the limits of a subscription.
+/// A subscription's token: the program shows a subscription's limits only with one.
 const TOKEN: &str = "sk-ant-oat01-scripted";
 
 /// The variables.
@@ -23,7 +23,7 @@ pub(super) fn environment(vendor: Vendor, home: &Path, url: &str) -> Vec<(&'stat
             ("ANTHROPIC_BASE_URL", url.into()),
             ("CLAUDE_CODE_OAUTH_TOKEN", TOKEN.into()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
-            // A failure that the test ordered is to be seen, not to be retried for minutes.
+            // A failure that the test ordered must be shown, not retried for minutes.
             ("CLAUDE_CODE_MAX_RETRIES", "1".into()),
         ]),
         Vendor::Codex => {
@@ -66,8 +66,8 @@ pub(super) fn settings(vendor: Vendor, home: &Path, url: &str) {
     }
 }
 
-/// The settings of a user whose agents lead others: all that a launch without variables of its own needs, and leave for
-/// Quarterdeck's tools.
+/// The settings of a user whose agents lead others: everything that a launch without variables of its own
+/// needs, and permission for Quarterdeck's tools.
 pub(super) fn leading(vendor: Vendor, home: &Path, url: &str) {
     settings(vendor, home, url);
     match vendor {
@@ -86,16 +86,17 @@ pub(super) fn leading(vendor: Vendor, home: &Path, url: &str) {
     }
 }
 
-/// What even a newcomer's home needs here: nothing may be fetched, and no process may be left behind.
+/// What even a new user's home needs here: nothing may be downloaded, and no process may be left behind.
 pub(super) fn newcomer(vendor: Vendor, home: &Path) {
     match vendor {
-        // Its very first step looks for the vendor in the network and gives up without; the next one asks for trust.
+        // Its very first step looks for the vendor in the network and gives up without it; the next one asks
+        // for trust.
         Vendor::Claude => {
             let known = json!({"hasCompletedOnboarding": true, "theme": "dark", "projects": {}});
             write(&home.join(".claude/.claude.json"), &known.to_string());
         }
         Vendor::Codex => write(&home.join(".codex/config.toml"), CODEX_WITHOUT_DAEMON),
-        // It installs a package into its settings' directory unless this one seems to be there.
+        // It installs a package into its settings' directory unless this one seems to exist.
         Vendor::Opencode => {
             let directory = home.join(".config/opencode");
             std::fs::create_dir_all(directory.join("node_modules")).expect("a directory can be made");
@@ -107,7 +108,7 @@ pub(super) fn newcomer(vendor: Vendor, home: &Path) {
     }
 }
 
-/// Notes that the user trusts a directory.
+/// Records that the user trusts a directory.
 pub(super) fn trust(vendor: Vendor, home: &Path, directory: &Path) {
     let directory = directory.canonicalize().expect("a trusted directory is there");
     let directory = directory.to_str().expect("a test's directory is UTF-8");
@@ -124,7 +125,7 @@ pub(super) fn trust(vendor: Vendor, home: &Path, directory: &Path) {
             let trusted = format!("{}\n[projects.{directory:?}]\ntrust_level = \"trusted\"\n", read(&file));
             write(&file, &trusted);
         }
-        // One never asks, the other's question is switched off for all directories.
+        // One never asks; the other's question is switched off for all directories.
         Vendor::Opencode | Vendor::Gemini => {}
     }
 }
@@ -132,7 +133,7 @@ pub(super) fn trust(vendor: Vendor, home: &Path, directory: &Path) {
 /// Without this the program copies itself (440 MB) into its home and starts a daemon that outlives it.
 const CODEX_WITHOUT_DAEMON: &str = "[features]\ndaemon_auto_start = false\n";
 
-/// Quarterdeck's server itself is in no file: a launch names it.
+/// Quarterdeck's server itself is in no file: each launch names it.
 const CODEX_WITH_LEAVE: &str = "\n[mcp_servers.quarterdeck]\ndefault_tools_approval_mode = \"approve\"\n";
 
 fn codex_settings(url: &str, key: &str) -> String {
@@ -168,7 +169,7 @@ fn opencode_settings(url: &str) -> Value {
         "small_model": "scripted/scripted-model",
         "autoupdate": false,
         "share": "disabled",
-        // As the others do by themselves: a command is asked about.
+        // As the others do by default: it asks before running a command.
         "permission": {"bash": "ask"},
         "provider": {"scripted": {
             "npm": "@ai-sdk/openai-compatible",

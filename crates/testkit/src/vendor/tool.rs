@@ -1,5 +1,5 @@
-//! The public tools that judge our MCP server. Owns where they are and how one is started with the runtime it needs;
-//! refuses to skip: a tool that is missing fails the test.
+//! The public tools that check our MCP server: where they are and how they are started. A missing tool fails
+//! the test; it is never skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,15 +14,15 @@ const TOOLS: &str = include_str!("tools.json");
 /// A tool of the protocol's own makers, in one exact version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// The suite that tells whether a server keeps to the protocol.
+    /// The suite that checks a server's conformance to the protocol.
     Conformance,
-    /// The client with which people look at a server.
+    /// The client with which people inspect a server.
     Inspector,
 }
 
 impl Tool {
-    /// A command that runs it with nothing of the caller's environment but the search path, in this directory, which is
-    /// also its home; nothing to read.
+    /// A command that runs it with nothing of the caller's environment but the search path, in this
+    /// directory, which is also its home, with empty input.
     #[must_use]
     pub fn command(self, home: &Path) -> Command {
         let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
