@@ -1,7 +1,7 @@
-//! `cargo xtask fuzz`: every fuzz target, for a short while or for a number of inputs. Owns the compiler flags that give
-//! libFuzzer its coverage on a stable compiler, so that neither nightly nor cargo-fuzz is needed, and the limits of each
-//! target; long hunts with sanitizers use `cargo +nightly fuzz run` on the same directory. The committed seeds are only
-//! ever read: what a run learns stays in the build directory.
+//! `cargo xtask fuzz`: runs every fuzz target for a short while or for a number of inputs. It passes the
+//! compiler flags that give libFuzzer its coverage on a stable compiler, so that neither nightly nor
+//! cargo-fuzz is needed. Long runs with sanitizers use `cargo +nightly fuzz run` on the same directory. The
+//! committed seeds are only read: what a run learns stays in the build directory.
 
 mod options;
 

@@ -1,6 +1,6 @@
-//! `cargo xtask`: the project's own automation. Owns the meter (`tidy`), what a fresh machine needs (`setup`),
-//! the one command that checks everything (`test`), the sanitizer, the fuzz smoke run and the benchmark. Refuses to link any
-//! crate of ours: it looks at the product from outside, as a user does, so nothing here can be shipped.
+//! `cargo xtask`: the project's own automation: `tidy` (rules), `setup` (what a fresh machine needs), `test`
+//! (every check), the sanitizer, fuzzing and the benchmark. It links no crate of ours: it looks at the
+//! product from outside, as a user does, so nothing here can be shipped.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a terminal tool whose output is its purpose")]
 

@@ -1,6 +1,5 @@
-//! `cargo xtask sanitize`: the tests of the one crate with `unsafe`, and the holders they start, built with the address
-//! sanitizer. Owns the compiler's flags, so that a stable compiler does, and which tests stay out. Refuses touching other
-//! builds: it has a directory of its own.
+//! `cargo xtask sanitize`: runs the tests of the one crate with `unsafe`, and the holders that they start,
+//! built with the address sanitizer on a stable compiler. It builds into a directory of its own.
 
 use crate::{fuzz, step};
 

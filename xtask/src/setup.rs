@@ -1,6 +1,6 @@
-//! `cargo xtask setup`: puts on this machine what the tests and the bench call. Owns the list of Debian packages
-//! and the pinned cargo tools; the vendors' programs have a file of their own. Installs only what is missing, so a
-//! second run costs nothing, and refuses to guess at privileges: without root it prints the command to run.
+//! `cargo xtask setup`: installs what the tests and the bench call: Debian packages and pinned cargo tools;
+//! `setup/vendors` has the vendors' programs. It installs only what is missing, so a second run costs
+//! nothing. Without root it prints the command to run.
 
 pub(crate) mod vendors;
 
@@ -24,12 +24,12 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("npm", "npm", "vendors' programs in tests"),
 ];
 
-/// What only makes the bench table longer: peers, and the counter of instructions. A distribution without them is no
-/// reason to fail.
+/// Programs that only make the bench table longer: peers, and the counter of instructions. A distribution
+/// without them is no reason to fail.
 const WELCOME: &[(&str, &str)] =
     &[("dtach", "dtach"), ("abduco", "abduco"), ("screen", "screen"), ("valgrind", "valgrind")];
 
-/// Pinned so that the same tree is judged by the same rules on every machine.
+/// Pinned so that every machine checks the same tree by the same rules.
 const DENY_VERSION: &str = "0.20.2";
 
 /// Installs what is missing and says what it did.
@@ -68,7 +68,8 @@ fn debian_packages() -> Result<(), String> {
         install(&needed)?;
         println!("setup: installed {}", needed.join(" "));
     }
-    // Asked of the lists that are there: looking for a package this release does not carry must cost nothing.
+    // Queries the local package lists: looking for a package that this release does not have must cost
+    // nothing.
     for package in welcome {
         match is_packaged(package).then(|| install(&[package])) {
             Some(Ok(())) => println!("setup: installed {package}"),
@@ -115,7 +116,7 @@ fn is_missing(program: &str) -> bool {
     step::find_program(program).is_none()
 }
 
-/// A tool built into the target directory belongs to this checkout alone and leaves with it.
+/// Tools are built into the target directory, so they belong to this checkout and are removed with it.
 fn tools_dir() -> PathBuf {
     step::target_dir().join("tools")
 }

@@ -1,5 +1,5 @@
-//! How every subcommand starts other programs: from the repository root, with cargo's own variables removed, and
-//! with an error that names the command. Owns no policy about what is run.
+//! Starts other programs for every subcommand: from the repository root, without cargo's own variables, and
+//! with an error that names the command.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Runs to the end and hands back what it printed; anything but success is an error with its last words.
+/// Runs to the end and returns the output; anything but success is an error with its last lines.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let shown = show(command);
     let output =

@@ -1,5 +1,5 @@
-//! `cargo xtask test`: every check in one command, in the order in which a failure is cheapest to find. A step that
-//! fails does not hide the later ones: all steps run, and the last lines name every step and every test that failed.
+//! `cargo xtask test`: every check in one command, cheapest first. All steps run even after one fails, and
+//! the last lines name every step and every test that failed.
 
 mod failures;
 

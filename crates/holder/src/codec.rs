@@ -1,9 +1,9 @@
-//! Little-endian primitives for the wire: write into a `Vec`, read from a slice. Every reader is total: any input gives
-//! a value or an error, never a panic and never an allocation larger than the input.
+//! Little-endian primitives for the wire: write into a `Vec`, read from a slice. Readers accept any input:
+//! they return a value or an error, never panic and never allocate more than the input.
 
 use crate::wire::WireError;
 
-/// What is left to decode of one body.
+/// The rest of a body that is being decoded.
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -45,14 +45,14 @@ impl<'a> Cursor<'a> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
-    /// Bytes with their length before them.
+    /// Bytes with a length prefix.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], WireError> {
         let length = self.u32()?;
         self.take(usize::try_from(length).map_err(|_| WireError::Truncated)?)
     }
 
-    /// A number of elements, each of which takes at least `least` bytes: a count that cannot be true is refused before
-    /// anything is reserved for it.
+    /// A number of elements, each of at least `least` bytes: an impossible count is refused before anything
+    /// is allocated for it.
     pub(crate) fn count(&mut self, least: usize) -> Result<usize, WireError> {
         let count = usize::try_from(self.u32()?).map_err(|_| WireError::Truncated)?;
         if count.saturating_mul(least) > self.rest.len() {
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Appends `bytes` with their length before them.
+/// Appends `bytes` with a length prefix.
 ///
 /// Lengths beyond `u32` cannot occur: frames are refused at 16 MiB long before.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {

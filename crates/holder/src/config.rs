@@ -1,5 +1,5 @@
-//! What one run needs, and its bytes. The bytes travel over the link, never in argv, because argv is readable by
-//! everybody. It refuses nothing about the values beyond sizes and NULs: policy is the daemon's.
+//! The configuration of one run, and its encoding. It is sent over the link, never in argv, because every
+//! user can read argv. Only sizes and NULs are checked here; the daemon decides about the values.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,7 +18,7 @@ pub const MIN_RING_BYTES: u32 = 64 << 10;
 /// Largest ring.
 pub const MAX_RING_BYTES: u32 = 1 << 30;
 
-/// Default time that a full ring may stop the child before the oldest bytes are given up.
+/// The default time for which a full ring may stop the child before the oldest bytes are dropped.
 pub const DEFAULT_STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Largest encoded configuration. The kernel's own limit for argv and environment together is 2 MiB by default.
@@ -89,7 +89,7 @@ impl RunConfig {
         out
     }
 
-    /// Reads what [`RunConfig::encode`] wrote; total, and refuses what is too long.
+    /// Decodes what [`RunConfig::encode`] wrote; refuses what is too long.
     pub fn decode(body: &[u8]) -> Result<Self, WireError> {
         if body.len() > MAX_CONFIG_BYTES {
             return Err(WireError::TooLong { length: body.len() });
@@ -121,8 +121,8 @@ impl RunConfig {
     }
 }
 
-/// Columns and rows as every entrance clamps them: 2..=1000 columns, 1..=1000 rows. A grid of one column with wide
-/// characters makes emulators allocate without bound.
+/// Clamps columns and rows: 2..=1000 columns, 1..=1000 rows. A grid of one column with wide characters makes
+/// emulators allocate without bound.
 pub fn clamp_size(cols: u16, rows: u16) -> (u16, u16) {
     (cols.clamp(2, 1000), rows.clamp(1, 1000))
 }

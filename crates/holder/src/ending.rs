@@ -1,6 +1,7 @@
-//! Ending a tree: ask it with a signal, wait for the grace, then insist: freeze and KILL in rounds until nobody is left. A
-//! state machine that the loop advances on every child's end and at its deadlines, so that output is read to the last byte
-//! meanwhile and the end comes as soon as the last process has gone. It refuses to sleep.
+//! Ends a process tree: sends the signal that asks, waits for the grace, then freezes and kills in rounds
+//! until no process is left. It is a state machine that the loop advances at every child's end and at its
+//! deadlines, so that output is read to the last byte meanwhile and the end comes as soon as the last process
+//! has gone.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,10 +10,11 @@ use rustix::process::Signal;
 
 use crate::tree;
 
-/// Grace of a hang-up or release, which have none of their own.
+/// The grace of a hang-up or release, which have none of their own.
 pub(crate) const DEFAULT_GRACE: Duration = Duration::from_millis(500);
 
-/// Longest grace that [`ToHolder::Kill`](crate::ToHolder::Kill) may give; the daemons that send it wait three seconds.
+/// The longest grace of [`ToHolder::Kill`](crate::ToHolder::Kill); the daemons that send it wait three
+/// seconds.
 const LONGEST_HANG_UP: Duration = Duration::from_secs(2);
 
 /// Longest grace that [`ToHolder::End`](crate::ToHolder::End) may give.
@@ -21,19 +23,21 @@ const LONGEST_GRACE: Duration = Duration::from_secs(600);
 /// Time between TERM and KILL of a hang-up.
 const TERM_GRACE: Duration = Duration::from_millis(250);
 
-/// Time between two looks for processes that forked while they were being killed.
+/// The time between two searches for processes that forked while they were being killed.
 const ROUND: Duration = Duration::from_millis(20);
 
-/// So long after the first KILL the survivors are reported instead of waited for.
+/// This long after the first KILL the survivors are reported instead of waited for.
 const INSISTING: Duration = Duration::from_millis(2_000);
 
-/// So long after a hang-up began the survivors are reported. The daemons that send one sweep after 2.75 seconds.
+/// This long after a hang-up began the survivors are reported. The daemons that send one sweep after 2.75
+/// seconds.
 const HANG_UP_BOUND: Duration = Duration::from_millis(2_700);
 
 /// Rounds of freezing before killing; each finds the children forked during the one before.
 const FREEZE_ROUNDS: usize = 16;
 
-/// So many rounds that nobody could be sent a KILL in: the rest belongs to another user and does not go.
+/// After this many rounds in which no process could be sent a KILL, the rest belongs to another user and will
+/// not end.
 const HOPELESS_ROUNDS: u32 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +50,7 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Ending {
     stage: Stage,
-    /// Asked once more with this before KILL.
+    /// The signal that asks once more before KILL.
     second_ask: Option<(Signal, Duration)>,
     next: Instant,
     bound: Instant,
@@ -56,7 +60,7 @@ pub(crate) struct Ending {
     over: Option<u32>,
 }
 
-/// Where an ending stands.
+/// The state of an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Somebody still lives.
@@ -66,8 +70,8 @@ pub(crate) enum Progress {
 }
 
 impl Ending {
-    /// Asks the tree below `root` (this process) to end, and insists when the grace is over. Without a grace nobody is
-    /// asked.
+    /// Asks the tree below `root` (this process) to end, and kills it when the grace is over. Without a grace
+    /// it kills at once.
     pub(crate) fn ask(root: i32, signal: Signal, grace: Duration, now: Instant) -> Ending {
         if !grace.is_zero() {
             signal_all(root, &[signal, Signal::CONT]);
@@ -76,7 +80,7 @@ impl Ending {
         Ending::new(root, next, next + INSISTING)
     }
 
-    /// Hangs the tree below `root` up, and asks it again with TERM before insisting.
+    /// Hangs the tree below `root` up, and asks it again with TERM before killing.
     pub(crate) fn hang_up(root: i32, grace: Duration, now: Instant) -> Ending {
         signal_all(root, &[Signal::HUP, Signal::CONT]);
         let second_ask = Some((Signal::TERM, TERM_GRACE));
@@ -87,7 +91,7 @@ impl Ending {
         Ending { stage: Stage::Asked, second_ask: None, next, bound, root, hopeless: 0, over: None }
     }
 
-    /// A second request may shorten the grace, never lengthen it; one without a grace goes on to insist.
+    /// Shortens the grace, never lengthens it; a second request without a grace kills at once.
     pub(crate) fn hurry(&mut self, grace: Duration, now: Instant) {
         if self.stage != Stage::Asked {
             return;
@@ -101,13 +105,13 @@ impl Ending {
         }
     }
 
-    /// When [`Ending::advance`] must be called although nothing has happened; never again once it is over.
+    /// When [`Ending::advance`] must be called although nothing has happened; `None` once it is over.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.over.is_none().then(|| self.next.min(self.bound))
     }
 
-    /// Does what is due. `childless` says that this process has no children left, which for a subreaper means that
-    /// there is no descendant at all.
+    /// Does what is due. `childless` means that this process has no children left, which for a subreaper
+    /// means that there is no descendant at all.
     pub(crate) fn advance(&mut self, now: Instant, childless: bool) -> Progress {
         if childless {
             self.over = Some(0);
@@ -143,8 +147,8 @@ fn signal_all(root: i32, signals: &[Signal]) {
     }
 }
 
-/// Freezes until no new process appears (a stopped process cannot fork), then kills. Returns how many could be sent the
-/// signal.
+/// Freezes until no new process appears (a stopped process cannot fork), then kills. Returns to how many
+/// processes the signal could be sent.
 pub(crate) fn kill_all(root: i32) -> usize {
     let mut frozen = BTreeSet::new();
     for _ in 0..FREEZE_ROUNDS {

@@ -1,6 +1,6 @@
-//! A forked holder's way into its run: leave the forkserver, take the configuration from the link, open PTY, ring and
-//! door, start the child, greet the daemon, and hold. Every failure before the child runs goes back to the daemon with
-//! its cause.
+//! Starts one run in a forked holder: leaves the forkserver, reads the configuration from the link, opens
+//! PTY, ring and listener, starts the child, greets the daemon, and runs the loop. Every failure before the
+//! child runs goes back to the daemon with its cause.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -38,14 +38,15 @@ pub(crate) fn hold_run(link: OwnedFd, inherited_umask: Mode) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            // If the daemon has gone, there is nobody to tell and nothing has been started.
+            // If the daemon has gone, there is no receiver, and nothing has been started.
             drop(fdpass::send(link.as_fd(), &failure.encode()));
             ExitCode::FAILURE
         }
     }
 }
 
-/// A session of its own, so that what is sent to one holder's group reaches no other, and a name of its own.
+/// Gives the holder a session of its own, so that signals to one holder's group do not reach another, and a
+/// name of its own.
 fn leave_the_nursery() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(rustix::thread::set_name(c"qd-hold")?)
@@ -83,8 +84,8 @@ fn set_up(config: RunConfig, inherited_umask: Mode, link: BorrowedFd<'_>) -> Res
     let (cols, rows) = crate::clamp_size(config.cols, config.rows);
     let pty = Pty::open(cols, rows).map_err(Failure::from_pty)?;
     let listener = Listener::open(&config.socket).map_err(Failure::from_io)?;
-    // A daemon that dies from here on leaves a door that the next one finds. One that died before may already have been
-    // replaced by one that looked and found no door: then a child started now would be known to nobody.
+    // From here on the next daemon finds the socket if this one dies. A daemon that died before may have been
+    // replaced by one that found no socket: a child started now would be unknown to every daemon.
     if fdpass::is_hung_up(link) {
         return Err(Failure::Os(Errno::PIPE.raw_os_error()));
     }
@@ -103,13 +104,14 @@ fn check_workdir(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether the child may have this as its directory.
+/// Returns true if the child may use this directory.
 pub(crate) fn may_enter(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK) != Err(Errno::ACCESS)
 }
 
-/// Under memory pressure the child should go before its holder, which alone knows how it ended. Usually refused to
-/// ordinary users. Comes after the child was started, which would inherit it.
+/// Makes the kernel kill the child before its holder under memory pressure, because only the holder knows how
+/// the child ended. Ordinary users are usually not allowed to. It runs after the child was started, which
+/// would inherit it.
 fn lower_oom_score() {
     drop(std::fs::write("/proc/self/oom_score_adj", "-500"));
 }

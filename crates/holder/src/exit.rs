@@ -1,19 +1,22 @@
-//! When an exit may be announced: after the last byte. It watches what the loop tells it and reads nothing itself.
+//! Decides when an exit is announced: after the last byte of output. The loop reports events; this file reads
+//! nothing.
 //!
-//! The PTY says "end" (EIO) only when the last slave is closed, and a background job may keep it open for ever. So the
-//! leader's end counts once the PTY has been quiet for a while, or has certainly been read beyond what was in it.
+//! The PTY reports its end (EIO) only when the last slave is closed, and a background job may keep it open
+//! for ever. So the leader's end counts once the PTY has been quiet for a while, or has certainly been read
+//! beyond what was in it.
 
 use std::time::{Duration, Instant};
 
 use crate::wire::{ExitStatus, RunExit};
 
-/// Silence after which nothing of the leader can still be on its way through the kernel.
+/// After this silence no output of the leader can still be in the kernel.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// After this time a background job's chatter no longer delays the announcement.
+/// After this time the output of a background job no longer delays the announcement.
 const CHATTER_LIMIT: Duration = Duration::from_millis(600);
 
-/// Far more than a PTY can hold: whoever has read this much since the leader's end has read everything before it.
+/// Far more than a PTY can hold: after reading this much since the leader's end, everything before it has
+/// been read.
 const BEYOND_ANY_BUFFER: u64 = 1 << 20;
 
 /// The leader's end, from unknown to announced.
@@ -32,7 +35,7 @@ pub(crate) enum ExitWatch {
         last_byte: Instant,
         /// The ring's end when it was reaped.
         from: u64,
-        /// Whether the PTY has been empty since.
+        /// True if the PTY has been empty since.
         was_empty: bool,
     },
     /// Announced.
@@ -40,7 +43,7 @@ pub(crate) enum ExitWatch {
 }
 
 impl ExitWatch {
-    /// The leader has been reaped.
+    /// Records that the leader has been reaped.
     pub(crate) fn reaped(&mut self, status: ExitStatus, now: Instant, end: u64) {
         if matches!(self, ExitWatch::Running) {
             *self = ExitWatch::Reaped { status, at: now, last_byte: now, from: end, was_empty: false };
@@ -54,15 +57,15 @@ impl ExitWatch {
         }
     }
 
-    /// The PTY had nothing to read.
+    /// Records that the PTY had nothing to read.
     pub(crate) fn saw_empty(&mut self) {
         if let ExitWatch::Reaped { was_empty, .. } = self {
             *was_empty = true;
         }
     }
 
-    /// Decides; returns the exit at the one moment at which it is to be announced. `at_end` says that the PTY is at its
-    /// end, `held_back` that a full ring keeps us from reading it.
+    /// Returns the exit at the one moment at which it is to be announced. `at_end`: the PTY is at its end;
+    /// `held_back`: a full ring keeps us from reading it.
     pub(crate) fn announce(
         &mut self,
         now: Instant,
@@ -82,7 +85,7 @@ impl ExitWatch {
         Some(exit)
     }
 
-    /// When [`ExitWatch::announce`] must be asked again although nothing has happened.
+    /// When [`ExitWatch::announce`] must be called again although nothing has happened.
     pub(crate) fn deadline(&self, now: Instant, held_back: bool) -> Option<Instant> {
         match self {
             // A limit that has passed without effect waits for bytes or silence, not for time.
@@ -94,12 +97,12 @@ impl ExitWatch {
         }
     }
 
-    /// Whether the leader has ended and its last bytes are awaited.
+    /// Returns true if the leader has ended and its last bytes are awaited.
     pub(crate) fn is_draining(&self) -> bool {
         matches!(self, ExitWatch::Reaped { .. })
     }
 
-    /// Whether the leader lives.
+    /// Returns true while the leader lives.
     pub(crate) fn is_running(&self) -> bool {
         matches!(self, ExitWatch::Running)
     }

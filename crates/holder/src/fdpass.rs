@@ -1,4 +1,5 @@
-//! Bytes and descriptors over a Unix socket, without SIGPIPE and with close-on-exec set atomically. It knows no frames.
+//! Sends and receives bytes and descriptors over a Unix socket, without SIGPIPE and with close-on-exec set
+//! atomically.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -14,7 +15,7 @@ use rustix::net::{
 /// Descriptors in one HELLO reply: ring, wake-up, master.
 pub(crate) const HELLO_FDS: usize = 3;
 
-/// Sends bytes with descriptors beside the first of them; returns how many bytes went.
+/// Sends bytes with descriptors beside the first of them; returns how many bytes were sent.
 pub(crate) fn send_with_fds(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
@@ -28,7 +29,7 @@ pub(crate) fn send_with_fds(
     Ok(retry_on_intr(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL))?)
 }
 
-/// Sends what the socket takes now.
+/// Sends as much as the socket accepts now.
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL))?)
 }
@@ -55,7 +56,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<usiz
     Ok(rustix::io::read(socket, buf)?)
 }
 
-/// Whether the other end belongs to our own user.
+/// Returns true if the other end belongs to our own user.
 pub(crate) fn peer_is_same_user(socket: BorrowedFd<'_>) -> bool {
     rustix::net::sockopt::socket_peercred(socket.as_fd())
         .is_ok_and(|peer| peer.uid == rustix::process::geteuid())
@@ -66,15 +67,15 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }
 
-/// Whether an error only says "not now".
+/// Returns true if an error only means "not now".
 pub(crate) fn is_not_now(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Whether the other end is gone.
+/// Returns true if the other end is gone.
 pub(crate) fn is_hung_up(socket: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // Hang-ups and errors are reported without being asked for.
+    // `poll` reports hang-ups and errors even with no flags requested.
     poll(&mut fds, Some(&now)).is_ok() && !fds[0].revents().is_empty()
 }

@@ -1,6 +1,7 @@
-//! The body of `qd hold`: one forkserver per daemon, a single-threaded process that leaves the daemon's world once and
-//! then forks a holder for every request. So holders share whatever loading has cost: relocated pages, libraries, heap.
-//! It holds nothing of a run, waits for no holder, and may be killed at any time: its holders live on.
+//! The body of `qd hold`: one forkserver per daemon, a single-threaded process that detaches from the daemon
+//! once and then forks a holder for every request. So holders share the memory that loading has cost:
+//! relocated pages, libraries, heap. It keeps nothing of a run and waits for no holder, so it may be killed
+//! at any time and its holders live on.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,13 +14,13 @@ use crate::fdpass;
 use crate::launch::Failure;
 use crate::signals::{self, Forked};
 
-/// Runs a forkserver until its launcher is gone, and in every process that it forks one holder until that is released or
-/// hung up. Stdin must be the control socket that [`Launcher`](crate::Launcher) made.
+/// Runs a forkserver until its launcher is gone; in every process that it forks, runs one holder until that
+/// is released or hung up. Stdin must be the control socket that [`Launcher`](crate::Launcher) made.
 ///
 /// Must be called while the process is single-threaded and owns no descriptor beyond 0, 1 and 2.
 pub fn hold() -> ExitCode {
     let Ok((requests, inherited_umask)) = leave_the_daemons_world() else { return ExitCode::FAILURE };
-    // What loading the program needed is not needed to fork; failing to give it back costs nothing but memory.
+    // The text pages that loading needed are not needed to fork; failing to free them costs only memory.
     drop(crate::give_back_text());
     match serve(requests) {
         Ok(Some(link)) => entry::hold_run(link, inherited_umask),
@@ -28,8 +29,8 @@ pub fn hold() -> ExitCode {
     }
 }
 
-/// Own session, own name, no inherited descriptors, no directory kept busy, no zombies. Returns the control socket and
-/// the umask we came with.
+/// Sets up an own session and name, closes inherited descriptors, leaves the current directory, and lets the
+/// kernel reap. Returns the control socket and the inherited umask.
 fn leave_the_daemons_world() -> io::Result<(OwnedFd, Mode)> {
     signals::close_inherited()?;
     let requests = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
@@ -44,8 +45,9 @@ fn leave_the_daemons_world() -> io::Result<(OwnedFd, Mode)> {
     Ok((requests, inherited_umask))
 }
 
-/// Forks a holder per request. Returns in two ways: with its link in a forked holder, with `None` in the forkserver when
-/// the launcher is gone. Either way the control socket is closed: a holder that kept it would hide the forkserver's death.
+/// Forks a holder per request. Returns the link in a forked holder, and `None` in the forkserver when the
+/// launcher is gone. Either way the control socket is closed: a holder that kept it would hide the
+/// forkserver's death.
 fn serve(requests: OwnedFd) -> io::Result<Option<OwnedFd>> {
     while let Some(link) = next_request(requests.as_fd())? {
         match signals::fork() {
@@ -57,8 +59,8 @@ fn serve(requests: OwnedFd) -> io::Result<Option<OwnedFd>> {
     Ok(None)
 }
 
-/// The next holder's end of its link. A message that brings none was cut by our descriptor limit: its sender finds its
-/// socket closed.
+/// Receives the next holder's end of its link. A message without one was cut by our descriptor limit: its
+/// sender finds its socket closed.
 fn next_request(requests: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
     let mut links = Vec::with_capacity(1);
     loop {
@@ -72,9 +74,9 @@ fn next_request(requests: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Tells a launcher why it gets no holder.
+/// Sends a launcher the reason why it gets no holder.
 fn refuse(link: &OwnedFd, error: io::Error) {
-    // If the launcher has gone, there is nobody to tell.
+    // The launcher may have gone.
     drop(fdpass::send(link.as_fd(), &Failure::from_io(error).encode()));
 }
 

@@ -1,5 +1,6 @@
-//! The event loop of one holder. Single-threaded, non-blocking, no periodic wake-ups: an idle holder sleeps in `poll` for
-//! ever. Reading output comes first in every turn and never waits for input, links or children.
+//! The event loop of one holder. It is single-threaded, non-blocking and without periodic wake-ups: an idle
+//! holder sleeps in `poll`. Reading output comes first in every turn and never waits for input, links or
+//! children.
 
 mod signal_target;
 mod sources;
@@ -25,10 +26,10 @@ use crate::ring::{Flow, RingWriter};
 use crate::signals::Signals;
 use crate::wire::{ExitStatus, FromHolder, HelloFields, ToHolder, WIRE_VERSION};
 
-/// Reads of the PTY per turn before anything else is looked at.
+/// The most reads of the PTY per turn before anything else is served.
 const READS_PER_TURN: usize = 16;
 
-/// How long the last messages may take to leave before the holder exits.
+/// How long the last messages may take to be sent before the holder exits.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Everything one holder owns.
@@ -56,7 +57,7 @@ pub(crate) struct Holder {
 /// The PTY as the loop sees it.
 struct Output {
     master: OwnedFd,
-    /// Ours until the leader has ended, see [`Pty`].
+    /// Kept open until the leader has ended, see [`Pty`].
     slave: Option<OwnedFd>,
     at_end: bool,
 }
@@ -64,7 +65,7 @@ struct Output {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Leaving {
     No,
-    /// When the ending is over.
+    /// Leave when the ending is over.
     AfterEnding,
     Now,
 }
@@ -100,25 +101,26 @@ impl Holder {
 
     /// Greets a daemon and makes it the current one.
     pub(crate) fn adopt(&mut self, mut peer: Peer) {
-        // Every daemon gets a wake-up of its own: one that hangs cannot take another's.
+        // Every daemon gets its own eventfd: one that hangs cannot consume another's wake-ups.
         let Ok(wake) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
         let head = self.hello().encode_head();
         let blob = self.checkpoint.as_ref().map(|(_, blob)| Rc::clone(blob));
         let fds = [self.ring.file(), wake.as_fd(), self.pty.master.as_fd()];
         let is_greeted = peer.greet(&head, blob, &fds).is_ok();
-        // A daemon that is already gone displaces nobody; if there is nobody, what it said last still counts.
+        // A daemon that is already gone does not replace the current one; without a current one, its last
+        // messages still count.
         if is_greeted || self.link.is_none() {
             let newcomer = peer.pid();
             if let Some(mut former) = self.link.replace(peer) {
                 former.dismiss(newcomer);
             }
             self.wake = Some(wake);
-            // What came with the greeting is already read; nothing else would wake us for it.
+            // Messages that came with the greeting are already read, and no event would announce them.
             self.obey_messages();
         }
     }
 
-    /// Holds until released or hung up.
+    /// Runs until released or hung up.
     pub(crate) fn run(&mut self) {
         self.reap();
         while self.leaving != Leaving::Now {
@@ -187,7 +189,7 @@ impl Holder {
         sources.wait(self.next_deadline())
     }
 
-    /// The hot path: PTY to ring, one wake-up when the daemon waits.
+    /// The hot path: PTY to ring, and one wake-up when the daemon waits.
     fn read_output(&mut self) {
         for _ in 0..READS_PER_TURN {
             self.flow.make_room(&mut self.ring);
@@ -215,7 +217,7 @@ impl Holder {
 
     fn wake_daemon(&self) {
         if let Some(wake) = self.wake.as_ref().filter(|_| self.ring.take_armed()) {
-            // The counter cannot overflow at one per wait, and a daemon that is gone needs no wake-up.
+            // The counter cannot overflow with one wake-up per wait, and a daemon that is gone needs none.
             let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
         }
     }
@@ -230,8 +232,9 @@ impl Holder {
         }
     }
 
-    /// Reaps everybody who has ended. One place and one thread reap, so the leader's status cannot be taken by a wait
-    /// for an orphan. Returns whether no child is left, which for a subreaper means no descendant.
+    /// Reaps every child that has ended. Only this function of a single thread reaps, so a wait for an orphan
+    /// cannot take the leader's status. Returns true if no child is left, which for a subreaper means no
+    /// descendant.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -258,7 +261,7 @@ impl Holder {
         let Some(peer) = self.link.as_mut() else { return };
         peer.flush();
         let alive = !readable || peer.fill().is_ok();
-        // What a dying daemon managed to say still counts.
+        // The last messages of a dying daemon still count.
         self.obey_messages();
         if !alive {
             self.drop_link();
@@ -298,21 +301,22 @@ impl Holder {
                 self.end_tree(Duration::from_millis(grace_ms.into()), Leaving::No);
             }
             ToHolder::Checkpoint { offset, blob } => self.checkpoint = Some((offset, Rc::from(blob))),
-            // An end that is under way keeps its grace.
+            // An ending that is under way keeps its grace.
             ToHolder::Release { .. } if self.ending.is_some() => self.leaving = Leaving::AfterEnding,
             ToHolder::Release { end_tree } if end_tree || self.exit.is_running() => {
                 self.end_tree(DEFAULT_GRACE, Leaving::AfterEnding);
             }
             ToHolder::Release { .. } => self.leaving = Leaving::Now,
             ToHolder::Hangup => self.end_tree(DEFAULT_GRACE, Leaving::AfterEnding),
-            // Resume has done its work by waking us; a second HELLO changes nothing.
+            // Resume had its effect by waking us; a second HELLO changes nothing.
             ToHolder::Resume | ToHolder::Hello { .. } => {}
         }
     }
 
     fn resize(&mut self, cols: u16, rows: u16) {
         let size = clamp_size(cols, rows);
-        // An equal size would be an idle system call; a failing one means that the PTY is gone, which the exit tells.
+        // An equal size would be a useless system call; a failing one means that the PTY is gone, which the
+        // exit reports.
         if size != self.size && pty::resize(self.pty.master.as_fd(), size.0, size.1).is_ok() {
             self.size = size;
         }
@@ -329,7 +333,7 @@ impl Holder {
         }
     }
 
-    /// Asks the tree to end with this signal; one that cannot be sent is TERM.
+    /// Asks the tree to end with this signal; TERM replaces one that cannot be sent.
     fn ask_tree(&mut self, signal: i32, grace: Duration) {
         let now = Instant::now();
         match self.ending.as_mut() {
@@ -351,11 +355,11 @@ impl Holder {
         }
     }
 
-    /// Announces what has become true.
+    /// Announces exits and ended trees.
     fn announce(&mut self) {
         let now = Instant::now();
         if self.exit.is_draining() && !self.pty.at_end && self.flow.may_read(&self.ring, now) {
-            // Only a read tells an empty PTY from one whose bytes are still to come; `poll` says nothing of either.
+            // Only a read distinguishes an empty PTY from one whose bytes are still to come; `poll` does not.
             self.read_output();
         }
         if let Some(exit) = self.exit.announce(now, self.ring.end(), self.pty.at_end, self.flow.is_stalled())
@@ -364,7 +368,7 @@ impl Holder {
         }
         let is_waiting = self.exit.announced().is_some() && self.link.is_none() && self.ending.is_none();
         if self.orphan_exit.is_certain(is_waiting, now, || self.listener.is_reachable()) {
-            // What the child put in the background was ended by nobody, so it is not ended now.
+            // The request did not include background processes, so they are not ended.
             self.leaving = Leaving::Now;
         }
         let Some(mut ending) = self.ending.take() else { return };
@@ -380,7 +384,8 @@ impl Holder {
         }
     }
 
-    /// The exit is told before the end of the tree, unless something keeps the PTY from being read to its end.
+    /// Returns true if the tree's end may be announced: after the exit, unless something keeps the PTY from
+    /// being read to its end.
     fn may_end(&self, survivors: u32) -> bool {
         survivors > 0 || self.exit.announced().is_some() || self.flow.is_stalled()
     }
@@ -398,7 +403,7 @@ impl Holder {
         self.wake = None;
     }
 
-    /// Gives the last messages a moment to leave.
+    /// Gives the last messages a moment to be sent.
     fn say_farewell(&mut self) {
         let deadline = Instant::now() + FAREWELL;
         while let Some(peer) = self.link.as_mut().filter(|peer| peer.wants_write()) {

@@ -1,5 +1,5 @@
-//! The bounded, ordered queue of bytes for the child. Ids make it idempotent across daemons: what was accepted once is
-//! never written twice. It writes without waiting and never looks at what it writes.
+//! The bounded, ordered queue of bytes for the child. Ids make it idempotent across daemons: an input that
+//! was accepted once is never written twice. It writes without waiting and never looks at what it writes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,8 +8,9 @@ use std::os::fd::BorrowedFd;
 use crate::fdpass::is_not_now;
 use crate::wire::{FromHolder, INPUT_WINDOW};
 
-/// How far an id may lie beyond the newest accepted one. Whoever links for a moment must not use the ids up: an input
-/// with the highest id of all would make every later one look as if it had been written already.
+/// How far an id may be beyond the newest accepted one. A program that links for a moment must not use the
+/// ids up: an input with the highest id of all would make every later one look as if it had been written
+/// already.
 const MOST_SKIPPED: u64 = 1 << 20;
 
 /// One accepted input.
@@ -31,7 +32,7 @@ pub(crate) struct InputQueue {
     items: VecDeque<Item>,
     queued: usize,
     last_id: u64,
-    /// The answer to the newest finished input, in case a new daemon asks again.
+    /// The answer to the newest finished input, in case a new daemon repeats it.
     last_done: Option<FromHolder>,
     closed: bool,
 }
@@ -42,12 +43,13 @@ impl InputQueue {
         self.last_id
     }
 
-    /// Whether there is something to write.
+    /// Returns true if there is something to write.
     pub(crate) fn has_work(&self) -> bool {
         !self.items.is_empty()
     }
 
-    /// Accepts an input or answers it at once: already seen, an id out of reach, no room, or the child is gone.
+    /// Accepts an input or answers it at once: already seen, an id out of reach, no room, or the child is
+    /// gone.
     pub(crate) fn accept(&mut self, id: u64, bytes: Vec<u8>) -> Option<FromHolder> {
         let of = bytes.len() as u64;
         if id <= self.last_id {
@@ -63,14 +65,14 @@ impl InputQueue {
         None
     }
 
-    /// Gives up the rest of an input. One that has already been answered is not answered again.
+    /// Drops the rest of an input. One that was already answered is not answered again.
     pub(crate) fn cancel(&mut self, id: u64) -> Option<FromHolder> {
         let position = self.items.iter().position(|item| item.id == id)?;
         let item = self.items.remove(position)?;
         Some(self.finish(&item))
     }
 
-    /// Writes what the PTY takes now and returns the answers of the inputs that are finished.
+    /// Writes as much as the PTY accepts now and returns the answers of finished inputs.
     pub(crate) fn write_to(&mut self, master: BorrowedFd<'_>) -> Vec<FromHolder> {
         let mut answers = Vec::new();
         while let Some(item) = self.items.front_mut() {
@@ -82,14 +84,15 @@ impl InputQueue {
                 Ok(0) => break,
                 Ok(count) => item.written += count,
                 Err(error) if is_not_now(&error) => break,
-                // The PTY is gone; what could not be written never will be.
+                // The PTY is gone; the rest will never be written.
                 Err(_) => answers.extend(self.close()),
             }
         }
         answers
     }
 
-    /// The child is gone: everything queued is answered with what was written, and nothing is accepted any more.
+    /// Closes the queue after the child has gone: everything queued is answered with what was written, and
+    /// nothing more is accepted.
     pub(crate) fn close(&mut self) -> Vec<FromHolder> {
         self.closed = true;
         let mut answers = Vec::new();
@@ -114,7 +117,7 @@ impl InputQueue {
 
     fn answer_again(&self, id: u64, of: u64) -> Option<FromHolder> {
         if self.items.iter().any(|item| item.id == id) {
-            // Still being written: its answer comes when it is finished.
+            // It is still being written: its answer comes when it is finished.
             return None;
         }
         match &self.last_done {

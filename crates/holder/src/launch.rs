@@ -1,5 +1,5 @@
-//! Starting a holder, from the daemon. The configuration travels over a socket pair that then stays as the first link,
-//! so there is no moment at which nobody is connected. It blocks for a few milliseconds and refuses async.
+//! Starts a holder, from the daemon. The configuration is sent over a socket pair that then stays as the
+//! first link, so there is no moment without a connection. It blocks for a few milliseconds.
 
 mod control;
 mod interpreter;
@@ -25,19 +25,19 @@ use crate::wire::{HANGUP, WireError, frame, kind};
 /// How long a holder may take to start its child; generous, because a busy machine is not a failure.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
-/// Why a run could not be started. Nothing is left behind in any case.
+/// Why a run could not be started. Nothing is left running in any case.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// There is no such program.
     #[error("program not found: {}; check the name and PATH", program.display())]
     NotFound {
-        /// As it was asked for.
+        /// The program as requested.
         program: PathBuf,
     },
-    /// The program is there, and what it is to be run by is not.
+    /// The program exists, but its interpreter does not.
     #[error("{} is there, but its interpreter is not: {}", program.display(), interpreter.display())]
     InterpreterMissing {
-        /// As it was asked for.
+        /// The program as requested.
         program: PathBuf,
         /// What its first line names; its loader, where it is no script.
         interpreter: PathBuf,
@@ -45,19 +45,19 @@ pub enum LaunchError {
     /// The program may not be used.
     #[error("permission denied: {}; check that it is executable and its directory accessible", program.display())]
     PermissionDenied {
-        /// As it was asked for.
+        /// The program as requested.
         program: PathBuf,
     },
     /// The working directory may not be entered.
     #[error("permission denied: the working directory {} may not be entered", path.display())]
     WorkdirDenied {
-        /// As it was asked for.
+        /// The directory as requested.
         path: PathBuf,
     },
     /// The working directory is not there.
     #[error("working directory is gone: {}", path.display())]
     WorkdirGone {
-        /// As it was asked for.
+        /// The directory as requested.
         path: PathBuf,
     },
     /// A limit of the system was reached.
@@ -65,7 +65,7 @@ pub enum LaunchError {
     Limit {
         /// Which one.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The holder's socket path does not fit into a Unix socket address.
@@ -79,7 +79,7 @@ pub enum LaunchError {
     /// The kernel lacks what a holder needs (subreaper, pidfd, close_range).
     #[error("this system cannot run holders: linux 5.11 or newer is needed")]
     Unsupported,
-    /// The holder did not speak as expected.
+    /// The holder broke the protocol.
     #[error("the holder could not be reached")]
     Link(#[from] LinkError),
     /// Anything else.
@@ -87,33 +87,33 @@ pub enum LaunchError {
     Io(#[from] io::Error),
 }
 
-/// Starts holders from the executable as it was when the launcher was made: the file may be replaced or removed
-/// afterwards, and daemon and holders still match.
+/// Starts holders from the executable as it was when the launcher was made: the file may be replaced or
+/// removed afterwards, and daemon and holders still match.
 ///
 /// Its forkserver, which forks the holders, is started with the first of them and replaced when it has died.
 #[derive(Debug)]
 pub struct Launcher {
     executable: OwnedFd,
-    /// Locked only to look or to replace, never while a holder starts.
+    /// Locked only to read or to replace, never while a holder starts.
     forkserver: Mutex<Option<Arc<Forkserver>>>,
 }
 
-/// A holder that has started its child. It is nobody's to reap: it has gone when its link has closed.
+/// A holder that has started its child. The daemon does not reap it: it has ended when its link has closed.
 #[derive(Debug)]
 pub struct Started {
     /// The first link.
     pub link: Link,
-    /// What the holder said.
+    /// The holder's greeting.
     pub hello: HolderHello,
 }
 
 impl Launcher {
-    /// From our own executable.
+    /// Uses our own executable.
     pub fn current_exe() -> io::Result<Launcher> {
         Launcher::for_exe(Path::new("/proc/self/exe"))
     }
 
-    /// From another executable whose `hold` argument leads to [`hold`](crate::hold()).
+    /// Uses another executable whose `hold` argument leads to [`hold`](crate::hold()).
     pub fn for_exe(path: &Path) -> io::Result<Launcher> {
         let executable = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Launcher { executable, forkserver: Mutex::new(None) })
@@ -123,7 +123,8 @@ impl Launcher {
     pub fn start(&self, config: &RunConfig) -> Result<Started, LaunchError> {
         let forkserver = self.nursery_other_than(None)?;
         match start_in(&forkserver, config) {
-            // The holder was not forked, or it fell with its forkserver before it could say anything: once more.
+            // The holder was not forked, or it died with its forkserver before it could answer: try once
+            // more.
             Err(LaunchError::Link(LinkError::Gone)) if forkserver.has_ended() => {
                 start_in(&*self.nursery_other_than(Some(&forkserver))?, config)
             }
@@ -135,7 +136,7 @@ impl Launcher {
         }
     }
 
-    /// The current forkserver; a new one if there is none or only this one, which has ended.
+    /// Returns the current forkserver; a new one if there is none or only `ended`.
     fn nursery_other_than(&self, ended: Option<&Arc<Forkserver>>) -> Result<Arc<Forkserver>, LaunchError> {
         let mut current = self.current();
         let is_ended = |found: &Arc<Forkserver>| ended.is_some_and(|ended| Arc::ptr_eq(found, ended));
@@ -147,13 +148,15 @@ impl Launcher {
         Ok(new)
     }
 
-    /// A forkserver that does not answer may be stopped or stuck; as it holds nothing, the next start takes a new one.
+    /// Drops a forkserver that does not answer: it may be stopped or stuck. It keeps nothing, so the next
+    /// start uses a new one.
     fn retire(&self, silent: &Arc<Forkserver>) {
         self.current().take_if(|found| Arc::ptr_eq(found, silent));
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Arc<Forkserver>>> {
-        // What the lock guards is replaced whole, so a panic of another thread cannot have left half of it.
+        // The value under the lock is replaced whole, so a panic of another thread cannot have left half of
+        // it.
         self.forkserver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -162,8 +165,8 @@ fn start_in(forkserver: &Forkserver, config: &RunConfig) -> Result<Started, Laun
     first_contact(forkserver.request()?, config)
 }
 
-/// Sends the configuration and waits for what comes of it. A holder that does not answer in time is told to end its run
-/// whenever it wakes up; one that is given up before its child runs never starts it.
+/// Sends the configuration and waits for the result. A holder that does not answer in time gets a hang-up,
+/// which ends its run when it wakes up; one whose link closes before its child runs never starts it.
 pub(crate) fn first_contact(socket: OwnedFd, config: &RunConfig) -> Result<Started, LaunchError> {
     let deadline = Instant::now() + START_LIMIT;
     let reply = send_config(socket.as_fd(), config).and_then(|()| receive_reply(socket.as_fd(), deadline));
@@ -171,7 +174,7 @@ pub(crate) fn first_contact(socket: OwnedFd, config: &RunConfig) -> Result<Start
         Ok(Ok((incoming, hello))) => Ok(Started { link: Link::over(socket, incoming), hello }),
         Ok(Err(failure)) => Err(failure.explain(config)),
         Err(error) => {
-            // If nobody hears it, nobody needs to.
+            // If the holder is gone, the hang-up is not needed.
             drop(fdpass::send(socket.as_fd(), &HANGUP));
             Err(name_limit(error))
         }
@@ -185,7 +188,7 @@ fn send_config(socket: BorrowedFd<'_>, config: &RunConfig) -> Result<(), LinkErr
     while sent < bytes.len() {
         match fdpass::send(socket, &bytes[sent..]).map_err(refine) {
             Ok(count) => sent += count,
-            // Whoever closed the link may have said why before.
+            // The other end may have sent the reason before it closed the link.
             Err(LinkError::Gone) => return Ok(()),
             Err(error) => return Err(error),
         }
@@ -193,7 +196,7 @@ fn send_config(socket: BorrowedFd<'_>, config: &RunConfig) -> Result<(), LinkErr
     Ok(())
 }
 
-/// A link that failed because a limit was reached is that limit's failure.
+/// Reports a link that failed because of a limit as that limit.
 fn name_limit(error: LinkError) -> LaunchError {
     match error {
         LinkError::Io(source) => match Errno::from_io_error(&source).and_then(limit_name) {
@@ -222,7 +225,7 @@ fn limit_name(error: Errno) -> Option<&'static str> {
     }
 }
 
-/// Why the holder could not start its child, as it travels back.
+/// Why the holder could not start its child, as it is sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     NotFound,
@@ -241,7 +244,7 @@ impl Failure {
     }
 
     pub(crate) fn from_pty(error: io::Error) -> Failure {
-        // The kernel says ENOSPC (older ones EIO) when kernel.pty.max is reached.
+        // The kernel returns ENOSPC (older ones EIO) when kernel.pty.max is reached.
         match Errno::from_io_error(&error) {
             Some(found @ (Errno::NOSPC | Errno::IO)) => Failure::NoPty(found.raw_os_error()),
             _ => Failure::from_io(error),

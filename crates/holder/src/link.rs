@@ -1,5 +1,5 @@
-//! The daemon's end of the link to one holder: knock, greet, send, receive. Non-blocking after the greeting. It keeps
-//! no state of the run and never retries.
+//! The daemon's end of the link to one holder: connect, greet, send, receive. Non-blocking after the
+//! greeting. It keeps no state of the run and never retries.
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,10 +20,10 @@ use crate::wire::{
     FrameBuffer, FromHolder, HelloFields, MAX_CHECKPOINT, RunExit, ToHolder, WIRE_VERSION, WireError, kind,
 };
 
-/// Why a holder cannot be talked to.
+/// Why a holder cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// Nobody listens: the holder is gone, its socket file may be removed.
+    /// No process listens: the holder is gone, and its socket file may be removed.
     #[error("no holder listens at its socket")]
     Gone,
     /// The holder did not answer in time; it may be asked again.
@@ -32,7 +32,7 @@ pub enum LinkError {
     /// What answered is not a holder.
     #[error("what answered is not a holder: {0}")]
     Wire(#[from] WireError),
-    /// What answered is a process of a run, or says that it is another process than it is.
+    /// The process that answered is inside a run, or claims to be another process.
     #[error(
         "what answered is not a holder of ours: it lives inside a run, or names another pid than its own"
     )]
@@ -45,8 +45,8 @@ pub enum LinkError {
     Io(#[from] io::Error),
 }
 
-/// A greeting that a holder has not answered yet. Its descriptor becomes readable when there is an answer, or nobody left
-/// to give one: a stopped holder answers when it goes on.
+/// A greeting that a holder has not answered yet. Its descriptor becomes readable when there is an answer, or
+/// when the holder is gone. A stopped holder answers when it continues.
 #[derive(Debug)]
 pub struct PendingHello {
     pub(crate) stream: OwnedFd,
@@ -67,7 +67,7 @@ impl PendingHello {
         Ok(knock)
     }
 
-    /// Connects without a word.
+    /// Connects without sending anything.
     pub(crate) fn connect(stream: OwnedFd, socket: &Path) -> Result<PendingHello, LinkError> {
         let address = SocketAddrUnix::new(socket.as_os_str().as_bytes()).map_err(io::Error::from)?;
         connect(&stream, &address).map_err(|error| refine(error.into()))?;
@@ -77,7 +77,8 @@ impl PendingHello {
         Ok(PendingHello { stream })
     }
 
-    /// Sends HELLO with these messages behind it, in one piece: the holder obeys them before it serves anybody else.
+    /// Sends HELLO and these messages, in one piece: the holder executes them before it serves another
+    /// connection.
     pub(crate) fn greet(&self, first: &[ToHolder]) -> Result<(), LinkError> {
         let mut bytes = ToHolder::Hello { version: WIRE_VERSION }.encode();
         first.iter().for_each(|message| bytes.extend_from_slice(&message.encode()));
@@ -85,8 +86,8 @@ impl PendingHello {
         Ok(())
     }
 
-    /// Takes the answer, waiting for it until `deadline`. Whoever answers must be the process that it says it is, and must
-    /// not live inside a run of those whose holders listen in the same directory.
+    /// Returns the answer, waiting for it until `deadline`. The process that answers must be the one that it
+    /// claims to be, and must not be inside a run whose holder listens in the same directory.
     pub fn answer(self, deadline: Instant) -> Result<(Link, HolderHello), LinkError> {
         match receive_reply(self.stream.as_fd(), deadline)? {
             Ok((incoming, hello)) => {
@@ -110,17 +111,17 @@ impl PendingHello {
         path.and_then(|path| Path::new(path).parent()).unwrap_or(Path::new("/")).to_owned()
     }
 
-    /// Ends a holder that does not answer, with everything that descends from it. Whether it was there to be ended.
+    /// Ends a holder that does not answer, with all its descendants. Returns false if it was gone already.
     pub fn end_holder(&self) -> bool {
         let Ok(listener) = sockopt::socket_peercred(&self.stream) else { return false };
         let Some(pinned) = crate::tree::open(listener.pid.as_raw_pid()) else { return false };
-        // Our connection still waits at its door: it lived when its pid was pinned, so the pid is its own.
+        // Our connection still waits at its socket: it lived when its pid was pinned, so the pid is its own.
         let is_there = !fdpass::is_hung_up(self.stream.as_fd());
         is_there && crate::sweep::end_pinned(&pinned, listener.pid.as_raw_pid())
     }
 }
 
-/// To wait for the answer with something that waits for many, and back to take it.
+/// For waiting with many others, and back to read the answer.
 impl From<PendingHello> for UnixStream {
     fn from(knock: PendingHello) -> UnixStream {
         knock.stream.into()
@@ -133,7 +134,7 @@ impl From<UnixStream> for PendingHello {
     }
 }
 
-/// What a holder says first.
+/// A holder's greeting.
 #[derive(Debug)]
 pub struct HolderHello {
     /// The holder's wire version.
@@ -154,7 +155,7 @@ pub struct HolderHello {
     pub exited: Option<RunExit>,
     /// The newest checkpoint with its log offset.
     pub checkpoint: Option<(u64, Vec<u8>)>,
-    /// What the configuration said.
+    /// The configuration's `meta`.
     pub meta: Vec<u8>,
     /// The output.
     pub ring: RingReader,
@@ -165,21 +166,21 @@ pub struct HolderHello {
     pub master: OwnedFd,
 }
 
-/// The daemon's link to one holder. Dropping it forgets what [`Link::wants_write`] says is still to be sent; the holder
-/// obeys what was sent even if the link ends right after.
+/// The daemon's link to one holder. Dropping it drops what [`Link::wants_write`] reports as unsent; the
+/// holder executes what was sent even if the link ends right after.
 #[derive(Debug)]
 pub struct Link {
     pub(crate) socket: OwnedFd,
     pub(crate) incoming: FrameBuffer,
     outgoing: Vec<u8>,
     sent: usize,
-    /// Descriptors of a HELLO reply that has not come whole; none when no reply is expected.
+    /// Descriptors of a HELLO reply that is incomplete; `None` when no reply is expected.
     pub(crate) greeting: Option<Vec<OwnedFd>>,
     displaced_by: Option<i32>,
 }
 
 impl Link {
-    /// Connects to a running holder and takes over from whoever was connected.
+    /// Connects to a running holder and takes over from the daemon that was connected.
     pub fn connect(socket: &Path, timeout: Duration) -> Result<(Link, HolderHello), LinkError> {
         let deadline = Instant::now() + timeout;
         let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -189,17 +190,17 @@ impl Link {
         PendingHello::over(stream, socket)?.answer(deadline)
     }
 
-    /// Over a greeted, non-blocking socket, with whatever was read beyond the greeting.
+    /// Wraps a greeted, non-blocking socket, with whatever was read beyond the greeting.
     pub(crate) fn over(socket: OwnedFd, incoming: FrameBuffer) -> Link {
         Link { socket, incoming, outgoing: Vec::new(), sent: 0, greeting: None, displaced_by: None }
     }
 
-    /// The process that has taken over, if the holder named it.
+    /// The process that has taken over, if the holder reported it.
     pub fn displaced_by(&self) -> Option<i32> {
         self.displaced_by
     }
 
-    /// Queues a message and sends what goes now. The queue grows only by what the caller sends: the caller keeps to
+    /// Queues a message and sends as much as possible. The caller limits the queue by keeping to
     /// [`INPUT_WINDOW`](crate::INPUT_WINDOW).
     pub fn send(&mut self, message: &ToHolder) -> io::Result<()> {
         if matches!(message, ToHolder::Checkpoint { blob, .. } if blob.len() > MAX_CHECKPOINT)
@@ -214,12 +215,12 @@ impl Link {
         self.flush()
     }
 
-    /// Whether something waits to be sent: call [`Link::flush`] when the descriptor becomes writable.
+    /// Returns true if something waits to be sent: call [`Link::flush`] when the descriptor becomes writable.
     pub fn wants_write(&self) -> bool {
         !self.outgoing.is_empty()
     }
 
-    /// Sends what goes now.
+    /// Sends as much as possible.
     pub fn flush(&mut self) -> io::Result<()> {
         while self.sent < self.outgoing.len() {
             match fdpass::send(self.socket.as_fd(), &self.outgoing[self.sent..]) {
@@ -234,7 +235,7 @@ impl Link {
         Ok(())
     }
 
-    /// The next message; `None` when there is none now. `UnexpectedEof` says that the holder is gone,
+    /// The next message; `None` when there is none now. `UnexpectedEof` means that the holder is gone,
     /// `ConnectionAborted` that another daemon has taken over and the run lives on.
     pub fn receive(&mut self) -> io::Result<Option<FromHolder>> {
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
@@ -304,7 +305,7 @@ pub(crate) fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<HolderHello, 
     let (fields, blob) = HelloFields::decode(body)?;
     let [ring, wake, master] = match <[OwnedFd; HELLO_FDS]>::try_from(fds) {
         Ok(fds) => fds,
-        // Every holder sends all of them: the kernel had no room for the rest in our own table.
+        // Every holder sends all of them: our own descriptor table had no room for the rest.
         Err(fds) if fds.len() < HELLO_FDS => return Err(LinkError::Io(rustix::io::Errno::MFILE.into())),
         Err(_) => {
             return Err(LinkError::Wire(WireError::Malformed { what: "descriptors of the hello reply" }));
@@ -327,7 +328,7 @@ pub(crate) fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<HolderHello, 
     })
 }
 
-/// Whether who listens at a holder's socket is the process that it says it is, and lives in no run.
+/// Checks that the listener at a holder's socket is the process that it claims to be and is not inside a run.
 fn check_listener(listener: &Pinned, claimed: i32, holders: &Path) -> Result<(), LinkError> {
     let is_itself = listener.pid() == claimed && !listener.is_inside_a_run(holders);
     if is_itself { Ok(()) } else { Err(LinkError::Impostor) }

@@ -1,6 +1,6 @@
-//! Where later daemons knock: the listening socket and the connections that have not said HELLO yet. A connection means
-//! nothing until its first frame is whole, so a probe that connects and closes disturbs nobody. It refuses other users and
-//! whatever lives inside a run.
+//! The listening socket for later daemons, and the connections that have not sent HELLO yet. A connection has
+//! no effect until its first frame is complete, so a probe that connects and closes does no harm. It refuses
+//! other users and processes inside a run.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,10 +19,10 @@ use crate::origin::Pinned;
 use crate::peer::Peer;
 use crate::wire::{FrameBuffer, ToHolder};
 
-/// Connections that may be undecided at once; the oldest gives way.
+/// The most undecided connections; the oldest is closed for a new one.
 const MOST_PENDING: usize = 8;
 
-/// How long a holder that has no descriptor left leaves its door closed.
+/// The pause in accepting when the holder has no descriptor left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 
 /// Longest path of a Unix socket, with its final NUL.
@@ -35,20 +35,22 @@ pub(crate) struct Listener {
     /// Device and inode of the socket's file.
     file: (u64, u64),
     pending: Vec<Peer>,
-    /// Set when the system had no descriptor left: until then nobody is let in, so that the loop does not spin.
+    /// Set when the system had no descriptor left: until then nothing is accepted, so that the loop does not
+    /// spin.
     closed_until: Option<Instant>,
 }
 
-/// What a connection's first frame was.
+/// The first frame of a connection.
 pub(crate) enum FirstFrame {
     /// A daemon that wants to take over.
     Daemon(Peer),
-    /// Somebody who wants the run to end.
+    /// A request to end the run.
     Hangup,
 }
 
 impl Listener {
-    /// Listens at `path`. The caller's umask is 077 and the directory 0700; the peer's user is checked all the same.
+    /// Listens at `path`. The caller's umask is 077 and the directory 0700; the peer's user is checked as
+    /// well.
     pub(crate) fn open(path: &Path) -> io::Result<Listener> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -58,17 +60,17 @@ impl Listener {
         Ok(Listener { listener, path: path.to_owned(), file, pending: Vec::new(), closed_until: None })
     }
 
-    /// Whether the file at our path is still our socket: otherwise no daemon can find us.
+    /// Returns true if the file at our path is still our socket; otherwise no daemon can find us.
     pub(crate) fn is_reachable(&self) -> bool {
         identity(&self.path).is_ok_and(|file| file == self.file)
     }
 
-    /// The listening socket, unless it makes no sense to look at it now.
+    /// The listening socket, unless accepting is paused.
     pub(crate) fn listener(&self) -> Option<BorrowedFd<'_>> {
         self.closed_until.is_none_or(|until| Instant::now() >= until).then(|| self.listener.as_fd())
     }
 
-    /// When the listening socket is to be looked at again.
+    /// When accepting continues.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.closed_until.filter(|until| *until > Instant::now())
     }
@@ -77,7 +79,7 @@ impl Listener {
         &self.pending
     }
 
-    /// Accepts everybody who waits and belongs to our user.
+    /// Accepts all waiting connections of our user.
     pub(crate) fn accept(&mut self) {
         self.closed_until = None;
         loop {
@@ -100,14 +102,16 @@ impl Listener {
         }
     }
 
-    /// Looks at the undecided connections; those whose first frame is anything else are dropped.
+    /// Reads the undecided connections; drops those with any other first frame.
     pub(crate) fn visitors(&mut self) -> Vec<FirstFrame> {
         let mut visitors = Vec::new();
         for mut peer in std::mem::take(&mut self.pending) {
-            // What was sent before the end of a connection counts: a HANGUP may be followed by a close at once.
+            // What was sent before the end of a connection counts: a HANGUP may be followed by a close at
+            // once.
             let alive = peer.fill().is_ok();
             match peer.next_message() {
-                // Whoever has the link reads and types: what lives in a run is never the daemon.
+                // The holder of the link reads and types, so a process inside a run is never accepted as the
+                // daemon.
                 Ok(Some(ToHolder::Hello { .. })) if alive && self.is_from_inside(&peer) => {}
                 Ok(Some(ToHolder::Hello { .. })) if alive => visitors.push(FirstFrame::Daemon(peer)),
                 Ok(Some(ToHolder::Hangup)) => visitors.push(FirstFrame::Hangup),
@@ -118,7 +122,7 @@ impl Listener {
         visitors
     }
 
-    /// Whether a peer is inside a run of this Quarterdeck, this one or another, or cannot be told not to be.
+    /// Returns true if a peer is inside a run of this Quarterdeck, or if that cannot be ruled out.
     fn is_from_inside(&self, peer: &Peer) -> bool {
         let holders = self.path.parent().unwrap_or(Path::new("/"));
         Pinned::peer(peer.as_fd()).is_none_or(|peer| peer.is_inside_a_run(holders))
@@ -132,7 +136,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // The file may already be gone with its directory; there is nobody left to tell.
+        // The file may already be gone with its directory.
         drop(std::fs::remove_file(&self.path));
     }
 }

@@ -1,6 +1,6 @@
-//! Where a process comes from: the one at the other end of a socket, pinned by a pidfd, and the chain of its parents.
-//! It decides nothing about anybody's rights, and refuses answers that a recycled pid could have given: what was read
-//! counts only if the whole chain is still the same afterwards.
+//! Identifies the process at the other end of a socket, pinned by a pidfd, and walks the chain of its
+//! parents. A result counts only if the whole chain is the same afterwards, so that a recycled pid cannot
+//! forge it. The daemon decides about rights.
 
 use std::fs;
 use std::io;
@@ -13,17 +13,17 @@ use crate::{run_mark, tree};
 /// Longest chain of parents that is followed.
 const LONGEST: usize = 256;
 
-/// How often a chain is read again that changed while it was read.
+/// How often a chain is read again that changed meanwhile.
 const TRIES: usize = 8;
 
-/// What a holder calls itself.
+/// The process name of a holder.
 const HOLDER: &str = "qd-hold\n";
 
 /// The socket option that gives a pidfd of the peer (Linux 6.5).
 const SO_PEERPIDFD: libc::c_int = 77;
 
-/// A process that was at the other end of a socket when the connection was made. The pidfd keeps its pid from meaning
-/// another process: once the process is gone, nothing is found out about it any more.
+/// A process that was at the other end of a socket when the connection was made. The pidfd keeps its pid from
+/// meaning another process: once the process is gone, nothing more is found out about it.
 #[derive(Debug)]
 pub struct Pinned {
     pidfd: OwnedFd,
@@ -41,12 +41,12 @@ pub struct Link {
     parent: i32,
 }
 
-/// What was found above a process.
+/// What was found among the ancestors of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above<T> {
-    /// This is what the visitor of the chain said.
+    /// The result of the visitor.
     Found(T),
-    /// Nothing, up to the first process of the system or one that belongs to somebody else.
+    /// Nothing, up to the first process of the system or one of another user.
     Nothing,
     /// It comes from a run whose holder is gone.
     Lost,
@@ -57,8 +57,9 @@ pub enum Above<T> {
 impl Pinned {
     /// The process that connected `socket`, or that listens where `socket` was connected to.
     ///
-    /// Before Linux 6.5 there is no pidfd of a peer. Then the pid is pinned here and now: whoever can hold up the accepting
-    /// process until the pid has gone round may pass for its next owner. `docs/design/0008` says so.
+    /// Before Linux 6.5 there is no pidfd of a peer. Then the pid is pinned at this moment: a program that
+    /// delays the accepting process until the pid was recycled may pass for its next owner.
+    /// `docs/design/0008` explains it.
     pub fn peer(socket: BorrowedFd<'_>) -> Option<Pinned> {
         match peer_pidfd(socket) {
             Ok(pidfd) => Pinned::from_pidfd(pidfd),
@@ -70,7 +71,7 @@ impl Pinned {
     fn from_pidfd(pidfd: OwnedFd) -> Option<Pinned> {
         let pid = pid_of(pidfd.as_fd())?;
         let start_time = tree::start_time(pid)?;
-        // The process was there after its stat file was read, so the file was its own.
+        // The process existed after its stat file was read, so the file was its own.
         (pid_of(pidfd.as_fd()) == Some(pid)).then_some(Pinned { pidfd, pid, start_time })
     }
 
@@ -94,12 +95,12 @@ impl Pinned {
         (self.pid, self.start_time)
     }
 
-    /// Whether the pid is still its own. One that has ended and that nobody has waited for is still there.
+    /// Returns true if the pid is still its own. A zombie still counts.
     pub fn is_here(&self) -> bool {
         pid_of(self.pidfd.as_fd()) == Some(self.pid)
     }
 
-    /// Asks `visit` about the process and about each of its parents, nearest first, until it answers.
+    /// Calls `visit` for the process and each of its parents, nearest first, until it returns a value.
     pub fn above<T>(&self, mut visit: impl FnMut(Link) -> Option<T>) -> Above<T> {
         for _ in 0..TRIES {
             let mut chain = Vec::new();
@@ -122,10 +123,11 @@ impl Pinned {
         Above::Unknown
     }
 
-    /// Whether it is inside a run whose holder listens in this directory, or was, or cannot be told not to be.
+    /// Returns true if it is or was inside a run whose holder listens in this directory, or if that cannot be
+    /// ruled out.
     pub fn is_inside_a_run(&self, holders: &std::path::Path) -> bool {
         let is_holder = |link: Link| is_holder_in(link.pid, holders).then_some(());
-        // The process itself may be a holder: it is in no run by that.
+        // The process itself may be a holder, which is not inside its own run.
         !matches!(
             self.above(|link| (link.pid != self.pid).then(|| is_holder(link)).flatten()),
             Above::Nothing
@@ -133,14 +135,14 @@ impl Pinned {
     }
 }
 
-/// Reads a chain of parents until the visitor answers: `Some(Some)`, its top is reached: `Some(None)`, or it changed
-/// meanwhile: `None`.
+/// Walks a chain of parents. Returns `Some(Some)` when the visitor has a result, `Some(None)` at the top,
+/// `None` when the chain changed meanwhile.
 fn climb<T>(pid: i32, chain: &mut Vec<Link>, visit: &mut impl FnMut(Link) -> Option<T>) -> Option<Option<T>> {
     let mut next = pid;
     while chain.len() < LONGEST {
         let Some(link) = read_link(next) else {
-            // A `/proc` with hidepid shows nothing of other users' processes, such as the login's; none of them is a holder of
-            // ours. One that is gone has left its child to another parent.
+            // A `/proc` with hidepid shows no processes of other users, such as the login's; none of them is
+            // a holder of ours. A parent that is gone has left its child to another parent.
             let is_hidden = !chain.is_empty() && is_another_users(next);
             return is_hidden.then_some(None);
         };
@@ -156,7 +158,7 @@ fn climb<T>(pid: i32, chain: &mut Vec<Link>, visit: &mut impl FnMut(Link) -> Opt
     None
 }
 
-/// Whether there is such a process and it belongs to another user.
+/// Returns true if there is such a process and it belongs to another user.
 fn is_another_users(pid: i32) -> bool {
     let pid = rustix::process::Pid::from_raw(pid.max(0));
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(Errno::PERM))
@@ -166,7 +168,7 @@ fn read_link(pid: i32) -> Option<Link> {
     tree::stat(pid).map(|stat| Link { pid, start_time: stat.start_time, parent: stat.parent })
 }
 
-/// The pid behind a pidfd, in our own namespace; none when the process is gone or lives outside of it.
+/// The pid behind a pidfd, in our own namespace; `None` when the process is gone or outside of it.
 fn pid_of(pidfd: BorrowedFd<'_>) -> Option<i32> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
     let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
@@ -190,12 +192,12 @@ fn peer_pidfd(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     if result != 0 || pidfd < 0 {
         return Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL));
     }
-    // SAFETY: the kernel has just made this descriptor for us (close-on-exec), and nobody else knows it.
+    // SAFETY: the kernel has just made this descriptor for us (close-on-exec), and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(pidfd) })
 }
 
-/// Whether a process is a holder that listens in this directory. Another Quarterdeck's holder is not: its runs may well
-/// be where a person sits.
+/// Returns true if a process is a holder that listens in this directory. Another Quarterdeck's holder does
+/// not count: a person may sit in one of its runs.
 pub fn is_holder_in(pid: i32, holders: &std::path::Path) -> bool {
     if fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name != HOLDER) {
         return false;
@@ -272,7 +274,7 @@ mod tests {
         child.wait().unwrap();
         assert!(!pinned.is_here());
         assert_eq!(pinned.above(|_| Some(())), Above::Unknown);
-        // As if the pid had gone round and was ours now: what is above us is not what was above it.
+        // As if the pid had been recycled and were ours now: our ancestors are not its ancestors.
         let recycled = Pinned { pid: own(), ..pinned };
         assert_eq!(recycled.above(|_| Some(())), Above::Unknown);
     }

@@ -1,22 +1,22 @@
-//! When a holder that keeps an ended run may leave by itself: when nobody can find it any more. It knows nothing of
-//! running children: those are never given up.
+//! Decides when a holder that keeps an ended run exits by itself: when no daemon can find it any more. A
+//! holder with a running child never exits so.
 //!
-//! The directory of the sockets may be emptied under us, by a logout or by hand. A holder whose child is over and whose
+//! A logout or a person may empty the directory of the sockets. A holder whose child has ended and whose
 //! socket is gone can never be adopted, and would stay for ever.
 
 use std::time::{Duration, Instant};
 
-/// How often an ended run without a daemon looks for its own socket. Nothing announces its removal to us.
+/// How often an ended run without a daemon checks its own socket. No event announces its removal.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// The looks of one holder.
+/// The checks of one holder.
 #[derive(Debug, Default)]
 pub(crate) struct OrphanExit {
     look_at: Option<Instant>,
 }
 
 impl OrphanExit {
-    /// Whether to leave: the run is over, no daemon is linked, and the socket is gone.
+    /// Returns true if the holder should exit: the run is over, no daemon is linked, and the socket is gone.
     pub(crate) fn is_certain(
         &mut self,
         is_waiting: bool,
@@ -34,7 +34,7 @@ impl OrphanExit {
         !is_reachable()
     }
 
-    /// When to look again.
+    /// When to check again.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.look_at
     }

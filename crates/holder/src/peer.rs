@@ -1,4 +1,4 @@
-//! The holder's end of a daemon's link: frames in, frames out, never waiting. It decides nothing about their meaning.
+//! The holder's end of a daemon's link: frames in, frames out, never waiting.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +11,7 @@ use crate::wire::{FrameBuffer, FromHolder, MAX_FRAME, ToHolder, frame, kind};
 /// Bytes read from a link per turn, so that a large checkpoint never keeps the PTY waiting.
 const READ_PER_TURN: usize = 256 << 10;
 
-/// Bytes that may wait for a daemon that does not read; beyond it, nothing more is said to it.
+/// The most bytes that wait for a daemon that does not read; beyond it, nothing more is sent to it.
 const MOST_WAITING: usize = MAX_FRAME + (4 << 20);
 
 /// A connected daemon.
@@ -22,12 +22,12 @@ pub(crate) struct Peer {
     /// Bytes of the first outgoing piece that have gone.
     sent: usize,
     waiting: usize,
-    /// The daemon does not hear us any more.
+    /// The daemon no longer receives.
     silenced: bool,
 }
 
 impl Peer {
-    /// Over a connected, non-blocking socket, with whatever was read beyond its first frame.
+    /// Wraps a connected, non-blocking socket, with whatever was read beyond its first frame.
     pub(crate) fn new(socket: OwnedFd, incoming: FrameBuffer) -> Peer {
         Peer { socket, incoming, outgoing: VecDeque::new(), sent: 0, waiting: 0, silenced: false }
     }
@@ -52,16 +52,16 @@ impl Peer {
         Ok(())
     }
 
-    /// Queues a message and sends what goes now. A daemon that cannot hear us any more may still have said something
-    /// that has not been read (a release, then its end): so a failure only silences us, and the link ends when reading
-    /// does.
+    /// Queues a message and sends as much as possible. A daemon that no longer receives may still have sent
+    /// something unread (a release, then its end): so a failure only stops sending, and the link ends when
+    /// reading does.
     pub(crate) fn send(&mut self, message: &FromHolder) {
         self.queue(Rc::from(message.encode()));
         self.flush();
     }
 
-    /// Tells a daemon which process has taken over, so that it does not take the end of the link for the end of the
-    /// holder. Best effort: a daemon that does not read finds the link closed.
+    /// Sends a daemon the pid of the process that has taken over, so that it does not mistake the end of the
+    /// link for the end of the holder. A daemon that does not read only finds the link closed.
     pub(crate) fn dismiss(&mut self, newcomer: i32) {
         self.queue(Rc::from(frame(kind::DISPLACED, &[&newcomer.to_le_bytes()])));
         self.flush();
@@ -72,7 +72,7 @@ impl Peer {
         rustix::net::sockopt::socket_peercred(&self.socket).map_or(0, |peer| peer.pid.as_raw_pid())
     }
 
-    /// Sends what goes now.
+    /// Sends as much as possible.
     pub(crate) fn flush(&mut self) {
         while let Some(piece) = self.outgoing.front() {
             match fdpass::send(self.socket.as_fd(), &piece[self.sent..]) {
@@ -90,7 +90,7 @@ impl Peer {
         }
     }
 
-    /// Reads what is there, up to the turn's share. An error means that the link is over.
+    /// Reads what is available, up to the limit per turn. An error means that the link is over.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         let mut buf = [0u8; 16 << 10];
         let mut total = 0;
@@ -108,7 +108,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The next message that is complete; unknown ones are skipped. An error means that the link is over.
+    /// The next complete message; unknown ones are skipped. An error means that the link is over.
     pub(crate) fn next_message(&mut self) -> io::Result<Option<ToHolder>> {
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         while let Some((kind, body)) = self.incoming.next_frame().map_err(invalid)? {

@@ -1,5 +1,5 @@
-//! The PTY and the child on it. Descriptors are close-on-exec from birth and everything is allocated before fork; the
-//! child sees exactly 0, 1 and 2. It refuses to read, write or wait.
+//! The PTY and the child on it. Descriptors are close-on-exec from their creation and everything is allocated
+//! before fork; the child sees exactly 0, 1 and 2. The loop reads, writes and waits.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,7 +23,7 @@ use crate::tree;
 pub(crate) struct Pty {
     /// Ours, non-blocking.
     pub(crate) master: OwnedFd,
-    /// The child's. The holder keeps it until the leader has ended: as long as it is open, a child that closes its
+    /// The child's side. The holder keeps it open until the leader has ended: then a child that closes its
     /// terminal and opens it again causes neither an end of file nor a spinning hang-up.
     pub(crate) slave: OwnedFd,
 }
@@ -54,13 +54,13 @@ impl Pty {
     }
 }
 
-/// Tells kernel and child the new size.
+/// Sets the new size, which signals the child.
 pub(crate) fn resize(master: BorrowedFd<'_>, cols: u16, rows: u16) -> io::Result<()> {
     Ok(tcsetwinsize(master, window(cols, rows))?)
 }
 
-/// Starts the child as session leader with the PTY as its controlling terminal. `inherited_umask` is the one the holder
-/// was started with; the holder's own is 077.
+/// Starts the child as session leader with the PTY as its controlling terminal. `inherited_umask` is the
+/// umask that the holder was started with; the holder's own is 077.
 pub(crate) fn start(config: &RunConfig, slave: &OwnedFd, inherited_umask: Mode) -> io::Result<Leader> {
     let [program, arguments @ ..] = config.argv.as_slice() else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
@@ -76,7 +76,7 @@ pub(crate) fn start(config: &RunConfig, slave: &OwnedFd, inherited_umask: Mode) 
     before_exec(&mut command, move || prepare_child(holder, mask));
     let child = command.spawn()?;
     let pid = Pid::from_child(&child);
-    // The standard library's handle is not needed: nothing is closed or killed when it goes, and the loop reaps.
+    // The standard library's handle is not needed: dropping it neither closes nor kills, and the loop reaps.
     drop(child);
     let pidfd = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
     let start_time = tree::start_time(pid.as_raw_pid()).unwrap_or(0);
@@ -88,7 +88,8 @@ fn prepare_child(holder: Pid, mask: Mode) -> io::Result<()> {
     setsid()?;
     ioctl_tiocsctty(rustix::stdio::stdin())?;
     signals::reset_for_child()?;
-    // A killed holder takes its leader with it at once. The holder may have died just before: then leave, too.
+    // The kernel kills the leader at once when the holder dies. The holder may have died just before: then
+    // the child exits too.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(holder) {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));

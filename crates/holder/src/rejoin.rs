@@ -1,5 +1,5 @@
-//! Linking again to a holder that has taken another link meanwhile. Nothing here waits: the holder's answer is one more
-//! thing to read from the link. It refuses whatever listens at the socket and is not the holder that the daemon had.
+//! Links again to a holder that has accepted another link meanwhile. Nothing here waits: the holder's answer
+//! is one more thing to read from the link. A listener that is not the daemon's former holder is refused.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,10 +13,12 @@ use crate::origin::Pinned;
 use crate::wire::{FrameBuffer, ToHolder, kind};
 
 impl Link {
-    /// Links to the holder with this pid and start time, which listens at `socket`, and takes over from whoever is
-    /// linked. The holder obeys `first` in the moment of taking the link, so no other program can come between.
+    /// Links to the holder with this pid and start time, which listens at `socket`, and takes over from the
+    /// present link. The holder executes `first` in the moment of accepting the link, so no other program can
+    /// come between.
     ///
-    /// What is sent over the link before [`Link::take_hello`] has given the answer is obeyed in order, too.
+    /// What is sent over the link before [`Link::take_hello`] has returned the answer is executed in order,
+    /// too.
     pub fn rejoin(
         socket: &Path,
         (pid, start_time): (i32, u64),
@@ -36,12 +38,12 @@ impl Link {
         Ok(link)
     }
 
-    /// Whether the holder has yet to answer [`Link::rejoin`].
+    /// Returns true if the holder has yet to answer [`Link::rejoin`].
     pub fn is_greeting(&self) -> bool {
         self.greeting.is_some()
     }
 
-    /// The holder's answer to [`Link::rejoin`]; `None` when it has not come whole.
+    /// The holder's answer to [`Link::rejoin`]; `None` while it is incomplete.
     pub fn take_hello(&mut self) -> Result<Option<HolderHello>, LinkError> {
         let mut buf = [0u8; 16 << 10];
         while let Some(fds) = self.greeting.as_mut() {

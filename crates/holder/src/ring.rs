@@ -1,10 +1,9 @@
-//! The output of one run by absolute offset, in a sealed memfd that the holder writes and the daemon reads: no copy
-//! between them and no system call while the daemon is busy. It refuses blocking and knows no PTY rules beyond
-//! `read(2)`.
+//! The output of one run by absolute offset, in a sealed memfd that the holder writes and the daemon reads:
+//! no copy between them and no system call while the daemon is busy. It never blocks.
 //!
-//! Layout: one control area, then the data. The data is mapped twice, one copy after the other, so that no slice wraps.
-//! The holder trusts nothing in the control area but `kept` and `armed`, and those only after clamping; the daemon maps
-//! the data read-only.
+//! Layout: one control area, then the data. The data is mapped twice, one copy after the other, so that no
+//! slice wraps. The holder trusts only `kept` and `armed` in the control area, and those only after clamping;
+//! the daemon maps the data read-only.
 
 mod flow;
 mod map;

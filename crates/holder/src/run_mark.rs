@@ -1,7 +1,9 @@
-//! The mark that every process of a run carries from before its first instruction on: a hard limit below its holder's.
-//! It owns setting it and telling who carries it, and refuses being lost: the limit is inherited by whatever is started,
-//! survives `exec`, a cleared environment, a session of one's own and the death of every parent, and only a privileged
-//! process can raise it again. It limits nothing: the kernel counts no file locks any more.
+//! The mark that every process of a run carries from before its first instruction on: a hard limit below its
+//! holder's.
+//!
+//! The limit is inherited by every child, survives `exec`, a cleared environment, a new session and the death
+//! of every parent, and only a privileged process can raise it again. It limits nothing, because the kernel
+//! no longer counts file locks.
 
 use std::fs;
 use std::io;
@@ -10,20 +12,20 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::tree;
 
-/// The mark of a run outside of every other run; inside of one it is one less than that one's.
+/// The mark of a run outside every other run; inside another run it is one less than that run's.
 const OUTERMOST: u64 = 1 << 40;
 
 /// The limit's line in a process's list of limits.
 const LINE: &str = "Max file locks";
 
-/// What a holder calls itself.
+/// The process name of a holder.
 const HOLDER: &str = "qd-hold\n";
 
 /// A chain of parents longer than this is a loop made by pids changing under us.
 const DEEPEST: usize = 4096;
 
-/// Has a program marked like a process of a run, without a holder: whatever it starts and whoever adopts it, nobody takes
-/// it for a person.
+/// Marks a program like a process of a run, without a holder: whatever it starts and whichever process adopts
+/// it, it never counts as a person.
 #[expect(unsafe_code, reason = "the standard library cannot check what runs between fork and exec")]
 pub fn put_on_program(command: &mut std::process::Command) {
     use std::os::unix::process::CommandExt;
@@ -39,10 +41,12 @@ pub(crate) fn put_on() -> io::Result<()> {
     Ok(setrlimit(Resource::Locks, Rlimit { current: Some(current), maximum: Some(mark) })?)
 }
 
-/// Whether a process belongs to a run whose holder is no longer above it: somebody has killed it, and whatever adopted
-/// the process since is no place for it. A process whose limits cannot be read is taken for one, unless nobody's can.
+/// Returns true if a process belongs to a run whose holder is no longer above it: the holder was killed, and
+/// the process that adopted it since does not stand for it. A process whose limits cannot be read counts as
+/// one, unless our own cannot be read either.
 ///
-/// A mark ends where its holder is, which has none itself: so nothing inside a run can pass for a holder of another.
+/// A mark ends where its holder is, which has none itself: so nothing inside a run can pass for a holder of
+/// another.
 pub fn has_lost_its_holder(mut pid: i32) -> bool {
     let Some(own) = ceiling(std::process::id()) else { return false };
     let is_marked = |pid: i32| ceiling(pid).is_none_or(|theirs| theirs < own);
@@ -59,8 +63,8 @@ pub fn has_lost_its_holder(mut pid: i32) -> bool {
     true
 }
 
-/// Whether the calling process lives in a run: it carries the mark, or a holder is among its ancestors. The environment
-/// is not asked, because whoever lives in a run may change it.
+/// Returns true if the calling process is inside a run: it carries the mark, or a holder is among its
+/// ancestors. The environment does not count, because a process of a run may change it.
 pub fn is_inside_a_run() -> bool {
     let is_marked = getrlimit(Resource::Locks)
         .maximum
@@ -83,7 +87,7 @@ fn is_holder(pid: i32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == HOLDER)
 }
 
-/// How far a process could raise the limit; as far as it likes is the largest number.
+/// How far a process could raise the limit; unlimited is the largest number.
 fn ceiling(pid: impl std::fmt::Display) -> Option<u64> {
     parse_ceiling(&fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
 }
@@ -127,7 +131,7 @@ mod tests {
         };
         for is_marked in [true, false] {
             let mut child = sleeper(is_marked);
-            // The test is its parent, and is no holder.
+            // The test is its parent, and is not a holder.
             let told = has_lost_its_holder(i32::try_from(child.id()).unwrap());
             child.kill().unwrap();
             child.wait().unwrap();

@@ -1,5 +1,6 @@
-//! Signals of the holder, as readable events: TERM and CHLD arrive through a descriptor, the rest is ignored. It owns
-//! every libc call of the crate, `fork` included, and refuses handlers, which would run at any point of the program.
+//! The holder's signals as readable events: TERM and CHLD arrive through a descriptor, the rest is ignored.
+//! There are no handlers, because they would run at any point of the program. `fork` and the other libc calls
+//! are here too.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,8 +11,8 @@ use rustix::io::Errno;
 /// Highest signal number of Linux.
 const HIGHEST_SIGNAL: i32 = 64;
 
-/// Ignored by forkserver and holders: what a terminal, a hang-up, a broken pipe or a limit on file sizes would send. A holder
-/// ends by Hangup, Release or TERM only; a write beyond the limit fails with EFBIG.
+/// Ignored by forkserver and holders: what a terminal, a hang-up, a broken pipe or a limit on file sizes
+/// would send. A holder ends only by Hangup, Release or TERM; a write beyond the limit fails with EFBIG.
 const IGNORED: [i32; 10] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -25,10 +26,10 @@ const IGNORED: [i32; 10] = [
     libc::SIGXFSZ,
 ];
 
-/// What has arrived since the last look.
+/// The signals since the last call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Arrived {
-    /// Somebody asked the holder to end.
+    /// The holder was asked to end.
     pub(crate) terminate: bool,
     /// A child or an adopted orphan has ended.
     pub(crate) child: bool,
@@ -40,17 +41,17 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes over the signals that the forkserver has left alone, and the children that it has left to the kernel. Must be
-    /// called before any child is started, so that none is missed.
+    /// Takes over the signals that the forkserver has not blocked, and the reaping of children, which the
+    /// forkserver leaves to the kernel. Must be called before any child is started, so that none is missed.
     pub(crate) fn take_over() -> io::Result<Signals> {
-        // Stopped and continued children are none of our business and must not wake us.
+        // Stopped and continued children do not concern us and must not wake us.
         set_disposition(libc::SIGCHLD, libc::SIG_DFL, libc::SA_NOCLDSTOP);
         let watched = signal_set(&[libc::SIGTERM, libc::SIGCHLD]);
         set_mask(libc::SIG_BLOCK, &watched)?;
         Ok(Signals { fd: signal_fd(&watched)? })
     }
 
-    /// Everything that has arrived.
+    /// Returns everything that has arrived.
     pub(crate) fn drain(&self) -> Arrived {
         let mut arrived = Arrived::default();
         let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
@@ -75,7 +76,7 @@ impl AsFd for Signals {
     }
 }
 
-/// Ignores what a holder ignores, for all holders to come, and leaves it to the kernel to reap them.
+/// Ignores what a holder ignores, for all later holders, and lets the kernel reap them.
 pub(crate) fn ignore_for_nursery() {
     IGNORED.iter().for_each(|signal| set_disposition(*signal, libc::SIG_IGN, 0));
     set_disposition(libc::SIGCHLD, libc::SIG_IGN, libc::SA_NOCLDWAIT);
@@ -84,7 +85,7 @@ pub(crate) fn ignore_for_nursery() {
 /// Which side of a fork this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forked {
-    /// The one that was there before.
+    /// The original process.
     Parent,
     /// The new one.
     Child,
@@ -104,19 +105,19 @@ pub(crate) fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Whether this process has one thread only. The directory of threads has two links of its own and one for each of them;
-/// listing it would cost the forkserver, and so every holder, pages for a buffer.
+/// Returns true if this process has only one thread. The directory of threads has two links of its own and
+/// one for each of them; listing it would cost the forkserver, and so every holder, pages for a buffer.
 fn is_single_threaded() -> io::Result<bool> {
     Ok(rustix::fs::stat("/proc/self/task")?.st_nlink <= 3)
 }
 
-/// Every signal to its default and nothing blocked: what a program expects to find when it starts. Async-signal-safe.
+/// Resets every signal to its default and unblocks all, as a program expects at its start. Async-signal-safe.
 pub(crate) fn reset_for_child() -> io::Result<()> {
     (1..=HIGHEST_SIGNAL).for_each(set_default);
     set_mask(libc::SIG_SETMASK, &signal_set(&[]))
 }
 
-/// Closes every descriptor from 3 up: what whoever started this process had open is not ours to keep. Only for a process
+/// Closes every descriptor from 3 up, which belong to the process that started this one. Only for a process
 /// that has just begun; one with threads of its own is refused.
 #[expect(unsafe_code, reason = "rustix has no close_range")]
 pub fn close_inherited() -> io::Result<()> {
@@ -135,7 +136,8 @@ pub(crate) fn close_others_at_exec() -> io::Result<()> {
     check(unsafe { libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) })
 }
 
-/// Whether this kernel can mark a range of descriptors to be closed by exec, as every start of a child does (Linux 5.11).
+/// Returns true if this kernel can mark a range of descriptors to be closed by exec, as every start of a
+/// child does (Linux 5.11).
 #[expect(unsafe_code, reason = "rustix has no close_range")]
 pub fn can_close_at_exec() -> bool {
     let none = libc::c_uint::MAX;
@@ -143,7 +145,7 @@ pub fn can_close_at_exec() -> bool {
     check(unsafe { libc::close_range(none, none, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) }).is_ok()
 }
 
-/// Gives memory that set-up has freed back to the kernel, so that two hundred idle holders stay small.
+/// Returns memory that set-up has freed to the kernel, so that two hundred idle holders stay small.
 #[expect(unsafe_code, reason = "rustix has no malloc_trim")]
 pub(crate) fn trim_memory() {
     #[cfg(target_env = "gnu")]
@@ -164,14 +166,14 @@ fn set_disposition(signal: i32, handler: libc::sighandler_t, flags: i32) {
     }
 }
 
-/// The C library refuses to touch two signals that it keeps to itself, and they may have been inherited as ignored; so
-/// this asks the kernel. KILL and STOP refuse, which is what we want of them.
+/// Asks the kernel directly, because the C library refuses to touch two signals that it reserves, and they
+/// may have been inherited as ignored. KILL and STOP refuse, which is right.
 #[expect(unsafe_code, reason = "the C library's sigaction leaves two signals out")]
 fn set_default(signal: i32) {
     // As long as the kernel's structure on every architecture; all zero means SIG_DFL, no flags, no mask.
     let action = [0u64; 8];
     let mask_bytes: libc::c_long = 8;
-    // SAFETY: the kernel reads the zeroed structure and writes nothing, because no old action is asked for.
+    // SAFETY: the kernel reads the zeroed structure and writes nothing, because no old action is requested.
     unsafe {
         libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), std::ptr::null::<u64>(), mask_bytes);
     }
@@ -192,13 +194,13 @@ fn signal_set(signals: &[i32]) -> libc::sigset_t {
 
 #[expect(unsafe_code, reason = "rustix has no sigprocmask in its stable part")]
 fn set_mask(how: i32, set: &libc::sigset_t) -> io::Result<()> {
-    // SAFETY: `set` is initialised and the old mask is not asked for.
+    // SAFETY: `set` is initialised and the old mask is not requested.
     check(unsafe { libc::sigprocmask(how, set, std::ptr::null_mut()) })
 }
 
 #[expect(unsafe_code, reason = "rustix has no signalfd")]
 fn signal_fd(set: &libc::sigset_t) -> io::Result<OwnedFd> {
-    // SAFETY: `set` is initialised; -1 asks for a new descriptor, which nobody else owns.
+    // SAFETY: `set` is initialised; -1 requests a new descriptor, which nothing else owns.
     unsafe {
         let fd = libc::signalfd(-1, set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         check(fd)?;

@@ -1,6 +1,6 @@
-//! What is left to do when a holder was killed or does not answer: end the run's leader and every process that carries the
-//! run's token in its environment, and nothing else; and how to know that a holder is gone. It refuses to guess: a process
-//! without the token is touched only as a descendant of the run's own holder.
+//! Cleans up when a holder was killed or does not answer: ends the run's leader and every process that
+//! carries the run's token in its environment, and nothing else. Also checks whether a holder is gone. A
+//! process without the token is touched only as a descendant of the run's own holder.
 
 use std::fs;
 use std::io;
@@ -14,19 +14,19 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::tree;
 
-/// The variable that the daemon sets to a value of its own in every run's environment.
+/// The variable that the daemon sets to a unique value in every run's environment.
 pub const RUN_TOKEN_VARIABLE: &str = "QD_RUN_TOKEN";
 
-/// Processes that fork while they are being ended are met again in the next round.
+/// Processes that fork while they are being ended are found again in the next round.
 const MOST_ROUNDS: usize = 64;
 
-/// How long one round waits for those it has killed.
+/// How long one round waits for the processes that it has killed.
 const ROUND_LIMIT: Duration = Duration::from_millis(500);
 
-/// Ends what a killed holder has left behind and returns how many processes it killed.
+/// Ends what a killed holder has left running and returns how many processes it killed.
 ///
-/// `run_marker` is the run's value of [`RUN_TOKEN_VARIABLE`]; the leader is ended only if it still is the process that
-/// started at `child_start_time`.
+/// `run_marker` is the run's value of [`RUN_TOKEN_VARIABLE`]; the leader is ended only if it still is the
+/// process that started at `child_start_time`.
 pub fn sweep_lost_run(run_marker: &str, child_pid: i32, child_start_time: u64) -> io::Result<u32> {
     let entry = format!("{RUN_TOKEN_VARIABLE}={run_marker}").into_bytes();
     let mut killed = 0;
@@ -47,8 +47,8 @@ pub fn sweep_lost_run(run_marker: &str, child_pid: i32, child_start_time: u64) -
     ))
 }
 
-/// Ends a holder that does not answer, and first everything below it: what carries no mark is still its descendant then.
-/// Returns once it has gone, or when that takes too long; whether it was there.
+/// Ends a holder that does not answer, and first everything below it: a process without the token is still
+/// its descendant then. Returns once the holder has gone, or after a time limit; false if it was not there.
 pub fn end_silent_holder(pid: i32, start_time: u64) -> bool {
     tree::open_checked(pid, start_time).is_some_and(|pinned| end_pinned(&pinned, pid))
 }
@@ -60,11 +60,11 @@ pub(crate) fn end_pinned(pinned: &OwnedFd, pid: i32) -> bool {
     was_there
 }
 
-/// Whether some process listens at this holder's socket, whatever became of the socket's file. An error means that
-/// nobody can tell.
+/// Returns true if a process listens at this holder's socket, even if the socket's file is gone. An error
+/// means that this cannot be found out.
 pub fn is_held(socket: &Path) -> io::Result<bool> {
     let Some(name) = socket.file_name() else { return Ok(false) };
-    // The directory may be known by several names; a run's own name is its own.
+    // The directory may have several names; the run's own name is unique.
     let ending = [b"/", name.as_bytes()].concat();
     Ok(fs::read("/proc/net/unix")?.split(|byte| *byte == b'\n').any(|line| line.ends_with(&ending)))
 }
@@ -78,7 +78,7 @@ fn marked(entry: &[u8]) -> Vec<OwnedFd> {
 }
 
 fn carries(pid: i32, entry: &[u8]) -> bool {
-    // A zombie's environment is empty, so the dead are not met again.
+    // A zombie's environment is empty, so dead processes do not match.
     fs::read(format!("/proc/{pid}/environ"))
         .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|found| found == entry))
 }
@@ -88,7 +88,7 @@ fn wait_for(dying: &[OwnedFd]) {
     for pidfd in dying {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
-        // An error or a time-out only means that the next round looks again.
+        // After an error or a time-out the next round looks again.
         if poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout)).is_err() {
             return;
         }

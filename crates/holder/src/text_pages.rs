@@ -1,12 +1,12 @@
-//! Program text that only the start of a process needed. Owns giving it back; refuses touching a page that was ever
-//! written: those cannot be read again from the file.
+//! Returns program text to the kernel that only the start of a process needed. Pages that were ever written
+//! stay, because they cannot be read again from the file.
 
 use std::io;
 
 use rustix::mm::{Advice, madvise};
 
-/// Lets go of every page of program text. What is used again is read again from the page cache, a few pages at a time;
-/// what only the start needed stays away. How many bytes were mapped.
+/// Drops every page of program text. Pages that are used again are read again from the page cache, a few at a
+/// time; those that only the start needed stay away. Returns how many bytes were mapped.
 ///
 /// # Errors
 /// The process's own maps cannot be read.

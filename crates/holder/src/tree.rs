@@ -1,5 +1,5 @@
-//! Process lineage: who descends from whom, start times, and signals that cannot reach a recycled pid. It reads `/proc`
-//! and refuses process groups, because a group's number can be reused while a pidfd cannot.
+//! Process lineage from `/proc`: descendants, start times, and signals that cannot reach a recycled pid. It
+//! does not use process groups, because a group's number can be reused and a pidfd cannot.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,12 +38,13 @@ pub fn start_time(pid: i32) -> Option<u64> {
     stat(pid).map(|stat| stat.start_time)
 }
 
-/// The kernel's identity of this boot: pids and start times recorded under another one mean nothing.
+/// The kernel's identity of this boot: pids and start times recorded under another one are meaningless.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// Whether `ancestor` is a parent of `pid`, or a parent's parent, and so on. A process is not its own descendant.
+/// Returns true if `ancestor` is a parent of `pid`, or a parent's parent, and so on. A process is not its own
+/// descendant.
 pub fn is_descendant_of(pid: i32, ancestor: i32) -> bool {
     let mut current = pid;
     for _ in 0..DEEPEST {
@@ -56,8 +57,8 @@ pub fn is_descendant_of(pid: i32, ancestor: i32) -> bool {
     false
 }
 
-/// Every descendant of `root`, parents before children. Only a moment's picture: processes may fork while it is taken,
-/// so whoever must reach all of them looks again until nothing new is found.
+/// Every descendant of `root`, parents before children, at one moment: processes may fork meanwhile, so a
+/// caller that must reach all of them repeats it until nothing new is found.
 pub fn descendants(root: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([root]);
@@ -75,10 +76,10 @@ pub fn descendants(root: i32) -> Vec<i32> {
     }
 }
 
-/// Sends a signal to `pid` if it is a descendant of `ancestor`; says whether it was sent.
+/// Sends a signal to `pid` if it is a descendant of `ancestor`; returns true if it was sent.
 ///
-/// The pidfd is opened first and the lineage checked afterwards: if the pid was recycled in between, the pidfd refers to
-/// the dead process and the signal goes nowhere.
+/// The pidfd is opened first and the lineage checked afterwards: if the pid was recycled in between, the
+/// pidfd refers to the dead process and the signal goes nowhere.
 pub fn signal_descendant(pid: i32, ancestor: i32, signal: Signal) -> bool {
     let Some(pidfd) = open(pid) else { return false };
     is_descendant_of(pid, ancestor) && pidfd_send_signal(&pidfd, signal).is_ok()
@@ -108,7 +109,7 @@ fn children(pid: i32) -> Vec<i32> {
     for task in tasks.flatten() {
         match fs::read_to_string(task.path().join("children")) {
             Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok())),
-            // Kernels without these lists are rare; a thread that has just ended is not.
+            // Kernels without these lists are rare; a thread that has just ended is common.
             Err(_) if !has_children_lists() => return children_by_scan(pid),
             Err(_) => {}
         }

@@ -1,6 +1,6 @@
-//! The frames between daemon and holder: `u32` length (of type and body), `u8` type, body; little-endian. The wire is
-//! frozen: a type keeps its number and its body for ever, new things get new types, and an unknown type is skipped, so
-//! that a daemon can always adopt an older holder. Decoders are total. It refuses I/O.
+//! The frames between daemon and holder: `u32` length (of type and body), `u8` type, body; little-endian. The
+//! wire is frozen: a type keeps its number and its body for ever, new things get new types, and an unknown
+//! type is skipped, so that a daemon can always adopt an older holder. Decoders accept any bytes.
 
 mod frames;
 mod hello;
@@ -14,17 +14,17 @@ use frames::LENGTH_BYTES;
 pub(crate) use frames::{MAX_FRAME, frame, kind};
 pub use hello::HelloFields;
 
-/// The version that this build speaks; both sides announce theirs and neither refuses the other's.
+/// The version of this build; both sides announce theirs and neither refuses the other's.
 pub const WIRE_VERSION: u16 = 2;
 
 /// The first version whose holders know [`ToHolder::End`].
 pub const WIRE_WITH_END: u16 = 2;
 
-/// How many bytes of input may be queued in the holder at once. The daemon keeps to it; what exceeds it is refused.
+/// How many bytes of input may be queued in the holder at once. The daemon keeps to it; more is refused.
 pub const INPUT_WINDOW: usize = 1 << 20;
 
-/// "End the tree, then exit." One eternal frame: accepted from any connection of the same user at any time, even before
-/// HELLO, by every holder there will ever be. Its bytes must never change.
+/// "End the tree, then exit." Every holder, of this and of all later versions, accepts this frame from any
+/// connection of the same user at any time, even before HELLO. Its bytes must never change.
 pub const HANGUP: [u8; 11] = [7, 0, 0, 0, 0xff, b'h', b'a', b'n', b'g', b'u', b'p'];
 
 /// Longest checkpoint blob.
@@ -36,7 +36,7 @@ pub enum WireError {
     /// The frame is longer than its kind may be.
     #[error("frame of {length} bytes is too long")]
     TooLong {
-        /// What the frame claims.
+        /// The length that the frame claims.
         length: usize,
     },
     /// The body ends before its last field.
@@ -50,7 +50,7 @@ pub enum WireError {
     },
 }
 
-/// Whom a [`ToHolder::Signal`] is for.
+/// The target of a [`ToHolder::Signal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalTarget {
     /// The child that was started.
@@ -79,7 +79,7 @@ pub struct RunExit {
     pub final_offset: u64,
 }
 
-/// What the daemon tells a holder.
+/// A message from the daemon to a holder.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ToHolder {
     /// First frame of a connection; answered with the HELLO reply and three descriptors.
@@ -94,7 +94,7 @@ pub enum ToHolder {
         /// What to write.
         bytes: Vec<u8>,
     },
-    /// Give up what has not been written of an input; answered by its `InputDone`.
+    /// Drop what has not been written of an input; answered by its `InputDone`.
     CancelInput {
         /// Which input.
         id: u64,
@@ -110,7 +110,7 @@ pub enum ToHolder {
     Signal {
         /// Its number.
         signal: i32,
-        /// Whom it is for.
+        /// Its target.
         to: SignalTarget,
     },
     /// End the tree: HUP and CONT, then after the grace TERM, then KILL until nothing is left. Answered by `TreeGone`.
@@ -123,7 +123,7 @@ pub enum ToHolder {
     End {
         /// The signal that asks.
         signal: i32,
-        /// How long the tree may take after it, at most ten minutes; 0 goes on to KILL.
+        /// How long the tree may take after it, at most ten minutes; 0 kills at once.
         grace_ms: u32,
     },
     /// Keep this for the next daemon.
@@ -137,14 +137,14 @@ pub enum ToHolder {
     Resume,
     /// The run's end has been recorded: exit. A leader that still lives is always ended first.
     Release {
-        /// Whether background descendants are ended too.
+        /// True if background descendants are ended too.
         end_tree: bool,
     },
     /// [`HANGUP`].
     Hangup,
 }
 
-/// What a holder tells the daemon.
+/// A message from a holder to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromHolder {
     /// An input has been written, cancelled or refused, or the child is gone.
@@ -166,7 +166,7 @@ pub enum FromHolder {
 }
 
 impl fmt::Debug for ToHolder {
-    /// Input and checkpoints are shown by their length only: what people type must not reach a log.
+    /// Shows input and checkpoints only by their length: what people type must not reach a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ToHolder::Hello { version } => write!(f, "Hello({version})"),
@@ -208,7 +208,7 @@ impl ToHolder {
         }
     }
 
-    /// Reads a frame's type and body; `None` for a type this build does not know.
+    /// Decodes a frame's type and body; `None` for a type that this build does not know.
     pub fn decode(kind: u8, body: &[u8]) -> Result<Option<Self>, WireError> {
         let mut cursor = Cursor::new(body);
         Ok(Some(match kind {
@@ -247,7 +247,7 @@ impl FromHolder {
         }
     }
 
-    /// Reads a frame's type and body; `None` for a type this build does not know.
+    /// Decodes a frame's type and body; `None` for a type that this build does not know.
     pub fn decode(kind: u8, body: &[u8]) -> Result<Option<Self>, WireError> {
         let mut cursor = Cursor::new(body);
         Ok(Some(match kind {

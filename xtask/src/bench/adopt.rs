@@ -1,5 +1,5 @@
-//! Row of adoption: kill -9 of the daemon with a hundred processes whose rings are full, then `qd ps` until all of
-//! them are back. Owns the proof that they are the same: every pid is what it was.
+//! Adoption: kills the daemon with a hundred processes whose rings are full, then runs `qd ps` until all of
+//! them are back with the same pids.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! Rows of emulator bombs: two children that ask for much work with few bytes, one on each worker, and how long a key
-//! next door takes beside each kind; and how long the end of such a child takes. Only qd is measured: the figures are
-//! about its own fairness.
+//! Emulator bombs: two children that ask for much work with few bytes, one on each worker. Measures how long
+//! a key to another process takes beside each kind, and how long the end of such a child takes. Only qd is
+//! measured: the figures are about its own fairness.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -1,6 +1,6 @@
-//! Rows of bulk speed: one child that prints as fast as it is read, watched and unwatched, then four at once. Owns
-//! what counts as the end: unwatched, the child's word that its last write returned; watched, the end marker on the
-//! viewer's terminal.
+//! Bulk speed: one child that prints as fast as it is read, watched and unwatched, then four at once. The end
+//! is, unwatched, the child's report that its last write returned; watched, the end marker on the viewer's
+//! terminal.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,11 +14,12 @@ use super::{Lab, kept};
 
 /// No contender that works needs longer for one stream.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// An attached client is taken to have drawn what it had when this long nothing came.
+/// An attached client counts as finished when nothing came for this long.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// Long enough that no round is decided by where the kernel happens to run the terminal's own thread: that changes
-/// several times a second and halves the speed of a bare reader too. A third of a second of output measured nothing else.
+/// Long enough that no round is decided by where the kernel happens to run the terminal's own thread: that
+/// changes several times a second and halves the speed of a bare reader too. A third of a second of output
+/// would measure nothing else.
 const BYTES: usize = 100_000_000;
 const QUICK_BYTES: usize = 20_000_000;
 
@@ -29,16 +30,17 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
         let file = stream::write(&lab.directory, kind, lab.sized(BYTES, QUICK_BYTES))?;
         let lost: Vec<_> = (0..lab.sized(7, 3)).filter_map(|_| round(lab, report, kind, &file)).collect();
         if !lost.is_empty() {
-            // Of all rounds together: a median would forgive what only one of them lost.
+            // The sum of all rounds: a median would hide what only one of them lost.
             report.record("plain lost from the log", "qd", Unit::Bytes, lost.into_iter().sum());
         }
-        // Streams are large; the next one takes their place.
+        // Streams are large, so each is removed before the next.
         let _gone = std::fs::remove_file(&file);
     }
     Ok(())
 }
 
-/// One round over all contenders, so that a noisy minute hits everybody; what the log lost, where that is asked.
+/// Measures one round over all contenders, so that a noisy minute affects all of them; returns what the log
+/// lost, where that is measured.
 fn round(lab: &Lab, report: &mut Report, kind: Kind, file: &Path) -> Option<Result<f64, String>> {
     let mut lost = None;
     let attached = format!("{} attached", kind.name());
@@ -68,7 +70,7 @@ fn bare(lab: &Lab, file: &Path) -> Result<f64, String> {
     time_until_marker(&subprocess, &client, file)
 }
 
-/// The child itself on a terminal of ours.
+/// The child itself on a bare terminal.
 pub(crate) fn bare_command(lab: &Lab, subprocess: &Subprocess) -> std::process::Command {
     let mut command = lab.bare.command();
     command.args(&subprocess.argv()[1..]);
@@ -139,7 +141,7 @@ pub(crate) fn run_four(lab: &Lab, report: &mut Report) -> Result<(), String> {
             report.record("four at once", contender.name(), Unit::Rate, four(lab, contender, &file));
         }
     }
-    // The directory goes at the end in any case.
+    // The directory is removed at the end in any case.
     let _gone = std::fs::remove_file(&file);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Children that print at a known speed beside what is measured. Owns starting them and waiting until they are at it.
+//! Starts children that print at a known speed beside what is measured, and waits until they do.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::pty::Size;
 use super::stalled;
 use super::subprocess::Subprocess;
 
-/// How many print, how many bytes a second each, and how long they may take to get there.
+/// How many children print, how many bytes a second each, and how long they may take to reach that speed.
 pub(crate) struct Load {
     pub(crate) number: usize,
     pub(crate) rate: usize,
@@ -44,7 +44,7 @@ impl Busy {
         Ok(all)
     }
 
-    /// Seconds' worth of bytes that it has written.
+    /// How many seconds' worth of bytes it has written.
     pub(crate) fn seconds(&self) -> f64 {
         stalled::rounds(&self.count)
     }

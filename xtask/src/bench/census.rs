@@ -1,5 +1,5 @@
-//! Who runs on behalf of a contender and what it costs, from /proc. Owns the rule of belonging: a process belongs to
-//! a place when its program, its directory, its command line or its environment lies under the place's root.
+//! Finds the processes of a contender in `/proc` and measures their cost. A process belongs to a contender
+//! when its program, its directory, its command line or its environment is under the contender's root.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub(crate) fn sweep(root: &Path) {
             return;
         }
         for pid in left.iter().filter_map(|pid| Pid::from_raw(*pid as i32)) {
-            // Gone in the meantime is what we want.
+            // A process that has ended meanwhile is fine.
             let _gone = kill_process(pid, Signal::KILL);
         }
         pass(Duration::from_millis(10));

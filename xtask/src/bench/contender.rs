@@ -1,6 +1,6 @@
-//! One program under test with a place of its own. Owns the directories, the environment and the copy of the
-//! program file, so that contenders share nothing with each other or with the person at the keyboard; what each
-//! one's command line looks like is in the files beside this one.
+//! One program under test with its own directories, environment and copy of the program file, so that
+//! contenders share nothing with each other or with the user. `peers` and `quarterdeck` have their command
+//! lines.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) trait Dialect {
     /// Its name in the table and on PATH.
     fn name(&self) -> &'static str;
-    /// Starts a process that nobody watches.
+    /// Starts a process without a viewer.
     fn create(&self, place: &Place, session: &str, size: Size, argv: &[String]) -> Result<(), String>;
     /// Shows a process in the terminal it is started in.
     fn attach(&self, place: &Place, session: &str) -> Command;
@@ -25,13 +25,13 @@ pub(crate) trait Dialect {
     fn prepare(&self, _place: &Place) -> Result<(), String> {
         Ok(())
     }
-    /// Keeps the server alive between processes, where it would leave with the last one.
+    /// Keeps the server alive between processes, if it would end with the last one.
     fn keep_alive(&self, _place: &Place) -> Result<(), String> {
         Ok(())
     }
     /// Removes what is left of a process whose child has ended.
     fn forget(&self, _place: &Place, _session: &str) {}
-    /// Ends everything politely; what stays is swept afterwards.
+    /// Ends everything gracefully; a sweep kills what stays.
     fn stop(&self, _place: &Place) {}
     /// Lists all processes, if it can.
     fn list(&self, _place: &Place) -> Option<Command> {
@@ -41,7 +41,7 @@ pub(crate) trait Dialect {
     fn read(&self, _place: &Place, _session: &str) -> Option<Command> {
         None
     }
-    /// Whether attaching paints the screen; those that only pass bytes on paint nothing.
+    /// Returns true if attaching paints the screen; contenders that only pass bytes on paint nothing.
     fn paints(&self) -> bool {
         true
     }
@@ -54,8 +54,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes the directories under `root`; the program file is copied in, so that its processes can be told from
-    /// any other use of the same program.
+    /// Makes the directories under `root` and copies the program file there, which distinguishes its
+    /// processes from any other use of the same program.
     pub(crate) fn new(root: PathBuf, program: &Path) -> Result<Self, String> {
         let told = |error: std::io::Error| format!("{}: {error}", root.display());
         let name = program.file_name().ok_or("a program has a name")?;
@@ -67,8 +67,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Takes away whatever an earlier row has left, on disk as well: a server remembers its ended processes there, and
-    /// listing a thousand of them is not what the next row measures. Nobody may be running here.
+    /// Removes what an earlier row has left, on disk as well: a server keeps its ended processes there, and
+    /// listing a thousand of them would distort the next row. No process may be running here.
     pub(crate) fn empty(&self) -> Result<(), String> {
         for name in ["home", "run", "data", "config"] {
             let directory = self.root.join(name);
@@ -81,7 +81,7 @@ impl Place {
         Ok(())
     }
 
-    /// The program with nothing in its environment but what is its own.
+    /// The program with an environment of its own.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         self.furnish(&mut command);
@@ -106,8 +106,8 @@ impl Place {
         }
     }
 
-    /// Runs a command to its end; what it printed, or its last words. Output goes through files because a daemon
-    /// that inherits a pipe would keep it open.
+    /// Runs a command to its end; returns its output or its last error lines. Output goes through files
+    /// because a daemon that inherits a pipe would keep it open.
     pub(crate) fn run(&self, mut command: Command) -> Result<String, String> {
         let (said, complained) = (self.root.join("said"), self.root.join("complained"));
         let file = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
@@ -143,7 +143,7 @@ impl Contender {
         self.dialect.name()
     }
 
-    /// Starts a process that nobody watches and returns when the command line does.
+    /// Starts a process without a viewer and returns when the command line does.
     pub(crate) fn create(&self, session: &str, size: Size, argv: &[String]) -> Result<(), String> {
         self.dialect.create(&self.place, session, size, argv)
     }
@@ -158,7 +158,7 @@ impl Contender {
         self.dialect.forget(&self.place, session);
     }
 
-    /// Ends everything and begins anew with no process, no server and nothing remembered.
+    /// Ends everything and starts again with no process, no server and no stored state.
     pub(crate) fn renew(&self) -> Result<(), String> {
         self.stop();
         self.place.empty()?;

@@ -1,5 +1,5 @@
-//! Rows of creation: a hundred processes by a hundred command lines, and for `qd` over one connection. Owns nothing
-//! but the counting; the server runs already, cold starts have their own row.
+//! Creation: a hundred processes by a hundred command lines, and for `qd` over one connection. The server
+//! runs already; cold starts have their own row.
 
 use std::time::Instant;
 

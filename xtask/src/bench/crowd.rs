@@ -1,5 +1,5 @@
-//! Row of many viewers: two hundred clients, fifty of them on one process, each timed from its start to the first frame.
-//! Owns who looks at what; all stay until the last has come.
+//! Many viewers: two hundred clients, fifty of them on one process, each timed from its start to the first
+//! frame. All stay until the last has come.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
-//! Rows of key echo: how long a key takes from the viewer's terminal to the child and back. Owns the keys, chosen so
-//! that none of them ends an escape sequence, and the situations: nothing else to do, a flood next door, four children
-//! that print ten megabytes a second each.
+//! Key echo: how long a key takes from the viewer's terminal to the child and back, with no other load,
+//! beside a flood, and beside four children that print ten megabytes a second each. None of the keys ends an
+//! escape sequence.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const READY: Duration = Duration::from_secs(20);
 const WINDOW: Duration = Duration::from_secs(6);
 
-/// What is busy next door.
+/// The load beside the measured process.
 const LOAD: Load = Load { number: 4, rate: 10_000_000, patience: READY };
 
 /// Idle echo of the bare terminal and of each contender, then echo during a flood and beside four that are busy.
@@ -108,8 +108,8 @@ fn beside_a_flood(
     times
 }
 
-/// The times, and how many bytes a second each of the busy children got rid of: a contender that holds them back has an
-/// easier life.
+/// Returns the times, and how many bytes a second each busy child printed: a contender that slows them down
+/// has an easier task.
 fn beside_busy(
     lab: &Lab,
     contender: &Contender,

@@ -1,5 +1,5 @@
-//! The figures to reach, one line each: `goal=<n> value=<x> limit=<y> pass|fail`. Owns the list; a goal whose family was
-//! run and whose figure is not there has failed, and one whose family was not run is left out.
+//! The goals, one line each: `goal=<n> value=<x> limit=<y> pass|fail`. A goal whose family was run and whose
+//! figure is missing has failed; one whose family was not run is left out.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Rows of rest: memory of the contender's own processes with 1 to 200 idle shells, processor time while nothing
-//! happens, and the memory of one process that has printed a lot. Owns the windows over which rest is measured.
+//! Idle cost: memory of the contender's own processes with 1 to 200 idle shells, processor time while nothing
+//! happens, and the memory of one process that has printed a lot.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::subprocess::Subprocess;
 use super::{Lab, census, stream};
 
 const COUNTS: [usize; 4] = [1, 20, 100, 200];
-/// Whoever takes longer than this to get to the next count is left there.
+/// A contender that takes longer than this to reach the next count stops there.
 const CREATION_LIMIT: Duration = Duration::from_secs(60);
 /// Start-up work of shells and servers is over after this.
 const SETTLED: Duration = Duration::from_millis(1500);

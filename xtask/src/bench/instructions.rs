@@ -1,7 +1,6 @@
-//! Rows of instructions: how many the hot paths need for a byte, a key, a frame, a drawing, counted by callgrind where time
-//! is too noisy to see five per cent. Owns the list of paths and the comparison with the committed counts; the work itself
-//! is an example of the crate that it belongs to. The counts hold for one compiler and one kind of processor: `--bless`
-//! renews them.
+//! Instruction counts of the hot paths for a byte, a key, a frame, a repaint, by callgrind, because time is
+//! too noisy to show five per cent. Compares them with the committed counts. Each crate's example does the
+//! work. The counts hold for one compiler and one kind of processor: `--bless` renews them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,10 +15,10 @@ const COUNTS: &str = "xtask/instructions.txt";
 /// How much more than the committed count is a loss, and how much less is worth committing.
 const TOLERANCE: f64 = 0.05;
 
-/// Crates with hot paths, and the example of each that walks them.
+/// Crates with hot paths, and the example of each that runs them.
 const EXAMPLES: &[(&str, &str)] = &[("term", "screen_instructions"), ("proto", "wire_instructions")];
 
-/// One hot path: the crate whose example walks it, its case there, what one unit is.
+/// One hot path: the crate whose example runs it, its case there, and its unit.
 struct HotPath {
     package: &'static str,
     case: &'static str,
@@ -56,8 +55,8 @@ impl HotPath {
     }
 }
 
-/// Counts everything and judges it. Without the counter there is nothing to judge; a count that fails is a goal missed,
-/// and no reason to lose the other figures.
+/// Counts everything and compares it. Without callgrind there is nothing to compare; a count that fails is a
+/// missed goal and does not stop the others.
 pub(crate) fn run(report: &mut Report) -> Vec<Verdict> {
     if step::find_program("valgrind").is_none() {
         report.note("qd", super::INSTRUCTIONS, "valgrind is not on PATH; `cargo xtask setup` installs it");
@@ -82,7 +81,7 @@ pub(crate) fn run(report: &mut Report) -> Vec<Verdict> {
     verdicts
 }
 
-/// Counts everything and writes it down.
+/// Counts everything and writes the file.
 pub(crate) fn bless() -> Result<(), String> {
     let mut text = String::from("# Instructions of the hot paths, by `cargo xtask bench --bless`.\n");
     for (name, count) in count_all()? {

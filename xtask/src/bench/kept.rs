@@ -1,6 +1,6 @@
-//! What the log still has, held against what the child printed. Owns what counts as lost: every byte from the oldest one
-//! that the log shows (and at least of the last mebibyte) to the end that is not there, or not what was printed. The end's
-//! number alone would count a gap as kept.
+//! Compares the log with what the child printed. Lost is every byte from the oldest one that the log shows
+//! (and at least of the last mebibyte) to the end that is missing or different. The end's offset alone would
+//! count a gap as kept.
 
 use std::path::Path;
 

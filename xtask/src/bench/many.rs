@@ -1,5 +1,5 @@
-//! Rows of many: two hundred processes of which twenty are busy. Owns what busy means here, how long a spawn takes among
-//! them, and, for `qd`, what the daemon and each holder cost then.
+//! Many processes: two hundred, of which twenty are busy. Measures how long a spawn takes among them and, for
+//! `qd`, what the daemon and each holder cost.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,9 @@ use super::{Lab, census, stream};
 
 const LIVE: usize = 200;
 const BUSY: usize = 20;
-/// Each busy one is a full-screen program that draws itself anew twenty times a second and more.
+/// Each busy one is a full-screen program that repaints twenty times a second and more.
 const LOAD: Load = Load { number: BUSY, rate: 100_000, patience: Duration::from_secs(30) };
-/// What starting has cost is given back after this.
+/// The cost of starting is gone after this time.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Those that keep a screen and have one server for all.
@@ -39,7 +39,7 @@ fn crowd(
 ) -> Result<(), String> {
     contender.renew()?;
     contender.create(&lab.fresh_name(), Size::NORMAL, &["sh".to_owned()])?;
-    // One is there already, so what the server opens once is not counted for each.
+    // One process exists already, so that what the server opens once is not counted for each.
     let descriptors = daemon(contender)?.map(census::descriptors);
     let _busy = Busy::start(lab, contender, file, &LOAD)?;
     let mut times = Vec::new();
@@ -71,7 +71,8 @@ fn costs(report: &mut Report, contender: &Contender, daemon: u32, descriptors_of
     // The forkserver is the daemon's child, and the holders are the forkserver's.
     let is_holder =
         |pid: &u32| census::parent(*pid).is_some_and(|parent| parent != daemon && servers.contains(&parent));
-    // One that has printed much shares its full log with the daemon, so the largest says little about the others.
+    // A holder that has printed much shares its full log with the daemon, so the mean is taken and not the
+    // largest.
     let holders: Vec<f64> =
         servers.iter().filter(|pid| is_holder(pid)).map(|pid| census::pss(&[*pid]) as f64).collect();
     let mean = if holders.len() == LIVE {

@@ -1,6 +1,7 @@
-//! `cargo xtask bench`: `qd` beside a bare PTY and its peers, one table from one run, then each goal with its verdict.
-//! Owns the laboratory (directories, contenders, sizes) and the list of row families; each family measures in its own
-//! file. Everything is driven from outside, through command lines and terminals, as a user would.
+//! `cargo xtask bench`: measures `qd` beside a bare PTY and its peers, prints one table, then each goal with
+//! its verdict. This file has the directories, contenders, sizes and the list of row families; each family
+//! measures in its own file. Everything is driven from outside, through command lines and terminals, as a
+//! user would.
 
 mod adopt;
 mod bombs;
@@ -63,7 +64,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("worktree", worktree::run),
 ];
 
-/// Not a family of the laboratory: it looks at the hot paths alone, without a terminal or a peer.
+/// Not a family of contenders: it measures the hot paths alone, without a terminal or a peer.
 const INSTRUCTIONS: &str = "instructions";
 
 /// Everything a row family needs.
@@ -78,7 +79,7 @@ pub(crate) struct Lab {
     counter: Cell<u32>,
 }
 
-/// Parses arguments, builds what is measured, measures, tells; a goal that is not reached is an error at the end.
+/// Parses arguments, builds, measures and prints; a missed goal is an error at the end.
 pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     let families: Vec<&str> = FAMILIES.iter().map(|(name, _)| *name).chain([INSTRUCTIONS]).collect();
     let options = options::parse(arguments, &families)?;
@@ -92,7 +93,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     let mut report = Report::new(vec!["qd"]);
     let mut verdicts =
         if chosen == [INSTRUCTIONS] { Vec::new() } else { compare(&options, &chosen, &mut report)? };
-    // Counts are of qd's own code; a run of peers alone has nothing to judge.
+    // Counts are of qd's own code; a run of peers alone has nothing to compare.
     if chosen.contains(&INSTRUCTIONS) && options.wants("qd") {
         let start = Instant::now();
         verdicts.extend(instructions::run(&mut report));
@@ -139,7 +140,7 @@ fn compare(options: &Options, chosen: &[&str], report: &mut Report) -> Result<Ve
         progress(options, &format!("{name}: {:.0} s", start.elapsed().as_secs_f64()));
     }
     drop(lab);
-    // A run of peers alone has nothing to judge; a qd that does not build fails its goals.
+    // A run of peers alone has nothing to compare; a qd that does not build fails its goals.
     Ok(if options.wants("qd") { goals::judge(report, chosen) } else { Vec::new() })
 }
 
@@ -199,7 +200,7 @@ impl Lab {
         if self.is_quick { quick } else { full }
     }
 
-    /// Every contender begins anew; one that cannot is noted and will fail row by row.
+    /// Restarts every contender with empty state; one that cannot is noted and fails row by row.
     fn renew(&self, report: &mut Report) {
         for contender in &self.contenders {
             if let Err(error) = contender.renew() {
@@ -208,14 +209,14 @@ impl Lab {
         }
     }
 
-    /// A name nobody has had before.
+    /// A name that was not used before.
     fn fresh_name(&self) -> String {
         self.counter.set(self.counter.get() + 1);
         format!("s{}", self.counter.get())
     }
 }
 
-/// Ends and removes what an interrupted run has left: laboratories whose owner is gone.
+/// Ends and removes what an interrupted run has left: directories whose owner is gone.
 fn sweep_interrupted() {
     let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
@@ -223,7 +224,7 @@ fn sweep_interrupted() {
         let owner = name.strip_prefix("qdb").and_then(|digits| digits.parse::<u32>().ok());
         if owner.is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()) {
             census::sweep(&path);
-            // What cannot be removed is somebody else's.
+            // A directory that cannot be removed belongs to another user.
             let _left = std::fs::remove_dir_all(&path);
         }
     }

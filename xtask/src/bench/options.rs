@@ -1,12 +1,12 @@
-//! What `cargo xtask bench` was asked for. Owns the arguments; which families there are is the caller's business.
+//! The arguments of `cargo xtask bench`.
 
-/// What was asked for.
+/// The parsed arguments.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Options {
     /// Smaller sizes and fewer rounds.
     pub(crate) is_quick: bool,
     pub(crate) as_json: bool,
-    /// A goal that is not reached is told and is no failure.
+    /// A missed goal is printed and is no failure.
     pub(crate) is_report_only: bool,
     /// Renews the committed instruction counts.
     pub(crate) is_bless: bool,
@@ -15,12 +15,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether this contender was asked for.
+    /// Returns true if this contender takes part.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.contenders.as_ref().is_none_or(|wanted| wanted.iter().any(|one| one == name))
     }
 
-    /// Whether this family was asked for.
+    /// Returns true if this family is measured.
     pub(crate) fn measures(&self, family: &str) -> bool {
         self.only.as_deref().is_none_or(|only| only == family)
     }

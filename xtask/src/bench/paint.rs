@@ -1,5 +1,5 @@
-//! Row of attaching: from the start of the client to the first full screen of a process with a long history. Owns
-//! what a full screen is: a line near the top and the end marker below it, both drawn.
+//! Attaching: from the start of the client to the first full screen of a process with a long history. A
+//! screen is full when a line near the top and the end marker below it are drawn.
 
 use std::time::{Duration, Instant};
 

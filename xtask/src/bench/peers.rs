@@ -1,5 +1,5 @@
-//! The peers: how each one is told to start, show and end a process. Owns their command lines and nothing else; each
-//! runs with its factory settings, as a newcomer would have it.
+//! The peers: the command lines with which each one starts, shows and ends a process. Each runs with its
+//! default settings.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -24,7 +24,7 @@ pub(crate) fn all() -> Vec<Box<dyn Dialect>> {
     ]
 }
 
-/// Starts a daemon that the sweep ends and nobody waits for.
+/// Starts a daemon in the background; the sweep ends it.
 fn in_background(mut command: Command) -> Result<(), String> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map(drop).map_err(|error| format!("{command:?}: {error}"))
@@ -290,7 +290,7 @@ impl Dialect for Tam {
         let mut task = Self::command(place, &["new", session, "--no-start"]);
         task.current_dir(&directory);
         place.run(task)?;
-        // Its daemon leaves when it has had nothing to do.
+        // Its daemon ends when it has been idle.
         if UnixStream::connect(place.root.join("run/tam/sock")).is_err() {
             self.prepare(place)?;
         }

@@ -1,5 +1,5 @@
-//! A terminal of our own with a program in it, as a person's terminal emulator would have it. Owns the master side
-//! and the waiting on it; refuses to interpret what it reads.
+//! A terminal of our own with a program in it, like a person's terminal emulator: the master side and waits
+//! on it. It does not interpret what it reads.
 
 use std::io::Error;
 use std::os::fd::{AsFd, OwnedFd};
@@ -49,8 +49,9 @@ impl Client {
         Ok(Self { child, master })
     }
 
-    /// Reads with plain blocking reads until `marker` has come by. The marker's first byte must be rare in the
-    /// stream, because only pieces that hold it are searched: the search must not slow the reader it measures.
+    /// Reads with plain blocking reads until `marker` has come. The marker's first byte must be rare in the
+    /// stream, because only pieces that contain it are searched: the search must not slow the reader that it
+    /// measures.
     pub(crate) fn read_until(&self, marker: &[u8], patience: Duration) -> Result<(), String> {
         let _watchdog = Watchdog::over(&self.child, patience);
         let mut buffer = vec![0; 64 * 1024];
@@ -117,7 +118,7 @@ impl Client {
         Err(format!("the client did not set its terminal to raw within {patience:?}"))
     }
 
-    /// Throws output away until there has been none for `quiet`.
+    /// Discards output until there has been none for `quiet`.
     pub(crate) fn settle(&self, quiet: Duration) -> Result<(), String> {
         let mut sink = Vec::new();
         while self.read_some(quiet, &mut sink)? {
@@ -131,7 +132,7 @@ impl Client {
         rustix::io::write(&self.master, bytes).map(|_| ()).map_err(|error| format!("cannot type: {error}"))
     }
 
-    /// Appends what is there, waiting at most `patience`; false when nothing came.
+    /// Appends available output, waiting at most `patience`; returns false when nothing came.
     fn read_some(&self, patience: Duration, into: &mut Vec<u8>) -> Result<bool, String> {
         if !is_readable(&self.master, patience) {
             return Ok(false);
@@ -155,7 +156,7 @@ impl Drop for Client {
     }
 }
 
-/// Kills a client that outlives its patience, so that a blocking read on its terminal ends.
+/// Kills a client that takes longer than its time limit, so that a blocking read on its terminal ends.
 struct Watchdog {
     _stop: mpsc::SyncSender<()>,
 }
@@ -165,7 +166,7 @@ impl Watchdog {
         let (stop, stopped) = mpsc::sync_channel::<()>(0);
         let pid = Pid::from_child(child);
         std::thread::spawn(move || {
-            // The sender only ever goes away; a time-out means that nobody stopped us.
+            // The sender is only ever dropped; a time-out means that the client still runs.
             if stopped.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let _gone = kill_process(pid, Signal::KILL);
             }
@@ -190,7 +191,7 @@ pub(crate) fn run_within(mut command: Command, patience: Duration) -> Result<(),
     }
 }
 
-/// The program's name and arguments; its long environment is ours and says nothing.
+/// The program's name and arguments, without its environment, which is always ours.
 fn show(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program()).file_name().unwrap_or_default();
     let words =

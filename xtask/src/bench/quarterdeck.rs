@@ -1,4 +1,4 @@
-//! `qd` itself, through its command line. Owns the verbs the bench uses and the few JSON fields it reads.
+//! `qd` itself: the verbs that the bench uses, and the few JSON fields that it reads.
 
 use std::process::Command;
 
@@ -45,7 +45,7 @@ impl Dialect for Quarterdeck {
 
     fn stop(&self, place: &Place) {
         if !place.servers().is_empty() {
-            // What this leaves behind is swept.
+            // A sweep kills what this leaves.
             let _swept = place.run(verb(place, &["shutdown", "--kill"]));
         }
     }

@@ -1,5 +1,4 @@
-//! What was measured and how it is shown: samples by row and contender, their medians, one table, JSON. Owns units and
-//! ratios; refuses to judge, which is the goals' business.
+//! Collects samples by row and contender and shows them: medians, one table, JSON. `goals` judges them.
 
 use serde_json::{Value, json};
 

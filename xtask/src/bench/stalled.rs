@@ -1,5 +1,5 @@
-//! Row of stalled viewers: twenty clients that never read while the child floods. Owns the two figures: how much of
-//! its speed the child keeps, and how much the contender's servers grow.
+//! Stalled viewers: twenty clients that never read while the child floods. Measures how much of its speed the
+//! child keeps, and how much the contender's servers grow.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The streams that children print: plain lines, coloured lines, and a full-screen program's repaints. Owns their
-//! shape; deterministic, so that two runs compare. None holds `~`, which the end marker needs.
+//! The streams that children print: plain lines, coloured lines, and a full-screen program's repaints. They
+//! are deterministic, so that two runs compare, and do not contain `~`, which the end marker uses.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Kind {
     }
 }
 
-/// A small linear congruential generator; the quality of the numbers does not matter, their sameness does.
+/// A small linear congruential generator: the numbers need not be good, but always the same.
 struct Dice(u64);
 
 impl Dice {
@@ -49,7 +49,7 @@ const WORDS: &[&str] = &[
     "passed",
 ];
 
-/// Writes about `bytes` of a stream into `directory` and says where.
+/// Writes about `bytes` of a stream into `directory` and returns the file.
 pub(crate) fn write(directory: &Path, kind: Kind, bytes: usize) -> Result<PathBuf, String> {
     let path = directory.join(format!("{}-{bytes}.stream", kind.name()));
     generate(&path, kind, bytes).map_err(|error| format!("{}: {error}", path.display()))?;

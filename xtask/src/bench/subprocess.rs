@@ -1,5 +1,5 @@
-//! What the children under test do, and how we know when. Owns the shell scripts and their gates: named pipes
-//! through which a child waits for us and tells us, so that nothing is ever timed by guessing.
+//! The children under test: shell scripts with gates. A gate is a named pipe through which a child waits for
+//! us or reports to us, so that nothing is timed by guessing.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The door's control lines spoken by hand, for what the command line cannot show: many requests over one
-//! connection. Owns the few shapes of docs/protocol.md that it needs, in this one place.
+//! The daemon's control lines, written by hand, for what the command line cannot show: many requests over one
+//! connection. It has the few shapes of docs/protocol.md that it needs.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

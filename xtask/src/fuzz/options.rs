@@ -1,5 +1,5 @@
-//! What `cargo xtask fuzz` was asked for. Owns the ways to say how much: a fixed little for every change, time or a number
-//! of inputs for a hunt.
+//! The arguments of `cargo xtask fuzz`: a fixed small amount for every change, or a time or a number of
+//! inputs for a longer run.
 
 use std::fmt;
 

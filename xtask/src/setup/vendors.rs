@@ -1,6 +1,6 @@
-//! The foreign programs that end-to-end tests run: the vendors' own and the public tools that judge our servers, pinned
-//! npm packages in a cache shared by all checkouts. Owns their installation, each whole or not at all; refuses to know
-//! any of them: the lists belong to the tests.
+//! Installs the foreign programs that end-to-end tests run: the vendors' own and the public tools that check
+//! our servers. They are pinned npm packages in a cache shared by all checkouts, each installed whole or not
+//! at all. The lists are in testkit.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ pub(crate) struct Pin {
     pub(crate) name: String,
     pub(crate) package: String,
     pub(crate) version: String,
-    /// A script of the package that puts its native program in place. Called by us because npm is told to run none:
-    /// dependencies of dependencies would compile things nobody uses.
+    /// A script of the package that installs its native program. We run it ourselves, because npm is
+    /// configured to run none: dependencies of dependencies would compile things that are never used.
     pub(crate) finish: Option<String>,
-    /// Where the program lies in its package, when npm has not linked it: what a script puts in place comes too late.
+    /// Where the program is in its package, when npm has not linked it because a script installs it later.
     pub(crate) program: Option<String>,
-    /// The name of the program, installed before, that runs this one. What the system has is too old for some.
+    /// The name of the program, installed before, that runs this one. The system's is too old for some.
     pub(crate) runtime: Option<String>,
 }
 
@@ -87,7 +87,7 @@ fn pins(text: &str) -> Result<Vec<Pin>, String> {
     list.iter().map(pin).collect::<Option<_>>().ok_or_else(|| "a field is missing".to_owned())
 }
 
-/// The directory with the program that runs this one; nothing when the system's is good enough.
+/// The directory with the program that runs this one; `None` when the system's suffices.
 fn runtime(pin: &Pin, all: &[Pin], vendors: &Path) -> Result<Option<PathBuf>, String> {
     let Some(name) = &pin.runtime else { return Ok(None) };
     let found = all.iter().find(|other| other.name == *name);
@@ -107,8 +107,8 @@ fn pin(entry: &Value) -> Option<Pin> {
     })
 }
 
-/// Installs beside the final place and moves it there when its program has told its version, so that an interrupted
-/// run leaves nothing that looks finished.
+/// Installs beside the final place and moves it there once the program has printed its version, so that an
+/// interrupted run leaves nothing that looks finished.
 fn put_in_place(pin: &Pin, runtime: Option<&Path>, vendors: &Path, place: &Path) -> Result<(), String> {
     let draft = vendors.join(format!("draft-{}-{}", pin.name, std::process::id()));
     make_dir(&draft)?;
@@ -153,7 +153,7 @@ fn fill(pin: &Pin, runtime: Option<&Path>, draft: &Path) -> Result<(), String> {
     Err(format!("{} {} was installed, but calls itself `{}`", pin.name, pin.version, told.trim()))
 }
 
-/// The directory the tests look in.
+/// The directory in which the tests look.
 fn vendors_dir() -> Result<PathBuf, String> {
     let set =
         |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);

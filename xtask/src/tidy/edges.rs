@@ -1,5 +1,5 @@
-//! Crate edges: who may depend on whom. Owns the table of docs/architecture.md as code; an edge that is not in it is
-//! a finding even when it compiles.
+//! Checks which crate may depend on which: the table of docs/architecture.md as code. An edge that is not in
+//! it is a finding even when it compiles.
 
 use super::scan::has_word;
 use super::{File, Finding, Tree};
@@ -35,7 +35,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 const REASONS: &str = "docs/design/0002-dependencies.md";
 
-/// Every foreign crate of the root manifest has its reason on the page of dependencies.
+/// Checks that every foreign crate of the root manifest has its reason on the page of dependencies.
 pub(crate) fn unexplained(tree: &Tree) -> Vec<Finding> {
     let Some(manifest) = tree.find("Cargo.toml") else { return Vec::new() };
     let page = tree.find(REASONS).map_or("", |file| file.text.as_str());

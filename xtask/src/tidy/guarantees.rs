@@ -1,5 +1,5 @@
-//! The table of guarantees: every code that a test's name begins with stands in `docs/guarantees.md`, and every row there
-//! has a test.
+//! Checks the table of guarantees: every code at the beginning of a test's name is in `docs/guarantees.md`,
+//! and every row there has a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler checks, over every file git would commit. Owns the
-//! list of rules and how findings are told; each rule lives in its own file and refuses to print or to stop.
+//! `cargo xtask tidy`: the rules of this repository that no compiler checks, over every file that git would
+//! commit. This file has the list of rules and prints the findings; each rule is in its own file.
 
 mod edges;
 mod guarantees;
@@ -19,7 +19,7 @@ use std::path::Path;
 use crate::step;
 use scan::Source;
 
-/// One thing to repair, told as `path:line: rule: what to do`.
+/// One thing to repair, printed as `path:line: rule: what to do`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     path: String,
@@ -112,7 +112,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 impl Tree {
-    /// Tracked files and new ones that are not ignored; what is deleted or not text is passed over.
+    /// Tracked files and new ones that are not ignored; deleted and non-text files are skipped.
     fn read(root: &Path) -> Result<Self, String> {
         let listed = step::output(step::command("git").current_dir(root).args([
             "ls-files",

@@ -1,10 +1,10 @@
-//! File and directory names. Owns the list of drawers that attract everything and say nothing.
+//! Checks file and directory names: vague names that attract everything (`utils`, `common`) are forbidden.
 
 use super::Finding;
 
 const DRAWERS: &[&str] = &["util", "utils", "helper", "helpers", "manager", "managers", "common", "misc"];
 
-/// A Rust file must not be, or live in, a drawer.
+/// A Rust file must neither have nor be below such a name.
 pub(crate) fn check(path: &str) -> Option<Finding> {
     let stem = path.strip_suffix(".rs")?;
     let drawer = stem.split(['/', '_', '-']).find(|word| DRAWERS.contains(word))?;

@@ -1,5 +1,5 @@
-//! What must not be written: calls, attributes and comments that a review would have to remember. Owns the table of
-//! forbidden text and where each is forbidden.
+//! The table of forbidden text: calls, attributes and comments that a review would otherwise have to
+//! remember, and where each is forbidden.
 
 use super::scan::{Source, has_word, is_test_path};
 use super::{File, Finding, Tree};
@@ -116,7 +116,7 @@ fn unsafe_outside_the_holder(source: &Source) -> Vec<Finding> {
     has_unsafe.map(|(number, _)| Finding::error(&source.path, number, "unsafe", advice)).collect()
 }
 
-/// A promise in a comment needs an issue number, or nobody ever keeps it.
+/// A promise in a comment needs an issue number, because without one it is never kept.
 pub(crate) fn open_promises(file: &File) -> Vec<Finding> {
     let lines: Vec<&str> = match &file.source {
         Some(source) => source.comment.iter().map(String::as_str).collect(),
@@ -143,7 +143,7 @@ fn names_an_issue(line: &str) -> bool {
 /// The opening of a bracketed paste. Written in two halves so that this file is not the second place.
 const PASTE_BRACKET: &str = concat!("200", "~");
 
-/// One encoder for pastes: a second one would forget to neutralise what the first one does.
+/// Pastes have one encoder: a second one would forget to neutralise what the first one does.
 pub(crate) fn paste_bracket_in_one_place(tree: &Tree) -> Vec<Finding> {
     let first_use = |source: &Source| {
         let holds = |(index, line): (usize, &String)| {

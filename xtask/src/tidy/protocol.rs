@@ -1,5 +1,5 @@
-//! docs/protocol.md moves with crates/proto. Owns the hash that ties them: whoever changes a word of the protocol is
-//! sent to the page, reads it, and renews the line with `--bless`.
+//! Ties docs/protocol.md to crates/proto by a hash: a change to the protocol fails until its author has read
+//! the page and renewed the hash with `--bless`.
 
 use std::path::Path;
 

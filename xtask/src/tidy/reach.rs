@@ -1,5 +1,6 @@
-//! Every Rust file is compiled. Owns the walk from each crate's roots (`src`, `tests`, `benches`, `examples`) along
-//! `mod` declarations; a file nobody names holds tests that never run and code that never builds.
+//! Checks that every Rust file is compiled: walks from each crate's roots (`src`, `tests`, `benches`,
+//! `examples`) along `mod` declarations. A file that no `mod` names has tests that never run and code that
+//! never builds.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +38,7 @@ fn home(path: &str) -> Option<&str> {
     (is_compiled && !is_data).then_some(inside)
 }
 
-/// What cargo compiles without being told.
+/// Returns true for a file that cargo compiles by default.
 fn is_root(path: &str) -> bool {
     let Some(inside) = home(path) else { return false };
     let parts: Vec<&str> = inside.split('/').collect();

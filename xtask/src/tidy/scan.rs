@@ -1,6 +1,6 @@
-//! A light reading of Rust text: which characters are code, which are strings, which are comments, and which lines
-//! are test code. Owns that distinction for all rules, so that a rule about code never trips over a comment that
-//! talks about it. Not a parser: it knows tokens and braces, nothing of grammar.
+//! A light scan of Rust text for all rules: which characters are code, strings or comments, and which lines
+//! are test code, so that a rule about code does not match a comment. It knows tokens and braces, not the
+//! grammar.
 
 /// One Rust file, line by line, in three views of equal length.
 pub(crate) struct Source {
@@ -150,7 +150,7 @@ pub(crate) fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Whether `word` stands in `line` with no letter, digit or underscore beside it.
+/// Returns true if `word` is in `line` with no letter, digit or underscore beside it.
 pub(crate) fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();

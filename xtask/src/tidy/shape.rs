@@ -1,5 +1,6 @@
-//! The shape of types: how many methods and fields one may have, that a public name is declared in one crate only, and
-//! that no function takes a tuple apart in its parameters. Lists the types that are over a limit; a list may only shrink.
+//! Checks the shape of types: how many methods and fields one may have, that a public name is declared in one
+//! crate only, and that no function destructures a tuple in its parameters. It lists the types over a limit;
+//! a list may only shrink.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! The walls: lines per file and lines per function. Owns the limits and the list of files that are over the wall,
-//! which may only shrink. Counts what ships; tests may be as long as their subject needs.
+//! Limits lines per file and lines per function, with a list of files over the limit that may only shrink. It
+//! counts production code; tests may be as long as their subject needs.
 
 use super::scan::{Source, has_word};
 use super::{Finding, Tree};

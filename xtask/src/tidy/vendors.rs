@@ -1,5 +1,5 @@
-//! Vendor words. Owns the list of names that may appear only where vendor knowledge lives as data; the engine must
-//! not learn to treat one vendor specially.
+//! The vendor names that may appear only where vendor knowledge lives as data: the engine must not treat one
+//! vendor specially.
 
 use super::Finding;
 use super::scan::has_word;

@@ -1,5 +1,5 @@
-//! One signal to whom it is for: the leader, the foreground or the tree. It refuses numbers that the C library keeps for
-//! itself, and process groups, whose numbers can be reused.
+//! Sends one signal to its target: the leader, the foreground or the tree. It refuses the numbers that the C
+//! library reserves, and does not use process groups, whose numbers can be reused.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,13 +9,13 @@ use crate::pty::Leader;
 use crate::tree;
 use crate::wire::SignalTarget;
 
-/// Sends a signal by number; one that cannot be sent is not sent to anybody.
+/// Sends a signal by number; an invalid number sends nothing.
 pub(super) fn send(number: i32, to: SignalTarget, leader: &Leader, master: BorrowedFd<'_>) {
     let Some(signal) = by_number(number) else { return };
     let root = getpid().as_raw_pid();
     match to {
         SignalTarget::Leader => {
-            // Fails only when the leader has ended, which is announced anyway.
+            // This fails only when the leader has ended, which is announced anyway.
             let _ = pidfd_send_signal(&leader.pidfd, signal);
         }
         SignalTarget::Tree => tree::descendants(root).into_iter().for_each(|pid| {
@@ -39,7 +39,7 @@ pub(super) fn by_number(number: i32) -> Option<Signal> {
 
 #[expect(unsafe_code, reason = "rustix names no real-time signal")]
 fn real_time(number: i32) -> Signal {
-    // SAFETY: the caller has checked that it is a signal, and the C library keeps none of this range for itself.
+    // SAFETY: the caller has checked that it is a signal, and the C library reserves none of this range.
     unsafe { Signal::from_raw_unchecked(number) }
 }
 

@@ -1,4 +1,4 @@
-//! What the loop waits for: one `poll` over everything that can happen. It reads nothing and decides nothing.
+//! One `poll` over everything that can wake the loop.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
@@ -15,7 +15,7 @@ pub(super) struct Sources<'a> {
     pub(super) listener: &'a Listener,
     pub(super) link: Option<&'a Peer>,
     pub(super) master: BorrowedFd<'a>,
-    /// Without interests the master is left out: its hang-up would be reported all the same, for ever.
+    /// Without interests the master is left out, because its hang-up would still be reported for ever.
     pub(super) master_interests: PollFlags,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Ready {
     pub(super) signals: bool,
     pub(super) master_in: bool,
     pub(super) master_out: bool,
-    /// Somebody new, or somebody undecided has said something.
+    /// A new connection, or data from an undecided one.
     pub(super) knock: bool,
     pub(super) link_in: bool,
     pub(super) link_out: bool,

@@ -1,5 +1,5 @@
-//! The launcher's end of one forkserver: start it, ask it for holders, notice its death, reap it. It keeps no run and
-//! never retries.
+//! The launcher's end of one forkserver: starts it, requests holders, notices its death and reaps it. It
+//! keeps no run and never retries.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -17,10 +17,12 @@ use crate::fdpass;
 use crate::link::{LinkError, refine};
 use crate::signals::can_close_at_exec;
 
-/// A dying process closes its descriptors one after the other: the control socket follows a link within this time.
+/// A dying process closes its descriptors one after the other: the control socket closes within this time
+/// after a link.
 const LAST_MOMENTS: Duration = Duration::from_millis(100);
 
-/// A running forkserver, or one that has died unnoticed. It owns nothing of any run, so dropping it ends it.
+/// A running forkserver, or one whose death was not noticed yet. It owns nothing of any run, so dropping it
+/// ends it.
 #[derive(Debug)]
 pub(super) struct Forkserver {
     /// One message per request, whole or not at all, so that many threads may send at once without a lock.
@@ -31,21 +33,22 @@ pub(super) struct Forkserver {
 impl Forkserver {
     /// Starts a forkserver from an executable whose `hold` argument leads to [`hold`](crate::hold()).
     pub(super) fn start(executable: BorrowedFd<'_>) -> Result<Forkserver, LaunchError> {
-        // A forkserver on such a kernel would end without a word.
+        // On such a kernel a forkserver would end without an answer.
         if !can_close_at_exec() {
             return Err(LaunchError::Unsupported);
         }
         let (control, theirs) = pair(SocketType::SEQPACKET)?;
         set_socket_timeout(&control, Timeout::Send, Some(START_LIMIT)).map_err(limit_or_io)?;
         let mut command = Command::new(format!("/proc/self/fd/{}", executable.as_raw_fd()));
-        // Without an environment no holder can be mistaken for a process of the run in which the daemon was started.
+        // Without an environment no holder can be mistaken for a process of the run in which the daemon was
+        // started.
         command.arg0("qd").arg("hold").env_clear();
         command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().map_err(typed)?;
         Ok(Forkserver { control, process })
     }
 
-    /// Asks for a holder and returns our end of the link to it, on which it or the forkserver answers.
+    /// Requests a holder and returns our end of the link to it, on which it or the forkserver answers.
     pub(super) fn request(&self) -> Result<OwnedFd, LaunchError> {
         let (ours, theirs) = pair(SocketType::STREAM)?;
         match fdpass::send_with_fds(self.control.as_fd(), &[0], &[theirs.as_fd()]).map_err(refine) {
@@ -55,7 +58,7 @@ impl Forkserver {
         }
     }
 
-    /// Whether the forkserver is dead or dying; asked only when a holder was refused without a word.
+    /// Returns true if the forkserver is dead or dying; called only when a request ended without an answer.
     pub(super) fn has_ended(&self) -> bool {
         let moments = Timespec { tv_sec: 0, tv_nsec: i64::from(LAST_MOMENTS.subsec_nanos()) };
         let mut fds = [PollFd::new(&self.control, PollFlags::empty())];

@@ -1,5 +1,5 @@
-//! Why a program that is there could not be started: the interpreter that its first line names is not. It looks only
-//! after a start has failed, as `exec` looks, and refuses running anything.
+//! Finds out whether a program failed to start because the interpreter in its first line is missing. It
+//! searches only after a start has failed, as `exec` does, and runs nothing.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,10 +12,10 @@ use crate::config::RunConfig;
 /// The kernel reads no further.
 const FIRST_LINE: usize = 256;
 
-/// Where a program is looked for when its environment does not say.
+/// The search path when the environment has none.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The interpreter that is missing, if the program itself is there.
+/// The missing interpreter, if the program itself exists.
 pub(super) fn missing(config: &RunConfig) -> Option<PathBuf> {
     let program = find(config)?;
     match named(&program) {

@@ -1,5 +1,5 @@
-//! What to do when the ring is full of bytes that nobody has kept: stop the child for a while (nothing is lost), then
-//! give up the oldest bytes and count them. It decides when the PTY may be read and refuses to read it.
+//! Decides what happens when the ring is full of bytes that the daemon has not kept: first the child is
+//! stopped for a while (nothing is lost), then the oldest bytes are dropped and counted.
 
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,9 @@ pub(crate) struct Flow {
 enum State {
     /// There is room.
     Open,
-    /// Full: the child is stopped by the kernel because nobody reads its PTY.
+    /// Full: the kernel stops the child because its PTY is not read.
     Stalled { until: Instant, kept: u64, resume_at: u64 },
-    /// The limit has passed and the daemon has not moved from `kept`: the oldest bytes give way.
+    /// The limit has passed and the daemon has not moved from `kept`: the oldest bytes are dropped.
     Overrun { kept: u64 },
 }
 
@@ -26,7 +26,8 @@ impl Flow {
         Flow { limit, state: State::Open }
     }
 
-    /// Whether the PTY may be read now. Nothing is given up until there is something to read: see [`Flow::make_room`].
+    /// Returns true if the PTY may be read now. Nothing is dropped until there is something to read: see
+    /// [`Flow::make_room`].
     pub(crate) fn may_read(&mut self, ring: &RingWriter, now: Instant) -> bool {
         match self.state {
             State::Open if ring.room() > 0 => true,
@@ -49,7 +50,7 @@ impl Flow {
         }
     }
 
-    /// Makes room for one read, at the cost of the oldest bytes if the limit has passed. To be called when there is
+    /// Makes room for one read, by dropping the oldest bytes if the limit has passed. Call it when there is
     /// something to read and [`Flow::may_read`] has allowed it.
     pub(crate) fn make_room(&mut self, ring: &mut RingWriter) {
         if matches!(self.state, State::Overrun { .. }) && ring.room() == 0 {
@@ -58,7 +59,7 @@ impl Flow {
         }
     }
 
-    /// When [`Flow::may_read`] must be asked again although nothing has happened.
+    /// When [`Flow::may_read`] must be called again although nothing has happened.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self.state {
             State::Stalled { until, .. } => Some(until),
@@ -66,14 +67,14 @@ impl Flow {
         }
     }
 
-    /// Whether the child is being held back.
+    /// Returns true while the child is stopped.
     pub(crate) fn is_stalled(&self) -> bool {
         matches!(self.state, State::Stalled { .. })
     }
 
     fn stall(&mut self, ring: &RingWriter, now: Instant) -> bool {
-        // A quarter of the ring must be free before reading goes on; otherwise a daemon at its limit would exchange
-        // one message per few bytes with us.
+        // A quarter of the ring must be free before reading continues; otherwise a daemon at its limit would
+        // exchange one message per few bytes with us.
         let resume_at = ring.end() - ring.capacity() / 4 * 3;
         let kept = ring.kept();
         self.state = State::Stalled { until: now + self.limit, kept, resume_at };
@@ -89,7 +90,8 @@ impl Flow {
 
     fn overdue(&mut self, ring: &RingWriter, kept: u64) -> bool {
         if ring.kept() != kept {
-            // The daemon lives but is slow: what room there is may be used, and a new stall gets a new limit.
+            // The daemon lives but is slow: the room that there is may be used, and a new stall gets a new
+            // limit.
             return self.open(ring);
         }
         ring.clear_resume();

@@ -1,5 +1,5 @@
-//! The memory of a ring: one control area and the data twice in a row, in one reservation that is unmapped as one. It
-//! owns the crate's mappings and refuses to hand out anything that outlives them.
+//! The memory of a ring: one control area and the data twice in a row, in one reservation that is unmapped as
+//! one. Nothing that it hands out outlives the mapping.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,5 +1,5 @@
-//! The daemon's end of the ring: copies bytes by absolute offset, says how far it has kept, and arms the wake-up. It
-//! never blocks and never writes the data.
+//! The daemon's end of the ring: copies bytes by absolute offset, publishes how far it has kept, and arms the
+//! wake-up. It never blocks and never writes the data.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,14 +11,14 @@ use super::map::{Access, Map};
 use super::{CONTROL_BYTES, LAYOUT, MAGIC};
 use crate::config::{MAX_RING_BYTES, MIN_RING_BYTES};
 
-/// What a read found.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadOutcome {
     /// This many bytes were copied; 0 when the offset is the end.
     Bytes(usize),
     /// The bytes at the offset have been overwritten; the oldest that are left start at `resume_at`.
     Missed {
-        /// Where to read on; the gap is everything before it.
+        /// Where to continue; the gap is everything before it.
         resume_at: u64,
     },
 }
@@ -28,7 +28,7 @@ pub enum ReadOutcome {
 pub enum ArmOutcome {
     /// Nothing new: the eventfd becomes readable when the end moves.
     Armed,
-    /// The end is already elsewhere: read on instead of waiting.
+    /// The end has moved already: read on instead of waiting.
     MovedTo(u64),
 }
 
@@ -89,31 +89,33 @@ impl RingReader {
         let available = usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX);
         let length = buf.len().min(available).min(self.capacity());
         self.copy_out(from, &mut buf[..length]);
-        // The copy counts only if the holder had not begun to overwrite it; start moves before the bytes do.
+        // The copy counts only if the holder had not begun to overwrite it; `start` moves before the bytes
+        // do.
         fence(Ordering::Acquire);
         let start = self.start();
         if from < start { ReadOutcome::Missed { resume_at: start } } else { ReadOutcome::Bytes(length) }
     }
 
-    /// Publishes that the holder may overwrite everything before `offset`. Returns [`RingReader::is_stalled`]: when
-    /// true, send [`ToHolder::Resume`](crate::ToHolder::Resume) on the link.
+    /// Publishes that the holder may overwrite everything before `offset`. Returns
+    /// [`RingReader::is_stalled`]: when true, send [`ToHolder::Resume`](crate::ToHolder::Resume) on the link.
     ///
-    /// A stalled holder reads on when a quarter of the ring is free, so a daemon that has consumed everything must be
-    /// able to keep to within three quarters of the capacity of the end.
+    /// A stalled holder continues when a quarter of the ring is free, so a daemon that has consumed
+    /// everything must be able to keep to within three quarters of the capacity of the end.
     pub fn keep_from(&self, offset: u64) -> bool {
         self.map.control().kept.fetch_max(offset, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         self.is_stalled()
     }
 
-    /// Whether the holder has stopped reading because the ring was full and there is room again.
+    /// Returns true if the holder has stopped reading because the ring was full and there is room again.
     pub fn is_stalled(&self) -> bool {
         let control = self.map.control();
         let wanted = control.resume_at.load(Ordering::Acquire);
         wanted != 0 && control.kept.load(Ordering::Acquire) >= wanted - 1
     }
 
-    /// Asks for one wake-up when the end moves beyond `seen`; re-checks, so a wake-up is never lost.
+    /// Requests one wake-up when the end moves beyond `seen`; checks again afterwards, so a wake-up is never
+    /// lost.
     pub fn arm(&self, seen: u64) -> ArmOutcome {
         let control = self.map.control();
         control.armed.store(1, Ordering::Relaxed);
@@ -126,7 +128,8 @@ impl RingReader {
         ArmOutcome::MovedTo(end)
     }
 
-    /// Takes back the request for a wake-up, which may be under way already. Whoever takes it back looks, and arms again.
+    /// Cancels the request for a wake-up, which may be under way already. The caller then reads and arms
+    /// again.
     pub fn disarm(&self) {
         self.map.control().armed.store(0, Ordering::Relaxed);
     }

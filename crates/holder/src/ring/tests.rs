@@ -1,4 +1,4 @@
-//! The ring's promises, with a pipe in place of the PTY.
+//! The guarantees of the ring, with a pipe in place of the PTY.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};

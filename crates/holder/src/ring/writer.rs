@@ -1,5 +1,5 @@
-//! The holder's end of the ring: reads a descriptor straight into the shared memory and publishes. It decides nothing
-//! about what to do when the ring is full (`flow` does) and never blocks.
+//! The holder's end of the ring: reads a descriptor straight into the shared memory and publishes. It never
+//! blocks; `flow` decides what to do when the ring is full.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,8 +14,8 @@ use super::{CONTROL_BYTES, LAYOUT, MAGIC};
 /// Longest single read. A PTY gives at most 4 KiB; more would only make the oldest bytes unreadable earlier.
 pub(crate) const CHUNK: usize = 8 << 10;
 
-/// The writing end. `end` and `start` live here and are only copied to the shared page, so that a mad daemon cannot
-/// make the holder touch the wrong memory.
+/// The writing end. `end` and `start` live here and are only copied to the shared page, so that a faulty
+/// daemon cannot make the holder touch the wrong memory.
 pub(crate) struct RingWriter {
     map: Map,
     file: OwnedFd,
@@ -63,7 +63,7 @@ impl RingWriter {
 
     /// Reads once from `source` into the ring and publishes the new end. Zero means end of file.
     ///
-    /// The caller has made sure that there is room (or has given up the oldest bytes).
+    /// The caller has made sure that there is room (or has dropped the oldest bytes).
     pub(crate) fn fill(&mut self, source: BorrowedFd<'_>) -> io::Result<usize> {
         let length = self.room().min(CHUNK as u64);
         // The oldest bytes become unreadable before they are overwritten: a reader that copied them meanwhile sees
@@ -76,7 +76,8 @@ impl RingWriter {
         Ok(read)
     }
 
-    /// Whether the daemon waits to be woken; asking takes the request away, so there is one wake-up per wait.
+    /// Returns true if the daemon waits to be woken, and clears the request, so that there is one wake-up per
+    /// wait.
     pub(crate) fn take_armed(&self) -> bool {
         let control = self.map.control();
         // Pairs with the fence in `arm`: either we see the flag or the daemon sees the new end.
@@ -84,7 +85,7 @@ impl RingWriter {
         control.armed.load(Ordering::Relaxed) != 0 && control.armed.swap(0, Ordering::AcqRel) != 0
     }
 
-    /// Gives up the oldest bytes so that one chunk fits, and counts those that nobody kept.
+    /// Drops the oldest bytes so that one chunk fits, and counts those that were not kept.
     pub(crate) fn drop_oldest(&mut self) {
         let kept = self.kept();
         let start = (self.end + CHUNK as u64).saturating_sub(self.capacity());
@@ -102,7 +103,7 @@ impl RingWriter {
         fence(Ordering::SeqCst);
     }
 
-    /// Takes the request back.
+    /// Cancels that request.
     pub(crate) fn clear_resume(&self) {
         self.map.control().resume_at.store(0, Ordering::Release);
     }

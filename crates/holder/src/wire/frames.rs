@@ -1,5 +1,5 @@
-//! Frames as bytes: cutting a stream into them and putting them together. It knows types only by number and by how long
-//! each may be.
+//! Cuts a stream of bytes into frames and builds frames. It knows types only by number and by their longest
+//! length.
 
 use super::{MAX_CHECKPOINT, WireError};
 
@@ -42,7 +42,7 @@ pub struct FrameBuffer {
 }
 
 impl FrameBuffer {
-    /// Adds what was read.
+    /// Adds bytes that were read.
     pub fn extend(&mut self, bytes: &[u8]) {
         if self.taken > 0 {
             self.bytes.drain(..self.taken);
@@ -74,7 +74,7 @@ impl FrameBuffer {
         Ok(Some((kind, &self.bytes[body..self.taken])))
     }
 
-    /// A checkpoint must not leave its megabytes behind in every holder.
+    /// Frees the memory of a checkpoint, so that no holder keeps its megabytes.
     fn shrink_when_empty(&mut self) {
         if self.taken == self.bytes.len() {
             self.taken = 0;

@@ -1,4 +1,4 @@
-//! The HELLO reply: what a holder says of itself to every daemon that connects.
+//! The HELLO reply, with which a holder introduces itself to every daemon that connects.
 
 use super::frames::{LENGTH_BYTES, frame, kind};
 use super::{RunExit, WireError, put_exit, take_exit};
@@ -25,7 +25,7 @@ pub struct HelloFields {
     pub exited: Option<RunExit>,
     /// Size of the ring.
     pub ring_bytes: u32,
-    /// What the configuration said.
+    /// The configuration's `meta`.
     pub meta: Vec<u8>,
     /// Offset and length of the newest checkpoint; the blob itself is the rest of the frame.
     pub checkpoint: Option<(u64, u32)>,

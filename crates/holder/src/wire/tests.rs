@@ -1,4 +1,4 @@
-//! The wire's promises: eternal bytes, every message survives, no input panics.
+//! The guarantees of the wire: frozen bytes, every message survives a round trip, no input panics.
 
 use super::*;
 

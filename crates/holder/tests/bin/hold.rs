@@ -1,5 +1,5 @@
-//! The holder's body as an executable of its own, for the integration tests only. It refuses nothing and decides
-//! nothing: `qd hold` runs the same function.
+//! The holder's body as an executable of its own, for the integration tests. `qd hold` runs the same
+//! function.
 
 use std::process::ExitCode;
 

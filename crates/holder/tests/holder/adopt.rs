@@ -1,4 +1,4 @@
-//! Daemons come and go: nothing is lost, nobody is displaced by a probe, and only our own user is let in.
+//! Daemons come and go: nothing is lost, a probe displaces no daemon, and only our own user may connect.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -182,7 +182,7 @@ fn e8_garbage_after_hello_ends_that_link_only() {
 fn a_daemons_last_words_are_obeyed_whatever_the_holder_is_saying() {
     for _ in 0..scaled(100) {
         let mut run = start(&shell("exit 0"));
-        // The exit is announced at about the time at which the link ends: the release must not be lost to that.
+        // The exit is announced at about the time at which the link ends: the release must not be lost then.
         run.send(&ToHolder::Release { end_tree: true });
         run.until_holder_gone();
     }

@@ -1,4 +1,5 @@
-//! The forkserver: it can be killed without loss, it leaves no zombie, and what it forks shares nothing but memory.
+//! The forkserver: killing it loses nothing, it leaves no zombie, and the holders that it forks share only
+//! memory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -70,7 +71,7 @@ fn starts_that_race_with_the_nurserys_death_are_made_good() {
     let launcher = launcher();
     for round in 0..scaled(40) {
         let witness = start_from(&launcher, &["cat"]);
-        // One death per round, at another moment of the starts each time: a start is made good once.
+        // One death per round, at another moment of the starts each time: a start is retried once.
         thread::scope(|scope| {
             let starters: Vec<_> = (0..4).map(|_| scope.spawn(|| start_from(&launcher, &["cat"]))).collect();
             pause(Duration::from_micros(100 * (round as u64 % 20)));
@@ -94,7 +95,7 @@ fn holders_outlive_the_nursery() {
         echoes(run, 1, "after the kill");
         run.reconnect();
     }
-    // The launcher's end is the forkserver's end; it too is no holder's.
+    // When the launcher ends, the forkserver ends, but no holder.
     runs.push(start_from(&launcher, &["cat"]));
     let pinned = pin(nursery_of(&runs[10]));
     drop(launcher);
@@ -180,7 +181,7 @@ fn b10_parallel_first_starts_share_one_nursery_and_leak_nothing() {
     assert_eq!(nurseries.len(), 1, "{nurseries:?}");
 }
 
-/// Starts a run, checks what its child has open, ends it; its forkserver.
+/// Starts a run, checks what its child has open, ends it; returns its forkserver.
 fn clean_start(launcher: &Launcher) -> i32 {
     let mut run = launch_from(launcher, &shell("echo ready; read -r line")).unwrap();
     run.until_text("ready");

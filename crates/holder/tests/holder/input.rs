@@ -1,4 +1,4 @@
-//! Input: exactly once, in order, bounded, and never in the way of output.
+//! Input: exactly once, in order, bounded, and without delaying output.
 
 use holder::{INPUT_WINDOW, ToHolder};
 
@@ -36,7 +36,7 @@ fn h8_e1_sixteen_mebibytes_into_a_reading_child_arrive_byte_exact() {
     let mut pieces = sent.chunks(PIECE).enumerate();
     let mut outstanding = 0;
     while run.log.len() < 5 + sent.len() {
-        // The daemon's part of the bargain: never more on the way than the window.
+        // The daemon never sends more than the window.
         while outstanding * PIECE < INPUT_WINDOW
             && let Some((at, piece)) = pieces.next()
         {

@@ -1,4 +1,4 @@
-//! Ending trees: nobody escapes, nobody else is touched, and it takes no longer than it must.
+//! Ending trees: no process escapes, no other process is touched, and it takes no longer than it must.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use testkit::scaled;
 
 use crate::rig::{Run, config, eventually, exists, kill, marked, scratch, shell, start};
 
-/// Ways in which processes escape from whoever wants to end them; each ends in a line saying that it is ready.
+/// Ways in which processes escape from being ended; each prints a line when it is ready.
 const ESCAPES: [&str; 9] = [
     "setsid sleep 1000 & echo ready; sleep 1000",
     "nohup sleep 1000 >/dev/null 2>&1 & echo ready; wait",
@@ -73,7 +73,7 @@ fn h5_d1_nobody_survives_any_ending_by_any_escape() {
     }
 }
 
-/// Programs that say `ready` and then do not want to end.
+/// Programs that print `ready` and then resist ending.
 const STUBBORN: [&[&str]; 8] = [
     &["bash", "--norc", "-i", "-c", "echo ready; sleep 1000; :"],
     &["bash", "--norc", "-c", "trap '' TERM HUP; echo ready; sleep 1000; :"],
@@ -87,7 +87,7 @@ const STUBBORN: [&[&str]; 8] = [
 
 const TRAP_ALL: &str = "import signal,time\nfor s in range(1,32):\n try: signal.signal(s, signal.SIG_IGN)\n except OSError: pass\nprint('ready', flush=True)\ntime.sleep(1000)";
 
-/// Shells that wait at their prompt after what is typed into them, and what makes them say `ready`.
+/// Shells that wait at their prompt after what is typed into them, and what makes them print `ready`.
 const AT_THE_PROMPT: [(&[&str], &str); 8] = [
     (&["bash", "--norc", "--noprofile", "-i"], SAY_READY),
     (
@@ -102,7 +102,7 @@ const AT_THE_PROMPT: [(&[&str], &str); 8] = [
     (&["python3", "-i"], "print('rea' 'dy')"),
 ];
 
-/// What is echoed is not yet the answer.
+/// Quoted, so that the echo of the command is not taken for its output.
 const SAY_READY: &str = "echo rea''dy";
 
 /// A run of a program from wherever it is installed, in a home of its own.
@@ -180,7 +180,7 @@ fn at(log: &[u8], word: &str) -> u64 {
 
 #[test]
 fn m3a_a_program_that_needs_time_after_term_gets_it_and_is_not_hung_up() {
-    // It hears one signal, works for as long as a thousand looks at the clock take, and ends by itself.
+    // It gets one signal, works for longer than the default grace, and ends by itself.
     let script = "trap 'echo hung-up' HUP; trap 'echo asked; sleep 1.5; echo flushed; exit 7' TERM; \
                   echo ready; while :; do sleep 0.02; done";
     let mut run = start(&shell(script));
@@ -206,7 +206,7 @@ fn m3a_the_kill_comes_when_the_grace_of_the_signal_is_over_and_not_before() {
     assert_eq!(run.until_exit().status, ExitStatus::Signal(9));
     let text = String::from_utf8_lossy(&run.log).into_owned();
     let last = text.lines().filter_map(|line| line.strip_prefix("at ")?.trim().parse::<u64>().ok()).max();
-    // Its own clock says how long it lived after it was asked: at least most of the grace.
+    // Its own clock shows how long it lived after the signal: at least most of the grace.
     assert!(last.unwrap() - at(&run.log, "asked ") >= 800, "{text}");
     run.close();
 }

@@ -1,4 +1,4 @@
-//! Killed holders: exactly that run ends, soon, and the sweep leaves no orphan and touches nobody else.
+//! Killed holders: exactly that run ends, soon, and the sweep leaves no orphan and touches no other process.
 
 use std::process::Command;
 

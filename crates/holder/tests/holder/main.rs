@@ -1,5 +1,5 @@
-//! Holders as real processes with real PTYs. One binary, so that it is linked once; one file per family of facts. The
-//! modules are marked as tests so that the lints know them for what they are.
+//! Holders as real processes with real PTYs. One binary, so that it is linked once; one file per family of
+//! tests. The modules are marked as tests so that the lints treat them as such.
 
 #[cfg(test)]
 mod adopt;

@@ -1,4 +1,4 @@
-//! A full ring: back-pressure while somebody consumes, a counted gap when nobody does.
+//! A full ring: back-pressure while a daemon consumes, a counted gap when none does.
 
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,7 @@ fn e4_a_reader_beside_a_flood_sees_every_byte_or_a_gap_and_never_garbage() {
     config.stall_limit = Duration::ZERO;
     let mut run = start(&config);
     run.keeps = false;
-    // Twelve bytes per line: the offset alone says what every byte must be.
+    // Twelve bytes per line: the offset determines every byte.
     let line = b"0123456789\r\n";
     let mut checked = 0u64;
     while checked < 8 << 20 {

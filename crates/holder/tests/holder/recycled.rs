@@ -1,5 +1,5 @@
-//! Pids that are used again at once, and pids that are used up. Whoever has the pid of somebody who has gone is never
-//! signalled in their place, and whoever finds none left says so.
+//! Pids that are used again at once, and pids that are used up. A process with the pid of an ended one is
+//! never signalled in its place, and a start without a free pid reports that.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -14,8 +14,9 @@ use testkit::scaled;
 
 use crate::rig::{Run, config, kill, launch_from, launcher, shell, start};
 
-/// Guards that report every signal. Three stay; sixteen come and go all the time, and so have the pids that others had a
-/// moment before. Whoever ends otherwise than by itself was hit. Closing its input ends the watch.
+/// Guards that report every signal. Three stay; sixteen come and go all the time, and so get the pids that
+/// others had a moment before. A guard that ends otherwise than by itself was hit. Closing its input ends the
+/// watch.
 const GUARDS: &str = r#"
     use Config; use POSIX ':sys_wait_h';
     $| = 1;
@@ -69,7 +70,7 @@ impl Watch {
         Watch { input: guards.stdin.take(), guards, lines }
     }
 
-    /// Ends the watch; how many guards there were, none of which was hit.
+    /// Ends the watch; returns how many guards there were, none of which was hit.
     fn end(mut self) -> usize {
         drop(self.input.take());
         let told: Vec<String> = self.lines.lines().map(Result::unwrap).collect();
@@ -87,7 +88,8 @@ const SHORT: [&str; 4] = [
     "trap '' HUP TERM; for i in 1 2 3 4; do sleep 0.001 & done; wait",
 ];
 
-/// Start times are told in hundredths of a second: a leader must be older than that to be told from one who has its pid.
+/// Start times have a resolution of a hundredth of a second: a leader must be older than that to differ from
+/// a process that gets its pid.
 const OLD_ENOUGH: &str = "sleep 0.03; sleep 1000 & echo ready; wait";
 
 fn end_while_it_ends(round: usize) -> i32 {
@@ -106,7 +108,7 @@ fn end_while_it_ends(round: usize) -> i32 {
         3 => run.send(&tree),
         _ => run.send(&ToHolder::Hangup),
     }
-    // One that was hung up may have gone already.
+    // A run that was hung up may have gone already.
     run.link.as_mut().unwrap().send(&ToHolder::Release { end_tree: true }).ok();
     run.until_holder_gone();
     child
@@ -122,8 +124,8 @@ fn crash(mut run: Run) -> i32 {
     run.child_pid
 }
 
-/// Ends this many short runs from four threads, under the eyes of guards; says how often a leader had the pid of an
-/// earlier one.
+/// Ends this many short runs from four threads, watched by guards; returns how often a leader had the pid of
+/// an earlier one.
 fn end_many(count: usize) -> usize {
     let watch = Watch::begin();
     let next = AtomicUsize::new(0);
@@ -161,7 +163,7 @@ fn d4_p1_whoever_has_the_pid_of_somebody_who_has_gone_is_never_signalled() {
     );
 }
 
-/// A stranger to whom the kernel gives this pid, as soon as it is free: a child of the shell's, which is nobody's run.
+/// A process outside every run that the kernel gives this pid as soon as it is free: a child of the shell.
 fn stranger_with(pid: i32) -> Child {
     loop {
         std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).unwrap();
@@ -194,7 +196,7 @@ fn d4_p1_a_stranger_with_a_known_pid_is_neither_signalled_nor_swept() {
         assert_ne!(holder::tree::start_time(leader), Some(started));
         assert!(holder::tree::open_checked(leader, started).is_none());
         assert_eq!(holder::sweep_lost_run(&run.marker, leader, started).unwrap(), 0);
-        // A holder that is told to end what has already gone signals nobody either.
+        // A holder that ends a tree that has already gone signals no process either.
         run.send(&ToHolder::Signal { signal: Signal::KILL.as_raw(), to: SignalTarget::Leader });
         run.send(&ToHolder::Signal { signal: Signal::KILL.as_raw(), to: SignalTarget::Tree });
         run.send(&ToHolder::Kill { grace_ms: 0 });
@@ -270,7 +272,7 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on() {
     with_few_pids(
         "recycled::d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on",
         inside,
-        // The unit tests of launcher and forkserver show the way of such an error without a world in which it happens.
+        // The unit tests of launcher and forkserver show this error without such a namespace.
         || {},
     );
 }

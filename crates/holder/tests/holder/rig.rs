@@ -1,4 +1,5 @@
-//! The stage for holder tests: starts holders in a directory of their own, plays the daemon, and leaves nothing behind.
+//! The harness of the holder tests: starts holders in a directory of their own, plays the daemon, and leaves
+//! nothing behind.
 
 use std::ffi::OsString;
 use std::fs;
@@ -30,7 +31,7 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// A value that no other process running these tests has: in a world of its own it may have another's pid.
+/// A value that no other process running these tests has: in a pid namespace it may have another's pid.
 fn identity() -> String {
     let world = testkit::pid_namespace::name().map(|world| format!("{world}-")).unwrap_or_default();
     format!("{world}{}", std::process::id())
@@ -83,7 +84,7 @@ pub(crate) fn scratch() -> PathBuf {
     path
 }
 
-/// Waits for something that has no event of its own.
+/// Polls for something that has no event.
 pub(crate) fn eventually(what: &str, mut fact: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !fact() {
@@ -115,7 +116,7 @@ pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// Something that becomes readable when the process has ended, whatever becomes of its pid.
+/// A descriptor that becomes readable when the process has ended, even if its pid is used again.
 pub(crate) fn pin(pid: i32) -> OwnedFd {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap()
@@ -143,7 +144,7 @@ pub(crate) struct Run {
     pub(crate) offset: u64,
     /// Bytes that were missed.
     pub(crate) gaps: u64,
-    /// Whether reading allows the holder to overwrite.
+    /// True if reading allows the holder to overwrite.
     pub(crate) keeps: bool,
     exit: Option<RunExit>,
     tree_gone: Option<u32>,
@@ -189,7 +190,7 @@ impl Run {
         self.hello = hello;
     }
 
-    /// Reads what is there now and answers messages; false when the holder is gone.
+    /// Reads what is available and handles messages; returns false when the holder is gone.
     pub(crate) fn turn(&mut self) -> bool {
         self.read_ring();
         let Some(link) = self.link.as_mut() else { return false };
@@ -250,7 +251,7 @@ impl Run {
         rustix::io::read(&self.hello.wake, &mut [0u8; 8]).ok();
     }
 
-    /// Plays the daemon until the fact holds.
+    /// Plays the daemon until the condition holds.
     pub(crate) fn until(&mut self, what: &str, mut fact: impl FnMut(&mut Run) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -304,14 +305,14 @@ impl Run {
         self.done.len()
     }
 
-    /// Waits until the holder itself is gone and has taken its socket with it.
+    /// Waits until the holder itself is gone and has removed its socket.
     pub(crate) fn until_holder_gone(&mut self) {
         self.link = None;
         self.until_holder_dead();
         assert!(!self.socket.exists(), "the socket stays behind");
     }
 
-    /// Waits until the holder is gone, however it went.
+    /// Waits until the holder is gone in any way.
     pub(crate) fn until_holder_dead(&mut self) {
         wait_for_end(&self.holder.take().unwrap());
     }

@@ -1,4 +1,5 @@
-//! Starting: what a child finds, what a failed start says, and that starting many at once leaks and hangs nothing.
+//! Starting: what a child finds, what a failed start reports, and that starting many at once leaks and hangs
+//! nothing.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -34,7 +35,7 @@ fn b10_children_see_exactly_0_1_2_with_50_open_and_200_parallel_spawns() {
 }
 
 fn is_clean() -> bool {
-    // It says when it runs: before, the loader may have a library open.
+    // It prints when it runs: before that the loader may have a library open.
     let mut run = start(&shell("echo ready; read -r line"));
     run.until_text("ready");
     let clean = open_fds(run.child_pid) == ["0", "1", "2"];
