@@ -1,9 +1,9 @@
-//! Taking over what an earlier daemon left: every holder that answers, the loss of every one that is certainly gone, and
-//! patience with the rest.
+//! Adopts what an earlier daemon left: takes over every holder that answers, reports every run that is
+//! certainly lost, and waits for the rest.
 //!
-//! Owns the search and its two times: before the door opens, when about every run something must be known soon, and after
-//! it, when whoever was silent may still answer. Refuses killing on doubt: a run is given up only when nobody listens at
-//! its socket, and a holder nobody expected becomes an entry again.
+//! The search has two phases. Before the door opens, something must be known soon about every run.
+//! Afterwards, a silent holder may still answer. A run counts as lost only when no process listens at its
+//! socket, and an unexpected holder becomes an entry again.
 
 mod pending;
 mod probe;
@@ -26,15 +26,15 @@ use crate::screens::{NewRun, Screens};
 pub(crate) use pending::PendingHolders;
 use probe::{HolderProbe, ProbeResult};
 
-/// How long the door stays closed for holders that do not answer. They do so in microseconds unless they are stopped or
-/// the machine is drowning, and people wait for the door.
+/// How long the door stays closed for holders that do not answer. They answer in microseconds unless they are
+/// stopped or the machine is overloaded, and people wait for the door.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Holders that are greeted at the same time: each may send a long checkpoint at once.
+/// The most holders that are greeted at the same time: each may send a long checkpoint at once.
 const GREETED: usize = 64;
-/// Words that may wait to be taken. Full-queue policy: whoever has found something waits.
+/// The most probe results that wait. When the queue is full, the probe waits.
 const WORDS: usize = 64;
 
-/// What a search is made with.
+/// What a search needs.
 #[derive(Clone)]
 pub(crate) struct Search {
     pub(crate) places: Arc<Dirs>,
@@ -45,20 +45,20 @@ pub(crate) struct Search {
     pub(crate) pending: PendingHolders,
     /// Every entry of the database.
     pub(crate) known: Arc<HashSet<ProcessId>>,
-    /// The runtime directory of the daemon before this one, where holders may listen that an earlier version started.
+    /// The runtime directory of the previous daemon, where holders of an earlier version may listen.
     pub(crate) former: Option<PathBuf>,
 }
 
-/// A search that goes on until about every run something is certain.
+/// A search that continues until the fate of every run is certain.
 pub(crate) struct Adoption {
     search: Search,
     words: mpsc::Receiver<ProbeResult>,
-    /// Seekers that have said nothing yet.
+    /// Probes without a result yet.
     unsaid: usize,
 }
 
 impl Adoption {
-    /// Knocks at every holder there is, and at every one there should be.
+    /// Probes every holder that exists, and every one that should.
     pub(crate) fn begin(search: Search, expected: Vec<ProcessRecord>) -> Self {
         let (say, words) = mpsc::channel(WORDS);
         let turns = Arc::new(Semaphore::new(GREETED));
@@ -73,7 +73,8 @@ impl Adoption {
         Self { search, words, unsaid }
     }
 
-    /// Waits until every seeker has said something, and be it that its holder is silent; what the engine is to be told.
+    /// Waits until every probe has a first result, which may be that its holder is silent; returns the inputs
+    /// for the engine.
     pub(crate) async fn first_words(&mut self) -> Vec<Input> {
         let mut inputs = Vec::new();
         while self.unsaid > 0 {
@@ -90,25 +91,26 @@ impl Adoption {
             }
         }
         let (agents, pending) = (self.search.agents.clone(), self.search.pending.runs());
-        // Nobody is served yet who could be kept waiting; a panic in there has nothing to tell us.
+        // No caller is served yet, so none waits; a panic in there has nothing to report.
         drop(crate::threads::run(move || agents.sweep(&pending)).await);
         inputs
     }
 
-    /// Takes in whoever answers later. Ends when there is nobody left to wait for.
+    /// Takes over holders that answer later. Ends when no holder is left to wait for.
     pub(crate) async fn go_on(mut self) {
         while let Some(word) = self.words.recv().await {
             match word {
                 ProbeResult::Found(mut new, input) => {
-                    // Said by the worker that hosts it, so that nothing about the run can be said before it.
+                    // The worker that hosts the run sends this input, so that no fact about the run can come
+                    // before it.
                     new.adopted = Some(input.clone());
                     self.take_in(*new, &input);
                 }
                 ProbeResult::Lost(run) => {
                     let lost = self.give_up(run);
-                    // What its launch left was spared for it.
+                    // The files of its launch were kept for it.
                     self.search.agents.release(run);
-                    // The daemon is ending when nobody listens.
+                    // The receiver is gone only when the daemon is ending.
                     drop(self.search.facts.send(lost).await);
                 }
                 ProbeResult::Silent | ProbeResult::Nobody => {}
@@ -128,7 +130,8 @@ impl Adoption {
         Input::Fact { run, fact: RunFact::Lost { final_offset: 0 } }
     }
 
-    /// A running process that the database does not have: it was damaged, deleted or could not be written.
+    /// Warns about a running process that the database does not have: it was damaged, deleted or could not be
+    /// written.
     fn warn_if_recovered(&self, input: &Input) {
         if let Input::Adopted { record, .. } = input
             && !self.search.known.contains(&record.id)
@@ -142,16 +145,16 @@ impl Adoption {
     }
 }
 
-/// Whose holder is looked for: which run it is, and what the database has of it.
+/// The holder to look for: its run, and the database's record of it.
 type Wanted = (Option<RunKey>, Option<ProcessRecord>);
 
-/// Every holder that should be there, and every one that is there all the same. Earlier versions had their sockets in
-/// the runtime directory.
+/// Returns every holder that should exist, and every one that does. Earlier versions had their sockets in the
+/// runtime directory.
 fn wanted(places: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
     let runtimes = [Some(places.runtime.as_path()), former].into_iter().flatten();
     let mut directories = vec![places.holders()];
     directories.extend(runtimes.map(holders_in));
-    // A directory that cannot be read hides nobody who is expected: their places are known.
+    // A directory that cannot be read hides no expected holder: their paths are known.
     let entries = directories.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
     let mut wanted: HashMap<PathBuf, Wanted> =
         entries.map(|entry| entry.path()).map(|path| (path.clone(), (run_at(&path), None))).collect();

@@ -1,6 +1,5 @@
-//! One alarm on the boot clock: rings at a moment even when the machine slept until after it.
-//!
-//! Owns a timer descriptor. Refuses ticking: it is silent until its moment.
+//! One alarm on the boot clock: it fires at a moment even if the machine slept until after it. It uses a
+//! timer descriptor and has no ticks.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -27,14 +26,14 @@ impl Alarm {
         Ok(Self { timer, set_for: None })
     }
 
-    /// Sets it for a moment of uptime, or silences it.
+    /// Sets it for a moment of uptime, or switches it off.
     pub(crate) fn set(&mut self, at_ms: Option<u64>) {
         if self.set_for == at_ms {
             return;
         }
         self.set_for = at_ms;
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // A value of zero silences the timer, so a moment that has passed becomes the first one after it.
+        // A value of zero would switch the timer off, so a past moment becomes the first one after it.
         let value = at_ms.map_or(zero, |at| Timespec {
             tv_sec: i64::try_from(at / 1000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(at % 1000 * 1_000_000).unwrap_or(0).max(1),
@@ -45,7 +44,7 @@ impl Alarm {
         }
     }
 
-    /// Returns when it rings.
+    /// Returns when it fires.
     pub(crate) async fn rings(&mut self) {
         if let Ok(mut guard) = self.timer.readable().await {
             let _count = rustix::io::read(self.timer.get_ref(), &mut [0u8; 8]);

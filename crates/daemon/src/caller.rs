@@ -1,7 +1,6 @@
-//! Who is at the door: a person, something inside one of our runs, or nobody.
+//! Identifies the caller of a connection: a person, a process inside one of our runs, or nobody.
 //!
-//! Owns the look at the peer's lineage and what a token adds to it. Refuses trusting anything the peer says about itself:
-//! a token can only take away what the lineage gives.
+//! It uses the peer's lineage from the kernel. A token can only reduce what the lineage gives.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,24 +12,24 @@ use tokio::net::UnixStream;
 use crate::screens::Screens;
 use crate::tokens::{PidIdentity, TokenCheck, Tokens};
 
-/// Whether the peer is the same user.
+/// Returns true if the peer is the same user.
 pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Whoever is at the other end of one connection.
+/// The peer of one connection.
 pub(crate) struct Peer {
-    /// Who it was when it came, as the kernel's list of processes has it.
+    /// Its identity when it connected, from the kernel.
     bearer: PidIdentity,
     lineage: Caller,
-    /// It comes from a run that is not hosted yet: kept to be looked at again, by the pidfd.
+    /// It comes from a run that is not hosted yet: kept by its pidfd, to be checked again.
     early: Option<Pinned>,
-    /// It brought a wrong token: whatever it says later, it is nobody on this connection.
+    /// It sent a wrong token: it stays nobody on this connection.
     is_refused: bool,
 }
 
 impl Peer {
-    /// Looks at who has come, once. `holders` is where our holders listen.
+    /// Identifies the peer, once. `holders` is the directory where our holders listen.
     pub(crate) fn meet(stream: &UnixStream, screens: &Screens, holders: &Path) -> Self {
         use std::os::fd::AsFd;
         let Some(peer) = Pinned::peer(stream.as_fd()) else {
@@ -42,12 +41,13 @@ impl Peer {
         visitor
     }
 
-    /// Whom it is taken for.
+    /// The caller that it counts as.
     pub(crate) fn caller(&self) -> Caller {
         if self.is_refused { Caller::Nobody } else { self.lineage }
     }
 
-    /// Looks again at somebody whose run was not hosted: a program may knock before it is. Nobody else is looked at twice.
+    /// Checks a peer again whose run was not hosted: a program may connect before its run is. No other peer
+    /// is checked twice.
     pub(crate) fn look_again(&mut self, screens: &Screens, holders: &Path) {
         let Some(peer) = self.early.take() else { return };
         match lineage(&peer, screens, holders) {
@@ -58,7 +58,7 @@ impl Peer {
         }
     }
 
-    /// It brings a token. What is to be written down about that, if it is a wrong one.
+    /// Processes a token; returns the audit note for a wrong one.
     pub(crate) fn bring(&mut self, token: &str, tokens: &Tokens) -> Option<AuditNote> {
         let bearer = self.bearer;
         let verdict = tokens.judge(bearer, self.lineage, token, Instant::now());
@@ -87,7 +87,7 @@ impl Peer {
     }
 }
 
-/// Where somebody comes from.
+/// The origin of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PeerOrigin {
     /// From a run that we host.
@@ -96,13 +96,14 @@ enum PeerOrigin {
     Unhosted,
     /// From none of our runs: a person.
     Outside,
-    /// From the daemon itself, from a run without its holder, or from where nobody can tell.
+    /// From the daemon itself, from a run without its holder, or unknown.
     Nowhere,
 }
 
-/// Where the kernel says a process comes from. A descendant of a holder is that run, however it got its socket. What the
-/// daemon runs itself (a question for a version, a notification) is nobody: what decides about it may be a file that an agent
-/// has written. It carries the mark of a run besides, so it stays nobody when the daemon is gone.
+/// Finds a process's origin by its lineage. A descendant of a holder belongs to that run, however it got its
+/// socket. A program that the daemon itself runs (for a version, a notification) is nobody: a file that an
+/// agent has written may decide about it. It also carries the mark of a run, so it stays nobody when the
+/// daemon is gone.
 fn lineage(peer: &Pinned, screens: &Screens, holders: &Path) -> PeerOrigin {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let visit = |link: Link| match screens.run_of_holder(link.pid, link.start_time) {

@@ -1,19 +1,17 @@
-//! The two clocks of a [`Moment`].
-//!
-//! Owns reading them. Refuses being used for waiting: [`crate::alarm`] does that.
+//! Reads the two clocks of a [`Moment`]. [`crate::alarm`] waits.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::Moment;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Now, on both clocks. Uptime counts suspended time, so that a closed lid does not stretch a deadline.
+/// Now, on both clocks. Uptime counts suspended time, so that a closed lid does not extend a deadline.
 pub(crate) fn now() -> Moment {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Moment { uptime_ms: uptime_ms(), wall_ms: u64::try_from(wall).unwrap_or(u64::MAX) }
 }
 
-/// Now, as people around here tell the time: what a vendor's "try again at 4:09 AM" is reckoned from.
+/// The local time: a vendor's "try again at 4:09 AM" refers to it.
 pub(crate) fn local() -> agents::quota::Now {
     let epoch_ms = now().wall_ms;
     let moment = jiff::Timestamp::from_millisecond(i64::try_from(epoch_ms).unwrap_or(0)).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! The two locks that make a daemon the only one: of its database, and of its runtime directory.
 //!
-//! A daemon first takes the lock of the data directory and writes its address into it; then that of the runtime directory.
-//! The order is the same everywhere, so two daemons cannot wait for each other. The kernel frees both when it dies.
+//! A daemon first takes the lock of the data directory and writes its address into it; then that of the
+//! runtime directory. The order is the same everywhere, so two daemons cannot wait for each other. The kernel
+//! releases both when it dies.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -15,14 +16,14 @@ use rustix::io::Errno;
 
 use crate::DaemonError;
 
-/// How long a daemon that lost the race looks for the winner's socket.
+/// How long a daemon that lost the race waits for the winner's socket.
 const LOSER_PATIENCE: Duration = Duration::from_secs(10);
-/// How often it looks.
+/// How often it checks.
 const LOSER_LOOK: Duration = Duration::from_millis(5);
 /// Longest text that is read from a lock.
 const MAX_TEXT: u64 = 16 << 10;
 
-/// What came of trying to become the only daemon.
+/// The result of trying to become the only daemon.
 pub(crate) enum Race {
     /// Both locks are ours.
     Won(Box<Locks>),
@@ -33,10 +34,10 @@ pub(crate) enum Race {
 /// The locks of this daemon, held until it dies.
 pub(crate) struct Locks {
     data: Lock,
-    /// None: the runtime directory cannot be used.
+    /// `None` when the runtime directory cannot be used.
     runtime: Option<Lock>,
     address: Address,
-    /// What the daemon before this one wrote: it may have had another runtime directory.
+    /// The address of the previous daemon, which may have had another runtime directory.
     pub(crate) former: Option<Address>,
 }
 
@@ -48,8 +49,8 @@ struct Lock {
 }
 
 impl Locks {
-    /// Takes both locks, or finds the daemon that has one of them. `has_runtime` says whether the runtime directory can
-    /// be used.
+    /// Takes both locks, or finds the daemon that has one of them. `has_runtime` is false if the runtime
+    /// directory cannot be used.
     pub(crate) fn take(places: &Dirs, has_runtime: bool) -> Result<Race, DaemonError> {
         let data = open(&places.data_lock())?;
         let runtime = if has_runtime { Some(open(&places.lock())?) } else { None };
@@ -76,13 +77,13 @@ impl Locks {
                 let lock = if has_data { places.lock() } else { places.data_lock() };
                 return Err(held(lock, other));
             }
-            // Nothing announces a socket's birth to a stranger; a poll on nothing is the shortest honest wait.
+            // No event announces the socket of another process, so this polls with a short pause.
             let look = rustix::event::Timespec { tv_sec: 0, tv_nsec: LOSER_LOOK.subsec_nanos().into() };
             let _timeout = rustix::event::poll(&mut [], Some(&look));
         }
     }
 
-    /// Writes who has them.
+    /// Writes the owner into the locks.
     fn own(places: &Dirs, data: File, runtime: Option<File>) -> Result<Self, DaemonError> {
         let former = Address::parse(&read(&data));
         let sockets = places.data_socket().into_iter().chain([places.socket()]).collect();
@@ -96,12 +97,12 @@ impl Locks {
         Ok(Self { data, runtime, address, former })
     }
 
-    /// Makes the data directory's lock again if somebody has removed its file: without it, a second daemon could start.
+    /// Recreates the data directory's lock if its file was removed: without it, a second daemon could start.
     pub(crate) fn mend_data(&mut self) -> io::Result<()> {
         self.data.mend()
     }
 
-    /// The same for the runtime directory's, which may be usable only since now.
+    /// The same for the runtime directory's, which may have become usable only now.
     pub(crate) fn mend_runtime(&mut self, places: &Dirs) -> io::Result<()> {
         if let Some(lock) = &mut self.runtime {
             return lock.mend();
@@ -151,7 +152,8 @@ fn failed(path: &Path, what: &str, source: io::Error) -> DaemonError {
     DaemonError::System { what, source }
 }
 
-/// Whether the lock is ours now. A file system that has no locks is refused: nothing would keep a second daemon away.
+/// Returns true if the lock is ours now. A file system without locks is refused: nothing would keep a second
+/// daemon away.
 fn try_lock(file: &File, path: &Path) -> Result<bool, DaemonError> {
     judge(flock(file, FlockOperation::NonBlockingLockExclusive), path)
 }
@@ -167,7 +169,7 @@ fn judge(locked: Result<(), Errno>, path: &Path) -> Result<bool, DaemonError> {
     }
 }
 
-/// Who has the lock of our runtime directory: a daemon of another database, or of an earlier version.
+/// The daemon that has the lock of our runtime directory: one of another database, or of an earlier version.
 fn beside(places: &Dirs, runtime: &File) -> Address {
     Address { pid: read(runtime).trim().to_owned(), sockets: vec![places.socket()], ..Address::default() }
 }

@@ -1,7 +1,6 @@
-//! Carrying out what the engine wants done, in order.
+//! Carries out the engine's effects, in order.
 //!
-//! Owns the way from an effect to whoever does it. Refuses answering before what must be durable is: records are kept
-//! first, and an end that is not on the disk is not acknowledged as one that is.
+//! Records become durable before an answer is sent, and an end that is not on the disk is not acknowledged.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,29 +23,29 @@ use crate::records::{self, Otherwise, Records, Unsaved};
 use crate::screens::{Ended, Order, Screens, TypeJob};
 use crate::{launch, pattern, ports};
 
-/// How long typing for a program waits for somebody else's writing to end.
+/// How long typing for a program waits for another writer to finish.
 const TURN: Duration = Duration::from_secs(10);
 
-/// What effects are carried out with.
+/// What carrying out effects needs.
 pub(crate) struct EffectRunner {
     pub(crate) screens: Screens,
     pub(crate) agents: Agents,
     pub(crate) records: Records,
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) places: Arc<Dirs>,
-    /// The mask children create files with: the user's, not the daemon's own.
+    /// The umask of children: the user's, not the daemon's own.
     pub(crate) umask: u32,
     pub(crate) facts: mpsc::Sender<Input>,
-    /// Runs of an earlier daemon that have not been found yet.
+    /// Runs of an earlier daemon whose holder has not answered yet.
     pub(crate) pending: PendingHolders,
     pub(crate) events: broadcast::Sender<Arc<Announcement>>,
 }
 
 impl EffectRunner {
-    /// Makes the records among the effects durable; what is left to be carried out.
+    /// Makes the records among the effects durable; returns the other effects.
     ///
-    /// One transaction for all records of one decision and its rows of the audit log, before anybody hears of it. Records
-    /// that are not kept are tried again later, or forgotten, as the caller says.
+    /// All records of one decision and its audit rows are one transaction, before any answer is sent. Records
+    /// that cannot be stored are retried later or dropped, as the caller says.
     pub(crate) async fn keep(
         &self,
         effects: Vec<Effect>,
@@ -75,7 +74,7 @@ impl EffectRunner {
         (rest, kept)
     }
 
-    /// Carries out what is left when the records are kept; whether the daemon is to stop.
+    /// Carries out the other effects once the records are stored; returns true if the daemon is to stop.
     pub(crate) fn carry_out(
         &self,
         effects: Vec<Effect>,
@@ -96,7 +95,8 @@ impl EffectRunner {
             Effect::Signal { run, signal } => self.order(run, Order::Signal(run, signal)),
             Effect::EndChild { run, signal } => self.order(run, Order::EndChild(run, signal)),
             Effect::Kill { run, signal, grace_ms } => {
-                // One that is not heard yet is told when it is, or swept when that takes too long.
+                // A run whose holder has not answered yet gets the order later, or is swept when that takes
+                // too long.
                 if !self.screens.order(run, Order::Kill { run, signal, grace_ms }) && !self.pending.has(run) {
                     self.send_fact(run, RunFact::TreeGone);
                 }
@@ -138,7 +138,7 @@ impl EffectRunner {
             Effect::Notify { run, title, body } => self.agents.notify(run, title, body),
             Effect::KeepDrift { run, winner, other } => self.agents.keep_drift(run, winner, other),
             Effect::Announce(announcement) => {
-                // Nobody may be listening.
+                // There may be no subscriber.
                 let _nobody = self.events.send(Arc::new(announcement));
             }
             Effect::Reply { ticket, result } => answer(tickets, ticket, *result),
@@ -155,7 +155,7 @@ impl EffectRunner {
         }
     }
 
-    /// Says a fact from here. A task of its own, because the engine task must not wait for its own queue.
+    /// Sends a fact from a task of its own, because the engine task must not wait for its own queue.
     fn send_fact(&self, run: RunKey, fact: RunFact) {
         let facts = self.facts.clone();
         drop(tokio::spawn(async move { facts.send(Input::Fact { run, fact }).await }));
@@ -167,13 +167,13 @@ impl EffectRunner {
         let (agents, umask) = (self.agents.clone(), self.umask);
         drop(crate::threads::run(move || {
             if let Some(fact) = launch::start(&launcher, &places, umask, (&screens, &agents), start) {
-                // The daemon is ending when nobody listens.
+                // The receiver is gone only when the daemon is ending.
                 drop(facts.blocking_send(Input::Fact { run, fact }));
             }
         }));
     }
 
-    /// Types for a program once nobody else is writing to the run. The wait is here, where waiting costs nothing.
+    /// Types for a program once no other writer uses the run. The wait is in a task of its own.
     fn type_into(&self, run: RunKey, job: JobId, what: Keystrokes, guard: Guard) {
         let Some(handle) = self.screens.find(run) else {
             return self.send_fact(run, RunFact::TypingDone { job, outcome: TypingOutcome::Gone });
@@ -191,12 +191,12 @@ impl EffectRunner {
                 Ok(Err(_)) => TypingOutcome::Gone,
                 Err(_) => TypingOutcome::HumanTyping,
             };
-            // The daemon is ending when nobody listens.
+            // The receiver is gone only when the daemon is ending.
             drop(facts.send(Input::Fact { run, fact: RunFact::TypingDone { job, outcome } }).await);
         }));
     }
 
-    /// Says when a run's tree listens on a port; nobody says it for a run that is not there.
+    /// Watches until a run's tree listens on a port; does nothing for a run that is gone.
     fn await_port(&self, run: RunKey, port: u16) {
         if let Some(handle) = self.screens.find(run) {
             drop(tokio::spawn(ports::watch(handle, port, self.facts.clone())));
@@ -214,8 +214,8 @@ impl EffectRunner {
     }
 }
 
-/// Replaces the acknowledgement of every end by a failure that says it is not saved: the next daemon may not know of it.
-/// Other answers say what is, and stay.
+/// Replaces the acknowledgement of every end by an error that it is not saved: the next daemon may not know
+/// of it. Other answers stay.
 pub(crate) fn without_acknowledged_ends(effects: Vec<Effect>, unsaved: &Unsaved) -> Vec<Effect> {
     let stops = effects.iter().any(|effect| matches!(effect, Effect::Stop));
     let instead = |effect| match effect {
@@ -227,7 +227,7 @@ pub(crate) fn without_acknowledged_ends(effects: Vec<Effect>, unsaved: &Unsaved)
     effects.into_iter().map(instead).collect()
 }
 
-/// Whether an answer acknowledges that something has ended: one process, or all of them with the daemon.
+/// Returns true if an answer acknowledges an end: of one process, or of all of them with the daemon.
 fn is_end(answer: &CommandAnswer, stops: bool) -> bool {
     match answer {
         CommandAnswer::Reply(Reply::Ended(_)) => true,
@@ -242,7 +242,7 @@ fn answer(
     result: Result<CommandAnswer, proto::Failure>,
 ) {
     if let Some(reply) = tickets.remove(&ticket) {
-        // Whoever asked may have gone.
+        // The caller may have gone.
         let _gone = reply.send(result);
     }
 }
@@ -259,7 +259,7 @@ mod tests {
         Effect::Reply { ticket: Ticket(ticket), result: Box::new(Ok(CommandAnswer::Reply(reply))) }
     }
 
-    /// The tickets that are answered, and the code of those that fail.
+    /// The tickets that are answered, with the error code of those that fail.
     fn answers(effects: &[Effect]) -> Vec<(u64, Option<ErrorCode>)> {
         let answers = effects.iter().filter_map(|effect| match effect {
             Effect::Reply { ticket, result } => {

@@ -1,7 +1,5 @@
-//! The engine's shell: asks and facts in, effects out, one at a time.
-//!
-//! Owns the engine, the unanswered tickets, the alarm, its rest and what is being typed for the engine. Refuses
-//! deciding: it only carries.
+//! The task that runs the engine: commands and facts in, effects out, one at a time. It keeps the unanswered
+//! tickets, the alarm and the typing jobs; the engine decides.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,17 +19,17 @@ use crate::failpoint::{self, Failpoint};
 use crate::idle_trim::IdleTrim;
 use crate::records::Otherwise;
 
-/// Asks that may wait; the connections that sent them wait with them.
+/// The most commands that wait; the connections that sent them wait with them.
 const ASKS: usize = 256;
-/// Facts that may wait; the workers keep what does not fit.
+/// The most facts that wait; the workers keep what does not fit.
 pub(crate) const FACTS: usize = 4096;
-/// Events a slow subscriber may be behind before it is told to resync.
+/// How many events a slow subscriber may be behind before it gets a resync.
 const EVENTS: usize = 1024;
 
-/// What a command comes back with.
+/// The result of a command.
 pub(crate) type Answered = Result<CommandAnswer, Failure>;
 
-/// One question to the engine.
+/// One command for the engine.
 pub(crate) struct Ask {
     pub(crate) ticket: Ticket,
     pub(crate) caller: Caller,
@@ -39,7 +37,7 @@ pub(crate) struct Ask {
     pub(crate) reply: oneshot::Sender<Answered>,
 }
 
-/// The way to the engine task. Cheap to clone.
+/// The handle of the engine task. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct EngineHandle {
     asks: mpsc::Sender<Ask>,
@@ -49,12 +47,14 @@ pub(crate) struct EngineHandle {
     gone: Departed,
 }
 
-/// The tickets of those who went before they were answered and whom the engine has not been told of. A value and no queue:
-/// nobody who goes can wait, and a wait nobody hears of would be kept for ever. Bounded by the asks under way.
+/// The tickets of callers that went before they were answered and that the engine does not know of yet. It is
+/// a value and not a queue: a caller that goes cannot wait, and a wait whose caller is gone would be kept for
+/// ever. Its length is bounded by the commands under way.
 type Departed = watch::Sender<Vec<Ticket>>;
 
 impl EngineHandle {
-    /// Asks the engine and waits for its answer. Dropped while waiting, the engine is told that nobody listens.
+    /// Sends a command to the engine and waits for its answer. When the future is dropped, the engine learns
+    /// that the caller is gone.
     pub(crate) async fn ask(&self, caller: Caller, command: Command) -> Answered {
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
@@ -69,19 +69,19 @@ impl EngineHandle {
         answered.unwrap_or_else(|| unanswered(is_agreed))
     }
 
-    /// Events from here on.
+    /// A subscription to events from now on.
     pub(crate) fn events(&self) -> broadcast::Receiver<Arc<Announcement>> {
         self.events.subscribe()
     }
 }
 
-/// Whether this asks for nothing but the daemon's end.
+/// Returns true if this only ends the daemon.
 fn is_plain_shutdown(command: &Command) -> bool {
     matches!(command, Command::Shutdown(shutdown) if !shutdown.kill)
 }
 
-/// What is said to whoever comes when the engine task has decided its last. Who wanted only that is served: as for whoever came
-/// first, the connection closes when everything is put away.
+/// The answer to a command that comes after the engine task has ended. A plain shutdown succeeds: as for the
+/// first caller, the connection closes when everything is stored.
 fn unanswered(is_agreed: bool) -> Answered {
     if is_agreed {
         return Ok(CommandAnswer::Reply(Reply::Done(Done {})));
@@ -89,7 +89,7 @@ fn unanswered(is_agreed: bool) -> Answered {
     Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"))
 }
 
-/// Tells the engine when whoever asked goes away before the answer.
+/// Reports to the engine when the caller goes away before the answer.
 struct Guard {
     ticket: Ticket,
     gone: Option<Departed>,
@@ -114,19 +114,19 @@ pub(crate) struct EngineTask {
     engine: Engine,
     hands: EffectRunner,
     inbox: Inbox,
-    /// What is being typed for the engine, in words that tell nothing of it; each ends with a fact.
+    /// Typing jobs of the engine, described without their text; each ends with a fact.
     typing: HashMap<JobId, String>,
     alarm: Alarm,
     quiet: IdleTrim,
 }
 
-/// The channels a engine task is built around: made first, because the workers need their end.
+/// The channels of the engine task: made first, because the workers need their ends.
 pub(crate) struct Channels {
     pub(crate) handle: EngineHandle,
     inbox: Inbox,
 }
 
-/// What comes to the engine task, and whom it owes an answer.
+/// The inputs of the engine task, and the callers that wait for an answer.
 struct Inbox {
     asks: mpsc::Receiver<Ask>,
     facts: mpsc::Receiver<Input>,
@@ -135,7 +135,7 @@ struct Inbox {
 }
 
 impl Inbox {
-    /// What is to be decided next, in this order. Nothing is lost when the future is dropped.
+    /// Returns the next inputs, in this order of priority. Nothing is lost when the future is dropped.
     async fn next(&mut self) -> Vec<Input> {
         tokio::select! {
             biased;
@@ -145,8 +145,9 @@ impl Inbox {
         }
     }
 
-    /// Whoever asked may have gone while the question waited: the engine can have been told of that before it hears the
-    /// question, so it is told again behind it. The question counts all the same, as it would have a moment earlier.
+    /// Registers a command. Its caller may have gone while it waited: the engine may have been told of that
+    /// before the command, so it is told again after it. The command counts all the same, as it would have a
+    /// moment earlier.
     fn take(&mut self, ask: Ask) -> Vec<Input> {
         let Ask { ticket, caller, command, reply } = ask;
         let is_gone = reply.is_closed();
@@ -188,7 +189,7 @@ impl EngineTask {
         Ok(Self { engine, hands, inbox, typing, alarm: Alarm::new()?, quiet: IdleTrim::new()? })
     }
 
-    /// Works until the engine says stop.
+    /// Works until the engine stops.
     pub(crate) async fn work(mut self) {
         loop {
             self.alarm.set(self.engine.next_deadline());
@@ -209,7 +210,7 @@ impl EngineTask {
         }
     }
 
-    /// Lets the engine decide and carries it out; whether to stop.
+    /// Passes an input to the engine and carries out the effects; returns true to stop.
     pub(crate) async fn decide(&mut self, input: Input) -> bool {
         if let Input::CallerGone { ticket } = &input {
             self.inbox.tickets.remove(ticket);
@@ -231,8 +232,8 @@ impl EngineTask {
         self.hands.carry_out(effects, &mut self.inbox.tickets)
     }
 
-    /// Makes what was decided durable; what is to be done now. A command whose records are refused is taken back; what
-    /// cannot be taken back goes on, and its records are tried again.
+    /// Makes the decision durable and returns the remaining effects. A command whose records are refused is
+    /// undone; a decision that cannot be undone continues, and its records are retried.
     async fn keep(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
         let is_undoable = self.engine.is_undoable();
         let otherwise = if is_undoable { Otherwise::Forget } else { Otherwise::Retry };
@@ -244,7 +245,7 @@ impl EngineTask {
         }
     }
 
-    /// What was typed for the engine, now that it is known to have reached a terminal.
+    /// The audit note for typing that is now known to have reached a terminal.
     fn typed(&mut self, input: &Input) -> Option<AuditNote> {
         let Input::Fact { run, fact: RunFact::TypingDone { job, outcome } } = input else { return None };
         let what = self.typing.remove(job)?;
@@ -266,7 +267,7 @@ impl EngineTask {
     }
 }
 
-/// How much is typed, without a word of it.
+/// How much is typed, without any of its text.
 fn size(what: &Keystrokes) -> String {
     match what {
         Keystrokes::Paste(text) => format!("{} bytes", text.len()),

@@ -1,15 +1,14 @@
-//! Named places at which a test lets the daemon die, as by kill -9.
+//! Failpoints: named places at which a test makes the daemon die, as by kill -9. A release build only has the
+//! names, and a debug build does nothing without the variable.
 //!
-//! Owns the one list of them, and the death. Refuses being there for anybody else: a release build only has the names, and
-//! a debug build dies nowhere without the variable.
-//!
-//! `QD_TEST_FAILPOINTS` names a file, and that file names one of the places; whoever passes it and takes the file away
-//! dies. So a daemon that has long been at work can be told, and the next one lives.
+//! `QD_TEST_FAILPOINTS` names a file, and that file names one of the places. The daemon that reaches the
+//! place and removes the file dies. So a test can choose a place while a daemon runs, and the next daemon
+//! lives.
 
-/// Makes the list, and the type whose values are all of it: a new place is walked over by the tests by itself.
+/// Generates the list and the type with all its values, so that the tests cover a new place automatically.
 macro_rules! failpoints {
     ($($(#[$doc:meta])* $place:ident = $name:literal,)*) => {
-        /// A place at which a daemon can be told to die.
+        /// A place at which a test can make the daemon die.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Failpoint {
             $($(#[$doc])* $place,)*
@@ -19,7 +18,7 @@ macro_rules! failpoints {
             /// Every place.
             pub const ALL: &[Self] = &[$(Self::$place,)*];
 
-            /// What the place is called.
+            /// Its name.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -31,39 +30,39 @@ macro_rules! failpoints {
 }
 
 failpoints! {
-    /// The lock is taken, and nothing that an earlier daemon left has been looked at.
+    /// The lock is taken; nothing of an earlier daemon was examined yet.
     Locked = "locked",
-    /// One holder has been taken in, others wait for it.
+    /// One holder was adopted; others wait.
     Adopting = "adopting",
-    /// Every holder that answered has been taken in, and the engine has heard of none.
+    /// Every holder that answered was adopted; the engine knows of none yet.
     Adopted = "adopted",
-    /// The engine knows everything, and there is no door.
+    /// The engine knows everything; there is no socket yet.
     DoorClosed = "door-closed",
-    /// There is a door, and nobody behind it.
+    /// There is a socket; it is not served yet.
     DoorUnserved = "door-unserved",
-    /// A run's checkpoint has been taken, and its holder does not have it.
+    /// A run's checkpoint was taken; its holder does not have it yet.
     CheckpointTaken = "checkpoint-taken",
-    /// The holder has been sent it, and still keeps what it covers.
+    /// The checkpoint was sent; the holder still keeps the bytes that it covers.
     CheckpointSent = "checkpoint-sent",
     /// Changes are about to be written.
     BeforeCommit = "before-commit",
-    /// They are written, and nobody has been told.
+    /// They are written; no caller has an answer yet.
     AfterCommit = "after-commit",
-    /// What was decided is on the disk, and nothing of it has been done.
+    /// The decision is on the disk; none of its effects was carried out yet.
     Recorded = "recorded",
-    /// Something of it has been done, and nobody has answered.
+    /// One of its effects was carried out; no caller has an answer yet.
     EffectDone = "effect-done",
-    /// What came of it has been heard, and nothing has been decided or recorded.
+    /// The result was received; nothing was decided or recorded yet.
     FactHeard = "fact-heard",
-    /// A holder has started its child, and the run is hosted nowhere.
+    /// A holder has started its child; no worker hosts the run yet.
     HolderStarted = "holder-started",
     /// An input is on its way to the holder.
     InputQueued = "input-queued",
-    /// The holder has typed an input, and nobody has been told.
+    /// The holder has typed an input; no caller has an answer yet.
     InputTyped = "input-typed",
-    /// The engine task has decided its last, and holders may still be on their way to their end.
+    /// The engine task has ended; holders may still be on their way to their end.
     DeskClosed = "desk-closed",
-    /// Nobody is served any more, and the database is open.
+    /// No caller is served any more; the database is open.
     DoorLeft = "door-left",
     /// The database is closed, and the socket is still there.
     StoreClosed = "store-closed",
@@ -78,26 +77,26 @@ mod armed {
 
     use super::Failpoint;
 
-    /// What this daemon was told at its start.
+    /// The file that this daemon's environment names.
     fn directory() -> Option<&'static PathBuf> {
         static TOLD: OnceLock<Option<PathBuf>> = OnceLock::new();
         TOLD.get_or_init(|| std::env::var_os("QD_TEST_FAILPOINTS").map(PathBuf::from)).as_ref()
     }
 
-    /// Whether a test is meant at all.
+    /// Returns true if failpoints are in use.
     pub(crate) fn is_on() -> bool {
         directory().is_some()
     }
 
-    /// Ends the daemon if it was told to die here.
+    /// Kills the daemon if this place was chosen.
     pub(crate) fn pass(place: Failpoint) {
-        // Two threads may pass at once; one order is one death.
+        // Two threads may pass at once; the one that removes the file dies.
         if is_wanted(place.name()) && directory().is_some_and(|order| std::fs::remove_file(order).is_ok()) {
             while kill_process(getpid(), Signal::KILL).is_ok() {}
         }
     }
 
-    /// Whether the file says so now.
+    /// Returns true if the file names this now.
     pub(crate) fn is_wanted(what: &str) -> bool {
         let order = directory().filter(|path| path.is_absolute()).map(std::fs::read_to_string);
         matches!(order, Some(Ok(wanted)) if wanted == what)

@@ -1,7 +1,5 @@
-//! Starting a run: from the engine's description to a hosted holder, or to a failure a person understands.
-//!
-//! Owns the translation. Refuses blocking the async tasks: it runs on the blocking pool; and refuses starting anything else
-//! than what was allowed.
+//! Starts a run: turns the engine's description into a hosted holder, or into a failure that a person
+//! understands. It runs on a thread that may block, and checks that the run is what was approved.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,8 +20,8 @@ pub(crate) fn socket_path(places: &Dirs, run: RunKey) -> PathBuf {
     places.holders().join(format!("{}.{}", run.process, run.run))
 }
 
-/// Starts a run and hosts it. A failure is a fact to be told; a start is told by the worker that hosts the run, so that
-/// nothing about the run can be said before it.
+/// Starts a run and hosts it. The worker that hosts the run reports the start, so that no fact about the run
+/// can come before it; only a failure is returned as a fact.
 pub(crate) fn start(
     launcher: &Launcher,
     places: &Dirs,
@@ -60,7 +58,7 @@ pub(crate) fn start(
     }
 }
 
-/// The manifest of an agent that is about to be started, unless it is built in or nobody has to have trusted it.
+/// The manifest of an agent that is about to be started, unless it is built in or needs no trust.
 fn foreign_manifest(agents: &Agents, start: &StartRun) -> Option<ForeignManifest> {
     let is_judged =
         start.record.spec.kind == Kind::Agent && (start.content.is_some() || start.needs_built_in);
@@ -84,7 +82,7 @@ fn config(places: &Dirs, umask: u32, start: StartRun) -> Result<RunConfig, Failu
     Ok(config)
 }
 
-/// What a person is told when a run cannot start.
+/// The error for a run that cannot start.
 fn failure(error: LaunchError) -> Failure {
     let text = error.to_string();
     let message = Printable(&text).to_string();

@@ -1,34 +1,35 @@
-//! The body around the engine: one daemon per user, disposable at any moment.
+//! The daemon around the engine: one per user, disposable at any moment.
 //!
-//! Owns the tasks, the socket, the screens and the links to holders. Refuses UI words and the network (all it talks to is
-//! the server inside an agent's program, on the loopback), and refuses being precious: crash, kill -9 and upgrade all end
-//! in `adopt`, which is used every day.
+//! It has the tasks, the socket, the screens and the links to holders. It has no UI words and does not use
+//! the network (it only talks to the server inside an agent's program, on the loopback). Crash, kill -9 and
+//! upgrade all end in `adopt`, which is used every day.
 //!
-//! All async work is one thread, so whatever may wait for the disk, a program or a lock has a thread of its own: a named one
-//! below, or a `worker` of `threads` for the length of a call.
+//! All async work is one thread, so whatever may wait for the disk, a program or a lock has a thread of its
+//! own: a named one below, or a `worker` of `threads` for the length of a call.
 //!
-//! | task | owns | hears | says | when others are slow | ends when |
+//! | task | owns | receives | sends | when others are slow | ends when |
 //! |---|---|---|---|---|---|
-//! | engine task (1, async) | `Engine`, tickets | bounded asks and facts, the alarm | effects, events with a revision | asks wait in their queue; facts are kept by the workers | `Effect::Stop` |
+//! | engine task (1, async) | `Engine`, tickets | bounded commands and facts, the alarm | effects, events with a revision | commands wait in their queue; the workers keep facts | `Effect::Stop` |
 //! | `screens-N` (2-4 threads) | rings, emulators, viewers, input | orders, rings, links, viewers | facts, frames | never waits | the process ends |
-//! | `patterns`, `patterns-slow` (2 threads) | searches for patterns | text that is new, bounded | what was found | who falls too far behind ends, and is told | the process ends |
-//! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the engine task; orders it cannot take are refused and logged, and the engine gives up waiting | the process ends |
-//! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the engine task; the vendor's server waits for it | its run is over or let go |
-//! | `agent-version` (1 thread per launch, short) | nothing | one program's output | a fact | is waited for by nobody | the program has answered, or its time is over |
-//! | probe (1 async task per holder that an earlier daemon left and that has not answered) | its greeting | the holder's answer, a wish to end the run | one word to the adoption, which has the run hosted | waits for it | the holder has answered or is gone |
+//! | `patterns`, `patterns-slow` (2 threads) | searches for patterns | new text, bounded | matches | a search that falls too far behind ends with an error | the process ends |
+//! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the engine task; orders beyond its queue are refused and logged, and the engine stops waiting | the process ends |
+//! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the engine task; the vendor's server waits for it | its run is over or released |
+//! | `agent-version` (1 thread per launch, short) | nothing | one program's output | a fact | no task waits for it | the program has answered, or its time is over |
+//! | probe (1 async task per holder of an earlier daemon that has not answered) | its greeting | the holder's answer, a request to end the run | results to the adoption, which has the run hosted | waits for it | the holder has answered or is gone |
 //! | `port` (1 async task per awaited port) | nothing | a timer: the kernel announces no listening socket | a fact | waits for the engine task | the port is open, or its run is over |
 //! | `pads-watch` (1 thread) | which project each watch is | inotify on the scratchpads | announcements, through the store's pads | waits for the engine task | the process ends |
-//! | `store` (1 thread) | the database | bounded batches, requests for a look at the audit log | acks, looks | the engine task waits: losing a record is worse | its queue closes; a panic of it ends the daemon |
-//! | sweeper (on a `worker`, 1 per lost holder, short) | nothing | the list of processes | signals to what the run left | is waited for by nobody | nothing of the run is found |
-//! | `worker` (1 thread that stays, up to 31 `extra-worker`s while there is work) | nothing | pieces of work that may wait | what comes of them | work waits for a free one; when the system gives no thread, for the one that stays | the process ends; an `extra-worker` after two idle seconds |
-//! | `stdin` (1 thread in an ephemeral daemon) | standard input | its end | that it has ended | is waited for by one task | it has ended |
-//! | signals (1, async; 2 in an ephemeral daemon) | nothing | TERM, INT, HUP; the end of standard input | one ask | waits for the engine task | it has asked |
+//! | `store` (1 thread) | the database | bounded batches, requests for the audit log | acks, readers | the engine task waits: losing a record is worse | its queue closes; a panic of it ends the daemon |
+//! | sweeper (on a `worker`, 1 per lost holder, short) | nothing | the list of processes | signals to what the run left | no task waits for it | nothing of the run is found |
+//! | `worker` (1 thread that stays, up to 31 `extra-worker`s while there is work) | nothing | work that may block | its results | work waits for a free one; when the system gives no thread, for the one that stays | the process ends; an `extra-worker` after two idle seconds |
+//! | `stdin` (1 thread in an ephemeral daemon) | standard input | its end | that it has ended | one task waits for it | it has ended |
+//! | signals (1, async; 2 in an ephemeral daemon) | nothing | TERM, INT, HUP; the end of standard input | one command | waits for the engine task | it has sent it |
 //! | door (1, async) | the listening socket | connections | a task per connection | refuses over the limit | the engine task ends |
 //! | connection (1 per client, async) | its stream | frames | frames | lagging events become `resync`, log overruns become gaps | the peer closes |
 //!
-//! Reading order: `start` (becoming the only daemon), `adopt` (what an earlier one left), `engine` (the engine's shell),
-//! `effect_runner`, `screens` (the data plane), `agents` (vendors' programs outside of their terminals), `project`, `presets`,
-//! `policy` and `trust_subject` (what agents may start), `pads`, `door` (the way in).
+//! Reading order: `start` (becoming the only daemon), `adopt` (what an earlier one left), `engine_task` (the
+//! engine's task), `effect_runner`, `screens` (the data plane), `agents` (vendors' programs outside of their
+//! terminals), `project`, `presets`, `policy` and `trust_subject` (what agents may start), `pads`, `door`
+//! (the socket's side).
 
 mod adopt;
 mod agents;
@@ -69,10 +70,10 @@ pub use failpoint::Failpoint;
 pub use settings::Settings;
 pub use start::{refuse_setuid, run};
 
-/// What a daemon is started with.
+/// The options of a daemon.
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
-    /// Where its things are.
+    /// Its directories.
     pub places: Dirs,
     /// It lives as long as its standard input, keeps nothing on disk, and ends every process when it ends.
     pub ephemeral: bool,
@@ -104,14 +105,14 @@ pub enum DaemonError {
         .0 / 1024
     )]
     SmallFiles(u64),
-    /// This process lives in a run.
+    /// This process is inside a run.
     #[error(
         "no daemon is started from inside a process of Quarterdeck on a database that was made outside: what this process \
          says would count as a person's word. Run any qd command outside of it, use --ephemeral, or set QD_DATA_DIR to a \
          new directory"
     )]
     Inside,
-    /// This process does not live in a run, and the database was made in one.
+    /// This process is outside every run, and the database was made inside one.
     #[error(
         "the database in {} was made by a daemon inside a process of Quarterdeck, so a person may not have said what \
          stands in it: move the directory away, or set QD_DATA_DIR to another one",
@@ -141,7 +142,7 @@ pub enum DaemonError {
     NoLocks {
         /// Where the lock was to be.
         directory: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// No socket can be opened.
@@ -149,13 +150,13 @@ pub enum DaemonError {
     NoSocket {
         /// The data directory.
         places: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The program file has the set-user-id or set-group-id bit.
     #[error("refusing to run with changed user or group id: remove the setuid bit from qd")]
     Setuid,
-    /// The system said no.
+    /// Another error of the system.
     #[error("{what}: {source}")]
     System {
         /// While doing what.

@@ -1,7 +1,6 @@
-//! The daemon's own log: no keystrokes, no output of children.
-//!
-//! Owns its file, and how seldom a warning that others can cause is repeated in it. Refuses growing: it lies where sockets
-//! lie, which is memory on many systems, and a daemon lives for weeks. At most two files of one size are kept.
+//! The daemon's own log, without keystrokes and without output of children. It keeps at most two files of one
+//! size, because it is beside the sockets, which is memory on many systems. Repeated warnings that others can
+//! cause are rate-limited.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock;
 
-/// Bytes of one file; then the next one begins, and the one before the last is gone.
+/// Bytes of one file; then the next one begins, and the one before the last is deleted.
 const MAX_FILE: u64 = 1 << 20; // 1 MiB
 /// How often one warning that others cause is written.
 const SELDOM_MS: u64 = 60_000;
 
-/// Begins to log. Without a file nothing is logged: no reason not to serve.
+/// Starts logging. Without a file nothing is logged: that is no reason not to serve.
 pub(crate) fn start(path: &Path) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("QD_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
@@ -28,7 +27,7 @@ pub(crate) fn start(path: &Path) {
     }
 }
 
-/// A file that is put aside when it is full.
+/// A file that is rotated when it is full.
 struct Rotating {
     path: PathBuf,
     file: File,
@@ -43,7 +42,7 @@ impl Rotating {
         Ok(Self { path: path.to_owned(), file, length, limit })
     }
 
-    /// Puts the file aside and begins another. If that fails the old one goes on from its beginning: it must not grow.
+    /// Rotates the file. If that fails, the old one is overwritten from its beginning: it must not grow.
     fn turn_over(&mut self) -> io::Result<()> {
         let aside = self.path.with_extension("log.1");
         match std::fs::rename(&self.path, aside).and_then(|()| append(&self.path)) {
@@ -57,7 +56,7 @@ impl Rotating {
 
 impl Write for Rotating {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Each event is one write, so that no line is cut in two.
+        // Each event is one write, so that no line is split.
         if self.length > 0 && self.length + bytes.len() as u64 > self.limit {
             self.turn_over()?;
         }
@@ -75,10 +74,11 @@ fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// A warning that others can cause as often as they like: written once in a while, with how often it was not.
+/// A warning that others can cause as often as they like: written once per interval, with the number of
+/// suppressed ones.
 #[derive(Debug)]
 pub(crate) struct RateLimited {
-    /// On the clock since boot, plus one: zero is never.
+    /// Milliseconds since boot, plus one; zero is never.
     written_ms: AtomicU64,
     unwritten: AtomicU64,
 }
@@ -88,7 +88,7 @@ impl RateLimited {
         Self { written_ms: AtomicU64::new(0), unwritten: AtomicU64::new(0) }
     }
 
-    /// Whether to write it now, and how many times it was not written since the last time.
+    /// Returns the number of suppressed warnings if it is to be written now.
     pub(crate) fn is_due(&self) -> Option<u64> {
         self.is_due_at(clock::uptime_ms())
     }
@@ -97,7 +97,7 @@ impl RateLimited {
         let last = self.written_ms.load(Ordering::Relaxed);
         let is_early = last != 0 && now_ms < last - 1 + SELDOM_MS;
         let now = now_ms + 1;
-        // Of two at the same moment one writes.
+        // If two come at the same moment, one writes.
         if is_early
             || self.written_ms.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_err()
         {

@@ -1,7 +1,5 @@
-//! Telling a person who may be looking elsewhere: a command of their choice, and their desktop.
-//!
-//! Owns the ways out; `settings` reads the table that names them. Refuses deciding whether: the engine does. Refuses
-//! control characters: what an agent wrote is made printable before it leaves.
+//! Notifies a person who may be looking elsewhere: by a command of their choice, and by their desktop. The
+//! engine decides when; `settings` reads the table. An agent's text is made printable first.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,12 +11,12 @@ use serde::Deserialize;
 
 use crate::agents::subprocess::{Subprocess, find};
 
-/// How long a way out may take.
+/// The time limit of one command.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Longest body: a notification is a hint, the inbox has the rest.
+/// The longest body: a notification is a hint, and the inbox has the rest.
 const MAX_BODY: usize = 500;
 
-/// Where the programs are: not where the user's own are, which agents may write.
+/// Where the programs are searched: not in the user's own directories, which agents may write.
 const SEARCHED: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The table `[notify]` of `config.toml`.
@@ -61,7 +59,7 @@ impl NotifyConfig {
     }
 }
 
-/// The desktop's way, if there is a session bus and a program that speaks to it.
+/// The desktop's command, if there is a session bus and a program for it.
 fn desktop(env: &BTreeMap<String, String>, title: &str, body: &str) -> Option<Vec<String>> {
     let has_bus = env.contains_key("DBUS_SESSION_BUS_ADDRESS")
         || env.get("XDG_RUNTIME_DIR").is_some_and(|dir| Path::new(dir).join("bus").exists());
@@ -81,12 +79,12 @@ fn desktop(env: &BTreeMap<String, String>, title: &str, body: &str) -> Option<Ve
     })
 }
 
-/// A text as `gdbus` reads one.
+/// A text as `gdbus` parses one.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// Tells; blocks for as long as the slowest way takes. What did not work, for the log.
+/// Notifies; blocks as long as the slowest command takes. Returns what failed, for the log.
 pub(crate) fn send_notification(
     ways: &NotifyConfig,
     env: &BTreeMap<String, String>,

@@ -1,6 +1,5 @@
-//! Scratchpads as the daemon has them: the store's files, and an eye on who else changes them.
-//!
-//! Owns the one way to them and the thread that hears editors. Refuses deciding who may: the door asks the engine.
+//! The daemon's scratchpads: the store's files, and a thread that notices changes by editors. The door asks
+//! the engine who may use them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,11 +21,12 @@ fn root(places: &Dirs) -> PathBuf {
     places.data.join("pads")
 }
 
-/// The pads of this daemon's user; each change is announced. Every call blocks: for the blocking pool.
+/// The pads of this daemon's user; each change is announced. Every call blocks, so it runs on a thread that
+/// may.
 pub(crate) fn open(places: &Dirs, facts: &mpsc::Sender<Input>) -> Arc<Pads> {
     let facts = facts.clone();
     let pads = Pads::new(&root(places)).telling(move |change| {
-        // The daemon is ending when nobody listens.
+        // The receiver is gone only when the daemon is ending.
         drop(facts.blocking_send(Input::Announce(Box::new(announcement(change)))));
     });
     let pads = Arc::new(pads);
@@ -41,7 +41,7 @@ fn announcement(change: PadChange) -> Event {
     Event::PadChanged { project, name: name.to_string(), revision, author }
 }
 
-/// Starts the thread that hears editors. It ends with the process.
+/// Starts the thread that notices changes by editors. It ends with the process.
 fn watch(root: &Path, pads: Arc<Pads>) -> io::Result<()> {
     ensure_private_dir(root).map_err(io::Error::other)?;
     let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
@@ -54,7 +54,7 @@ fn watch(root: &Path, pads: Arc<Pads>) -> io::Result<()> {
     Ok(())
 }
 
-/// What is watched: the directory of all projects, and each project's.
+/// The watches: on the directory of all projects, and on each project's.
 struct PadWatcher {
     inotify: OwnedFd,
     root: PathBuf,
@@ -84,7 +84,7 @@ impl PadWatcher {
         }
     }
 
-    /// Watches everything there is and looks at it: an editor may have been at work while no daemon was.
+    /// Watches everything and checks it: an editor may have been used while no daemon ran.
     fn begin(&mut self) -> io::Result<()> {
         let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
         self.top = inotify::add_watch(&self.inotify, &self.root, flags)?;
@@ -95,7 +95,7 @@ impl PadWatcher {
         Ok(())
     }
 
-    /// Watches a project's directory first and looks at it then, so that nothing falls between.
+    /// Watches a project's directory first and checks it then, so that no change is missed between.
     fn take(&mut self, project: String) {
         let flags = WatchFlags::CLOSE_WRITE
             | WatchFlags::MOVED_TO
@@ -116,7 +116,7 @@ impl PadWatcher {
 
     fn see(&mut self, sight: &WatchedDir) -> io::Result<()> {
         if sight.flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-            // Nobody knows what was missed.
+            // Events were lost, so everything is checked again.
             return self.begin();
         }
         if sight.flags.contains(ReadFlags::IGNORED) {
@@ -159,7 +159,7 @@ mod tests {
 
     const PROJECT: &str = "0123456789abcdef";
 
-    /// Pads with their eye open, and what is announced of them.
+    /// Pads with their watcher, and the announcements.
     fn pads(root: &Path) -> (Arc<Pads>, mpsc::Receiver<Input>, PathBuf) {
         let (facts, heard) = mpsc::channel(64);
         let places = Dirs::below(root);
@@ -192,7 +192,7 @@ mod tests {
         pads.write(PROJECT, &"plan".parse().unwrap(), "ours", "fix", None).unwrap();
         assert_eq!(next(&mut heard), ("plan".to_owned(), 1, "fix".to_owned()));
         std::fs::write(folder.join("plan"), "in place").unwrap();
-        // An editor that truncates first may be caught in between; the last word is what it saved.
+        // An editor that truncates first may be seen in between; the last announcement is what it saved.
         let mut seen = next(&mut heard);
         while pads.read(PROJECT, &"plan".parse().unwrap()).unwrap().revision != seen.1 {
             seen = next(&mut heard);

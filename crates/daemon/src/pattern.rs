@@ -1,7 +1,7 @@
-//! Patterns callers supply: compiled within limits, or refused in words.
+//! Compiles callers' patterns within limits, or refuses them with a reason.
 //!
-//! Owns the limits. Refuses back-tracking engines: matching is linear in the text. Linear is not cheap: the costliest
-//! pattern that is taken needs some fifteen microseconds for every byte, so that nobody matches where others wait for him.
+//! Matching is linear in the text, without back-tracking. Linear is not cheap: the costliest accepted pattern
+//! needs some fifteen microseconds per byte, so matching never runs where other work would wait for it.
 
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Longest pattern.
 const MAX_PATTERN: usize = 1024;
-/// Most memory a compiled pattern may take. Ten Unicode words fit; what is larger may cost fifty microseconds a byte.
+/// The most memory of a compiled pattern. Ten Unicode words fit; a larger one may cost fifty microseconds a
+/// byte.
 const MAX_COMPILED: usize = 512 << 10; // 512 KiB
-/// A pattern that takes no more than this is light: one to two microseconds for a byte at worst.
+/// A pattern that takes no more than this is light: one to two microseconds per byte at worst.
 const MAX_LIGHT: usize = 64 << 10; // 64 KiB
-/// Most memory the cache of the fast engine may take. With less than a few times the pattern itself that engine gives up,
-/// and the slow one takes its place: a smaller cache costs time.
+/// The most memory for the cache of the fast engine. With less than a few times the pattern itself that
+/// engine fails, and the slow one replaces it: a smaller cache costs time.
 const MAX_CACHE: usize = 1 << 20; // 1 MiB
 /// Deepest nesting of groups.
 const MAX_NESTING: u32 = 50;
@@ -29,7 +30,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, Failure> {
     bounded(pattern, MAX_COMPILED).build().map_err(|why| refusal(&why))
 }
 
-/// Whether a pattern is small enough to be cheap whatever it is looked for in.
+/// Returns true if a pattern is small enough to be cheap on any text.
 pub(crate) fn is_light(pattern: &str) -> bool {
     bounded(pattern, MAX_LIGHT).build().is_ok()
 }
@@ -49,15 +50,15 @@ fn refusal(why: &regex::Error) -> Failure {
     Failure::invalid("pattern", reason(why))
 }
 
-/// A pattern that is looked for in lines, often in many at once: asking line by line costs more for the asking than for the
-/// lines.
+/// A pattern that is searched in lines, often in many at once: matching line by line would cost more per call
+/// than per line.
 #[derive(Clone)]
 pub(crate) struct LinePattern {
     line: Regex,
-    /// Finds something in a block of lines wherever `line` matches one of them, and perhaps elsewhere too. None: the
-    /// pattern names the ends of a text in words that know no lines.
+    /// Matches in a block of lines wherever `line` matches one of them, and perhaps elsewhere too. `None`
+    /// when the pattern refers to the ends of a text in a way that ignores lines.
     block: Option<Regex>,
-    /// Whether it is small enough to be cheap whatever it is looked for in.
+    /// True if it is small enough to be cheap on any text.
     is_light: bool,
 }
 
@@ -75,17 +76,18 @@ impl LinePattern {
         Ok(Self { line, block, is_light: is_light(pattern) })
     }
 
-    /// Whether it is cheap whatever it is looked for in.
+    /// Returns true if it is cheap on any text.
     pub(crate) fn is_light(&self) -> bool {
         self.is_light
     }
 
-    /// Whether this line matches.
+    /// Returns true if this line matches.
     pub(crate) fn is_in(&self, line: &str) -> bool {
         self.line.is_match(line)
     }
 
-    /// Before this offset no line of a block, joined by line feeds, begins to match. None: no line of it matches.
+    /// The offset before which no line of a block, joined by line feeds, begins to match; `None` when no line
+    /// matches.
     pub(crate) fn earliest_in(&self, block: &str) -> Option<usize> {
         match &self.block {
             Some(pattern) => pattern.find(block).map(|found| found.start()),
@@ -94,8 +96,8 @@ impl LinePattern {
     }
 }
 
-/// Whether a pattern may say where a text begins or ends other than by `^` and `$`, or may change what those mean. Says so
-/// too often rather than too seldom.
+/// Returns true if a pattern may refer to the beginning or end of a text other than by `^` and `$`, or may
+/// change what those mean. It errs towards true.
 fn names_ends_of_text(pattern: &str) -> bool {
     let changes_flags = || {
         let groups = pattern.match_indices("(?");
@@ -106,13 +108,13 @@ fn names_ends_of_text(pattern: &str) -> bool {
     pattern.contains("\\A") || pattern.contains("\\z") || changes_flags()
 }
 
-/// The time this thread has had of a processor: what else the machine does is no pattern's cost.
+/// The processor time of this thread: other work on the machine does not count.
 pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The last line of the reason: the ones before it draw the pattern, which may hold anything.
+/// The last line of the reason: the ones before it repeat the pattern, which may contain anything.
 fn reason(why: &regex::Error) -> String {
     let text = why.to_string();
     let last = text.lines().last().unwrap_or("not a regular expression");
@@ -123,7 +125,7 @@ fn reason(why: &regex::Error) -> String {
 mod tests {
     use super::*;
 
-    /// Patterns that ask for as much work as they can.
+    /// Patterns that cost as much as they can.
     fn evil() -> Vec<String> {
         let mut evil: Vec<String> = (1..100).map(|n| format!("(a{{0,{}}}){{{}}}", n * 10, n * 10)).collect();
         evil.extend((1..100).map(|n| "x*".repeat(n * 5)));
@@ -144,7 +146,8 @@ mod tests {
         evil
     }
 
-    /// Whether this takes so little processor time in one of several rounds: what the machine does besides is in the others.
+    /// Returns true if `work` takes at most this processor time in one of several rounds: other load is in
+    /// the others.
     fn takes_at_most(most: Duration, mut work: impl FnMut()) -> bool {
         (0..5).any(|_| {
             let begun = thread_time();
@@ -184,7 +187,7 @@ mod tests {
         assert!(failure.message.contains("too large") && failure.hint.is_some(), "{failure:?}");
     }
 
-    /// Every pattern against every block: what is found in the lines one by one is found in the block.
+    /// Every pattern against every block: a match in a single line is also found in the block.
     #[test]
     fn a_line_that_matches_is_found_in_its_block() {
         let patterns = [

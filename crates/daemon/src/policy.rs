@@ -1,8 +1,7 @@
-//! A project's rules about commands that agents bring themselves: the table `[policy]` of its file.
+//! A project's rules about commands that agents bring: the table `[policy]` of its file.
 //!
-//! Owns what the rules cover. Refuses being more than a person agreed to: the list of allowed commands counts only while
-//! a person trusts it as it stands, with the programs it leads to; and refuses prefixes for programs that run whatever
-//! they are given.
+//! The list of allowed commands counts only while a person trusts it as it is, with the programs that it
+//! resolves to. Prefix rules are refused for programs that run whatever they are given.
 
 use std::path::Path;
 
@@ -12,10 +11,10 @@ use serde::Deserialize;
 use crate::project::ProjectDir;
 use crate::trust_subject::{Fields, LaunchSpec, Program, quote_words};
 
-/// The word that stands for any further words, at the end of a rule.
+/// Stands for any further words, at the end of a rule.
 const REST: &str = "*";
 
-/// Programs that run what their words say, so that a prefix of their words says nothing.
+/// Programs that run what their words say, so that a prefix of their words guarantees nothing.
 const INTERPRETERS: &[&str] = &[
     "ash",
     "awk",
@@ -134,7 +133,7 @@ pub(crate) enum CommandRule {
     /// A person is asked.
     #[default]
     Ask,
-    /// What is on the list needs no question; about the rest a person is asked.
+    /// Listed commands need no approval; for the others a person is asked.
     Allow,
     /// None is started.
     Deny,
@@ -155,12 +154,12 @@ pub(crate) struct PolicyToml {
 pub(crate) struct Policy {
     pub(crate) free: CommandRule,
     rules: Vec<Vec<String>>,
-    /// The part of the file they stand in.
+    /// The part of the file that contains them.
     text: Vec<u8>,
 }
 
 impl Policy {
-    /// The rules, and what is wrong with those that are left out.
+    /// The rules, and the faults of those that are left out.
     pub(crate) fn new(wording: PolicyToml, text: Vec<u8>) -> (Self, Vec<String>) {
         let mut faults = Vec::new();
         let mut rules = wording.allow;
@@ -174,8 +173,9 @@ impl Policy {
         (Self { free: wording.free, rules, text }, faults)
     }
 
-    /// Whether the list covers a command. Only plain commands of the project itself are: with variables, in a terminal or
-    /// as an agent the same words mean something else, and a program in the project is whatever an agent made it.
+    /// Returns true if the list covers a command. Only plain commands of the project itself are covered: with
+    /// variables, in a terminal or as an agent the same words mean something else, and an agent may have
+    /// written a program in the project.
     pub(crate) fn covers(&self, launch_spec: &LaunchSpec<'_>, program: &Program) -> bool {
         let is_plain =
             launch_spec.kind == Kind::Command && launch_spec.env.is_empty() && launch_spec.preset.is_none();
@@ -190,12 +190,12 @@ impl Policy {
         self.free == CommandRule::Allow && is_safe && self.rules.iter().any(matches)
     }
 
-    /// Whether it lists nothing that a person could trust.
+    /// Returns true if it lists nothing that a person could trust.
     pub(crate) fn is_empty(&self) -> bool {
         self.free != CommandRule::Allow || self.rules.is_empty()
     }
 
-    /// What a person trusts when they trust the list: its text, and which programs its words lead to.
+    /// What a person trusts with the list: its text, and the programs that its words resolve to.
     pub(crate) fn digest(&self, project_dir: &ProjectDir, path: Option<&str>) -> String {
         let mut fields = Fields::new("quarterdeck policy 1");
         fields.put("project", project_dir.project.key.as_bytes());
@@ -220,7 +220,7 @@ impl Policy {
     }
 }
 
-/// Why a rule is not taken.
+/// Why a rule is refused.
 fn fault(rule: &[String]) -> Option<&'static str> {
     let program = rule.first().map_or("", String::as_str);
     let is_prefix = rule.len() > 1 && rule.last().is_some_and(|word| word == REST);
@@ -237,7 +237,8 @@ fn fault(rule: &[String]) -> Option<&'static str> {
     }
 }
 
-/// Whether a program of this name runs what its words say; a version at the end of the name does not matter.
+/// Returns true if a program of this name runs what its words say; a version at the end of the name does not
+/// matter.
 pub(crate) fn is_interpreter(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));

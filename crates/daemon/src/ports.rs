@@ -1,7 +1,5 @@
-//! The ports that a run's tree listens on, as the kernel tells it.
-//!
-//! Owns joining the kernel's tables of listening sockets with the descriptors of a tree. Refuses asking the programs, and
-//! refuses connecting: looking must not be seen.
+//! Finds the ports on which a run's tree listens: joins the kernel's tables of listening sockets with the
+//! descriptors of the tree. It does not connect, so the programs do not notice.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,8 +15,8 @@ use tokio::time::MissedTickBehavior;
 
 use crate::screens::ScreenHandle;
 
-/// How often a port that is waited for is looked for. The kernel announces no listening socket to anybody but its owner,
-/// so looking is the only way.
+/// How often an awaited port is checked. The kernel does not announce listening sockets, so polling is the
+/// only way.
 const LOOK: Duration = Duration::from_millis(200);
 /// The state of a listening socket in the kernel's tables.
 const LISTENING: &str = "0A";
@@ -31,12 +29,13 @@ struct Listener {
     port: u16,
 }
 
-/// What everything below this holder listens on, by port. Reads files of `/proc`: on a thread that may block.
+/// The ports on which everything below this holder listens. Reads files of `/proc`, so it runs on a thread
+/// that may block.
 pub(crate) fn of_tree(holder: i32) -> Vec<PortView> {
     of_tree_where(holder, |_| true)
 }
 
-/// Looks again and again until the run's tree listens on this port, then says so. Ends with the run.
+/// Polls until the run's tree listens on this port, then reports it. Ends with the run.
 pub(crate) async fn watch(handle: Arc<ScreenHandle>, port: u16, facts: mpsc::Sender<Input>) {
     let (run, holder) = (handle.run, handle.holder_pid);
     let mut progress = handle.progress.subscribe();
@@ -45,12 +44,12 @@ pub(crate) async fn watch(handle: Arc<ScreenHandle>, port: u16, facts: mpsc::Sen
     loop {
         tokio::select! {
             _ = looks.tick() => {}
-            // The sender is the handle's own, so it cannot have gone.
+            // The handle has the sender, so it cannot be gone.
             _ = progress.wait_for(|progress| progress.exited_at.is_some() || progress.is_over) => return,
         }
         let look = move || !of_tree_where(holder, |listener| listener.port == port).is_empty();
         if crate::threads::run(look).await.unwrap_or(false) {
-            // The daemon is ending when nobody listens.
+            // The receiver is gone only when the daemon is ending.
             drop(facts.send(Input::Fact { run, fact: RunFact::PortOpen }).await);
             return;
         }
@@ -58,11 +57,11 @@ pub(crate) async fn watch(handle: Arc<ScreenHandle>, port: u16, facts: mpsc::Sen
 }
 
 fn of_tree_where(holder: i32, is_wanted: impl Fn(&Listener) -> bool) -> Vec<PortView> {
-    // A tree may live in several network namespaces, each with tables of its own.
+    // A tree may have several network namespaces, each with tables of its own.
     let mut tables: HashMap<PathBuf, HashMap<u64, Listener>> = HashMap::new();
     let mut seen: HashSet<(PathBuf, u64)> = HashSet::new();
     let mut found = Vec::new();
-    // Parents come before their children, so a socket that was handed down is its maker's.
+    // Parents come before their children, so an inherited socket counts for its creator.
     for pid in holder::tree::descendants(holder) {
         let Ok(namespace) = std::fs::read_link(format!("/proc/{pid}/ns/net")) else { continue };
         let table = tables.entry(namespace.clone()).or_insert_with(|| {
@@ -89,7 +88,7 @@ fn view(pid: i32, listener: &Listener) -> PortView {
     PortView { port: listener.port, address: listener.address.to_string(), pid, program }
 }
 
-/// The name of a process's program: of its file, which cannot be changed from inside, else what it calls itself.
+/// The name of a process's program: of its file, which the process cannot change, else its own name.
 fn program(pid: i32) -> String {
     let file = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let named = file.as_deref().and_then(|file| Some(file.file_name()?.to_string_lossy().into_owned()));
@@ -109,7 +108,7 @@ fn socket_inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// Every listening socket of the namespace that this process lives in.
+/// Every listening socket of the namespace of this process.
 fn listeners(pid: i32) -> Vec<Listener> {
     let table = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
     let both = [table("tcp"), table("tcp6")];
@@ -178,7 +177,7 @@ mod tests {
     #[test]
     fn what_this_process_listens_on_is_in_its_tables() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
-            // A machine without the second family is left out, not failed.
+            // On a machine without the second family it is skipped.
             let Ok(listener) = TcpListener::bind(address) else { continue };
             let own = i32::try_from(std::process::id()).unwrap();
             let inodes = sockets(own);

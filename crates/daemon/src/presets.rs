@@ -1,10 +1,9 @@
-//! Presets: commands that a project or its user keeps under a name.
+//! Presets: commands that a project or its user stores under a name.
 //!
-//! Owns where they stand, what each says and the very text it says it with. Refuses what does not read, naming file and
-//! line, and refuses a project's preset that would run outside of its project. The project's preset of a name comes
-//! before the user's, within that project.
+//! A broken preset is refused with file and line, and so is a project's preset that would run outside its
+//! project. Within a project, its own preset of a name comes before the user's.
 //!
-//! | file | holds |
+//! | file | content |
 //! |---|---|
 //! | `.quarterdeck.toml` of the project | `[preset.NAME]` and `[policy]` |
 //! | `presets.toml` in the user's configuration | `[preset.NAME]` |
@@ -58,7 +57,7 @@ pub(crate) struct Preset {
     pub(crate) name: Name,
     pub(crate) origin: Origin,
     pub(crate) file: PathBuf,
-    /// The text it is written in, comments included.
+    /// Its text in the file, comments included.
     pub(crate) text: Vec<u8>,
     pub(crate) argv: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
@@ -121,7 +120,7 @@ struct PresetToml {
     after: Vec<String>,
 }
 
-/// `stop = { signal = "INT", grace = 10 }`: how it is asked to end, and for how many seconds it may take.
+/// `stop = { signal = "INT", grace = 10 }`: how it is asked to end, and how many seconds it may take.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StopToml {
@@ -169,12 +168,12 @@ impl StopToml {
 pub(crate) struct PresetSet {
     pub(crate) presets: BTreeMap<String, Preset>,
     pub(crate) policy: Policy,
-    /// What does not read, one sentence each.
+    /// The faults, one sentence each.
     pub(crate) faults: Vec<String>,
 }
 
 impl PresetSet {
-    /// Reads the user's presets and the project's over them. For a thread that may wait.
+    /// Reads the user's presets, then the project's over them. Runs on a thread that may block.
     pub(crate) fn read(project_dir: &ProjectDir, config: &Path) -> Self {
         let mut preset_set = Self::default();
         for file in own_files(&config.join("presets")) {
@@ -328,7 +327,7 @@ fn read_table<T: for<'de> Deserialize<'de>>(table: Spanned<DeTable<'_>>) -> Resu
     T::deserialize(Deserializer::from(table))
 }
 
-/// A preset, or which field of it is wrong and why.
+/// A preset, or the wrong field and the reason.
 fn make(
     name: &str,
     wording: PresetToml,
@@ -390,8 +389,8 @@ fn own_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file's text; none when there is none. Only plain files of the user's own or of root count: what somebody else left
-/// in a shared directory says nothing about what this user runs.
+/// A file's text; `None` when it does not exist. Only plain files of the user or of root count: a file that
+/// another user left in a shared directory must not decide what this user runs.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, String> {
     let told = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

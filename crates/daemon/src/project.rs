@@ -1,8 +1,6 @@
-//! Which project a directory belongs to.
-//!
-//! Owns the rule: the nearest directory upwards, by its real path, that has a project's file or a repository; else the
-//! directory itself. Refuses names: a project is known by where it really lies, so a link to it is the same project and
-//! a moved one is another.
+//! Finds the project of a directory: the nearest directory upwards, by its real path, that has a project's
+//! file or a repository; else the directory itself. A project is identified by its real path, so a link to it
+//! is the same project and a moved one is another.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +10,7 @@ use proto::crew::Project;
 use proto::{ErrorCode, Failure, Printable};
 use sha2::{Digest, Sha256};
 
-/// The file in which a project says what it runs.
+/// The file that defines what a project runs.
 pub(crate) const FILE: &str = ".quarterdeck.toml";
 /// What marks the top of a project, nearest first.
 const MARKS: [&str; 2] = [FILE, ".git"];
@@ -29,7 +27,7 @@ pub(crate) struct ProjectDir {
 }
 
 impl ProjectDir {
-    /// The project of a directory that is there. Reads the disk: for a thread that may wait.
+    /// The project of an existing directory. Reads the disk, so it runs on a thread that may block.
     pub(crate) fn of(dir: &Path) -> io::Result<Self> {
         let real = dir.canonicalize()?;
         let top = real.ancestors().find(|dir| is_marked(dir)).unwrap_or(&real);
@@ -42,13 +40,13 @@ impl ProjectDir {
         Self { dir: dir.to_owned(), project }
     }
 
-    /// A project as it was recorded; it may have gone since.
+    /// A recorded project, which may be gone.
     pub(crate) fn recorded(project: Project) -> Self {
         Self { dir: PathBuf::from(&project.path), project }
     }
 }
 
-/// Whether something in a directory marks it as the top of a project.
+/// Returns true if a directory has a mark of a project's top.
 pub(crate) fn is_marked(dir: &Path) -> bool {
     MARKS.iter().any(|mark| std::fs::symlink_metadata(dir.join(mark)).is_ok())
 }
@@ -65,7 +63,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Where a directory really is, as text.
+/// The real path of a directory, as text.
 pub(crate) fn real(field: &str, dir: &Path) -> Result<String, Failure> {
     let shown = dir.display().to_string();
     let real = dir.canonicalize().map_err(|error| gone(&shown, &error))?;
@@ -76,7 +74,7 @@ pub(crate) fn real(field: &str, dir: &Path) -> Result<String, Failure> {
     real.into_os_string().into_string().map_err(not_text)
 }
 
-/// A directory that cannot be looked at.
+/// The error for a directory that cannot be read.
 pub(crate) fn gone(dir: &str, error: &io::Error) -> Failure {
     Failure::new(ErrorCode::WorkdirGone, format!("no directory {}: {error}", Printable(dir)))
 }

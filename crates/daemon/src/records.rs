@@ -1,14 +1,14 @@
-//! The store's own thread: batches in, acks out, and patience with a full disk.
+//! The handle of the store's thread: batches in, acks out, with retries while the disk is full.
 //!
-//! Owns the way there and the shape of what is kept. Refuses losing a record in silence: what could not be written is kept
-//! and written with the next batch, the user is told in `status`, and what had to be given up is told too.
+//! No record is lost in silence: what could not be written is kept and written with the next batch, and
+//! `status` shows a warning, also about what had to be dropped.
 //!
-//! | file | owns |
+//! | file | what it has |
 //! |---|---|
-//! | `store_thread` | the thread: the database, what the disk refused so far |
-//! | `refusal_limiter` | refusals that repeat themselves |
-//! | `pages` | what somebody who reads the audit log gets, off the thread |
-//! | `unsaved` | why something was not kept, and what its caller is told |
+//! | `store_thread` | the thread: the database, and what the disk has refused so far |
+//! | `refusal_limiter` | counts refusals that repeat |
+//! | `pages` | pages of the audit log for a reader, off the thread |
+//! | `unsaved` | why something was not stored, and its caller's error |
 
 mod pages;
 mod refusal_limiter;
@@ -30,31 +30,31 @@ use tokio::sync::{Semaphore, oneshot};
 use self::store_thread::{Job, StoreThread};
 pub(crate) use self::unsaved::Unsaved;
 
-/// Batches and questions that may wait. Full-queue policy: whoever brings one waits.
+/// The most batches and queries that wait. When the queue is full, the caller waits.
 const JOBS: usize = 64;
 
-/// What the user should know, shown in `status`.
+/// Warnings for the user, shown in `status`.
 pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
 
-/// What becomes of changes that the store refuses.
+/// What happens to changes that the store refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Otherwise {
     /// They are kept in memory and written with the next batch.
     Retry,
-    /// They are forgotten: whoever asked for them takes back what they tell of.
+    /// They are dropped: the caller undoes the decision.
     Forget,
 }
 
-/// The way to the store's thread.
+/// The handle of the store's thread.
 #[derive(Clone)]
 pub(crate) struct Records {
     jobs: SyncSender<Job>,
-    /// Who reads the audit log: one at a time, for a long chain keeps a processor busy.
+    /// Allows one reader of the audit log at a time, because checking a long chain keeps a processor busy.
     reading: Arc<Semaphore>,
 }
 
 impl Records {
-    /// Gives the database its thread.
+    /// Starts the database's thread.
     pub(crate) fn start(store: Store, warnings: Warnings) -> std::io::Result<Self> {
         let (jobs, queue) = sync_channel(JOBS);
         std::thread::Builder::new()
@@ -67,17 +67,17 @@ impl Records {
     pub(crate) async fn keep(&self, changes: Vec<Change>, otherwise: Otherwise) -> Result<(), Unsaved> {
         let (ack, done) = oneshot::channel();
         self.post(Job::Batch(changes, otherwise, ack)).await;
-        // The thread ends only with the daemon, which keeps nothing any more.
+        // The thread ends only with the daemon, which stores nothing more.
         done.await.unwrap_or_else(|_| Err(Unsaved::ending()))
     }
 
-    /// Writes down what was decided outside of the engine; returns when it is written.
+    /// Writes an audit row for a decision outside of the engine; returns when it is written.
     pub(crate) async fn note(&self, note: AuditNote) {
-        // A row that the disk refuses is tried again; what it tells of has happened.
+        // A row that the disk refuses is retried; what it records has happened.
         let _may_come_later = self.keep(vec![audit(note)], Otherwise::Retry).await;
     }
 
-    /// The same for those who cannot wait, because they are being given up.
+    /// The same for callers that cannot wait, because they are being dropped.
     pub(crate) fn note_soon(&self, note: AuditNote) {
         let records = self.clone();
         // Without a runtime the daemon has ended, and its store with it.
@@ -86,7 +86,7 @@ impl Records {
         }
     }
 
-    /// What the audit log says.
+    /// Reads a page of the audit log.
     pub(crate) async fn audit_page(&self, request: Audit) -> Result<AuditPage, Failure> {
         let ending = || Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
         let unreadable = |error: StoreError| Failure::new(ErrorCode::Internal, error.to_string());
@@ -96,21 +96,21 @@ impl Records {
         let look = look.await.map_err(|_| ending())?.map_err(unreadable)?;
         let page = crate::threads::run(move || {
             let page = pages::page(look, &request);
-            // Whoever asked may be gone; the next one waits for the work, not for them.
+            // The caller may be gone; the next reader waits for the work, not for the caller.
             drop(permit);
             page
         });
         page.await.map_err(|error| Failure::new(ErrorCode::Internal, error.to_string()))?.map_err(unreadable)
     }
 
-    /// Closes the database, so that its file stands alone. Nothing is kept any more after this.
+    /// Closes the database, so that its file is complete without its log. Nothing is stored after this.
     pub(crate) async fn close(&self) {
         let (ack, done) = oneshot::channel();
         self.post(Job::Close(ack)).await;
         let _was_done = done.await;
     }
 
-    /// Hands a job over. A full queue is waited for where waiting blocks nobody else.
+    /// Sends a job. If the queue is full, it waits on a thread that may block.
     async fn post(&self, job: Job) {
         if let Err(TrySendError::Full(job)) = self.jobs.try_send(job) {
             let jobs = self.jobs.clone();
@@ -142,7 +142,7 @@ pub(crate) fn audit(note: AuditNote) -> Change {
     })
 }
 
-/// A record as the store takes it.
+/// A record as a change for the store.
 pub(crate) fn change(record: Record) -> Option<Change> {
     match record {
         Record::Put(process) => {
@@ -197,10 +197,11 @@ fn row(number: u64) -> Option<i64> {
     i64::try_from(number).ok()
 }
 
-/// The setting that holds the numbers that were given out.
+/// The setting with the counters of assigned numbers.
 const COUNTERS: &str = "counters";
 
-/// What an earlier daemon left. A document that does not read is left where it is and told.
+/// Loads what an earlier daemon left. A document that cannot be parsed stays where it is and becomes a
+/// warning.
 pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Saved, store::StoreError> {
     let contents = store.load()?;
     let reader = Reader { warnings };

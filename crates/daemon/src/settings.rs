@@ -1,7 +1,7 @@
-//! The user's settings: what `config.toml` says, read anew whenever somebody needs it.
+//! The user's settings from `config.toml`, read again each time they are needed.
 //!
-//! The daemon and the command line read the same file by the same rules. A key that nobody knows makes the whole file
-//! count as the defaults, and the reader says so with the line.
+//! The daemon and the command line read the same file by the same rules. An unknown key makes the whole file
+//! count as the defaults, with a warning that names the line.
 
 use std::path::PathBuf;
 
@@ -11,20 +11,20 @@ use serde::Deserialize;
 use crate::notify::NotifyConfig;
 use crate::presets::read_text;
 
-/// Most lines of history that a screen may be asked to keep.
+/// The most lines of history of a screen.
 const MAX_HISTORY: usize = 1_000_000;
-/// Lines of history that a screen keeps when the file says nothing.
+/// The default number of lines of history.
 const DEFAULT_HISTORY: usize = 10_000;
 
-/// Everything that `config.toml` may say.
+/// Everything that `config.toml` may contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// How the user is notified.
     pub(crate) notify: NotifyConfig,
-    /// What new processes take over.
+    /// What new processes inherit.
     pub spawn: SpawnSettings,
-    /// Whose rights a terminal has that a person opened.
+    /// Which rights a terminal has that a person opened.
     pub terminals: Terminals,
     /// Lines of history that each screen keeps; new runs and the next daemon use it.
     history: History,
@@ -36,13 +36,13 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpawnSettings {
-    /// Variables that no process takes over from the person who spawns it; `*` at the end of a name stands for any
-    /// further characters.
+    /// Variables that no process inherits from the person who spawns it; `*` at the end of a name stands for
+    /// any further characters.
     pub env_drop: Vec<String>,
 }
 
 impl SpawnSettings {
-    /// Returns whether the user wants this variable left out.
+    /// Returns true if the user wants this variable left out.
     pub fn drops(&self, name: &str) -> bool {
         self.env_drop.iter().any(|listed| match listed.strip_suffix('*') {
             Some(beginning) => name.starts_with(beginning),
@@ -51,7 +51,7 @@ impl SpawnSettings {
     }
 }
 
-/// Whose rights a terminal has that a person opened.
+/// Which rights a terminal has that a person opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Terminals {
@@ -86,7 +86,7 @@ impl TryFrom<u64> for History {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AttachSettings {
-    /// The keys that detach, as `--detach-keys` takes them.
+    /// The keys that detach, as `--detach-keys` accepts them.
     pub detach_keys: Option<String>,
     /// Processes may write this terminal's clipboard, as with `--clipboard`.
     pub clipboard: bool,
@@ -113,13 +113,14 @@ impl Settings {
     }
 }
 
-/// Returns whether a terminal that a person opens acts for that person. A file that does not read gives nobody more rights.
+/// Returns true if a terminal that a person opens acts for that person. A broken file grants no additional
+/// rights.
 pub(crate) fn terminals_act_for_people(places: &Dirs) -> bool {
     let (settings, problem) = Settings::read(places);
     problem.is_none() && settings.terminals == Terminals::Person
 }
 
-/// What is wrong, and in which line.
+/// The problem and its line.
 fn in_words(text: &str, error: &toml::de::Error) -> String {
     let why = Printable(error.message()).to_string();
     match error.span().and_then(|span| text.get(..span.start)) {

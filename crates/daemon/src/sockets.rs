@@ -1,8 +1,9 @@
-//! The sockets through which clients come: one in the runtime directory, one in the data directory.
+//! The sockets for clients: one in the runtime directory, one in the data directory.
 //!
-//! The runtime directory may vanish at any moment: systemd removes it at the last logout, people remove it by hand. This
-//! keeps the sockets and the locks where clients look for them: it hears of a removal by inotify, and it looks again
-//! whenever a client had to come through the data directory, because a directory that is made later announces nothing.
+//! The runtime directory may vanish at any moment: systemd removes it at the last logout, people remove it by
+//! hand. This recreates sockets and locks where clients look for them. It notices a removal by inotify, and
+//! checks again whenever a client came through the data directory, because a directory that is created later
+//! causes no event.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,15 +23,15 @@ use crate::daemon_lock::Locks;
 use crate::door::Server;
 use crate::records::{self, Warnings};
 
-/// Room for what one read of the inotify descriptor brings; what it brings is not looked at.
+/// Room for one read of the inotify descriptor; the events themselves do not matter.
 const EVENTS: usize = 4096;
 
-/// The sockets of a daemon. The locks are held for as long as one of these is there.
+/// The sockets of a daemon. The locks are held as long as one of these exists.
 #[derive(Clone)]
 pub(crate) struct Kept(Arc<Mutex<Sockets>>);
 
 impl Kept {
-    /// Opens the sockets and begins to keep them.
+    /// Opens the sockets and starts to maintain them.
     pub(crate) fn open(
         places: &Arc<Dirs>,
         daemon_lock: Locks,
@@ -54,11 +55,11 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Makes the sockets again whenever they are gone, until the daemon ends.
+    /// Recreates the sockets whenever they are gone, until the daemon ends.
     async fn keep(self, places: Arc<Dirs>, detour: Arc<Notify>, doorway: Server) {
         loop {
             let mut watch = Watch::start(&places);
-            // What vanished while nobody watched is made again, and then there is something new to watch.
+            // What vanished before the watch is recreated, and then there is something new to watch.
             if self.mend(&doorway).await {
                 continue;
             }
@@ -69,7 +70,7 @@ impl Kept {
         }
     }
 
-    /// Makes again what is missing; returns whether something was.
+    /// Recreates what is missing; returns true if something was.
     async fn mend(&self, doorway: &Server) -> bool {
         let (me, doorway) = (self.clone(), doorway.clone());
         let mended = crate::threads::run(move || {
@@ -82,12 +83,12 @@ impl Kept {
                 tracing::warn!(%error, "a socket could not be opened again");
                 false
             }
-            // The thread's panic has been told.
+            // The panic hook has reported it.
             Err(_) => false,
         }
     }
 
-    /// Removes the socket files: the daemon ends.
+    /// Removes the socket files at the end of the daemon.
     pub(crate) fn remove(&self) {
         let mut sockets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sockets.is_closed = true;
@@ -99,18 +100,18 @@ impl Kept {
     }
 }
 
-/// The sockets, and what they are kept with.
+/// The sockets, and what maintaining them needs.
 struct Sockets {
     places: Arc<Dirs>,
     daemon_lock: Locks,
-    /// Told when a client had to come through the data directory.
+    /// Fires when a client came through the data directory.
     detour: Arc<Notify>,
     runtime: Option<SocketFile>,
     data: Option<SocketFile>,
     warnings: Warnings,
-    /// What the user was told about the runtime directory.
+    /// The warning about the runtime directory.
     warning: Option<String>,
-    /// The daemon ends: what it removes itself is not made again.
+    /// The daemon ends: what it removes itself is not recreated.
     is_closed: bool,
 }
 
@@ -123,7 +124,7 @@ struct SocketFile {
 }
 
 impl SocketFile {
-    /// Whether the file at its path is still our socket.
+    /// Returns true if the file at its path is still our socket.
     fn is_there(&self) -> bool {
         identity(&self.path).is_ok_and(|file| file == self.file)
     }
@@ -141,8 +142,8 @@ impl Drop for SocketFile {
 type Fresh = (SocketFile, std::os::unix::net::UnixListener);
 
 impl Sockets {
-    /// Opens both, unless they are open; returns whether one was not. The runtime directory's may fail, because clients
-    /// find the other one.
+    /// Opens both, unless they are open; returns true if one was not. The runtime directory's may fail,
+    /// because clients find the other one.
     fn open(&mut self, doorway: &Server) -> io::Result<bool> {
         if self.is_closed {
             return Ok(false);
@@ -155,7 +156,7 @@ impl Sockets {
         served.map(|()| has_made)
     }
 
-    /// Makes again what is missing: directories, locks, socket files.
+    /// Recreates what is missing: directories, locks, socket files.
     fn mend(&mut self) -> (io::Result<Option<Fresh>>, io::Result<Option<Fresh>>) {
         let data = match self.places.data_socket() {
             Some(path) => self.daemon_lock.mend_data().and_then(|()| renew(self.data.as_ref(), &path)),
@@ -186,7 +187,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Tells the user that the runtime directory cannot be used, once, and takes it back when it can.
+    /// Warns the user that the runtime directory cannot be used, once, and removes the warning when it can.
     fn report_runtime_dir(&mut self, error: Option<&io::Error>) {
         let text = error.map(|error| {
             let socket = self.places.data_socket().unwrap_or_else(|| self.places.socket());
@@ -209,8 +210,8 @@ impl Sockets {
     }
 }
 
-/// Listens at `path`, unless the file there is still our socket. The lock is held, so whatever lies there belongs to no
-/// living daemon; the directory is private, so nobody else can reach the socket at any moment.
+/// Listens at `path`, unless the file there is still our socket. The lock is held, so a file there belongs to
+/// no living daemon; the directory is private, so no other user can reach the socket at any moment.
 fn renew(current: Option<&SocketFile>, path: &Path) -> io::Result<Option<Fresh>> {
     if current.is_some_and(SocketFile::is_there) {
         return Ok(None);
@@ -230,11 +231,11 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((file.dev(), file.ino()))
 }
 
-/// Hears when something is removed from the two directories, or one of them is.
+/// Notices when something is removed from the two directories, or one of them is.
 struct Watch(AsyncFd<OwnedFd>);
 
 impl Watch {
-    /// Begins to watch. Without inotify only detours are heard.
+    /// Starts to watch. Without inotify only clients through the data directory are noticed.
     fn start(places: &Dirs) -> Option<Self> {
         let started = Self::try_start(places);
         if let Err(error) = &started {

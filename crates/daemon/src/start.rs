@@ -1,7 +1,5 @@
-//! Becoming the daemon: the only one, in private places, in front of whatever an earlier one left.
-//!
-//! Owns the order of the start, the signals and the ready line; `daemon_lock` makes it the only one, `sockets` opens the
-//! sockets. Refuses other people's directories and changed user ids.
+//! Starts the daemon: the order of its start, the signals and the ready line. `daemon_lock` makes it the only
+//! one, `sockets` opens the sockets. It refuses other users' directories and set-user-id programs.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -30,14 +28,14 @@ use crate::settings::Settings;
 use crate::sockets::Kept;
 use crate::{DaemonError, DaemonOptions, log, threads};
 
-/// The file that marks a data directory whose database was made by a daemon inside a run.
+/// The file that marks a data directory whose database a daemon inside a run has made.
 const INSIDE: &str = "inside-a-run";
 /// The smallest limit of file sizes with which a daemon starts.
 const FILE_SIZE: u64 = 64 << 20; // 64 MiB
-/// Descriptors wanted: four a run, one a viewer, and room.
+/// The number of descriptors wanted: four per run, one per viewer, and room.
 const DESCRIPTORS: u64 = 16_384;
 
-/// Runs the daemon until it is told to stop. Writes `ready PID` or `error TEXT` to standard output first.
+/// Runs the daemon until it stops. First writes `ready PID` or `error TEXT` to standard output.
 pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
     let result = prepare(&options);
     match &result {
@@ -50,8 +48,8 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
     serve(options, *daemon_lock, umask)
 }
 
-/// Makes the directories private, then this process the only daemon; also returns the umask that the user's shell had,
-/// because children get it back.
+/// Makes the directories private, then this process the only daemon; also returns the umask of the user's
+/// shell, which children get back.
 fn prepare(options: &DaemonOptions) -> Result<(Race, u32), DaemonError> {
     refuse_setuid()?;
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).as_raw_mode();
@@ -68,8 +66,8 @@ fn prepare(options: &DaemonOptions) -> Result<(Race, u32), DaemonError> {
     Ok((Locks::take(places, has_runtime)?, umask))
 }
 
-/// A daemon inside a run takes that run's program for a person, so what it trusts must never count for a daemon outside:
-/// each has databases of its own.
+/// Checks where the database was made. A daemon inside a run takes that run's program for a person, so what
+/// it trusts must never count for a daemon outside: each has its own databases.
 fn check_origin(places: &Dirs, is_inside: bool) -> Result<(), DaemonError> {
     let mark = places.data.join(INSIDE);
     match (is_inside, mark.exists()) {
@@ -81,8 +79,9 @@ fn check_origin(places: &Dirs, is_inside: bool) -> Result<(), DaemonError> {
     }
 }
 
-/// Whether the runtime directory can be used. One that cannot be made (its login is over, or it is another user's) is no
-/// reason not to serve: clients find the socket in the data directory. One that others could have prepared is refused.
+/// Returns true if the runtime directory can be used. One that cannot be created (its login is over, or it is
+/// another user's) is no reason not to serve: clients find the socket in the data directory. One that others
+/// could have prepared is refused.
 fn has_runtime(places: &Dirs) -> Result<bool, DaemonError> {
     match ensure_private_dir(&places.runtime) {
         Ok(()) => Ok(true),
@@ -91,8 +90,8 @@ fn has_runtime(places: &Dirs) -> Result<bool, DaemonError> {
     }
 }
 
-/// A file that was given somebody else's identity must not act with it: not as a daemon, and not as a client either,
-/// whom its owner's daemon would take for the owner.
+/// Refuses to run with another user's identity: not as a daemon, and not as a client either, which the other
+/// user's daemon would take for that user.
 pub fn refuse_setuid() -> Result<(), DaemonError> {
     let same_user = rustix::process::getuid() == rustix::process::geteuid();
     let same_group = rustix::process::getgid() == rustix::process::getegid();
@@ -125,7 +124,7 @@ fn serve(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), D
     result
 }
 
-/// Everything between the lock and the end.
+/// Everything between taking the lock and the end.
 async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), DaemonError> {
     let places = Arc::new(options.places.clone());
     let warnings: Warnings = Arc::new(Mutex::new(Vec::new()));
@@ -199,7 +198,7 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     Ok(())
 }
 
-/// What was wrong with the database when it was opened.
+/// Warns about damage that was found when the database was opened.
 fn warn_of_damage(store: &Store, warnings: &Warnings) {
     if let Some(aside) = store.recovered() {
         let text = format!("the database was damaged; it was put aside as {}", aside.display());
@@ -227,7 +226,8 @@ fn config(places: &Dirs) -> Config {
     Config { base_env, places, home, shell, boot: boot.trim().to_owned(), seed, ..Config::default() }
 }
 
-/// Files as large as we may make them. With too small a limit nothing could be kept and no ring be made.
+/// Raises the limit of file sizes as far as possible. With too small a limit neither the database nor rings
+/// work.
 fn check_file_size() -> Result<(), DaemonError> {
     let limit = getrlimit(Resource::Fsize);
     match limit.maximum {
@@ -242,7 +242,7 @@ fn check_file_size() -> Result<(), DaemonError> {
     }
 }
 
-/// As many descriptors as we may have, up to what 1,000 runs need.
+/// Raises the limit of descriptors as far as possible, up to what 1,000 runs need.
 fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
@@ -254,13 +254,13 @@ fn raise_descriptors() {
     }
 }
 
-/// Terminate means: end the daemon, leave every process running. An ephemeral daemon ends with its standard input and
-/// takes everything with it. A hang-up of the terminal it was started from means nothing.
+/// TERM ends the daemon and leaves every process running. An ephemeral daemon ends with its standard input
+/// and ends every process. HUP of the terminal in which it was started is ignored.
 fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
-    // A file that grows to the limit of file sizes is an error of that write, not the end of the daemon.
+    // A file that reaches the limit of file sizes is an error of that write, not the end of the daemon.
     let mut too_large = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
     let asker = engine.clone();
     drop(tokio::spawn(async move {
@@ -298,7 +298,7 @@ fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<(
     Ok(())
 }
 
-/// One line to whoever started us; nobody may be reading.
+/// Writes one line to the program that started us; it may not be reading.
 fn say_ready(line: &str) {
     let mut out = std::io::stdout();
     let _unread = writeln!(out, "{line}").and_then(|()| out.flush());

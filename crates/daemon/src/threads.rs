@@ -1,8 +1,9 @@
-//! Threads for what may wait: for the disk, for a program, for a lock.
+//! Threads for work that may block: on the disk, a program or a lock.
 //!
-//! Owns them: one that stays as long as the daemon, and more while there is more to do. Because one stays, work is done even
-//! when the system has no thread to give, and whoever needs one to start a process is told which limit was reached. Refuses
-//! what never ends: it would be the one that stays; and refuses order, because pieces run at the same time.
+//! One thread stays as long as the daemon; more are started while there is more to do. Because one stays,
+//! work continues even when the system gives no thread, and a call that needs one to start a process gets an
+//! error that names the limit. Work that never ends must not run here, because it could block the thread that
+//! stays; pieces run at the same time, in no order.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,15 +18,15 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// Most threads at once. More work than that waits; it comes from calls, whose number has a bound of its own.
+/// The most threads at once. More work waits; it comes from calls, whose number is bounded.
 const MOST: usize = 32;
-/// How long a thread that need not stay waits for work: a new one costs less than the memory of many that wait.
+/// How long an extra thread waits for work: a new one costs less than the memory of many that wait.
 const IDLE: Duration = Duration::from_secs(2);
 
 type Work = Box<dyn FnOnce() + Send>;
 
 struct Threads {
-    /// A short lock: a piece is put in or taken out, never done.
+    /// A short lock: work is put in or taken out under it, never executed.
     state: Mutex<State>,
     news: Condvar,
 }
@@ -33,7 +34,7 @@ struct Threads {
 struct State {
     work: VecDeque<Work>,
     all: usize,
-    /// Those that wait for work, or have been woken for some and not taken it yet.
+    /// Threads that wait for work, or have been woken and not taken it yet.
     waiting: usize,
 }
 
@@ -45,13 +46,13 @@ pub(crate) fn start() -> io::Result<()> {
     THREADS.add(true, &mut THREADS.lock())
 }
 
-/// Does this where waiting harms nobody. It is done whether or not anybody waits for what comes of it.
+/// Runs work on a thread that may block. It runs even if the caller drops the result.
 pub(crate) fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Doing<T> {
     let (done, outcome) = oneshot::channel();
     let runtime = Handle::try_current().ok();
     let work = move || {
         let _entered = runtime.as_ref().map(Handle::enter);
-        // A panic has been told by its hook; whoever waits hears that nothing came of it.
+        // The panic hook has reported a panic; the caller gets an error.
         if let Ok(result) = catch_unwind(AssertUnwindSafe(work)) {
             drop(done.send(result));
         }
@@ -60,7 +61,7 @@ pub(crate) fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     Doing(outcome)
 }
 
-/// Work that is being done.
+/// Work that is running.
 pub(crate) struct Doing<T>(oneshot::Receiver<T>);
 
 /// It panicked.
@@ -87,7 +88,7 @@ impl Threads {
     fn put(&'static self, work: Work) {
         let mut state = self.lock();
         state.work.push_back(work);
-        // Without another thread it is done by one of those there are, later.
+        // Without another thread, one of the existing ones does it later.
         if state.work.len() > state.waiting
             && state.all < MOST
             && let Err(error) = self.add(false, &mut state)
@@ -111,7 +112,7 @@ impl Threads {
         }
     }
 
-    /// The next piece; none when there has been none for long enough.
+    /// The next piece; `None` when there has been none for long enough.
     fn next(&self, stays: bool) -> Option<Work> {
         let until = Instant::now() + IDLE;
         let mut state = self.lock();

@@ -1,7 +1,7 @@
-//! The tokens of agents' runs: a second proof of who a caller is, beside its lineage.
+//! The tokens of agents' runs: a second proof of a caller's identity, beside its lineage.
 //!
-//! Owns their digests, their end and the patience with wrong ones. Refuses keeping a token (its SHA-256 is enough), and
-//! refuses letting one be the only proof: outside of its run's tree it opens nothing.
+//! Only the SHA-256 of a token is kept. A token is never the only proof: outside its run's tree it gives no
+//! rights. After several wrong ones a process is ignored for a while.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,18 +12,19 @@ use sha2::{Digest as _, Sha256};
 
 /// The file of a launch's directory that holds the token.
 pub(crate) const FILE: &str = "token";
-/// The variable that names that file to whatever lives in the run.
+/// The variable that names that file to the programs in the run.
 pub(crate) const VARIABLE: &str = "QD_TOKEN_FILE";
-/// Longest text that is looked at; ours have 64 characters.
+/// The longest text that is checked; ours have 64 characters.
 const LONGEST: usize = 1024;
-/// Wrong tokens of one process after which no more are looked at.
+/// Wrong tokens of one process after which no more are checked.
 const PATIENCE: u32 = 5;
-/// How long a process must bring no wrong token to be listened to again.
+/// How long a process must send no wrong token until it is checked again.
 const REST: Duration = Duration::from_secs(60);
-/// Processes remembered for having brought wrong tokens. Full: the one that was quiet for longest is forgotten.
+/// The most processes that are remembered for wrong tokens. When it is full, the one with the oldest wrong
+/// token is forgotten.
 const REMEMBERED: usize = 256;
 
-/// The SHA-256 of a token. It has no equality: the one comparison takes the same time wherever two differ.
+/// The SHA-256 of a token. It has no equality: the one comparison takes constant time.
 struct Digest([u8; 32]);
 
 impl Digest {
@@ -37,23 +38,23 @@ impl Digest {
     }
 }
 
-/// A process of the system: its pid and when it started, so that a recycled pid is somebody else.
+/// A process of the system: its pid and its start time, so that a recycled pid is another process.
 pub(crate) type PidIdentity = (i32, u64);
 
-/// What a token is worth.
+/// The result of checking a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenCheck {
-    /// It is the token of the very run its bearer lives in.
+    /// The token of the run in which its sender lives.
     Own,
-    /// It is another living run's, brought from outside of it.
+    /// The token of another living run, sent from outside of it.
     Stolen(RunKey),
     /// It is no living run's.
     Unknown,
-    /// Its bearer has brought too many wrong ones: it was not looked at.
+    /// Its sender has sent too many wrong ones: it was not checked.
     PendingHolders,
 }
 
-/// All tokens that open something. Cheap to clone.
+/// All valid tokens. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Tokens(Arc<Mutex<Known>>);
 
@@ -63,24 +64,24 @@ struct Known {
     wrong: HashMap<PidIdentity, Wrong>,
 }
 
-/// What a process has brought that was wrong.
+/// The wrong tokens of a process.
 struct Wrong {
     count: u32,
     last: Instant,
 }
 
 impl Tokens {
-    /// From now on this token is this run's.
+    /// Registers the token of a run.
     pub(crate) fn admit(&self, run: RunKey, token: &str) {
         self.lock().runs.insert(run, Digest::of(token));
     }
 
-    /// The run is over: its token opens nothing any more.
+    /// Removes the token of a run that is over.
     pub(crate) fn revoke(&self, run: RunKey) {
         self.lock().runs.remove(&run);
     }
 
-    /// Judges a token by where it was brought from.
+    /// Checks a token against the run that it was sent from.
     pub(crate) fn judge(
         &self,
         bearer: PidIdentity,
@@ -104,12 +105,12 @@ impl Tokens {
         }
     }
 
-    /// Whether this process has just used up our patience, so that it is told about once.
+    /// Returns true if this process has just reached the limit, so that it is reported once.
     pub(crate) fn has_just_tired(&self, bearer: PidIdentity) -> bool {
         self.lock().wrong.get(&bearer).is_some_and(|wrong| wrong.count == PATIENCE)
     }
 
-    /// A short lock: digests are compared under it, nothing is waited for.
+    /// A short lock: digests are compared under it, and nothing waits.
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,9 @@
-//! What a person is asked to allow: one command, known by everything that makes it what it is.
+//! What a person is asked to trust: one command, identified by a digest of everything that makes it what it
+//! is, and shown in full.
 //!
-//! Owns the digest and the words a person reads. Refuses names as proof: whatever changes (a word, a variable, the
-//! directory behind a link, the program behind a name, the text of a script or of a preset) makes another trust subject.
-//! Refuses commands too long for a person to judge.
+//! Names do not count: any change (a word, a variable, the directory behind a link, the program behind a
+//! name, the text of a script or of a preset) makes another trust subject. Commands too long for a person to
+//! judge are refused.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -23,11 +24,11 @@ use crate::policy::is_interpreter;
 use crate::presets::Preset;
 use crate::project::{self, ProjectDir, hex};
 
-/// Where programs are when nobody says so, as the system's own search has it.
+/// The default search path, as the system's own search has it.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
-/// Longest text a person is shown.
+/// The longest text that a person is shown.
 const MAX_SHOWN: usize = 16 * 1024;
-/// Longest manifest that is shown whole; of a longer one a person reads the file that is named.
+/// The longest manifest that is shown whole; for a longer one a person reads the named file.
 const MAX_MANIFEST_SHOWN: usize = 4 * 1024;
 /// Largest program whose content is part of a trust subject.
 const MAX_PROGRAM: u64 = 1 << 30; // 1 GiB
@@ -46,9 +47,9 @@ pub(crate) struct LaunchSpec<'a> {
     /// The declared variables.
     pub(crate) env: &'a BTreeMap<String, String>,
     pub(crate) preset: Option<&'a Preset>,
-    /// It is started again when it fails.
+    /// It restarts when it fails.
     pub(crate) auto_restart: bool,
-    /// For agents: requests for permission are granted when nobody answers.
+    /// For agents: permission requests are granted when no person answers.
     pub(crate) grants_leave: bool,
     /// For agents: the manifest, unless it is built in.
     pub(crate) manifest: Option<&'a ForeignManifest>,
@@ -57,7 +58,8 @@ pub(crate) struct LaunchSpec<'a> {
 }
 
 impl LaunchSpec<'_> {
-    /// Whether nothing but an agent's manifest has to be trusted: no words, no variables, in the asker's own project.
+    /// Returns true if only an agent's manifest must be trusted: no words, no variables, in the caller's own
+    /// project.
     fn is_manifest_alone(&self) -> bool {
         self.manifest.is_some()
             && self.argv.len() == 1
@@ -75,7 +77,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Looks for a program as the system would: an empty part of the search path is the working directory.
+    /// Finds a program as the system would: an empty part of the search path is the working directory.
     pub(crate) fn find(word: &str, path: Option<&str>, cwd: &Path) -> Option<Self> {
         let is_program = |path: &PathBuf| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
         if word.is_empty() {
@@ -91,13 +93,14 @@ impl Program {
         Some(Self { found, real })
     }
 
-    /// Whether it, or the link to it, lies in the project.
+    /// Returns true if it, or the link to it, is in the project.
     pub(crate) fn is_inside(&self, project_dir: &ProjectDir) -> bool {
         self.found.starts_with(&project_dir.dir) || self.real.starts_with(&project_dir.dir)
     }
 }
 
-/// Fields of a digest, each with its length before it, so that no two lists of fields look alike.
+/// Fields of a digest, each with a length prefix, so that two different lists of fields never have the same
+/// bytes.
 pub(crate) struct Fields(Sha256);
 
 impl Fields {
@@ -124,7 +127,7 @@ impl Fields {
     }
 }
 
-/// A trust subject, and the program that was found for it; agents' programs are their manifests' business.
+/// Builds a trust subject and finds its program; for agents the manifest names the program.
 pub(crate) fn draw(
     launch_spec: &LaunchSpec<'_>,
     own_path: Option<&str>,
@@ -150,8 +153,9 @@ pub(crate) fn draw(
     Ok((trust_subject, program))
 }
 
-/// Whether a run that is about to be started is what was allowed; if it is not, what it is now. It is a moment's look:
-/// whatever changes after it runs as it is then. An agent that no permission was needed for has a built-in manifest.
+/// Checks that a run that is about to be started is what was approved; returns what it is now if it differs.
+/// It checks one moment: whatever changes afterwards runs as it is then. An agent that needed no approval
+/// must have a built-in manifest.
 pub(crate) fn changed(
     start: &StartRun,
     manifest: Option<&ForeignManifest>,
@@ -204,7 +208,7 @@ pub(crate) fn changed(
     }))
 }
 
-/// What is trusted: both parts.
+/// The digest over both parts, which is what a person trusts.
 fn digest(frame: &str, content: &str) -> String {
     let mut fields = Fields::new("quarterdeck warrant 1");
     fields.put("frame", frame.as_bytes());
@@ -212,7 +216,7 @@ fn digest(frame: &str, content: &str) -> String {
     fields.hex()
 }
 
-/// The part of a trust subject that the order says.
+/// The part of a trust subject that comes from the request.
 fn frame(launch_spec: &LaunchSpec<'_>) -> String {
     if launch_spec.is_manifest_alone() {
         let mut fields = Fields::new("quarterdeck manifest 1");
@@ -245,7 +249,7 @@ fn put_preset(fields: &mut Fields, preset: Option<&Preset>) {
     fields.put("text", &preset.text);
 }
 
-/// The part of a trust subject that lies on the disk, and the program.
+/// The part of a trust subject that is on the disk, and the program.
 fn find(launch_spec: &LaunchSpec<'_>, path: Option<&str>) -> Result<(String, Option<Program>), Failure> {
     let mut fields = Fields::new("quarterdeck content 1");
     let cwd = project::real("cwd", Path::new(launch_spec.cwd))?;
@@ -268,8 +272,8 @@ fn find(launch_spec: &LaunchSpec<'_>, path: Option<&str>) -> Result<(String, Opt
     Ok((fields.hex(), program))
 }
 
-/// A manifest that is not built in: every text it was made of, the built-in one below it included, and its program. One
-/// that is missing is told when it is started.
+/// A manifest that is not built in: every text that it was merged from, with the built-in one below it, and
+/// its program. A missing program is reported at the start.
 fn put_manifest(
     fields: &mut Fields,
     launch_spec: &LaunchSpec<'_>,
@@ -288,8 +292,8 @@ fn put_manifest(
     put_program(fields, launch_spec, &manifest.argv, &program)
 }
 
-/// The program, its content where an agent may write it or where it is a script, and the content of files that are given
-/// to a program which runs them.
+/// The program, its content where an agent may write it or where it is a script, and the content of files
+/// that are passed to an interpreter.
 fn put_program(
     fields: &mut Fields,
     launch_spec: &LaunchSpec<'_>,
@@ -320,9 +324,10 @@ fn put_program(
     Ok(())
 }
 
-/// SHA-256 over a file, if all files are wanted or it is a script. A program that may be run but not read is no script.
+/// SHA-256 over a file, if it is wanted or the file is a script. A program that may be run but not read is no
+/// script.
 fn content(path: &Path, is_wanted: bool) -> io::Result<Option<String>> {
-    // Non-blocking, so that a pipe exchanged for the file does not wait for its writer.
+    // Non-blocking: a pipe in place of the file must not make us wait for its writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened: OwnedFd = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(opened) => opened,
@@ -389,7 +394,7 @@ fn lines(launch_spec: &LaunchSpec<'_>, program: Option<&Program>) -> Vec<String>
     lines
 }
 
-/// What a person reads of a manifest: what it runs, and its files, whole where that is not too long.
+/// What a person reads of a manifest: its command, and its files, whole where they are not too long.
 fn manifest_lines(manifest: &ForeignManifest) -> Vec<String> {
     let mut lines = vec![format!("runs: {}", quote_words(&manifest.argv))];
     for (origin, text) in manifest.files() {
@@ -402,13 +407,13 @@ fn manifest_lines(manifest: &ForeignManifest) -> Vec<String> {
     lines
 }
 
-/// Words as a person reads them, each one's ends and each odd character visible.
+/// Words as a person reads them, with their ends and every unusual character visible.
 pub(crate) fn quote_words(words: &[String]) -> String {
     words.iter().map(|word| visible(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A text with nothing hidden in it: in quotes, with every character beyond plain ASCII as its number, unless it is made
-/// of harmless characters only.
+/// A text with nothing hidden: in quotes, with every character beyond plain ASCII as its number, unless all
+/// its characters are harmless.
 fn visible(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

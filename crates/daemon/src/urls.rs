@@ -1,7 +1,5 @@
-//! Web addresses that a process has shown.
-//!
-//! Owns finding them in rendered text. Refuses trusting them: they are what a program printed, nobody connects to them
-//! here, and only plain ASCII is taken, so that none looks like another.
+//! Finds web addresses in the rendered text of a process. They are unverified: no part of the daemon connects
+//! to them, and only plain ASCII is accepted, so that none looks like another.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,9 +7,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use term::{Screen, Wraps};
 
-/// Most addresses that are told.
+/// The most addresses that are returned.
 const MOST: usize = 50;
-/// Longest address that is told; a longer one is left out, for half an address leads elsewhere.
+/// The longest address that is returned; a longer one is left out, because a cut address leads elsewhere.
 const LONGEST: usize = 2048;
 
 /// `http` or `https`, a host, and what may follow in one word.
@@ -38,7 +36,7 @@ pub(crate) fn addresses(lines: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Without the punctuation of the sentence around it, and without a bracket that it did not open.
+/// Removes the punctuation of the sentence around it, and a closing bracket that it did not open.
 fn trimmed(address: &str) -> &str {
     let mut address = address;
     loop {

@@ -1,6 +1,5 @@
-//! Runs whose holder has not been heard yet, and the wish to end one all the same.
-//!
-//! Owns the list. Refuses ending anything itself: whoever looks for the holder does.
+//! The runs whose holder has not answered yet, and requests to end one of them anyway. The probe of the run
+//! ends it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,34 +7,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::RunKey;
 use tokio::sync::Notify;
 
-/// Runs that are looked for. Cheap to clone; a short lock: look-ups and inserts only.
+/// Runs whose holder is being looked for. Cheap to clone; the lock is held for look-ups and inserts only.
 #[derive(Clone, Default)]
 pub(crate) struct PendingHolders {
     runs: Arc<Mutex<HashMap<RunKey, Arc<Notify>>>>,
 }
 
 impl PendingHolders {
-    /// This run is looked for from now on; told when it is to end.
+    /// Adds a run; the returned notification fires when the run is to end.
     pub(super) fn add(&self, run: RunKey) -> Arc<Notify> {
         Arc::clone(self.lock().entry(run).or_default())
     }
 
-    /// It was found, or is gone.
+    /// Removes a run that was found or is gone.
     pub(super) fn remove(&self, run: RunKey) {
         self.lock().remove(&run);
     }
 
-    /// Those that are looked for.
+    /// The runs that are being looked for.
     pub(super) fn runs(&self) -> HashSet<RunKey> {
         self.lock().keys().copied().collect()
     }
 
-    /// Whether it is looked for.
+    /// Returns true if the run is being looked for.
     pub(crate) fn has(&self, run: RunKey) -> bool {
         self.lock().contains_key(&run)
     }
 
-    /// Ends it, although its holder is silent; whether it is one of those.
+    /// Requests the end of a run whose holder is silent; returns false if it is not one of these.
     pub(crate) fn end(&self, run: RunKey) -> bool {
         let end = self.lock().get(&run).map(Arc::clone);
         end.inspect(|end| end.notify_one()).is_some()

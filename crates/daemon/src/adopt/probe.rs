@@ -1,8 +1,8 @@
-//! Looking for one holder until it has answered or is certainly gone.
+//! Looks for one holder until it has answered or is certainly gone.
 //!
-//! Owns what counts as certain, and the waiting: for the holder's own answer where it was greeted, with longer and longer
-//! pauses where it could not even be. Refuses taking silence, a full table of descriptors, a run that nobody can watch or
-//! words that do not read for an end.
+//! It waits for the answer to a greeting, or, if the holder could not be greeted, tries again with growing
+//! pauses. Silence, a full descriptor table, a run that cannot be watched and an unreadable answer do not
+//! count as the run's end.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -25,32 +25,32 @@ use crate::screens::NewRun;
 
 /// How long a holder that has begun to answer may take to finish.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How long whoever is greeted late is waited for at least.
+/// The least time that a holder gets when it is greeted late.
 const LATE_PATIENCE: Duration = Duration::from_millis(50);
-/// The first pause before a holder is greeted again, and the longest.
+/// The first and the longest pause before a holder is greeted again.
 const PAUSES: std::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(60);
-/// Descriptors that adoption leaves for the door and for starting something: a daemon that has every run and cannot be
-/// spoken to is of no use.
+/// Descriptors that adoption leaves free for the door and for new runs: a daemon that has every run and
+/// accepts no connection is of no use.
 const SPARE: u64 = 32;
-/// Descriptors that those who are greeted at the same time may hold at most.
+/// The most descriptors that holders greeted at the same time may use.
 const ON_THE_WAY: u64 = 4 * super::GREETED as u64;
 
-/// What a seeker says: one thing soon, and after silence one more when it is certain.
+/// The results of a probe: one soon, and after silence one more when the fate of the run is certain.
 pub(super) enum ProbeResult {
-    /// The holder has answered: what is to be hosted, and what the engine is to be told.
+    /// The holder has answered: the run to host, and the input for the engine.
     Found(Box<NewRun>, Box<Input>),
-    /// The holder is gone, and what it left was ended.
+    /// The holder is gone, and what it left running was ended.
     Lost(RunKey),
-    /// It may be there; it is waited for.
+    /// The holder may exist; the probe waits for it.
     Silent,
-    /// There is no run to tell of: a socket was left over, or what answers is nothing we understand.
+    /// There is no run: a socket was left over, or what answers is not a holder.
     Nobody,
 }
 
-/// How one greeting went.
+/// The result of one greeting.
 enum Greeting {
     Found(Box<NewRun>, Box<Input>),
-    /// Somebody wants the run to end, whatever its holder says.
+    /// A request ends the run, whatever its holder answers.
     Unwanted(PendingHello),
     Failed(LinkError),
 }
@@ -62,12 +62,12 @@ pub(super) struct HolderProbe {
     run: Option<RunKey>,
     record: Option<ProcessRecord>,
     words: mpsc::Sender<ProbeResult>,
-    /// Told when the run is to end.
+    /// Fires when the run is to end.
     end: Arc<Notify>,
-    /// Lets the next one greet its holder.
+    /// A permit to greet; dropping it lets the next probe greet its holder.
     turn: Option<OwnedSemaphorePermit>,
     has_spoken: bool,
-    /// What the user was told.
+    /// The warning that the user has.
     warning: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl HolderProbe {
         Self { search, path, run, record, words, end, turn: None, has_spoken: false, warning: None }
     }
 
-    /// Looks until something is certain.
+    /// Probes until the fate of the run is certain.
     pub(super) async fn probe(mut self, patience: Instant, turns: Arc<Semaphore>) {
         self.turn = turns.acquire_owned().await.ok();
         let patience = patience.max(Instant::now() + LATE_PATIENCE);
@@ -109,7 +109,7 @@ impl HolderProbe {
         }
     }
 
-    /// Waits for the answer to a greeting, as long as it takes.
+    /// Waits for the answer to a greeting, without a limit.
     async fn hear(&mut self, knock: PendingHello, patience: Instant) -> Greeting {
         let stream = match UnixStream::from_std(knock.into()) {
             Ok(stream) => stream,
@@ -118,7 +118,7 @@ impl HolderProbe {
         let end = Arc::clone(&self.end);
         let is_wanted = loop {
             tokio::select! {
-                // An error is met again when the answer is taken.
+                // Reading the answer returns the same error.
                 _ = stream.readable() => break true,
                 () = end.notified() => break false,
                 () = sleep_until(patience), if !self.has_spoken => self.doubt(&LinkError::TimedOut).await,
@@ -139,15 +139,15 @@ impl HolderProbe {
         }
     }
 
-    /// Whether nobody holds the run. Whoever cannot tell says no.
+    /// Returns true if no process holds the run; false if that cannot be found out.
     async fn is_gone(&self) -> bool {
         let path = self.path.clone();
         let is_held = crate::threads::run(move || holder::is_held(&path)).await;
         matches!(is_held, Ok(Ok(false)))
     }
 
-    /// Ends what a lost or unwanted run has left. Without its holder nothing pins its pids: then only what carries the
-    /// run's own mark is ended.
+    /// Ends what a lost or unwanted run has left running. Without its holder nothing pins its pids: then only
+    /// processes with the run's own mark are ended.
     async fn end_run(self, holder: Option<PendingHello>) {
         let (path, token) = (self.path.clone(), self.record.as_ref().map(|record| record.run.token.clone()));
         let ended = crate::threads::run(move || {
@@ -164,7 +164,7 @@ impl HolderProbe {
         self.conclude(word).await;
     }
 
-    /// Says that the holder is silent, and tells the user why.
+    /// Reports that the holder is silent, and warns the user with the reason.
     async fn doubt(&mut self, error: &LinkError) {
         let who = match &self.record {
             Some(record) => format!("{} ({})", record.name, record.id),
@@ -179,7 +179,7 @@ impl HolderProbe {
         self.turn = None;
         if !self.has_spoken {
             self.has_spoken = true;
-            // The daemon is ending when nobody listens.
+            // The receiver is gone only when the daemon is ending.
             drop(self.words.send(ProbeResult::Silent).await);
         }
     }
@@ -200,7 +200,7 @@ impl HolderProbe {
     }
 }
 
-/// Takes a holder's answer. What the database has of the run stands in for words of the holder that do not read.
+/// Reads a holder's answer. The database's record replaces parts of the answer that cannot be read.
 fn take_over(
     search: &Search,
     knock: PendingHello,
@@ -208,10 +208,10 @@ fn take_over(
     known: Option<ProcessRecord>,
 ) -> Result<(Box<NewRun>, Box<Input>), LinkError> {
     let (link, hello) = knock.answer(std::time::Instant::now() + ANSWER)?;
-    // With the answer in hand, because others take theirs at the same time.
+    // Checked after the answer was read, because others read theirs at the same time.
     check_room()?;
     let mut record = record_of(&hello, known)?;
-    // The record is as old as the run; the size is not.
+    // The record is as old as the run; the size may have changed.
     record.size = Size { cols: hello.cols, rows: hello.rows };
     make_run(search, record, (link, path), hello)
 }
@@ -242,21 +242,21 @@ fn make_run(
         ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
     });
     let mut new = NewRun::new(run, record.run.token.clone(), link, hello, search.screens.limits(), false);
-    // Before anybody hears of it: one that the kernel will not watch is not ours yet.
+    // Before the run is reported: one that the kernel will not watch is not ours yet.
     search.screens.watch(&mut new)?;
     new.agent = search.agents.adopt(&record, pid);
     Ok((Box::new(new), Box::new(Input::Adopted { record: Box::new(record), pid, exit })))
 }
 
-/// Whether what is open now leaves room for what the door needs.
+/// Returns an error if the open descriptors leave too few for the door.
 fn check_room() -> Result<(), LinkError> {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
-    // The lowest number that is free; what is taken above it is on its way.
+    // The lowest free number; descriptors above it are in use by greetings.
     let lowest = File::open("/dev/null")?.as_raw_fd();
     if u64::try_from(lowest).unwrap_or(0) + ON_THE_WAY + SPARE <= limit {
         return Ok(());
     }
-    // Close to the limit it is worth counting.
+    // Close to the limit, exact counting is worth its cost.
     let open = std::fs::read_dir("/proc/self/fd")?.count() as u64;
     if open + SPARE > limit { Err(LinkError::Io(rustix::io::Errno::MFILE.into())) } else { Ok(()) }
 }

@@ -1,6 +1,5 @@
-//! One agent's files, as they are read: its state file, its transcript, and the text of its newest turn.
-//!
-//! Owns how far they were read and what was last said of them. Refuses watching: it is told when to look.
+//! Reads one agent's files: its state file, its transcript, and the text of its newest turn. `file_watcher`
+//! calls it when a file has changed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,19 +20,19 @@ use super::tail::{self, FileTail, From, Jump};
 use super::vendor_server::VendorServer;
 use crate::clock;
 
-/// Most of a transcript that is read at once.
+/// The most of a transcript that is read at once.
 const SLICE: usize = 256 * 1024;
-/// How much of a transcript that was there before is read to know how full the context is.
+/// How much of an existing transcript is read to find out how full the context is.
 const PAST: u64 = 4 << 20; // 4 MiB
 /// Largest state file.
 const MAX_STATE: u64 = 256 * 1024;
-/// How long the text of a turn may come later than its end.
+/// How much later than its end the text of a turn may come.
 const TEXT: Duration = Duration::from_millis(3_000);
 /// The same where the vendor's server can be asked instead.
 const TEXT_BEFORE_ASKING: Duration = Duration::from_millis(500);
-/// How many bytes at the end of two texts of one turn are the same.
+/// Two texts belong to one turn if this many bytes at their ends are equal.
 const SAME_END: usize = 64;
-/// Longest text of a turn that is taken from a screen.
+/// The longest text of a turn that is read from a screen.
 const MAX_SCREEN_TEXT: usize = 64 * 1024;
 
 /// What a watched file is.
@@ -48,26 +47,26 @@ pub(crate) enum Watched {
 pub(crate) struct AgentFiles {
     agent_run: Arc<AgentRun>,
     living: Option<PidIdentity>,
-    /// Its session began with it: everything in its transcript is new.
+    /// Its session began with this run: everything in its transcript is new.
     is_fresh: bool,
     transcript: Option<Transcript>,
     said_state: Option<Evidence>,
-    /// What the agent said in the newest turn, until somebody takes it.
+    /// The agent's text in the newest turn, until it is collected.
     text: Option<TurnReport>,
-    /// What a hook says it said. Hooks repeat streamed text or have only the last part of it: the transcript is
-    /// preferred as soon as it has the same turn.
+    /// The text that a hook has reported. Hooks repeat streamed text or have only its last part: the
+    /// transcript is preferred as soon as it has the same turn.
     hook_text: Option<String>,
     /// Turns whose text is wanted, oldest first.
     collects: Vec<Collect>,
 }
 
-/// A turn whose text is wanted, and when nobody tells it any more.
+/// A turn whose text is wanted, and the time limit for it.
 struct Collect {
     wanted: WantedText,
     due: Instant,
 }
 
-/// What an agent said in a turn, who says so, and how the turn ended if they know.
+/// The agent's text in a turn, its source, and how the turn ended if the source knows.
 struct TurnReport {
     text: String,
     from: &'static str,
@@ -77,9 +76,9 @@ struct TurnReport {
 struct Transcript {
     tail: FileTail,
     reader: TranscriptReader,
-    /// What is read first was written before anybody watched.
+    /// What is read first was written before this daemon watched.
     is_past: bool,
-    /// Something was read from it. A file that is read from its beginning again has old prompts in it.
+    /// Something was read from it. A file that is read from its beginning again contains old prompts.
     was_read: bool,
 }
 
@@ -98,12 +97,12 @@ impl AgentFiles {
         }
     }
 
-    /// When a text is waited for in vain.
+    /// When the wait for a text ends.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.collects.iter().map(|collect| collect.due).min()
     }
 
-    /// The files that are known to be its own.
+    /// The paths of its files, as far as they are known.
     pub(crate) fn files(&mut self, agents: &Agents) -> Vec<(Watched, PathBuf)> {
         let (manifest, note) = (self.agent_run.manifest(), self.agent_run.note());
         let env = |name: &str| self.agent_run.env.get(name).cloned();
@@ -133,7 +132,7 @@ impl AgentFiles {
         if self.transcript.as_ref().is_some_and(|transcript| transcript.tail.path() == path) {
             return;
         }
-        // A session that is left for another one in the same program was there before.
+        // When a program switches to another session, that session existed before.
         let is_past = !self.is_fresh || self.transcript.is_some();
         let from = if is_past { From::NearEnd(PAST) } else { From::Beginning };
         let reader = TranscriptReader::new(&self.agent_run.manifest(), Start::Beginning);
@@ -145,11 +144,12 @@ impl AgentFiles {
         });
     }
 
-    /// Takes what was told about it.
+    /// Processes a notice about it.
     pub(crate) fn hear(&mut self, heard: AgentNotice, agents: &Agents) {
         match heard {
             AgentNotice::Prompt => self.begin_turn(agents),
-            // Whoever began to listen in the middle of a turn has heard its end but not its words: others have them.
+            // A server connection that began in the middle of a turn has its end but not its text: other
+            // sources have it.
             AgentNotice::ServerText(text, end) if text.trim().is_empty() && end != TurnEnd::Interrupted => {}
             AgentNotice::ServerText(text, end) => {
                 self.text = Some(TurnReport { text, from: "server", end: Some(end) });
@@ -170,7 +170,7 @@ impl AgentFiles {
         }
     }
 
-    /// A prompt was submitted. Texts that are still wanted belong to turns before it.
+    /// Records a submitted prompt. Texts that are still wanted belong to turns before it.
     fn begin_turn(&mut self, agents: &Agents) {
         self.read_transcript(agents);
         for collect in std::mem::take(&mut self.collects) {
@@ -179,7 +179,7 @@ impl AgentFiles {
         (self.text, self.hook_text) = (None, None);
     }
 
-    /// Gives the text of a turn now, or as soon as somebody knows it.
+    /// Reports the text of a turn now, or as soon as a source has it.
     pub(crate) fn collect(&mut self, wanted: WantedText, agents: &Agents) {
         let manifest = self.agent_run.manifest();
         let hooks_tell = manifest.hooks.as_ref().is_some_and(|hooks| hooks.fields.text.is_some());
@@ -203,7 +203,7 @@ impl AgentFiles {
         }
     }
 
-    /// Answers for turns that another prompt has followed in the transcript.
+    /// Reports turns that another prompt has followed in the transcript.
     fn answer_former(&mut self, agents: &Agents) {
         let Some(reader) = self.transcript.as_ref().map(|transcript| &transcript.reader) else { return };
         let run = self.agent_run.run;
@@ -216,7 +216,7 @@ impl AgentFiles {
         });
     }
 
-    /// Takes the text of a hook, or the transcript's where that has the same turn.
+    /// Chooses a hook's text, or the transcript's where that has the same turn.
     fn compare_with_transcript(&mut self, agents: &Agents) {
         let Some(hook) = &self.hook_text else { return };
         let written = |transcript: &Transcript| {
@@ -226,14 +226,14 @@ impl AgentFiles {
         let told = match self.transcript.as_ref().map(written) {
             None => TurnReport { text: hook.clone(), from: "hook", end: None },
             Some(Some(text)) => TurnReport { text, from: "transcript", end: None },
-            // It is not written yet.
+            // The transcript does not have it yet.
             Some(None) => return,
         };
         (self.text, self.hook_text) = (Some(told), None);
         self.answer(agents);
     }
 
-    /// What nobody has told by now is looked for.
+    /// Resolves texts whose time is over from other sources.
     pub(crate) fn give_up(&mut self, agents: &Agents, now: Instant) {
         let (late, open): (Vec<_>, Vec<_>) = self.collects.drain(..).partition(|collect| collect.due <= now);
         self.collects = open;
@@ -242,8 +242,8 @@ impl AgentFiles {
         }
     }
 
-    /// Finds the text of a turn in the transcript, else in what a hook said, else on the vendor's server, else on the
-    /// screen.
+    /// Finds the text of a turn in the transcript, else in a hook's report, else on the vendor's server, else
+    /// on the screen.
     fn resolve(&mut self, wanted: WantedText, agents: &Agents) {
         let hook = self.hook_text.take();
         let reader = self.transcript.as_ref().map(|transcript| &transcript.reader);
@@ -274,7 +274,7 @@ impl AgentFiles {
         agents.send_fact(self.agent_run.run, RunFact::Result { turn, text, from: "screen", end: None });
     }
 
-    /// The line to a server that lists the messages of a session.
+    /// The server connection, if the server lists the messages of a session.
     fn listing_line(&self) -> Option<Arc<VendorServer>> {
         self.agent_run.line().filter(|line| line.lists_messages())
     }
@@ -287,7 +287,7 @@ impl AgentFiles {
         Some(text.split_off(cut))
     }
 
-    /// Reads the state file; whether where something lies may be known only now.
+    /// Reads the state file; returns true if the paths of files may have become known.
     pub(crate) fn read_state(&mut self, agents: &Agents) -> bool {
         let manifest = self.agent_run.manifest();
         let (Some(spec), Some(living)) = (&manifest.state_file, self.living) else { return false };
@@ -299,7 +299,7 @@ impl AgentFiles {
         let reading = text.as_deref().map(|text| state_file::read(spec, text, living));
         let (evidence, session) = match reading {
             Some(Some(reading)) => (reading.evidence, reading.session),
-            // Half written, or another process's: what was said stays until the rest comes.
+            // Half written, or another process's: the previous evidence stays until the rest comes.
             Some(None) => return false,
             None => (None, None),
         };
@@ -314,7 +314,7 @@ impl AgentFiles {
         session.is_some_and(|session| self.learn_session(&session, agents))
     }
 
-    /// Reads what is new in the transcript; whether where something lies may be known only now.
+    /// Reads what is new in the transcript; returns true if the paths of files may have become known.
     pub(crate) fn read_transcript(&mut self, agents: &Agents) -> bool {
         let mut has_moved = false;
         let mut is_again = false;
@@ -370,7 +370,7 @@ impl AgentFiles {
         news.session.is_some_and(|session| self.learn_session(&session, agents))
     }
 
-    /// Says whether the vendor's server or the transcript has this message as a prompt.
+    /// Reports whether the vendor's server or the transcript has this message as a prompt.
     pub(crate) fn find_prompt(&self, sought: &SoughtMessage, agents: &Agents) {
         if let Some(line) = self.listing_line() {
             return agents.find_on_server(Arc::clone(&self.agent_run), line, sought.clone());
@@ -393,8 +393,8 @@ impl AgentFiles {
     }
 }
 
-/// Whether the transcript has the whole turn that a hook tells of: it ends with what the hook has, or the hook repeats it
-/// and ends as it does.
+/// Returns true if the transcript has the whole turn of a hook's text: it ends with the hook's text, or the
+/// hook repeats it and ends in the same way.
 fn is_same_turn(written: &str, hook: &str) -> bool {
     let plain = |text: &str| text.split_whitespace().collect::<String>();
     let (written, hook) = (plain(written), plain(hook));

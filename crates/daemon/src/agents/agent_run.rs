@@ -1,7 +1,5 @@
-//! One agent's run in our charge: its manifest, its launch, what its hooks have told.
-//!
-//! Owns what the engine task's hands, the door and the watching thread share about it, under short locks. Refuses its terminal:
-//! that is its worker's.
+//! One run of an agent: its manifest, its launch and what its hooks have reported, shared by the effect
+//! runner, the door and the file watcher under short locks. Its worker has the terminal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,18 +15,18 @@ use super::vendor_server::VendorServer;
 /// One agent's run.
 pub(crate) struct AgentRun {
     pub(crate) run: RunKey,
-    /// Where it works, which is also where its project's manifests lie.
+    /// Its directory, which also contains its project's manifests.
     pub(crate) cwd: PathBuf,
     /// What it was started with.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) directory: Directory,
-    /// A process has it started: its manifest stays what it was allowed to be, whatever becomes of the files.
+    /// A process had it started: its manifest stays the approved one, even if the files change.
     pub(crate) is_fixed: bool,
     /// Replaced when its file changes.
     manifest: Mutex<Arc<Manifest>>,
     note: Mutex<Note>,
     version: Mutex<Option<String>>,
-    /// The line to its vendor's server, where it has one.
+    /// The connection to its vendor's server, if it has one.
     line: Mutex<Option<Arc<VendorServer>>>,
 }
 
@@ -50,7 +48,7 @@ impl AgentRun {
         Arc::clone(&lock(&self.manifest))
     }
 
-    /// Takes another version of its manifest; whether it is another.
+    /// Replaces its manifest; returns true if it differs.
     pub(crate) fn take_manifest(&self, manifest: &Arc<Manifest>) -> bool {
         let mut known = lock(&self.manifest);
         let is_another = !Arc::ptr_eq(&known, manifest) && **known != **manifest;
@@ -80,14 +78,14 @@ impl AgentRun {
         *lock(&self.line) = line;
     }
 
-    /// Its program is over, or its run was let go: nobody is at the other end any more.
+    /// Closes the server connection: the program has ended, or the run was released.
     pub(crate) fn cut_line(&self) {
         if let Some(line) = lock(&self.line).take() {
             line.cut();
         }
     }
 
-    /// The vendor's session became known; whether it is news.
+    /// Records the vendor's session; returns true if it is new.
     pub(crate) fn pin_session(&self, session: &str) -> bool {
         self.amend(|note| {
             let is_news = note.session.as_deref() != Some(session);
@@ -96,7 +94,7 @@ impl AgentRun {
         })
     }
 
-    /// Where the transcript lies became known; whether it is news.
+    /// Records the transcript's path; returns true if it is new.
     pub(crate) fn pin_transcript(&self, path: &Path) -> bool {
         self.amend(|note| {
             let is_news = note.transcript.as_deref() != Some(path);
@@ -105,7 +103,7 @@ impl AgentRun {
         })
     }
 
-    /// Changes the note, and keeps it for a later daemon if that changed anything.
+    /// Changes the note, and stores it for a later daemon if anything changed.
     fn amend(&self, change: impl FnOnce(&mut Note) -> bool) -> bool {
         let mut note = lock(&self.note);
         let is_news = change(&mut note);
@@ -115,7 +113,7 @@ impl AgentRun {
         is_news
     }
 
-    /// What the engine is told about the launch.
+    /// The launch, as the engine needs it.
     pub(crate) fn launched(&self) -> engine::Launched {
         let (manifest, note) = (self.manifest(), self.note());
         let deliver = &manifest.deliver;
@@ -147,7 +145,7 @@ impl AgentRun {
     }
 }
 
-/// A short lock: nothing panics while it is held, and nobody waits under it.
+/// A short lock: nothing panics or waits while it is held.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

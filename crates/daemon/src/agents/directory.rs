@@ -1,7 +1,5 @@
-//! The private directory of one launch: what a vendor's program is pointed to, and what a later daemon must know.
-//!
-//! Owns its files, all of them closed to everybody else, and their end. Refuses writing anywhere else: the user's own
-//! configuration is never touched.
+//! The private directory of one launch: the files that a vendor's program reads, and the note for a later
+//! daemon. The user's own configuration is never touched.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,10 +12,11 @@ use store::{ensure_private_dir, write_file_atomically};
 
 use crate::tokens;
 
-/// The file with what a later daemon must know.
+/// The file with the note for a later daemon.
 const NOTE: &str = "launch.json";
 
-/// What a later daemon must know of a launch. Never shown: it holds the secret of the vendor's server.
+/// What a later daemon must know about a launch. It is never shown: it contains the secret of the vendor's
+/// server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     /// The manifest.
@@ -31,10 +30,10 @@ pub(crate) struct Note {
     /// What opens it.
     #[serde(default)]
     pub(crate) secret: String,
-    /// Where the transcript lies, as a hook said.
+    /// Where the transcript is, as a hook has reported.
     #[serde(default)]
     pub(crate) transcript: Option<PathBuf>,
-    /// What the program said of its version before it was started.
+    /// The version that the program reported before it was started.
     #[serde(default)]
     pub(crate) version: Option<String>,
     /// What the launch lacks.
@@ -71,7 +70,7 @@ impl Directory {
         &self.0
     }
 
-    /// Makes it anew and empty.
+    /// Creates it, empty.
     pub(crate) fn create(&self) -> Result<(), DirectoryError> {
         self.remove().map_err(|source| DirectoryError::Empty { path: self.0.clone(), source })?;
         if let Some(parent) = self.0.parent() {
@@ -94,13 +93,13 @@ impl Directory {
         Ok(write_file_atomically(&self.0.join(relative), text.as_bytes())?)
     }
 
-    /// Writes what a later daemon must know.
+    /// Writes the note for a later daemon.
     pub(crate) fn keep(&self, note: &Note) -> Result<(), DirectoryError> {
         let text = serde_json::to_string(note).unwrap_or_default();
         self.write(Path::new(NOTE), &text)
     }
 
-    /// What an earlier daemon wrote; none when there is nothing, or nothing that reads.
+    /// The note of an earlier daemon; `None` when there is none, or it cannot be read.
     pub(crate) fn note(&self) -> Option<Note> {
         let text = std::fs::read_to_string(self.0.join(NOTE)).ok()?;
         serde_json::from_str(&text).ok()
@@ -111,7 +110,7 @@ impl Directory {
         std::fs::read_to_string(self.0.join(tokens::FILE)).ok().filter(|token| !token.is_empty())
     }
 
-    /// Takes the token away, so that no later daemon takes it up again.
+    /// Removes the token, so that no later daemon accepts it.
     pub(crate) fn remove_token(&self) -> io::Result<()> {
         match std::fs::remove_file(self.0.join(tokens::FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -119,7 +118,7 @@ impl Directory {
         }
     }
 
-    /// Takes it away, whether or not it is there.
+    /// Removes it, if it exists.
     pub(crate) fn remove(&self) -> io::Result<()> {
         match std::fs::remove_dir_all(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -128,7 +127,7 @@ impl Directory {
     }
 }
 
-/// Where earlier versions had them.
+/// Where earlier versions had the directories.
 fn former(places: &Dirs) -> PathBuf {
     places.runtime.join("launch")
 }

@@ -1,6 +1,5 @@
-//! Screens about which two sources disagreed: kept, masked, so that a rule that a vendor has outgrown can be mended.
-//!
-//! Owns the directory of them and their counts. Refuses growing: only so many are kept of a version, the counts go on.
+//! Keeps masked samples of screens about which two sources disagreed, so that a rule that no longer fits its
+//! vendor can be repaired. A limited number is kept per version; the counts continue.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ pub(crate) enum DriftError {
     Record(#[from] agents::DetectError),
 }
 
-/// Keeps what the screen shows, under the two who disagree.
+/// Keeps the screen, under the names of the two sources.
 pub(crate) fn keep(
     data: &Path,
     (manifest, version): (&Manifest, Option<&str>),
@@ -51,7 +50,7 @@ pub(crate) fn keep(
     Ok(())
 }
 
-/// The header is TOML: a comment behind its fence says why the sample is here.
+/// Adds a comment with the reason to the header, which is TOML.
 fn with_comment(sample: &str, comment: &str) -> String {
     sample
         .split_once('\n')
@@ -82,7 +81,7 @@ fn describe(evidence: &Evidence) -> String {
     format!("{} ({})", word(evidence), proto::Printable(&evidence.rule))
 }
 
-/// A file's name out of words that may hold anything.
+/// Makes a file name out of arbitrary words.
 fn plain(words: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
     words.chars().map(keep).take(120).collect::<String>().trim_start_matches('.').to_owned()

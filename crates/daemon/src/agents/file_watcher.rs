@@ -1,8 +1,5 @@
-//! The thread that watches what agents leave outside of their terminals: state files, transcripts, changed manifests.
-//!
-//! Owns which file concerns whom, what was last said about it, and the texts of turns until they are asked for. Refuses
-//! meaning: readers of the crate `agents` give it. Refuses polling: it waits for changes, for orders and for its own
-//! deadlines.
+//! The thread that watches agents' files: state files, transcripts and changed manifests. It waits for
+//! changes, orders and its own deadlines, and does not poll. The crate `agents` interprets the files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -21,21 +18,22 @@ use super::agent_files::{AgentFiles, Watched};
 use super::agent_run::AgentRun;
 use super::inotify::{Mark, Waker, Watches};
 
-/// Orders that may wait. Full-queue policy: refused and logged. The engine task must not wait for a thread that may be waiting
-/// for the engine task; what is lost is the text of a turn, which the engine gives up waiting for.
+/// The most orders that wait. When the queue is full, an order is refused and logged: the engine task must
+/// not wait for a thread that may be waiting for the engine task. What is lost is the text of a turn, for
+/// which the engine stops waiting.
 const ORDERS: usize = 1024;
 
-/// What is told about an agent from outside of its files.
+/// What other sources report about an agent.
 pub(crate) enum AgentNotice {
-    /// A prompt was submitted: what was said before belongs to an older turn.
+    /// A prompt was submitted: earlier text belongs to an older turn.
     Prompt,
-    /// What a hook says the agent said in a turn.
+    /// The agent's text in a turn, from a hook.
     HookText(String),
-    /// What the vendor's server says the agent said in a turn, and how that ended.
+    /// The agent's text in a turn and how it ended, from the vendor's server.
     ServerText(String, TurnEnd),
-    /// What the vendor's server lists for this turn.
+    /// The vendor's list for this turn.
     Listed(WantedText, Option<EndedTurn>),
-    /// Where its transcript lies, or which session it has, may be known now.
+    /// The transcript's path or the session may have become known.
     Moved,
     /// Its program is over.
     Over,
@@ -53,11 +51,12 @@ enum Order {
 #[derive(Clone, Debug)]
 pub(crate) struct WantedText {
     pub(crate) turn: u64,
-    /// From the end of the turn before to its own, in milliseconds since the epoch: its prompt was written then.
+    /// From the end of the turn before to its own, in milliseconds since the epoch: its prompt was written
+    /// within.
     pub(crate) span: RangeInclusive<u64>,
 }
 
-/// A message that is looked for in a transcript or on a server.
+/// A message to look for in a transcript or on a server.
 #[derive(Clone, Debug)]
 pub(crate) struct SoughtMessage {
     pub(crate) mail: MailId,
@@ -66,48 +65,49 @@ pub(crate) struct SoughtMessage {
     pub(crate) since: u64,
 }
 
-/// The way to the thread. Cheap to clone.
+/// The handle of the thread. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct FileWatcher {
     orders: SyncSender<Order>,
     waker: Waker,
 }
 
-/// What the thread is started with.
+/// What the thread starts with.
 pub(crate) struct FileWatcherSetup {
     orders: Receiver<Order>,
     watches: Watches,
 }
 
 impl FileWatcher {
-    /// The way in and the thread's own end, which is given its work with [`FileWatcherSetup::work`].
+    /// The handle and the thread's own end, which starts with [`FileWatcherSetup::work`].
     pub(crate) fn new() -> io::Result<(Self, FileWatcherSetup)> {
         let (orders, queue) = sync_channel(ORDERS);
         let watches = Watches::new()?;
         Ok((Self { orders, waker: watches.waker() }, FileWatcherSetup { orders: queue, watches }))
     }
 
-    /// An agent's program runs. A fresh one has a session of its own, in which everything is new.
+    /// Watches the files of an agent whose program runs. A fresh one has a session of its own, in which
+    /// everything is new.
     pub(crate) fn begin(&self, agent_run: Arc<AgentRun>, pid: i32, is_fresh: bool) {
         self.order(Order::Begin { agent_run, pid, is_fresh });
     }
 
-    /// An agent's run was let go.
+    /// Stops watching a run that was released.
     pub(crate) fn end(&self, run: RunKey) {
         self.order(Order::End(run));
     }
 
-    /// Something was told about an agent.
+    /// Passes a notice about an agent on.
     pub(crate) fn heard(&self, run: RunKey, heard: AgentNotice) {
         self.order(Order::AgentNotice(run, heard));
     }
 
-    /// The engine wants the text of a turn.
+    /// Requests the text of a turn.
     pub(crate) fn collect(&self, run: RunKey, wanted: WantedText) {
         self.order(Order::Collect(run, wanted));
     }
 
-    /// The engine wants to know whether the transcript has a message.
+    /// Requests a search for a message in the transcript.
     pub(crate) fn find_prompt(&self, run: RunKey, sought: SoughtMessage) {
         self.order(Order::Find(run, sought));
     }
@@ -167,13 +167,13 @@ impl Watching {
         }
     }
 
-    /// How long until a text is waited for in vain.
+    /// The time until the wait for a text ends.
     fn patience(&self) -> Option<Duration> {
         let due = self.wards.values().filter_map(AgentFiles::due).min()?;
         Some(due.saturating_duration_since(Instant::now()))
     }
 
-    /// Obeys what waits; whether anybody can still order anything.
+    /// Executes waiting orders; returns false when every handle is gone.
     fn obey_all(&mut self) -> bool {
         loop {
             match self.orders.try_recv() {
@@ -208,7 +208,7 @@ impl Watching {
                 }
             }
             Order::Collect(run, wanted) => {
-                // A transcript that no hook named may have come with the turn.
+                // A transcript that no hook named may have appeared with the turn.
                 self.watch_what_there_is(run);
                 self.read_watched(run, Watched::Transcript);
                 if let Some(agent_files) = self.wards.get_mut(&run) {
@@ -218,7 +218,7 @@ impl Watching {
         }
     }
 
-    /// Watches every file of a ward that is known now and was not before, and looks at each at once.
+    /// Watches every file of an agent that has become known, and reads each at once.
     fn watch_what_there_is(&mut self, run: RunKey) {
         let Some(agent_files) = self.wards.get_mut(&run) else { return };
         for (what, path) in agent_files.files(&self.agents) {

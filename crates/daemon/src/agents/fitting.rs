@@ -1,7 +1,5 @@
-//! The manifest as the installed version and this machine need it.
-//!
-//! Chooses the patches for the version and leaves out what the program would not believe here. Finding out the version
-//! is the job of `versions`.
+//! Chooses the manifest for the installed version and this machine: applies the patches for the version and
+//! leaves out the files that the program would not read here. `versions` finds out the version.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -14,15 +12,15 @@ use agents::{Catalogue, Manifest, Version};
 #[derive(Clone, Debug)]
 pub(crate) struct Fitted {
     pub(crate) manifest: Arc<Manifest>,
-    /// What the program says of its version, where that is known.
+    /// The version that the program reports, where it is known.
     pub(crate) version: Option<String>,
     /// What the launch lacks, one sentence each.
     pub(crate) shortfalls: Vec<String>,
 }
 
 impl Fitted {
-    /// The manifest of this name for a launch whose files lie below `directory`, which need not exist yet; nothing when
-    /// there is no such manifest.
+    /// The manifest of this name for a launch whose files are below `directory`, which need not exist yet;
+    /// `None` when there is no such manifest.
     pub(crate) fn find(
         catalogue: &Catalogue,
         name: &str,
@@ -38,7 +36,7 @@ impl Fitted {
     }
 }
 
-/// Whether only root may write into any directory on the way to this one, which need not exist yet.
+/// Returns true if only root may write into every directory on the way to this one, which need not exist yet.
 fn is_roots_own(directory: &Path) -> bool {
     let existing = directory.ancestors().filter_map(|path| std::fs::metadata(path).ok());
     existing.into_iter().all(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)

@@ -1,4 +1,6 @@
-//! HTTP calls to a vendor's server on the loopback, by hyper's client: one connection per call, every answer bounded.
+//! A small HTTP/1.1 client for vendors' servers on the loopback: one request, one bounded answer, with a
+//! length, in chunks or until the end; no redirects. It is written by hand because an open stream must end at
+//! once when its agent is released, which needs the socket itself.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -24,24 +26,24 @@ const LONGEST_HEAD: usize = 16 * 1024;
 /// The longest answer, in bytes; a list of all models of all providers has a few megabytes.
 const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
 
-/// How long a server may take to begin a stream: the caller asks one that accepts before it can serve again.
+/// How long a server may take to begin a stream; one that accepts before it can serve is tried again.
 const HEAD_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long a server on the same machine may take to accept.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 
-/// Where a vendor's server listens, and the credentials it expects.
+/// Where a vendor's server listens, and its password.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     port: u16,
     authorization: Option<String>,
 }
 
-/// A server's answer to a request.
+/// The answer to a request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Null where there is none, or none that is JSON.
+    /// Null when there is no body, or it is not JSON.
     pub(crate) body: Value,
 }
 
@@ -54,10 +56,10 @@ impl Answer {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    /// No program listens: nothing was sent.
+    /// No server listens: nothing was sent.
     #[error("the agent's server is not there: {0}")]
     Absent(#[source] io::Error),
-    /// Something was sent and nothing understandable came back: the server may have acted on it.
+    /// Something was sent and no valid answer came back: the request may have had its effect.
     #[error("the agent's server did not answer: {0}")]
     Lost(#[source] io::Error),
 }
@@ -90,7 +92,7 @@ impl Drop for Connection {
 }
 
 impl Endpoint {
-    /// A server on this machine; `user` when it wants a password.
+    /// A server on this machine; `user` when it needs a password.
     pub(crate) fn new(port: u16, user: Option<&str>, secret: &str) -> Self {
         let authorization = user.map(|user| format!("Basic {}", STANDARD.encode(format!("{user}:{secret}"))));
         Self { port, authorization }
@@ -111,7 +113,7 @@ impl Endpoint {
         timeout(limit, exchange).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// Opens a stream of events.
+    /// Opens a stream of events; passes the socket to `keep` before anything waits for it.
     pub(crate) async fn open(&self, path: &str) -> Result<Body, CallError> {
         let (head, stream) = (self.head("GET", path)?, self.connect().await?);
         let opened = timeout(HEAD_LIMIT, exchange(stream, head, None)).await;

@@ -1,7 +1,5 @@
-//! Files that are watched for changes, whether they are there yet or not.
-//!
-//! Owns one inotify descriptor and which file each of its events concerns. Watches directories, because vendors replace
-//! files and make them late. Refuses reading: it only says where it is worth to look.
+//! Watches files for changes with inotify, even files that do not exist yet. It watches directories, because
+//! vendors replace files and create them late. It only reports which files to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -21,10 +19,10 @@ use rustix::io::Errno;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Mark(u64);
 
-/// What a wait found.
+/// The result of a wait.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// The files worth a look.
+    /// The files that may have changed.
     pub(crate) marks: BTreeSet<Mark>,
     /// Somebody called [`Waker::wake`].
     pub(crate) was_woken: bool,
@@ -36,7 +34,7 @@ pub(crate) struct Waker(Arc<OwnedFd>);
 
 impl Waker {
     pub(crate) fn wake(&self) {
-        // A full counter is a wake-up that nobody has seen yet: one is enough.
+        // A full counter means a pending wake-up, and one is enough.
         let _full = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -55,7 +53,7 @@ pub(crate) struct Watches {
 #[derive(Debug)]
 struct File {
     path: PathBuf,
-    /// The nearest directory on its way that is there; none while not even that can be watched.
+    /// The nearest existing directory on its path; `None` while not even that can be watched.
     near: Option<(i32, PathBuf)>,
 }
 
@@ -72,7 +70,7 @@ impl Watches {
         self.waker.clone()
     }
 
-    /// Watches a file; it, its directory and that one's may come later. It is worth a look at once.
+    /// Watches a file; it and its directories may be created later. The first wait reports it.
     pub(crate) fn add(&mut self, path: PathBuf) -> Mark {
         let mark = Mark(self.next);
         self.next += 1;
@@ -87,7 +85,7 @@ impl Watches {
         }
     }
 
-    /// Returns when something changed, somebody woke it, or the time is over.
+    /// Returns when something changed, another thread woke it, or the time is over.
     ///
     /// # Errors
     /// The system refuses to wait.
@@ -111,7 +109,7 @@ impl Watches {
         let mut marks = BTreeSet::new();
         for event in self.events()? {
             if event.is_overflow {
-                // Nobody knows what was missed.
+                // Events were lost, so every file may have changed.
                 marks.extend(self.files.keys().copied());
             }
             let concerned: Vec<Mark> =
@@ -128,7 +126,7 @@ impl Watches {
         Ok(marks)
     }
 
-    /// Whether an event is about a file, or about the way to it.
+    /// Returns true if an event is about a file or a directory on its path.
     fn concerns(&mut self, event: &Event, mark: Mark) -> bool {
         let Some(File { path, near: Some((watch, directory)) }) = self.files.get(&mark) else { return false };
         if *watch != event.watch {
@@ -145,8 +143,8 @@ impl Watches {
         true
     }
 
-    /// Watches the nearest directory on the way to a file, and again until it stays the nearest: one that is made
-    /// between looking and watching would otherwise be missed.
+    /// Watches the nearest directory on the path of a file, and repeats until it stays the nearest: otherwise
+    /// one that is created between the check and the watch would be missed.
     fn watch_nearest(&mut self, mark: Mark) {
         let Some(file) = self.files.get(&mark) else { return };
         let before = file.near.as_ref().map(|(watch, _)| *watch);
@@ -168,7 +166,7 @@ impl Watches {
         marks.remove(&mark);
         if marks.is_empty() {
             self.by_directory.remove(&watch);
-            // A directory that is gone has taken its watch along.
+            // A deleted directory has lost its watch already.
             let _gone = inotify::remove_watch(&self.inotify, watch);
         }
     }
@@ -197,11 +195,11 @@ struct Event {
     watch: i32,
     name: Option<OsString>,
     is_overflow: bool,
-    /// The directory is gone, and its watch with it.
+    /// The directory is deleted, and its watch with it.
     is_over: bool,
 }
 
-/// Watches the nearest directory above a path that is there.
+/// Watches the nearest existing directory above a path.
 fn nearest(inotify: &OwnedFd, path: &Path) -> Option<(i32, PathBuf)> {
     let flags = WatchFlags::CREATE
         | WatchFlags::MODIFY
@@ -213,8 +211,8 @@ fn nearest(inotify: &OwnedFd, path: &Path) -> Option<(i32, PathBuf)> {
         | WatchFlags::MOVE_SELF
         | WatchFlags::ONLYDIR;
     let mut found = None;
-    // A directory that is made after it was found missing is found by the next look, because its parent is watched by
-    // then; two looks that agree are enough.
+    // A directory that is created after it was found missing is found by the next check, because its parent
+    // is watched by then; two checks that agree are enough.
     for _ in 0..16 {
         let now = path.ancestors().skip(1).find_map(|directory| {
             let watch = inotify::add_watch(inotify, directory, flags).ok()?;
@@ -235,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits until a file is worth a look.
+    /// Waits until a file is reported.
     fn see(watches: &mut Watches, mark: Mark) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while let Some(left) = deadline.checked_duration_since(Instant::now()) {

@@ -1,6 +1,5 @@
-//! From an agent's name to what is started: manifest, plan, private files.
-//!
-//! Owns the steps and their failures in words a person understands. Refuses starting: the holder's launcher does.
+//! Turns an agent's name into what is started: manifest, plan, private files. Failures are worded for a
+//! person. The holder's launcher starts the program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,18 +18,19 @@ use super::random;
 use super::subprocess::find;
 use crate::tokens::{self, Tokens};
 
-/// What launches need that does not change.
+/// What all launches share.
 pub(crate) struct AgentLauncher {
     pub(crate) places: Arc<Dirs>,
     /// This program, which agents call back.
     pub(crate) exe: PathBuf,
-    /// What each agent's run proves itself with.
+    /// The tokens with which agents' runs identify themselves.
     pub(crate) tokens: Tokens,
 }
 
 impl AgentLauncher {
-    /// The variables by which our own programs, run by an agent, find this daemon and prove whose they are. The token
-    /// itself is in none of them: vendors hand variables on to every tool, and write them into files.
+    /// The variables with which our own programs, run by an agent, find this daemon and identify themselves.
+    /// The token itself is in none of them: vendors pass variables on to every tool, and write them into
+    /// files.
     fn own_env(&self, directory: &Directory) -> Vec<(String, String)> {
         let Dirs { runtime, data, config } = &*self.places;
         let token = directory.path().join(tokens::FILE);
@@ -44,7 +44,8 @@ impl AgentLauncher {
         .to_vec()
     }
 
-    /// Turns an agent's start into its program's: argv, environment and files. What it wrote is removed with the charge.
+    /// Turns an agent's start into its program's: argv, environment and files. The files are removed with the
+    /// agent's run.
     pub(crate) fn prepare(
         &self,
         start: &mut StartRun,
@@ -127,8 +128,8 @@ impl AgentLauncher {
     }
 }
 
-/// Takes over what the manifest names from the environment of the person behind the agent that asks. What was declared
-/// for this process stays; nothing of it is written down.
+/// Copies the variables that the manifest names from the environment of the person behind the agent that
+/// asks. Variables declared for this process stay. They are not stored.
 pub(super) fn inherit(
     env: &mut BTreeMap<String, String>,
     manifest: &Manifest,
@@ -143,7 +144,8 @@ pub(super) fn inherit(
     }
 }
 
-/// The child's environment: what it would have inherited, without what its vendor must not see, with what is injected.
+/// The child's environment: what it would inherit, without the variables that its vendor must not see, with
+/// what is injected.
 fn environment(
     mut env: BTreeMap<String, String>,
     plan: &Plan,

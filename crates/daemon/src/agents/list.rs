@@ -1,6 +1,4 @@
-//! To `agents`: which there are, and what of each works on this machine.
-//!
-//! Owns putting an offer together. Refuses promising: a program that is not there is shown as not there.
+//! Answers `agents`: which agents there are, and what of each works on this machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +12,8 @@ use super::manifest_cache::ManifestSet;
 use super::subprocess::find;
 
 impl Agents {
-    /// Every manifest that is offered, with its program as `path` finds it. Asks each installed program for its version, all at once.
+    /// Every enabled manifest, with its program as `path` finds it. Asks all installed programs for their
+    /// versions at once.
     pub(crate) async fn list(&self, path: Option<String>) -> Vec<AgentOffer> {
         let agents = self.clone();
         let manifest_set = match crate::threads::run(move || agents.manifest_set(None)).await {
@@ -71,7 +70,7 @@ impl Agents {
         })
     }
 
-    /// What this daemon's own environment gives to programs it runs.
+    /// The environment that programs run by this daemon inherit.
     pub(crate) fn env(&self) -> &BTreeMap<String, String> {
         &self.shared.env
     }

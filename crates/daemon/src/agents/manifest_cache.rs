@@ -1,8 +1,8 @@
-//! The manifests as they lie on disk: the user's files and the project's, read again when they have changed.
+//! Reads the manifests on disk, the user's files and the project's, again when they have changed.
 //!
-//! Owns when files are read and what becomes of a broken one: the version before it stays in use, and the user is told.
-//! Refuses a project's word on what is run: its files may teach us to read a screen, not choose a program, its words, its
-//! environment or what is injected into it. A project is somebody else's until a person trusts it.
+//! When a file breaks, its last valid version stays in use, and the user gets a warning. A project's files
+//! may only describe how to read a screen, not choose a program, its words, its environment or what is
+//! injected: a project is not trusted until a person trusts it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use proto::Printable;
 const MAX_FILE: u64 = 256 * 1024;
 /// Most files of one directory.
 const MAX_FILES: usize = 200;
-/// Most projects that are remembered; beyond it all are read again.
+/// The most projects that are cached; beyond it all are read again.
 const MAX_PROJECTS: usize = 64;
 /// Where a project keeps its manifests.
 const PROJECT: &str = ".quarterdeck/agents";
-/// What a project's file may say.
+/// The keys that a project's file may have.
 const READING_ONLY: &[&str] =
     &["name", "rule", "dialog", "composer", "background", "trim", "context", "quota"];
 
-/// What a file was when it was read.
+/// The path, time and size of a file when it was read.
 type Stamp = (PathBuf, Option<SystemTime>, u64);
 
 /// Everything that was read for one project.
@@ -36,12 +36,13 @@ pub(crate) struct ManifestSet {
     pub(crate) problems: Vec<String>,
 }
 
-/// A manifest that is not built in, or that a file has changed: what it runs, and every text it was made of.
+/// A manifest that is not built in, or that a file has changed: its command, and every text that it was
+/// merged from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignManifest {
     pub(crate) name: String,
     pub(crate) argv: Vec<String>,
-    /// Where each text lies, and the text, the weakest first.
+    /// The origin of each text, and the text, the weakest first.
     pub(crate) layers: Vec<(String, String)>,
 }
 
@@ -64,7 +65,7 @@ impl ForeignManifest {
 pub(crate) struct ManifestCache {
     user: PathBuf,
     shelves: HashMap<Option<PathBuf>, Arc<ManifestSet>>,
-    /// The newest sound text of each file.
+    /// The newest valid text of each file.
     sound: HashMap<PathBuf, String>,
 }
 
@@ -73,8 +74,8 @@ impl ManifestCache {
         Self { user: config.join("agents"), shelves: HashMap::new(), sound: HashMap::new() }
     }
 
-    /// The files that may say something about a manifest beside the built-in one. A project that keeps none is not
-    /// watched: its directory may be a busy one.
+    /// The files that may change a manifest. A project without manifests is not watched: its directory may be
+    /// a busy one.
     pub(crate) fn files_of(&self, name: &str, project: &Path) -> Vec<PathBuf> {
         let project = Some(project.join(PROJECT)).filter(|dir| dir.is_dir());
         let places = std::iter::once(self.user.clone()).chain(project);
@@ -158,9 +159,9 @@ fn read_file(path: &Path, length: u64, is_projects: bool) -> Result<Layer, Strin
     Ok(Layer { origin: path.display().to_string(), files: vec![(stem.to_owned(), text)] })
 }
 
-/// Refuses a project's file that says more than how to read a screen.
+/// Refuses a project's file that has other keys than those for reading a screen.
 fn reads_only(text: &str) -> Result<(), String> {
-    // What does not read is told with its line by whoever merges it.
+    // Merging reports a file that cannot be parsed, with its line.
     let Ok(table) = text.parse::<toml::Table>() else { return Ok(()) };
     match table.keys().find(|key| !READING_ONLY.contains(&key.as_str())) {
         Some(key) => Err(format!(

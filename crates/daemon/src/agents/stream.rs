@@ -1,4 +1,5 @@
-//! The stream of server-sent events of one vendor server: connects until the server listens, then yields each event's data.
+//! The event stream of one vendor server, as long as its agent lives: connects once the server listens, reads
+//! events, and can be stopped from another thread. It passes on the text of events.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// Connects, again and again until the server listens. The caller ends this by dropping the future.
+    /// Connects, again and again until the server listens; `None` when it was stopped first.
     pub(crate) async fn open(endpoint: &Endpoint, path: &str) -> Self {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -35,7 +36,7 @@ impl EventStream {
         }
     }
 
-    /// Returns the data of the next event; none when the stream is over.
+    /// The data of the next event; `None` when the stream is over.
     pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
             if let Some(data) = self.events.pop() {

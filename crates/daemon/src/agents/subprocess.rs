@@ -1,7 +1,5 @@
-//! A short program run on somebody's behalf: what prints a version, what hands a message over, what tells a person.
-//!
-//! Owns its limits: time, output, environment. Refuses a shell, our own environment, anybody's rights, and leaving anything
-//! of it running.
+//! Runs a short program: one that prints a version, delivers a message or notifies a person. Time, output and
+//! environment are limited; there is no shell, it has no rights at the door, and nothing of it stays running.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,10 +12,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-/// Most output that is kept; what follows is read and dropped, so that nobody blocks on a full pipe.
+/// The most output that is kept; the rest is read and dropped, so that the program does not block on a full
+/// pipe.
 const MAX_OUTPUT: usize = 64 * 1024;
 
-/// What is to be run.
+/// The program to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Subprocess {
     pub(crate) argv: Vec<String>,
@@ -28,21 +27,21 @@ pub(crate) struct Subprocess {
     pub(crate) limit: Duration,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
-    /// None: a signal ended it.
+    /// `None` when a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) output: String,
 }
 
-/// Why nothing came of it.
+/// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SubprocessError {
     /// It never ran.
     #[error("{program} cannot be run: {source}")]
     NotStarted { program: String, source: io::Error },
-    /// It ran, and was ended.
+    /// It ran longer than its limit, and was ended.
     #[error("{program} took longer than {} s and was ended", limit.as_secs())]
     TooLong { program: String, limit: Duration },
 }
@@ -55,11 +54,11 @@ impl Subprocess {
         let mut command = Command::new(find(program, &self.env, &self.cwd).unwrap_or_else(|| program.into()));
         command.args(words).env_clear().envs(&self.env).current_dir(&self.cwd).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // What is run here may be a file that an agent has written: it is nobody at our door.
+        // The program may be a file that an agent has written: the mark makes the daemon treat it as nobody.
         holder::run_mark::put_on_program(&mut command);
         let mut child = command.spawn().map_err(not_started)?;
         let outcome = self.attend(&mut child);
-        // It may have left children in its group; none of them outlives the subprocess.
+        // It may have left children in its group; they end with it.
         if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
             let _gone = kill_process_group(group, Signal::KILL);
         }
@@ -70,14 +69,14 @@ impl Subprocess {
         }
     }
 
-    /// Feeds and reads it until it ends; what it printed, or none when the time was over.
+    /// Feeds and reads it until it ends; returns its output, or `None` when the time was over.
     fn attend(&self, child: &mut Child) -> io::Result<Option<String>> {
         let deadline = Instant::now() + self.limit;
         let pid =
             i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
         let ended = pidfd_open(pid, PidfdFlags::empty())?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that reads nothing of it must not hold us up: what fits the pipe is enough for an subprocess.
+            // A program that does not read its input must not block us: what fits the pipe is enough here.
             rustix::io::ioctl_fionbio(&stdin, true)?;
             let _unread = stdin.write_all(self.input.as_bytes());
         }
@@ -88,7 +87,8 @@ impl Subprocess {
         let mut output = Vec::new();
         loop {
             let has_ended = wait(&ended, stdout.as_ref().map(AsFd::as_fd), deadline)?;
-            // A program may close its output and run on; a closed pipe is ready for ever, so it is watched no longer.
+            // A program may close its output and continue; a closed pipe is always ready, so it is no longer
+            // polled.
             stdout = stdout.filter(|stdout| take_output(stdout, &mut output));
             if has_ended {
                 return Ok(Some(String::from_utf8_lossy(&output).into_owned()));
@@ -100,7 +100,7 @@ impl Subprocess {
     }
 }
 
-/// Takes what there is; whether more may come.
+/// Reads available output; returns true if more may come.
 fn take_output(stdout: &ChildStdout, output: &mut Vec<u8>) -> bool {
     let mut buffer = [0; 4096];
     loop {
@@ -115,7 +115,8 @@ fn take_output(stdout: &ChildStdout, output: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Waits until the process has ended, its output can be read, or the time is over; whether it has ended.
+/// Waits until the process has ended, its output can be read, or the time is over; returns true if it has
+/// ended.
 fn wait(ended: &OwnedFd, stdout: Option<BorrowedFd<'_>>, deadline: Instant) -> io::Result<bool> {
     let left = deadline.saturating_duration_since(Instant::now());
     let left = Timespec {
@@ -130,7 +131,7 @@ fn wait(ended: &OwnedFd, stdout: Option<BorrowedFd<'_>>, deadline: Instant) -> i
     }
 }
 
-/// Where a program is, as its own environment finds it.
+/// Finds a program as its own environment would.
 pub(crate) fn find(program: &str, env: &BTreeMap<String, String>, cwd: &Path) -> Option<PathBuf> {
     let is_program =
         |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();

@@ -1,7 +1,5 @@
-//! The growing end of a file, read once.
-//!
-//! Owns how far a file was read, and noticing that it is another file now or was cut short. Refuses reading more than it
-//! is asked for at a time, and anything that is no regular file: the path may come from an agent.
+//! Reads the growing end of a file once, and notices when the file was replaced or truncated. It reads a
+//! limited amount at a time, and only regular files: the path may come from an agent.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,10 +10,10 @@ use std::time::SystemTime;
 use agents::transcript::location::FileLocation;
 use rustix::fs::{Mode, OFlags};
 
-/// Most entries of one directory that are looked at while a file is searched.
+/// The most entries of one directory that are examined while a file is searched.
 const MOST_ENTRIES: usize = 20_000;
 
-/// Where a file that is already there is read from.
+/// Where to start reading a file that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum From {
     /// Its first byte.
@@ -27,15 +25,15 @@ pub(crate) enum From {
 /// What was read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grown {
-    /// The bytes behind those that were read before.
+    /// The bytes after those that were read before.
     pub(crate) bytes: Vec<u8>,
     /// They do not continue what was read before: the file is new, was replaced, or was cut short.
     pub(crate) jumped: Option<Jump>,
-    /// There is more to be read at once.
+    /// There is more to read at once.
     pub(crate) has_more: bool,
 }
 
-/// Where reading began anew.
+/// Where reading started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jump {
     /// At the first byte.
@@ -44,7 +42,7 @@ pub(crate) enum Jump {
     ToMiddle,
 }
 
-/// Reads a file as it grows. One that is not there at first is read from its beginning whenever it comes.
+/// Reads a file as it grows. One that does not exist at first is read from its beginning when it appears.
 #[derive(Debug)]
 pub(crate) struct FileTail {
     path: PathBuf,
@@ -77,7 +75,7 @@ impl FileTail {
         let (mut opened, mut jumped) = match self.opened() {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // One that comes later is new from its first byte.
+                // A file that appears later is new from its first byte.
                 self.from = From::Beginning;
                 return Ok(Grown::default());
             }
@@ -93,14 +91,14 @@ impl FileTail {
         Ok(Grown { bytes: bytes?, jumped, has_more })
     }
 
-    /// The file as it is now, with where it was read to.
+    /// The file as it is now, with the position read so far.
     fn opened(&mut self) -> io::Result<(Opened, Option<Jump>)> {
         if let Some(opened) = self.open.take() {
             let now = std::fs::metadata(&self.path)?;
             if (now.dev(), now.ino()) == opened.identity {
                 return Ok((opened, None));
             }
-            // Another file took its place: what it holds is new from its first byte.
+            // Another file replaced it: it is new from its first byte.
             self.from = From::Beginning;
         }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -129,7 +127,7 @@ impl Opened {
     }
 }
 
-/// The newest file that a spot may mean.
+/// The newest file that matches a location.
 pub(crate) fn find(spot: &FileLocation) -> Option<PathBuf> {
     let mut found = vec![spot.root.clone()];
     for pattern in spot.below.split('/') {
@@ -154,7 +152,7 @@ fn matching(directory: &Path, pattern: &str) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Whether a name fits a pattern in which `*` is any part of it.
+/// Returns true if a name matches a pattern in which `*` stands for any part.
 fn fits(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };

@@ -1,6 +1,4 @@
-//! What vendors' programs say of their version, asked once per file.
-//!
-//! Owns the asking and the memory of it. Refuses waiting for a program that does not answer.
+//! Finds out the versions of vendors' programs, once per file, with a time limit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,17 +10,17 @@ use proto::Printable;
 
 use super::subprocess::{Subprocess, find};
 
-/// Some vendors' programs take seconds to say a number.
+/// Some vendors' programs take seconds to print a number.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Longest version that is shown.
 const LONGEST: usize = 80;
 
-/// How far above a program its package's description may lie.
+/// How far above a program its package's description may be.
 const PACKAGE_DEPTH: usize = 4;
 /// Largest description of a package that is read.
 const LARGEST_DESCRIPTION: u64 = 1 << 20; // 1 MiB
 
-/// What a file was when it was asked.
+/// The time and size of a file when its version was found.
 type Stamp = (Option<SystemTime>, u64);
 
 /// The versions known so far.
@@ -30,13 +28,13 @@ type Stamp = (Option<SystemTime>, u64);
 pub(crate) struct Versions {
     /// A short lock, never held while a program runs.
     known: Mutex<HashMap<PathBuf, (Stamp, Option<String>)>>,
-    /// Held while a program runs: a hundred agents of one vendor are one question.
+    /// Held while a program runs, so that a hundred agents of one vendor ask once.
     asking: Mutex<()>,
 }
 
 impl Versions {
-    /// The version that a launch by this manifest meets, where it matters. What an installed package says of itself is
-    /// enough; without a package the program is asked.
+    /// The version for a launch by this manifest, where it matters. The description of an installed package
+    /// is enough; without one the program is asked.
     pub(crate) fn before_launch(
         &self,
         manifest: &Manifest,
@@ -50,7 +48,7 @@ impl Versions {
         known.or_else(|| packaged(&program)).or_else(|| self.ask(&manifest.version_argv, env))
     }
 
-    /// What the program says, asking it if its file has changed. Blocks for as long as that takes.
+    /// The version that the program prints; runs it if its file has changed. Blocks for that time.
     pub(crate) fn ask(&self, argv: &[String], env: &BTreeMap<String, String>) -> Option<String> {
         let program = find(argv.first()?, env, Path::new("/"))?;
         let stamp = stamp(&program);
@@ -78,7 +76,7 @@ impl Versions {
     }
 }
 
-/// The version of the package that a program lies in, as its description says.
+/// The version of the package that contains a program, from its description.
 fn packaged(program: &Path) -> Option<String> {
     let real = program.canonicalize().ok()?;
     let description = real.ancestors().skip(1).take(PACKAGE_DEPTH).map(|dir| dir.join("package.json"));
@@ -90,7 +88,8 @@ fn packaged(program: &Path) -> Option<String> {
     let text = std::fs::read_to_string(&description).ok()?;
     let package: serde_json::Value = serde_json::from_str(&text).ok()?;
     let version = package.get("version")?.as_str()?;
-    // Only a package with programs is the program's own: others describe a directory that it happens to lie in.
+    // Only a package with programs is the program's own: others describe a directory that happens to contain
+    // it.
     package.get("bin").and(Version::in_output(version)).map(|version| version.to_string())
 }
 

@@ -1,4 +1,5 @@
-//! Whoever goes is not waited for, in whichever order the engine task hears of it, and whoever comes when it has closed is told.
+//! Callers that go are not waited for, in whatever order the engine task learns of it, and callers that come
+//! after its end get an answer.
 
 use std::future::Future;
 use std::pin::pin;
@@ -15,7 +16,7 @@ fn wait() -> Command {
     Command::Wait(Wait { quantifier, ..Wait::until(targets, until) })
 }
 
-/// Lets a future do what it can; what it came to.
+/// Polls a future once and returns its result, if it is ready.
 fn poll<T>(future: &mut std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
@@ -23,7 +24,7 @@ fn poll<T>(future: &mut std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T
     }
 }
 
-/// Asks and goes before there is an answer.
+/// Sends a command and goes before there is an answer.
 fn ask_and_go(handle: &EngineHandle) {
     let mut asking = pin!(handle.ask(Caller::Human, wait()));
     assert!(poll(&mut asking).is_none());
@@ -95,7 +96,7 @@ fn t9_who_wants_the_end_when_the_desk_has_closed_has_it_and_nobody_else_is_serve
         let Channels { handle, inbox } = Channels::new();
         let mut asking = pin!(handle.ask(caller, command));
         assert!(poll(&mut asking).is_none());
-        // The question waits, and nobody is there to take it.
+        // The command waits, and the engine task that would take it is gone.
         drop(inbox);
         poll(&mut asking).expect("told at once")
     };

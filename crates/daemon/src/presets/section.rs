@@ -1,6 +1,5 @@
-//! Which part of a file says a thing: from its header to the next one, with the comments right above the header.
-//!
-//! Owns the borders. Refuses meaning: what the part says was read by the parser, this is only the text itself.
+//! Finds the text of an entry in a TOML file: from its header to the next one, with the comments right above
+//! the header. The parser has read its meaning; this is for showing and hashing the text itself.
 
 use std::ops::Range;
 
@@ -10,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 /// The headers of a file.
 pub(super) struct Sections<'a> {
     text: &'a str,
-    /// For each header the bytes from where its part begins, and its own line.
+    /// For each header, where its part begins, and its own line.
     heads: Vec<(usize, Range<usize>)>,
 }
 
@@ -37,8 +36,8 @@ impl<'a> Sections<'a> {
         Self { text, heads }
     }
 
-    /// The text of the thing whose key stands at `key`: every part that is headed by it or by something in it; or the
-    /// thing itself, where it has no header.
+    /// The text of the entry whose key is at `key`: every part under its header or under a header in it; or
+    /// the entry itself, where it has no header.
     pub(super) fn text_of(&self, key: Range<usize>, value: &Spanned<DeValue<'_>>) -> Vec<u8> {
         let mut keys = vec![key.clone()];
         if let DeValue::Table(table) = value.get_ref() {
@@ -60,7 +59,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Where values that may span lines stand.
+/// The positions of values that may span lines.
 fn collect_leaves(table: &DeTable<'_>, leaves: &mut Vec<Range<usize>>) {
     for value in table.values() {
         match value.get_ref() {

@@ -1,4 +1,4 @@
-//! Presets that read, presets that do not, and the text that belongs to each.
+//! Valid presets, broken presets, and the text that belongs to each.
 
 use std::os::unix::fs::symlink;
 

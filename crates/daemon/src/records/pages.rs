@@ -1,6 +1,4 @@
-//! What somebody who reads the audit log gets: a page of rows, and the verdict on the chain.
-//!
-//! Owns the sizes. Refuses a page that does not fit into one line of the protocol.
+//! Pages of the audit log: rows that fit one line of the protocol, and the result of checking the chain.
 
 use proto::crew::{AuditEntry, AuditPage, AuditVerdict};
 use proto::request::Audit;
@@ -8,12 +6,12 @@ use store::{AuditCheck, AuditRow, StoreError};
 
 use super::store_thread::AuditQuery;
 
-/// Rows in one answer when nothing is said, and at most.
+/// Rows in one reply: the default and the maximum.
 const ROWS: std::ops::RangeInclusive<u32> = 200..=10_000;
-/// Bytes of rows in one answer: a line of the protocol has at most 4 MiB.
+/// Bytes of rows in one reply: a line of the protocol has at most 4 MiB.
 const MAX_PAGE: usize = 3 << 20; // 3 MiB
 
-/// From which moment on.
+/// The moment from which rows are wanted.
 pub(super) fn since(request: &Audit) -> i64 {
     i64::try_from(request.since).unwrap_or(i64::MAX)
 }
@@ -23,13 +21,13 @@ pub(super) fn limit(request: &Audit) -> usize {
     request.limit.unwrap_or(*ROWS.start()).min(*ROWS.end()) as usize
 }
 
-/// The answer to a wish. May take as long as the log is long.
+/// The reply to a request. It may take as long as the log is long.
 pub(super) fn page(look: AuditQuery, request: &Audit) -> Result<AuditPage, StoreError> {
     let (rows, check) = match look {
         AuditQuery::Inside(rows, check) => (rows, check),
         AuditQuery::Beside(reader, refused) => {
             let mut rows = reader.rows(since(request), limit(request))?;
-            // What the disk refuses was decided all the same; it has no place in the chain yet.
+            // Rows that the disk refuses were decided all the same; they have no place in the chain yet.
             rows.extend(refused.into_iter().filter(|row| row.at_ms >= since(request)));
             let excess = rows.len().saturating_sub(limit(request));
             rows.drain(..excess);

@@ -1,22 +1,22 @@
-//! Refusals that repeat themselves: each kind is written down singly at first and counted from then on, so that a program
-//! that asks in a loop does not fill the disk.
+//! Counts refusals that repeat: each kind is written singly at first and counted from then on, so that a
+//! program that calls in a loop does not fill the disk.
 //!
-//! Owns the counts. Refuses losing one: what was counted becomes a row when its time is over, when somebody reads the log
-//! and when the daemon ends; only a daemon that is killed takes the counts of its last minute along. Refuses counting
-//! deeds and calls that differ in anything but their time: those are rows of their own.
+//! A count becomes a row when its time is over, when the log is read and when the daemon ends; only a killed
+//! daemon loses the counts of its last minute. Successful calls, and calls that differ in anything but their
+//! time, are always rows of their own.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use store::{AuditRow, Change};
 
-/// What is decided about a launch_spec.
+/// The decision of a call that was allowed.
 const ALLOWED: &str = "allowed";
-/// Equal refusals that are written down one by one before they are counted.
+/// Equal refusals that are written singly before they are counted.
 const SINGLY: u32 = 16;
-/// How long they are counted before the count is written down.
+/// How long they are counted before the count is written.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Kinds that are remembered; what comes on top is written down one by one.
+/// The most kinds that are remembered; others are written singly.
 const MAX_KINDS: usize = 1024;
 
 /// What makes refusals equal: caller, verb, target, decision, detail.
@@ -25,9 +25,9 @@ type Refusal = (String, String, Option<String>, String, String);
 #[derive(Debug)]
 struct Seen {
     since: Instant,
-    /// Rows of their own.
+    /// Rows written singly.
     singly: u32,
-    /// Counted since the last row, and when the newest of them was.
+    /// Counted since the last row, and when the newest of them came.
     counted: u64,
     newest_ms: i64,
 }
@@ -39,7 +39,7 @@ pub(super) struct RefusalLimiter {
 }
 
 impl RefusalLimiter {
-    /// Whether a row is to be written by itself; otherwise it was counted.
+    /// Returns true if a row is to be written by itself; otherwise it was counted.
     pub(super) fn admits(&mut self, row: &AuditRow, now: Instant) -> bool {
         if row.decision == ALLOWED {
             return true;
@@ -64,7 +64,8 @@ impl RefusalLimiter {
         self.seen.values().map(|seen| seen.since + WINDOW).min()
     }
 
-    /// The counts whose time is over. A kind that has gone quiet is forgotten; one that goes on is only counted.
+    /// The counts whose time is over. A kind without new refusals is forgotten; one that continues is only
+    /// counted.
     pub(super) fn due(&mut self, now: Instant) -> Vec<Change> {
         let mut rows = Vec::new();
         self.seen.retain(|kind, seen| {
@@ -79,7 +80,7 @@ impl RefusalLimiter {
         rows
     }
 
-    /// Every count, due or not: somebody looks, or the daemon ends.
+    /// Every count, due or not: for a reader of the log, or the end of the daemon.
     pub(super) fn all(&mut self, now: Instant) -> Vec<Change> {
         let mut rows = Vec::new();
         for (kind, seen) in &mut self.seen {
@@ -95,7 +96,7 @@ fn refusal(row: &AuditRow) -> Refusal {
     (caller.clone(), verb.clone(), target.clone(), decision.clone(), detail.clone())
 }
 
-/// The row that stands for those that were counted.
+/// The row for the counted refusals.
 fn counted(kind: &Refusal, seen: &Seen, now: Instant) -> Option<Change> {
     let count = seen.counted;
     (count > 0).then(|| {
@@ -146,10 +147,10 @@ mod tests {
         assert!(refusal_limiter.due(now + WINDOW / 2).is_empty(), "its time is not over");
         let rows = refusal_limiter.due(now + WINDOW);
         assert_eq!(refusals(&rows), [("not related; 9984 more of the same within 60 s", 9_999)]);
-        // It goes on: one row a minute.
+        // It continues: one row a minute.
         assert!(!refusal_limiter.admits(&row(10_000, "p_2", "denied"), now + WINDOW));
         assert_eq!(refusal_limiter.due(now + WINDOW * 2).len(), 1);
-        // It has gone quiet for a minute: forgotten, and the next one is a row of its own again.
+        // After a minute without refusals it is forgotten, and the next one is a row of its own again.
         assert!(refusal_limiter.due(now + WINDOW * 3).is_empty());
         assert_eq!(refusal_limiter.due_at(), None);
         assert!(refusal_limiter.admits(&row(20_000, "p_2", "denied"), now + WINDOW * 3));

@@ -1,7 +1,6 @@
-//! The body of the store's thread.
-//!
-//! Owns the database while the daemon runs, and what could not be written yet. Refuses ending by a panic without the
-//! daemon: whoever was told that something is kept must be able to rely on it, and the next daemon adopts everything.
+//! The body of the store's thread: the database while the daemon runs, and what could not be written yet. A
+//! panic of it ends the daemon: an acknowledged record must be reliable, and the next daemon adopts
+//! everything.
 
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -18,34 +17,34 @@ use super::{Otherwise, Warnings, warn};
 use crate::clock;
 use crate::failpoint::{self, Failpoint};
 
-/// How often a failed write is tried again while nothing new comes.
+/// How often a failed write is retried while nothing new comes.
 const RETRY: Duration = Duration::from_secs(2);
-/// How long a write waits for another program that holds the database: every decision waits with it.
+/// How long a write waits for another program that has the database locked: every decision waits with it.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it waits when the write before was refused: whoever asks then is told soon.
+/// How long it waits after a refused write, so that the next caller gets its error soon.
 const IMPATIENCE: Duration = Duration::from_millis(50);
-/// Changes kept while the disk refuses them, older states of the same thing not counted.
+/// The most changes that are kept while the disk refuses them, not counting older states of the same record.
 const MAX_KEPT: usize = 10_000;
 
-/// How the warning about a refused write begins; it goes when a write succeeds.
+/// How the warning about a refused write begins; it is removed when a write succeeds.
 const UNWRITTEN: &str = "state is not being saved: ";
-/// How the warning about what was given up begins; it stays.
+/// How the warning about dropped changes begins; it stays.
 const GIVEN_UP: &str = "the disk refused too much for too long: ";
 
 pub(super) enum Job {
-    /// Make these durable, then say so; or say why not.
+    /// Make these durable, then acknowledge; or return the reason why not.
     Batch(Vec<Change>, Otherwise, oneshot::Sender<Result<(), Unsaved>>),
-    /// A way to the audit log, everything before it included.
+    /// A reader of the audit log, with everything before it included.
     Audit(Audit, oneshot::Sender<Result<AuditQuery, StoreError>>),
-    /// Close the database, then say so.
+    /// Close the database, then acknowledge.
     Close(oneshot::Sender<()>),
 }
 
-/// A look at the audit log.
+/// Access to the audit log.
 pub(super) enum AuditQuery {
-    /// From another thread, with the rows that the disk refuses so far.
+    /// For another thread, with the rows that the disk refuses so far.
     Beside(AuditReader, Vec<AuditRow>),
-    /// Of a database that only this thread can read: what it says.
+    /// From a database that only this thread can read: its content.
     Inside(Vec<AuditRow>, Option<store::AuditCheck>),
 }
 
@@ -55,7 +54,7 @@ pub(super) struct StoreThread {
     pub(super) refusal_limiter: RefusalLimiter,
     /// What the disk has refused so far.
     kept: Vec<Change>,
-    /// Changes that were given up since the last successful write, and in all.
+    /// Changes dropped since the last successful write, and in all.
     given_up: (u64, u64),
 }
 
@@ -79,7 +78,7 @@ impl StoreThread {
             };
             match job {
                 Ok(Job::Batch(changes, otherwise, ack)) => {
-                    // Whoever asked may have gone.
+                    // The caller may have gone.
                     let _gone = ack.send(self.keep(changes, otherwise));
                 }
                 Ok(Job::Audit(request, reply)) => {
@@ -101,14 +100,14 @@ impl StoreThread {
         }
     }
 
-    /// After what time there is something to do although nothing came.
+    /// The time until there is something to do without a new job.
     fn next_look(&self) -> Option<Duration> {
         let due = self.refusal_limiter.due_at().map(|due| due.saturating_duration_since(Instant::now()));
         let retry = (!self.kept.is_empty()).then_some(RETRY);
         [due, retry].into_iter().flatten().min()
     }
 
-    /// Writes a batch behind everything that was refused before it.
+    /// Writes a batch after everything that was refused before it.
     fn keep(&mut self, changes: Vec<Change>, otherwise: Otherwise) -> Result<(), Unsaved> {
         let before = self.kept.len();
         self.take(changes);
@@ -123,8 +122,8 @@ impl StoreThread {
         written
     }
 
-    /// Of a command that was not done its rows of the audit log stay, with what became of it. There is always one, so that
-    /// the store is tried again and the warning goes when there is room.
+    /// Keeps the audit rows of a command that was not done, with the reason. There is always one, so that the
+    /// store is retried and the warning goes when there is room.
     fn note_refusal(&mut self, forgotten: Vec<Change>, unsaved: &Unsaved) {
         let (decision, now) = (unsaved.decision(), Instant::now());
         let asked = forgotten.into_iter().filter_map(|change| match change {
@@ -139,7 +138,7 @@ impl StoreThread {
         self.kept.extend(rows.into_iter().map(Change::Audit));
     }
 
-    /// Takes a batch over. Refusals that repeat themselves are counted instead.
+    /// Adds a batch. Refusals that repeat are counted instead.
     fn take(&mut self, mut changes: Vec<Change>) {
         let now = Instant::now();
         changes.retain(|change| match change {
@@ -164,7 +163,7 @@ impl StoreThread {
         Ok(AuditQuery::Inside(rows, check))
     }
 
-    /// Writes what is kept; what the disk refuses stays kept, and is tried again.
+    /// Writes what is kept; what the disk refuses stays kept and is retried.
     fn write_or_retry(&mut self) {
         if self.write().is_err() {
             self.tighten();
@@ -199,7 +198,7 @@ impl StoreThread {
         }
     }
 
-    /// Keeps the newest state of each thing, and no more than there is room for.
+    /// Keeps only the newest state of each record, up to the limit.
     fn tighten(&mut self) {
         newest(&mut self.kept);
         let excess = self.kept.len().saturating_sub(MAX_KEPT);
@@ -213,7 +212,7 @@ impl StoreThread {
         warn(&self.warnings, format!("{GIVEN_UP}{} older changes were given up", self.given_up.1));
     }
 
-    /// There is one warning about writing at a time: the newest reason.
+    /// Replaces the warning about writing by the newest reason.
     fn warn_unwritten(&self, error: &StoreError) {
         let text = format!("{UNWRITTEN}{error}");
         let is_said = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).contains(&text);
@@ -229,7 +228,7 @@ impl StoreThread {
     }
 }
 
-/// The row that says what the log lacks.
+/// The row that records how much the log lacks.
 fn loss(count: u64) -> Change {
     let detail = format!("{count} changes and rows that the disk refused were given up");
     Change::Audit(save_row("lost", detail))
@@ -248,7 +247,7 @@ fn save_row(decision: &str, detail: String) -> AuditRow {
     }
 }
 
-/// What a change is about, where a later one about the same replaces it.
+/// The record that a change is about: a later change to the same record replaces it.
 #[derive(PartialEq, Eq, Hash)]
 enum About {
     Process(String),
@@ -273,7 +272,7 @@ fn about(change: &Change) -> Option<About> {
     })
 }
 
-/// Drops every state that a later one replaces. The end of a process stays whatever follows: it takes more along than the
+/// Drops every state that a later one replaces. The removal of a process stays: it removes more than the
 /// process itself.
 fn newest(changes: &mut Vec<Change>) {
     let mut seen = HashSet::new();
@@ -288,7 +287,7 @@ fn newest(changes: &mut Vec<Change>) {
     *changes = kept;
 }
 
-/// Gives up the oldest: rows of the audit log first, because the next daemon starts from states.
+/// Drops the oldest: audit rows first, because the next daemon starts from states.
 fn give_up(changes: &mut Vec<Change>, mut excess: usize) {
     changes.retain(|change| {
         let goes = matches!(change, Change::Audit(_)) && excess > 0;
@@ -298,7 +297,7 @@ fn give_up(changes: &mut Vec<Change>, mut excess: usize) {
     changes.drain(..excess.min(changes.len()));
 }
 
-/// A store that panics must not leave a daemon behind that acknowledges what nobody keeps.
+/// A store that panics must not leave a daemon behind that acknowledges what is not stored.
 struct EndsTheDaemon;
 
 impl Drop for EndsTheDaemon {

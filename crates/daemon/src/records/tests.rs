@@ -1,4 +1,4 @@
-//! The way to the store's thread: what may not wait there.
+//! The handle of the store's thread: what must not wait there.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn f11_a_record_is_acknowledged_while_somebody_is_about_to_walk_a_long_chain() {
         soon("the queue", records.post(Job::Audit(request, reply))).await;
         let look = soon("a look", look).await.unwrap().unwrap();
         assert!(matches!(look, AuditQuery::Beside(..)), "the store's thread walks no chain itself");
-        // Nobody has walked it yet, and the thread is free.
+        // The chain was not checked yet, and the thread is free.
         soon("the acknowledgement", records.keep(vec![launch_spec(5000)], Otherwise::Retry)).await.unwrap();
         let page = pages::page(look, &request).unwrap();
         assert_eq!(page.rows[0].detail, "5000 bytes");

@@ -1,4 +1,4 @@
-//! Why the store did not keep something, and what the caller who asked for it is told.
+//! Why the store did not keep something, and the error for the caller.
 
 use proto::{ErrorCode, Failure};
 use store::StoreError;
@@ -33,13 +33,13 @@ impl Unsaved {
         Self { code: ErrorCode::ShuttingDown, why, step: "start it again" }
     }
 
-    /// For a command that was not done because of it.
+    /// The error for a command that was not done because of it.
     pub(crate) fn refused(&self) -> Failure {
         let message = format!("nothing was changed, because it cannot be saved: {}", self.why);
         Failure::new(self.code, message).hint(format!("{}, then ask again", self.step))
     }
 
-    /// For an end that has come although it is not saved.
+    /// The error for an end that has come although it is not saved.
     pub(crate) fn ended(&self) -> Failure {
         let message = format!("it has ended, but this is not saved: {}", self.why);
         let hint =
@@ -47,7 +47,7 @@ impl Unsaved {
         Failure::new(self.code, message).hint(hint)
     }
 
-    /// The word of the audit log for a command that was not done because of it.
+    /// The decision in the audit log for a command that was not done because of it.
     pub(super) fn decision(&self) -> &'static str {
         match self.code {
             ErrorCode::NoSpace => "no_space",

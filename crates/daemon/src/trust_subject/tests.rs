@@ -1,4 +1,4 @@
-//! Warrants: what makes one, and what is found before the next start.
+//! Trust subjects: what makes one, and which changes are found before the next start.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -9,7 +9,7 @@ use super::*;
 
 const JOB: &str = "#!/bin/sh\necho job\n";
 
-/// A project with a script, and a place for programs.
+/// A project with a script, and a directory for programs.
 struct Bench {
     _root: tempfile::TempDir,
     project_dir: ProjectDir,
@@ -60,7 +60,7 @@ impl Bench {
         draw(&launch_spec, Some(&self.bin.display().to_string())).unwrap().0
     }
 
-    /// A run that was allowed by that trust subject and is about to be started again.
+    /// A run that was approved by that trust subject and is about to be started again.
     fn start(&self, kind: Kind, argv: &[String]) -> StartRun {
         let TrustSubject { digest, frame, content, .. } = self.trust_subject(kind, argv);
         let env = [("A", "b c".to_owned()), ("PATH", self.bin.display().to_string())];
@@ -92,7 +92,7 @@ fn words(argv: &[&str]) -> Vec<String> {
     argv.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Something that happens to the disk between two starts.
+/// A change on the disk between two starts.
 type Change = fn(&Bench);
 
 #[test]
@@ -138,7 +138,7 @@ fn b7_whatever_changes_on_the_disk_is_found_before_the_next_start() {
     }
 }
 
-/// The directory is a link to another that holds the same.
+/// The directory becomes a link to another one with the same content.
 fn move_away(bench: &Bench) {
     std::fs::rename(bench.project_dir.dir.join("web"), bench.project_dir.dir.join("elsewhere")).unwrap();
     symlink("elsewhere", bench.project_dir.dir.join("web")).unwrap();
