@@ -1,7 +1,5 @@
-//! Reaching the daemon: the door's address, and starting a daemon when nobody is behind it.
-//!
-//! Owns the decision to start one and the life of a private one. Refuses touching the socket file: only the daemon
-//! that holds the lock may unlink it.
+//! Connects to the daemon and starts one when none listens; also runs a private daemon. It never touches the
+//! socket file: only the daemon that holds the lock may unlink it.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -18,12 +16,13 @@ use crate::{ClientError, Connection, ready, recorded};
 
 /// How long a daemon may take from start to listening, adoption of hundreds of holders included.
 const START_DEADLINE: Duration = Duration::from_secs(20);
-/// How often a daemon is started again because the one before vanished between its line and our knock.
+/// How often a daemon is started again because the one before vanished between its ready line and our
+/// connection.
 const MAX_STARTS: usize = 5;
 /// How long a private daemon may take to end everything in it.
 const END_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The way to one daemon.
+/// The address of one daemon.
 #[derive(Debug)]
 pub struct DaemonAddress {
     places: Dirs,
@@ -34,8 +33,8 @@ pub struct DaemonAddress {
 }
 
 impl DaemonAddress {
-    /// The daemon of `places`; `exe` is the `qd` that is started as one when nobody listens, unless this process lives
-    /// in a run: a daemon that descends from a holder ends with that run, and all it holds with it.
+    /// The daemon of `places`. When none listens, `exe` is started as one, unless this process is inside a
+    /// run: a daemon that descends from a holder ends with that run, and everything that it has ends too.
     #[must_use]
     pub fn new(places: Dirs, exe: PathBuf) -> Self {
         Self { places, exe: Some(exe), daemon: None, private: None }
@@ -47,8 +46,8 @@ impl DaemonAddress {
         Self { places, exe: None, daemon: None, private: None }
     }
 
-    /// Starts a private daemon in a directory of its own below `parent`. It and everything in it end when this value
-    /// is dropped or this process dies in whatever way.
+    /// Starts a private daemon in a directory of its own below `parent`. It and everything in it end when
+    /// this value is dropped or this process dies in any way.
     pub fn private(exe: &Path, parent: &Path) -> Result<Self, ClientError> {
         let root = private_directory(parent).map_err(|error| {
             ClientError::Unreachable(format!("no private directory in {}: {error}", parent.display()))
@@ -60,25 +59,26 @@ impl DaemonAddress {
         Ok(address)
     }
 
-    /// Where this daemon keeps its things.
+    /// The directories of this daemon.
     #[must_use]
     pub fn places(&self) -> &Dirs {
         &self.places
     }
 
-    /// Whether its daemon is a private one, which no other follows.
+    /// Returns true for a private daemon, which no other one replaces.
     pub(crate) fn is_private(&self) -> bool {
         self.private.is_some()
     }
 
-    /// Connects without hello and never starts anybody: for `status` and `shutdown`, which any version answers.
+    /// Connects without hello and never starts a daemon: for `status` and `shutdown`, which any version
+    /// answers.
     pub fn knock(&self) -> Result<Connection, ClientError> {
         self.open().map_err(|error| self.unreachable(error))
     }
 
-    /// The same, with the system's own error. When our runtime directory leads to no daemon, the data directory tells
-    /// where the daemon of our database listens: it may have been started with another runtime directory, or this one
-    /// was removed meanwhile.
+    /// Like `knock`, with the system's own error. When our runtime directory leads to no daemon, the data
+    /// directory names the sockets of our database's daemon: it may have been started with another runtime
+    /// directory, or this one was removed meanwhile.
     pub fn open(&self) -> io::Result<Connection> {
         let opened = Connection::open(&self.places.socket()).or_else(|error| {
             let elsewhere = recorded::sockets(&self.places);
@@ -87,13 +87,13 @@ impl DaemonAddress {
         opened.map(|connection| connection.trusting(&self.places))
     }
 
-    /// Waits at most until `deadline` for the end of a daemon that holds the database and does not listen: it ends, or
-    /// does not listen yet. Returns whether there was one.
+    /// Waits at most until `deadline` for the end of a daemon that holds the database and does not listen: it
+    /// is ending, or not listening yet. Returns true if there was one.
     pub fn wait_for_leaving(&self, deadline: Instant) -> Result<bool, ClientError> {
         recorded::wait_for_end(&self.places, deadline).map_err(ClientError::Broken)
     }
 
-    /// Connects and says hello, starting a daemon first when nobody listens and this door may.
+    /// Connects and says hello; starts a daemon first when none listens and this address may.
     pub fn connect(&mut self) -> Result<Connection, ClientError> {
         self.connect_before(Instant::now() + START_DEADLINE)
     }
@@ -103,7 +103,7 @@ impl DaemonAddress {
         self.connect_unless(deadline, None)
     }
 
-    /// The same, giving up also when `cancel_fd` rings while a daemon is greeted.
+    /// Like `connect_before`, and also gives up when `cancel_fd` becomes readable while a daemon is greeted.
     pub(crate) fn connect_unless(
         &mut self,
         deadline: Instant,
@@ -112,8 +112,9 @@ impl DaemonAddress {
         for _ in 1..MAX_STARTS {
             let mut connection = self.open_or_start(deadline)?;
             match connection.hello_before(deadline, cancel_fd) {
-                // A daemon killed while it was starting a holder: the holder, not yet executed, kept its listening socket
-                // open for a moment longer. Nothing but hello was asked, so asking again is safe.
+                // The daemon was killed while it started a holder: the holder, not yet executed, kept the
+                // listening socket open for a moment longer. Only hello was sent, so sending it again is
+                // safe.
                 Err(ClientError::Broken(error)) if has_closed(&error) => {}
                 other => return other.map(|_| connection),
             }
@@ -154,7 +155,7 @@ impl DaemonAddress {
         Ok(())
     }
 
-    /// Collects a daemon started earlier that has died since; a running one is left alone.
+    /// Reaps a daemon that was started earlier and has died; a running one is left alone.
     fn reap(&mut self) {
         if let Some(daemon) = &mut self.daemon
             && matches!(daemon.try_wait(), Ok(Some(_)))
@@ -178,7 +179,7 @@ impl Drop for DaemonAddress {
     }
 }
 
-/// Whether the child ends in time; waits on a pidfd, so no pid can be confused with another.
+/// Returns true if the child ends in time; it waits on a pidfd, so the pid cannot mean another process.
 fn has_ended(child: &Child) -> bool {
     let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) else {
         return true;
@@ -189,18 +190,18 @@ fn has_ended(child: &Child) -> bool {
     ready::readable_before(pidfd.as_fd(), Instant::now() + END_DEADLINE).unwrap_or(true)
 }
 
-/// The other side went without a word.
+/// Returns true if the other side closed the connection without an answer.
 pub(crate) fn has_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
-/// No socket, or a socket that a dead daemon left behind.
+/// Returns true if there is no socket, or only one that a dead daemon left behind.
 fn nobody_listens(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
-/// A new directory that only this user may enter, with a name nobody can guess and no link in its place.
+/// Creates a directory that only this user may enter, with an unpredictable name and no link in its place.
 fn private_directory(parent: &Path) -> io::Result<PathBuf> {
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;

@@ -1,7 +1,5 @@
-//! One connection: calls, their answers, and whatever arrives between them.
-//!
-//! Owns the socket, the decoder and the queue of what came while a call was waiting. Refuses reconnecting: a broken
-//! connection is told to the caller, who alone knows whether asking again is safe.
+//! One connection: calls, their answers, and what arrives between them. It does not reconnect: only the
+//! caller knows whether repeating a request is safe.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
@@ -29,12 +27,12 @@ use crate::stream_end::{Stops, StreamEnd};
 use crate::wait_limit::{GREETING, TAKING, WaitLimit};
 use crate::{ClientError, ready};
 
-/// Bytes asked of the socket at once: one large data frame and its header fit.
+/// Bytes per read from the socket: one large data frame and its header fit.
 const READ_SIZE: usize = 256 << 10; // 256 KiB
-/// Most things that may arrive while one call waits for its answer; more means the daemon has lost its mind.
+/// The most things that may arrive while one call waits for its answer; more means a faulty daemon.
 const MAX_QUEUED: usize = 65_536;
 
-/// The variable that names the file with the token of the run this process lives in.
+/// The variable that names the file with the token of the run that this process is in.
 pub(crate) const TOKEN_FILE: &str = "QD_TOKEN_FILE";
 /// Longest token that is read.
 const MAX_TOKEN: u64 = 1024;
@@ -44,7 +42,7 @@ const MAX_TOKEN: u64 = 1024;
 pub enum Incoming {
     /// The answer to a call made with [`Connection::send`].
     Answer(Answer),
-    /// Something happened in the crew; only after `subscribe`.
+    /// An event; only after `subscribe`.
     Event(Announcement),
     /// Something about this connection's own stream; only after `attach` or `follow`.
     Notice(Notice),
@@ -60,12 +58,12 @@ pub struct Connection {
     queue: VecDeque<Incoming>,
     next_id: u64,
     buffer: Vec<u8>,
-    /// The directories of this daemon: only a token that it made is shown to it.
+    /// The directories of this daemon: it is only sent tokens that it has made.
     own: Vec<PathBuf>,
 }
 
 impl Connection {
-    /// Connects to the socket at `path` without saying hello. Only `status` and `shutdown` are sure to be answered.
+    /// Connects to the socket at `path` without hello. Only `status` and `shutdown` are sure to be answered.
     pub fn open(path: &Path) -> io::Result<Self> {
         let stream = connect(path)?;
         let peer = rustix::net::sockopt::socket_peercred(&stream)?;
@@ -83,18 +81,18 @@ impl Connection {
         })
     }
 
-    /// The daemon at the other end is that of these places: a token that lies there was made by it.
+    /// Records the daemon's directories: it has made the tokens there.
     pub(crate) fn trusting(mut self, places: &Dirs) -> Self {
         self.own.extend([places.runtime.clone(), places.data.clone()]);
         self
     }
 
-    /// Says hello: from here on every verb is answered.
+    /// Says hello: from now on every verb is answered.
     pub fn hello(&mut self) -> Result<Welcome, ClientError> {
         self.hello_before(Instant::now() + GREETING, None)
     }
 
-    /// Says hello and gives up at `deadline` or when `cancel_fd` rings.
+    /// Says hello and gives up at `deadline` or when `cancel_fd` becomes readable.
     pub(crate) fn hello_before(
         &mut self,
         deadline: Instant,
@@ -116,20 +114,21 @@ impl Connection {
         }
     }
 
-    /// Which version a daemon speaks that refused ours: `status` is answered whatever the version.
+    /// The protocol version of a daemon that refused ours: `status` is answered with any version.
     fn other_version(&mut self) -> ClientError {
         let theirs = self.status().map_or(0, |status| status.protocol);
         ClientError::Version { ours: PROTOCOL, theirs }
     }
 
-    /// Asks and waits for the answer, for as long as what is asked for may take. What else arrives meanwhile is kept for
-    /// [`Connection::receive`].
+    /// Sends a request and waits for the answer, as long as the request may take. What else arrives meanwhile
+    /// is kept for [`Connection::receive`].
     pub fn call(&mut self, request: Request) -> Result<Reply, ClientError> {
         let wait_limit = WaitLimit::with(&request);
         self.call_with(request, wait_limit)
     }
 
-    /// Asks and waits for the answer with this much patience. A bell ends it as an interruption.
+    /// Sends a request and waits for the answer within this limit. The cancel descriptor ends it as an
+    /// interruption.
     pub(crate) fn call_with(
         &mut self,
         request: Request,
@@ -142,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Asks without waiting; the answer arrives as [`Incoming::Answer`] with this id, or through
+    /// Sends a request without waiting; the answer arrives as [`Incoming::Answer`] with this id, or through
     /// [`Connection::answer`].
     pub fn send(&mut self, request: Request) -> Result<u64, ClientError> {
         let id = self.next_id;
@@ -151,7 +150,7 @@ impl Connection {
         Ok(id)
     }
 
-    /// Asks without waiting, with a descriptor beside the call.
+    /// Sends a request without waiting, with a descriptor.
     pub(crate) fn send_with(&mut self, request: Request, fd: BorrowedFd<'_>) -> Result<u64, ClientError> {
         let id = self.next_id;
         let line = self.line(request)?;
@@ -163,7 +162,7 @@ impl Connection {
         }
         let bytes = [IoSlice::new(&line)];
         let sent = retry_on_intr(|| sendmsg(&self.stream, &bytes, &mut beside, SendFlags::NOSIGNAL));
-        // The descriptor went with the first byte.
+        // The descriptor was sent with the first byte.
         let rest = &line[sent.map_err(broken)?..];
         self.stream.write_all(rest).map_err(untaken)?;
         Ok(id)
@@ -178,24 +177,24 @@ impl Connection {
         Ok(line)
     }
 
-    /// The same, and its id.
+    /// The same, with its id.
     pub(crate) fn numbered_line(&mut self, request: Request) -> Result<(u64, Vec<u8>), ClientError> {
         let id = self.next_id;
         self.line(request).map(|line| (id, line))
     }
 
-    /// Waits for the answer to the call with this id, however long it takes.
+    /// Waits for the answer to the call with this id, without a limit.
     pub fn answer(&mut self, id: u64) -> Result<Reply, ClientError> {
         self.answer_with(id, WaitLimit::default())?.ok_or_else(ClientError::gone)
     }
 
-    /// Waits for the answer to the call with this id. Nothing when the bell rang first.
+    /// Waits for the answer to the call with this id; `None` when it was cancelled first.
     pub(crate) fn answer_with(
         &mut self,
         id: u64,
         wait_limit: WaitLimit<'_>,
     ) -> Result<Option<Reply>, ClientError> {
-        // Answers come in any order: this one may have come while another was waited for.
+        // Answers come in any order: this one may have come during the wait for another.
         let is_it = |queued: &Incoming| matches!(queued, Incoming::Answer(answer) if answer.id == id);
         if let Some(at) = self.queue.iter().position(is_it)
             && let Some(Incoming::Answer(answer)) = self.queue.remove(at)
@@ -218,7 +217,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the socket has something to read; false when the bell rang first.
+    /// Waits until the socket has something to read; returns false when it was cancelled first.
     fn has_more(&self, wait_limit: WaitLimit<'_>) -> Result<bool, ClientError> {
         let mut fds = vec![PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN)];
         fds.extend(wait_limit.cancel_fd.map(|cancel_fd| PollFd::from_borrowed_fd(cancel_fd, PollFlags::IN)));
@@ -234,7 +233,7 @@ impl Connection {
         Ok(fds.get(1).is_none_or(|cancel_fd| cancel_fd.revents().is_empty()))
     }
 
-    /// The next thing the daemon sends; nothing once it has closed the connection.
+    /// The next thing that the daemon sends; `None` once it has closed the connection.
     pub fn receive(&mut self) -> Result<Option<Incoming>, ClientError> {
         match self.queue.pop_front() {
             Some(queued) => Ok(Some(queued)),
@@ -242,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// The next thing the daemon sends, unless this side wants to stop first.
+    /// The next thing that the daemon sends, unless this side stops first.
     pub(crate) fn receive_unless(
         &mut self,
         stops: &mut Stops,
@@ -262,7 +261,7 @@ impl Connection {
         }
     }
 
-    /// The next thing the daemon sends before `deadline`. `Ok(None)` when the time is over.
+    /// The next thing that the daemon sends before `deadline`; `Ok(None)` when the time is over.
     pub fn receive_before(&mut self, deadline: Instant) -> Result<Option<Incoming>, ClientError> {
         loop {
             if let Some(incoming) = self.take()? {
@@ -285,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// Reads the socket once; how many bytes came, 0 at its end.
+    /// Reads the socket once; returns the number of bytes, 0 at its end.
     pub(crate) fn fill(&mut self) -> io::Result<usize> {
         loop {
             match self.stream.read(&mut self.buffer) {
@@ -307,8 +306,8 @@ impl Connection {
         self.stream.write_all(&frame).map_err(untaken)
     }
 
-    /// A handle to the daemon's own process, whose readiness is its end. Taken while the connection lives, so the pid
-    /// is still the daemon's.
+    /// A handle to the daemon's own process that becomes readable at its end. Opened while the connection
+    /// lives, so the pid is still the daemon's.
     pub(crate) fn daemon_process(&self) -> io::Result<OwnedFd> {
         let peer = rustix::net::sockopt::socket_peercred(&self.stream)?;
         Ok(rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty())?)
@@ -330,7 +329,7 @@ impl Connection {
     }
 }
 
-/// Connects, and waits for a daemon that has no room for another connection only for as long as for a greeting.
+/// Connects. If the daemon has no room for another connection, it waits only as long as for a greeting.
 fn connect(path: &Path) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let socket =
@@ -341,7 +340,8 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// A write that failed. A daemon that takes nothing is not gone, and what it was sent may be cut off in the middle.
+/// The error for a failed write. A daemon that does not read is not gone, and what it was sent may be cut off
+/// in the middle.
 fn untaken(error: io::Error) -> ClientError {
     match error.kind() {
         io::ErrorKind::WouldBlock => ClientError::Silent(TAKING),
@@ -355,8 +355,9 @@ impl AsFd for Connection {
     }
 }
 
-/// The token of the run this process lives in, if that run is one of the daemon whose directory this is. Read anew for
-/// every hello: a proxy that outlives a run must not keep its token. None is no failure: lineage decides then.
+/// The token of the run that this process is in, if that run belongs to the daemon with these directories. It
+/// is read again for every hello: a proxy that outlives a run must not keep its token. Without one the
+/// lineage decides.
 fn own_token(own: &[PathBuf]) -> Option<String> {
     let path = PathBuf::from(std::env::var_os(TOKEN_FILE)?);
     if !own.iter().any(|directory| directory.is_absolute() && path.starts_with(directory)) {
@@ -368,7 +369,7 @@ fn own_token(own: &[PathBuf]) -> Option<String> {
     (!token.is_empty()).then(|| token.to_owned())
 }
 
-/// One input frame, header and bytes together so that it leaves in one write.
+/// One input frame, header and bytes together so that it is sent in one write.
 pub(crate) fn data_frame(stream: u32, offset: u64, bytes: &[u8]) -> Result<Vec<u8>, ClientError> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= proto::frame::MAX_DATA);
     let length = length.ok_or_else(|| ClientError::nonsense("a data frame may have at most 1 MiB"))?;

@@ -1,6 +1,4 @@
-//! How talking to the daemon fails, by what the caller can do about it.
-//!
-//! Owns the six ways. Refuses exit codes and hints for people: those are the face's.
+//! The errors of talking to the daemon, by what the caller can do about them. Faces add exit codes and hints.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,10 +11,10 @@ use crate::address;
 /// Talking to the daemon failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens and nobody could be started.
+    /// No daemon listens, and none could be started.
     #[error("the daemon cannot be reached: {0}")]
     Unreachable(String),
-    /// The daemon's socket may be there and cannot be opened from here: nothing can be said about who listens.
+    /// The daemon's socket may exist but cannot be opened, so it is unknown whether a daemon listens.
     #[error("the daemon's socket {} cannot be opened: {source}", .socket.display())]
     Unopened {
         /// Which.
@@ -24,33 +22,33 @@ pub enum ClientError {
         /// Why.
         source: io::Error,
     },
-    /// Somebody listens and does not answer; what was asked may or may not happen yet.
+    /// A daemon listens and does not answer; the request may or may not still take effect.
     #[error("the daemon has not answered for {:.0} s: it is stopped or stuck", .0.as_secs_f64())]
     Silent(Duration),
-    /// Somebody listens and speaks another protocol; only `status` and `shutdown` work with it.
+    /// A daemon with another protocol version; only `status` and `shutdown` work with it.
     #[error("the daemon speaks protocol {theirs}, this qd speaks {ours}")]
     Version {
-        /// What this build speaks.
+        /// The version of this build.
         ours: u16,
-        /// What the daemon speaks; 0 when it did not say.
+        /// The daemon's version; 0 when it did not report it.
         theirs: u16,
     },
-    /// The daemon answered, and the answer is no.
+    /// The daemon answered with an error.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// The connection broke or carried nonsense; what was asked may or may not have happened.
+    /// The connection broke or carried invalid data; the request may or may not have taken effect.
     #[error("the connection to the daemon broke: {0}")]
     Broken(#[source] io::Error),
 }
 
 impl ClientError {
-    /// Whether the system does not let this user in.
+    /// Returns true if the system does not let this user connect.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Unopened { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether the daemon is on its way out or gone: nothing more is done there, and what was asked may not have been.
+    /// Returns true if the daemon is ending or gone: the request may not have taken effect.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         match self {
@@ -60,13 +58,13 @@ impl ClientError {
         }
     }
 
-    /// Whether something could not be ended, so that the rest of the request was done and this was not.
+    /// Returns true if something could not be ended; the rest of the request was done.
     #[must_use]
     pub fn is_survived(&self) -> bool {
         matches!(self, Self::Failed(failure) if failure.code == ErrorCode::Survived)
     }
 
-    /// The other side said something that is not in the protocol.
+    /// The other side sent something that is not in the protocol.
     pub(crate) fn nonsense(what: impl Into<String>) -> Self {
         Self::Broken(io::Error::new(io::ErrorKind::InvalidData, what.into()))
     }

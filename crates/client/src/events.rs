@@ -1,6 +1,4 @@
-//! What happens in the crew, as it happens.
-//!
-//! Owns turning one `subscribe` into an iterator. Refuses hiding that events were skipped: `resync` is one of them.
+//! Turns one `subscribe` into an iterator of events. Skipped events are one of them: `resync`.
 
 use proto::event::Announcement;
 use proto::reply::Subscribed;
@@ -11,13 +9,13 @@ use crate::{ClientError, Connection, Incoming, Next, Stops};
 #[derive(Debug)]
 pub struct EventStream {
     connection: Connection,
-    /// How things were when it began; events after that revision follow.
+    /// The processes when it began; events after that revision follow.
     pub began: Subscribed,
     is_over: bool,
 }
 
 impl EventStream {
-    /// Begins to listen. The connection is used up: it carries this stream from here on.
+    /// Subscribes. The connection is used up: it carries only this stream from now on.
     pub fn begin(mut connection: Connection) -> Result<Self, ClientError> {
         let began = connection.subscribe()?;
         Ok(Self { connection, began, is_over: false })
@@ -33,7 +31,7 @@ impl EventStream {
 }
 
 impl EventStream {
-    /// The next event, unless this side wants to stop first.
+    /// The next event, unless this side stops first.
     pub(crate) fn next_unless(&mut self, stops: &mut Stops) -> Result<Next<Announcement>, ClientError> {
         loop {
             match self.connection.receive_unless(stops)? {

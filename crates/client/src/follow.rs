@@ -1,6 +1,4 @@
-//! The log as it grows: bytes by offset, gaps told, the exit last.
-//!
-//! Owns turning frames and notices of one `follow` into an iterator. Refuses hiding a gap.
+//! Turns one `follow` into an iterator: bytes by offset, gaps, the exit last. A gap is never hidden.
 
 use proto::frame::DataKind;
 use proto::reply::Following;
@@ -9,7 +7,7 @@ use proto::{Exit, Notice, Size};
 
 use crate::{ClientError, Connection, Incoming, Next, Stops};
 
-/// One piece of what is followed.
+/// One piece of a followed log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunk {
     /// Log bytes from this offset on, exactly as the child wrote them.
@@ -19,16 +17,16 @@ pub enum Chunk {
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// Bytes between these offsets are gone.
+    /// Bytes between these offsets are lost.
     Gap {
-        /// First byte that does not come.
+        /// First byte that is missing.
         from: u64,
         /// First byte after it.
         to: u64,
     },
-    /// The bytes that follow came at this time, in milliseconds since the epoch; none when nobody knows.
+    /// The bytes that follow came at this time, in milliseconds since the epoch; none when it is not known.
     Time(Option<u64>),
-    /// What draws the screen as it was when the stream began; the first piece, if it was asked for.
+    /// A repaint of the screen when the stream began; the first piece, if it was requested.
     Screen(Vec<u8>),
     /// The terminal has another size from here on.
     Resized(Size),
@@ -36,17 +34,17 @@ pub enum Chunk {
     Exit(Exit),
 }
 
-/// An ongoing `follow`. Iterating ends when the daemon says so; a connection that breaks first is an error.
+/// An ongoing `follow`. Iterating ends when the daemon ends it; a connection that breaks first is an error.
 #[derive(Debug)]
 pub struct FollowStream {
     connection: Connection,
-    /// What the daemon said when it began.
+    /// The daemon's reply.
     pub began: Following,
     is_over: bool,
 }
 
 impl FollowStream {
-    /// Begins to follow. The connection is used up: it carries this stream from here on.
+    /// Starts to follow. The connection is used up: it carries only this stream from now on.
     pub fn begin(mut connection: Connection, follow: Follow) -> Result<Self, ClientError> {
         let began = connection.begin_follow(follow)?;
         Ok(Self { connection, began, is_over: false })
@@ -62,7 +60,7 @@ impl FollowStream {
         }
     }
 
-    /// The next piece, unless this side wants to stop first.
+    /// The next piece, unless this side stops first.
     pub(crate) fn next_unless(&mut self, stops: &mut Stops) -> Result<Next<Chunk>, ClientError> {
         loop {
             match self.connection.receive_unless(stops)?.map(step) {
@@ -75,7 +73,7 @@ impl FollowStream {
     }
 }
 
-/// What something that arrived is to a follower.
+/// What an incoming message means to a follower.
 enum Step {
     Came(Chunk),
     Over,

@@ -1,7 +1,5 @@
-//! Starting a daemon: one child process, one line that says whether it listens.
-//!
-//! Owns the child's descriptors and the wait for its line. Refuses deciding whether one is needed, and refuses being
-//! the lock: when many start at once the daemon's own lock lets one win, and the losers say `ready` too.
+//! Starts a daemon: one child process and the line that reports whether it listens. When many start at once,
+//! the daemon's own lock lets one win, and the losers report `ready` too.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -14,29 +12,29 @@ use proto::{Dirs, Printable};
 use crate::connection::TOKEN_FILE;
 use crate::{ClientError, ready};
 
-/// Longest first line that is believed to come from a daemon.
+/// The longest first line that is accepted from a daemon.
 const MAX_LINE: usize = 4096;
 
 /// Set in every process of every run.
 const RUN_MARK: &str = "QD_RUN_TOKEN";
 
-/// Whether this process lives in a run. Vendors that clean the environment of what they start hand on what their
-/// configuration names, and that has the token's file.
+/// Returns true if this process is inside a run. Vendors that clean the environment of what they start pass
+/// on what their configuration names, and that has the token's file.
 pub(crate) fn is_inside_a_run() -> bool {
     [RUN_MARK, TOKEN_FILE].iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
-/// Whose life a daemon shares.
+/// How long a daemon lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
-    /// It outlives whoever started it.
+    /// It outlives the process that started it.
     Free,
     /// It ends, and everything in it, when the pipe from its starter closes.
     Starter,
 }
 
-/// Starts `exe daemon` for `places` and waits until it says that somebody listens. It leaves the terminal's session
-/// by itself: the first thing `qd daemon` does is `setsid`.
+/// Starts `exe daemon` for `places` and waits for its line. It leaves the terminal's session by itself: `qd
+/// daemon` calls `setsid` first.
 pub(crate) fn start(
     exe: &Path,
     places: &Dirs,
@@ -47,8 +45,8 @@ pub(crate) fn start(
     command.arg("daemon").args((bond == Lifetime::Starter).then_some("--ephemeral"));
     command.env("QD_RUNTIME_DIR", &places.runtime);
     command.env("QD_DATA_DIR", &places.data).env("QD_CONFIG_DIR", &places.config);
-    // A private daemon started from inside a run must not carry that run's marks: whoever sweeps the run would end it
-    // before its starter has told it to end.
+    // A private daemon started from inside a run must not carry that run's marks: a sweep of the run would
+    // end it before its starter ends it.
     for mark in [RUN_MARK, TOKEN_FILE, "QD_PROCESS_ID", "QD_TASK_ID", "QD_WORKSPACE_ID", "QD_SESSION_ID"] {
         command.env_remove(mark);
     }
@@ -91,7 +89,7 @@ fn first_line(stdout: &mut ChildStdout, deadline: Instant) -> io::Result<String>
     Ok(String::from_utf8_lossy(&line[..end]).into_owned())
 }
 
-/// A daemon that will not serve is on its way out; it is reaped so that no zombie stays.
+/// Reaps a daemon that will not serve, so that no zombie stays.
 fn refused(mut child: Child, why: String) -> ClientError {
     drop(child.stdin.take());
     match child.wait() {

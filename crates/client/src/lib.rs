@@ -1,12 +1,13 @@
-//! The way through the door: connect or start, call, follow, subscribe, attach.
+//! The client of the daemon: connect or start, call, follow, subscribe, attach.
 //!
-//! Owns the client's half of the socket. Refuses knowing what is behind it, async (a verb must take milliseconds,
-//! process start included) and printing: faces print.
+//! It is synchronous, because a verb must take milliseconds, process start included, and prints nothing:
+//! faces print.
 //!
-//! Reading order: [`address`] (reach a daemon, starting one when nobody listens), [`connection`] (calls and what comes
-//! between their answers), [`verbs`] (one typed method per verb), [`follow`] (the log as it grows), [`events`] (what
-//! happens meanwhile), [`reconnecting`] (the same, and waits, across the ends of daemons), [`paste`] (input too long for one
-//! line), [`log_view`] (a log on a person's terminal), [`attach`] (a person's terminal as a viewer).
+//! Reading order: [`address`] (connect to a daemon, starting one when none listens), [`connection`] (calls
+//! and what comes between their answers), [`verbs`] (one typed method per verb), [`follow`] (the log as it
+//! grows), [`events`] (events), [`reconnecting`] (both, and waits, across the ends of daemons), [`paste`]
+//! (input too long for one line), [`log_view`] (a log on a person's terminal), [`attach`] (a person's
+//! terminal as a viewer).
 
 pub mod address;
 pub mod attach;

@@ -1,7 +1,6 @@
-//! A log that runs over a person's terminal, and the terminal afterwards.
-//!
-//! Owns what of a log such a terminal may see, and the way back from what the log has switched on: the same as after
-//! attaching. Refuses taking the terminal over: it is not made raw, nothing is read from it, and the log stays on it.
+//! Shows a log on a person's terminal and restores the terminal afterwards. It filters the log and undoes
+//! what the log has switched on, as after attaching. The terminal is not made raw, nothing is read from it,
+//! and the log stays on it.
 
 use std::borrow::Cow;
 
@@ -10,9 +9,9 @@ use proto::terminal::restore::{LEAVE_ALTERNATE, RESET, RESET_COLORS, RESTORE, SA
 
 use crate::attach::{Clipboard, Filter};
 
-/// Ends an open string and remembers where the cursor is: what undoes margins and origin moves it.
+/// Ends an open string and saves the cursor: undoing margins and origin moves it.
 const STAY: &[u8] = b"\x18\x1b\\\x1b7";
-/// Back to where the cursor was, without the colours, charsets and origin that were remembered with it.
+/// Restores the cursor, without the colours, charsets and origin that were saved with it.
 const BACK: &[u8] = b"\x1b8\x1b[!p\x1b[?7h\x1b(B\x1b)B\x0f\x1b[m\x1b[?25h";
 
 /// One log on its way to a terminal.
@@ -28,25 +27,25 @@ impl Default for LogView {
 }
 
 impl LogView {
-    /// What goes to the terminal first.
+    /// What the terminal gets first.
     #[must_use]
     pub fn before(&self) -> &'static [u8] {
         SAVE
     }
 
-    /// What of these bytes goes to the terminal.
+    /// The part of these bytes that the terminal gets.
     pub fn pass<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         self.filter.pass(bytes)
     }
 
-    /// What goes to the terminal where bytes were skipped: no sequence goes on over a gap.
+    /// What the terminal gets where bytes were skipped: no sequence continues over a gap.
     pub fn skip(&mut self) -> &'static [u8] {
         let is_inside = !self.filter.is_at_rest();
         self.filter.abandon();
         if is_inside { &[CANCEL] } else { &[] }
     }
 
-    /// What goes to the terminal last.
+    /// What the terminal gets last.
     #[must_use]
     pub fn way_back(&self) -> Vec<u8> {
         let colors = if self.filter.is_colored() { RESET_COLORS } else { b"" };

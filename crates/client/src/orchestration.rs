@@ -1,6 +1,5 @@
-//! One typed method per verb by which agents lead agents.
-//!
-//! Owns pairing each request with the reply it gets. Refuses defaults and decisions: arguments go as they are.
+//! One typed method per verb for timers, pads, questions, grants, trust and presets. Arguments are sent as
+//! they are.
 
 use proto::Request;
 use proto::crew::{
@@ -35,17 +34,17 @@ impl Connection {
         self.done("see", Request::See(arguments))
     }
 
-    /// Shows a process in the faces.
+    /// Shows a process in all clients.
     pub fn select(&mut self, arguments: Select) -> Result<(), ClientError> {
         self.done("select", Request::Select(arguments))
     }
 
-    /// Takes a right back.
+    /// Revokes a grant.
     pub fn revoke(&mut self, arguments: Revoke) -> Result<(), ClientError> {
         self.done("revoke", Request::Revoke(arguments))
     }
 
-    /// No longer lets agents start something.
+    /// Revokes trust: agents no longer start it without approval.
     pub fn distrust(&mut self, arguments: Distrust) -> Result<(), ClientError> {
         self.done("distrust", Request::Distrust(arguments))
     }

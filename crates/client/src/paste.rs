@@ -1,7 +1,5 @@
-//! Input too long for one line: a paste streamed in data frames.
-//!
-//! Owns cutting, sending and noticing that the daemon has answered early. Refuses encoding pastes: the daemon does,
-//! by the child's modes.
+//! Streams a paste that is too long for one line in data frames, and notices when the daemon answers early.
+//! The daemon encodes it for the child's modes.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -23,14 +21,14 @@ pub struct Paste {
     pub target: Target,
     /// Press Enter at the end.
     pub submit: bool,
-    /// Give up after this long.
+    /// The time limit.
     pub timeout_ms: Option<u64>,
 }
 
 /// The source or the daemon failed while pasting.
 #[derive(Debug, thiserror::Error)]
 pub enum PasteError {
-    /// What was to be pasted could not be read.
+    /// The source could not be read.
     #[error("the text to paste cannot be read: {0}")]
     Source(#[source] io::Error),
     /// The daemon refused or vanished.
@@ -39,7 +37,7 @@ pub enum PasteError {
 }
 
 impl Connection {
-    /// Pastes everything `source` gives. `progress` is told the bytes sent so far after each piece.
+    /// Pastes everything that `source` returns. Calls `progress` with the bytes sent so far after each piece.
     pub fn paste_stream(
         &mut self,
         paste: Paste,
@@ -68,8 +66,8 @@ impl Connection {
         }
     }
 
-    /// Writes while watching for an early answer: a daemon that has refused stops reading, and a plain write would
-    /// wait for it for ever.
+    /// Writes while it checks for an early answer: a daemon that has refused stops reading, and a plain write
+    /// would wait for ever.
     fn write_unless_answered(&mut self, mut bytes: &[u8], id: u64) -> Result<Option<Reply>, ClientError> {
         while !bytes.is_empty() {
             let mut fds = [PollFd::from_borrowed_fd(self.stream().as_fd(), PollFlags::IN | PollFlags::OUT)];
@@ -107,7 +105,8 @@ impl Connection {
     }
 }
 
-/// A paste that was not all taken, seen from where it comes from: the daemon counts only the pieces that it took in hand.
+/// Rewrites the error of a partial paste in terms of the whole source: the daemon counts only the pieces that
+/// it received.
 fn of_the_whole(error: ClientError, sent: u64, is_over: bool) -> ClientError {
     match error {
         ClientError::Failed(failure) if failure.code == ErrorCode::Partial && sent > PIECE as u64 => {
@@ -119,7 +118,7 @@ fn of_the_whole(error: ClientError, sent: u64, is_over: bool) -> ClientError {
     }
 }
 
-/// Reads until the piece is full or the source is over, so that frames are few even from a pipe.
+/// Reads until the piece is full or the source has ended, so that frames are few even from a pipe.
 fn fill_piece(source: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < piece.len() {

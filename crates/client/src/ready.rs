@@ -1,6 +1,4 @@
-//! Waiting for a descriptor with a deadline.
-//!
-//! Owns the one wrapper around `poll` that restarts after signals. Refuses deciding what readiness means.
+//! Waits for a descriptor with a deadline: the one wrapper around `poll` that restarts after signals.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -8,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Waits until one of `fds` is ready or the time is over; how many are ready.
+/// Waits until one of `fds` is ready or the time is over; returns how many are ready.
 pub(crate) fn wait(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize, Errno> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     loop {
@@ -20,7 +18,7 @@ pub(crate) fn wait(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<
     }
 }
 
-/// Whether `fd` becomes readable (or ends) before `deadline`.
+/// Returns true if `fd` becomes readable (or ends) before `deadline`.
 pub(crate) fn readable_before(fd: BorrowedFd<'_>, deadline: Instant) -> Result<bool, Errno> {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     Ok(wait(&mut fds, Some(deadline.saturating_duration_since(Instant::now())))? > 0)

@@ -1,7 +1,7 @@
-//! Coming back to a daemon that is gone: which one is started anew, which is waited for, and for how long.
+//! Reconnects to a daemon after one is gone: decides whether to start one or to wait, and for how long.
 //!
-//! Owns telling a daemon that died from one that was told to end. Refuses undoing the latter: whoever said
-//! `qd shutdown` gets another daemon when somebody asks for something, not because somebody still listens.
+//! It distinguishes a daemon that died from one that was shut down. After `qd shutdown` a new daemon starts
+//! only for a new request, not because a client still listens.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,20 +16,20 @@ use crate::{ClientError, Connection, DaemonAddress};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long one attempt may take, the start of a daemon with hundreds of holders included.
 const ATTEMPT: Duration = Duration::from_secs(20);
-/// Between two attempts; stops are heard meanwhile.
+/// The pause between two attempts; stops are handled meanwhile.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What came of waiting for the next daemon.
+/// The result of waiting for the next daemon.
 #[derive(Debug)]
 pub(crate) enum Reconnected<T> {
-    /// It is there, and was greeted: what came of that.
+    /// It is there and was greeted; this is the result of `begin`.
     There(T),
-    /// Something else was wanted meanwhile.
+    /// This side stopped meanwhile.
     Stopped(StreamEnd),
 }
 
-/// Waits for the next daemon, until `deadline` at most. The error that ended the one before is told where no other can
-/// come.
+/// Waits for the next daemon, until `deadline` at most. Returns the error that ended the previous one where
+/// no other can come.
 pub(crate) fn reconnect(
     address: &mut DaemonAddress,
     stops: &mut Stops,
@@ -56,7 +56,7 @@ pub(crate) fn reconnect(
     }
 }
 
-/// Waits for the next daemon and begins there what `begin` does, as often as daemons end in the middle of it.
+/// Waits for the next daemon and runs `begin` there, as often as daemons end in the middle of it.
 pub(crate) fn begin_again<T>(
     address: &mut DaemonAddress,
     stops: &mut Stops,
@@ -75,8 +75,9 @@ pub(crate) fn begin_again<T>(
     }
 }
 
-/// One attempt, given up also when `cancel_fd` rings. A socket that nobody answers at is what a daemon leaves that died: another is
-/// started, where that may be. One that was told to end has taken its socket away first.
+/// Makes one attempt, which also ends when `cancel_fd` becomes readable. A socket without a listener was left
+/// by a daemon that died: another one is started, where that is allowed. A daemon that was shut down has
+/// removed its socket first.
 pub(crate) fn attempt(
     address: &mut DaemonAddress,
     deadline: Instant,
@@ -95,7 +96,7 @@ pub(crate) fn attempt(
     }
 }
 
-/// Asking again would be answered the same.
+/// Returns true if another attempt would have the same result.
 pub(crate) fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::Version { .. } => true,

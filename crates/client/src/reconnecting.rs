@@ -1,8 +1,7 @@
-//! What goes on across the ends of daemons: a log that is followed, events, a wait.
+//! Streams and waits that survive the end of a daemon: a followed log, events, a wait.
 //!
-//! Owns going on with the next daemon where the one before was left: a log by its offset, a wait by its beginning and its
-//! deadline. Refuses pretending: what happened to the crew meanwhile is told as `resync`, and a run that was started again
-//! meanwhile is not taken for the one before.
+//! They continue with the next daemon: a log from its offset, a wait with its beginning and its deadline.
+//! Missed events become `resync`, and a run that was restarted meanwhile is not mistaken for the one before.
 
 mod events;
 mod follow;
@@ -18,18 +17,18 @@ pub use wait::wait;
 
 use crate::{ClientError, Connection, StreamEnd};
 
-/// What a stream gives next.
+/// The next thing of a stream.
 #[derive(Debug)]
 pub enum Next<T> {
     /// Something came.
     Came(T),
-    /// Nothing comes any more.
+    /// The stream has ended.
     Over,
-    /// This side wants to stop.
+    /// This side stops.
     Stopped(StreamEnd),
 }
 
-/// Makes sure that these processes still have the runs they had; those that are gone are left to whoever asks for them.
+/// Checks that these processes still have the same runs; removed ones are left to the next request.
 fn check_runs(connection: &mut Connection, runs: &[(ProcessId, RunNumber)]) -> Result<(), ClientError> {
     if runs.is_empty() {
         return Ok(());

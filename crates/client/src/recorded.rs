@@ -1,7 +1,8 @@
-//! Where the daemon of a data directory listens, as it wrote itself into the data directory's lock.
+//! Finds the sockets of a data directory's daemon, from the address that the daemon wrote into the data
+//! directory's lock.
 //!
-//! A login without `XDG_RUNTIME_DIR` (cron, su, ssh) has another runtime directory than the one that started the daemon,
-//! but the same database: this is how both find one daemon.
+//! A login without `XDG_RUNTIME_DIR` (cron, su, ssh) has another runtime directory than the one that started
+//! the daemon, but the same database: so both find the same daemon.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,19 +20,19 @@ use crate::ready;
 /// Longest text that is read from a lock.
 const MAX_TEXT: u64 = 16 << 10;
 
-/// Returns the sockets of the daemon that holds the data directory's lock; none when no daemon holds it.
+/// Returns the sockets of the daemon that holds the data directory's lock; empty when no daemon holds it.
 pub(crate) fn sockets(places: &Dirs) -> Vec<PathBuf> {
     address(places).map(|address| address.sockets).unwrap_or_default()
 }
 
-/// Waits until the daemon that holds the data directory's lock has ended, at most until `deadline`. Returns whether there
-/// was one.
+/// Waits until the daemon that holds the data directory's lock has ended, at most until `deadline`. Returns
+/// true if there was one.
 pub(crate) fn wait_for_end(places: &Dirs, deadline: Instant) -> io::Result<bool> {
     let Some(address) = address(places) else { return Ok(false) };
     let own_host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let pid = address.pid.parse().ok().and_then(Pid::from_raw).filter(|_| address.host == own_host);
     let Some(pidfd) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return Ok(false) };
-    // The pid may have been somebody else's by now, if the lock is not held any more.
+    // If the lock is no longer held, the pid may belong to another process by now.
     if self::address(places).is_none_or(|now| now.pid != address.pid) {
         return Ok(false);
     }
@@ -40,11 +41,11 @@ pub(crate) fn wait_for_end(places: &Dirs, deadline: Instant) -> io::Result<bool>
 }
 
 fn address(places: &Dirs) -> Option<Address> {
-    // Never waits, whatever lies there.
+    // Opening never blocks, whatever file is there.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let lock = File::from(rustix::fs::open(places.data_lock(), flags, Mode::empty()).ok()?);
-    // The kernel frees the lock of a dead daemon, so a lock that can be had holds an old address. A daemon that starts at
-    // this very moment finds the lock taken, and tries again.
+    // The kernel releases the lock of a dead daemon, so a lock that can be taken contains an old address. A
+    // daemon that starts at this very moment finds the lock taken, and tries again.
     if flock(&lock, FlockOperation::NonBlockingLockShared) != Err(Errno::WOULDBLOCK) {
         return None;
     }

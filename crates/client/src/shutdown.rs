@@ -1,7 +1,5 @@
-//! Ending a daemon: asked for, and waited for until its process is gone.
-//!
-//! Owns what it means when somebody else's word came first. Refuses calling processes ended that nobody is known to have
-//! ended.
+//! Ends a daemon and waits until its process is gone. It does not report processes as ended when another
+//! request has ended the daemon first.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -13,21 +11,22 @@ use crate::connection::broken;
 use crate::{ClientError, Connection, ready};
 
 impl Connection {
-    /// Ends the daemon and waits until its process is gone, so that another one may take its place. Whether it was
-    /// gone before `deadline`.
+    /// Ends the daemon and waits until its process is gone, so that another one may take its place. Returns
+    /// false if it was not gone before `deadline`.
     ///
-    /// Whoever wants only that is content when it goes for somebody else. Whoever wants every process ended is told so by
-    /// an error that [is leaving](ClientError::is_leaving), once it has gone: it may have left them running.
+    /// A plain shutdown also succeeds when the daemon is ending for another request. A request to end every
+    /// process gets an error that [is leaving](ClientError::is_leaving) once the daemon is gone, because it
+    /// may have left them running.
     pub fn shutdown(&mut self, arguments: Shutdown, deadline: Instant) -> Result<bool, ClientError> {
         // The connection ends before the process does: its end proves nothing about locks and sockets.
         let process = match self.daemon_process() {
             Ok(process) => process,
-            // It was gone before it took the connection.
+            // It was gone before it accepted the connection.
             Err(error) if is_no_process(&error) && !arguments.kill => return Ok(true),
             Err(error) if is_no_process(&error) => return Err(ClientError::gone()),
             Err(error) => return Err(ClientError::Broken(error)),
         };
-        // Ending everything takes its time; one that does not even say how it is will not end anything.
+        // Ending everything takes time; a daemon that does not even answer `status` will not end anything.
         let agreed = self.status().and_then(|_| self.done("shutdown", Request::Shutdown(arguments)));
         match agreed {
             // It ends all the same.

@@ -1,7 +1,5 @@
-//! Signals as bytes: flags that handlers set, and a bell that a loop polls beside its sockets.
-//!
-//! Owns the handlers while it lives. Refuses doing anything in one but set a flag and write a byte, and refuses meaning:
-//! whoever listens says what a signal asks for.
+//! Signals as events for a loop: handlers set flags and write a byte to a descriptor that the loop polls
+//! beside its sockets. The handlers are registered as long as the value lives.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::SigId;
 use signal_hook::low_level::{pipe, unregister};
 
-/// What a signal does that comes again before it was heeded.
+/// What a signal does that comes again before the first was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
     /// Nothing more than the first.
     Waits,
-    /// What it does to every program: this one is stuck.
+    /// Its default action: this program is stuck.
     Ends,
 }
 
@@ -30,7 +28,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Listens for these, most urgent first.
+    /// Registers handlers for these, most urgent first.
     pub(crate) fn register(signals: &[i32], again: Again) -> io::Result<Self> {
         let (cancel_fd, writer) = UnixStream::pair()?;
         cancel_fd.set_nonblocking(true)?;
@@ -42,7 +40,7 @@ impl Signals {
                 let ends = signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag))?;
                 registered.ids.push(ends);
             }
-            // The flag before the byte: by the time that is read it is set.
+            // The flag is set before the byte is written, so it is set when the byte is read.
             registered.ids.push(signal_hook::flag::register(signal, Arc::clone(&flag))?);
             registered.ids.push(pipe::register(signal, writer.try_clone()?)?);
             registered.flags.push((signal, flag));
@@ -50,7 +48,7 @@ impl Signals {
         Ok(registered)
     }
 
-    /// Those that came since the last look, most urgent first.
+    /// The signals since the last call, most urgent first.
     pub(crate) fn take(&mut self) -> Vec<i32> {
         let mut bytes = [0; 64];
         while matches!(self.cancel_fd.read(&mut bytes), Ok(count) if count > 0) {}

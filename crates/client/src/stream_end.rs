@@ -1,7 +1,6 @@
-//! What ends a stream from this side while nothing comes from the other: a signal, or a reader that has had enough.
-//!
-//! Owns listening for both beside the socket. Refuses deciding what they mean: the face does. Stopping and going on
-//! (Ctrl-Z) are not heard: they do to this program what they do to every other.
+//! What ends a stream from this side while nothing comes from the other: a signal, or a reader that has gone.
+//! The face decides what they mean. Stopping and continuing (Ctrl-Z) are not handled: they act on this
+//! program as on any other.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,13 +19,13 @@ const ENDING: [i32; 4] = [SIGTERM, SIGHUP, SIGQUIT, SIGINT];
 /// Why a stream ends although there may be more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// Nobody reads what is printed any more.
+    /// The reader of the output is gone.
     Unread,
     /// This signal came.
     Signal(i32),
 }
 
-/// What a stream listens for besides the daemon. By default nothing: signals end the program as they always do.
+/// What a stream watches besides the daemon. By default nothing: signals end the program as usual.
 #[derive(Debug, Default)]
 pub struct Stops {
     signals: Option<Signals>,
@@ -34,19 +33,20 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// Listens for the end of whoever reads this descriptor.
+    /// Watches for the end of the reader of this descriptor.
     #[must_use]
     pub fn unread(self, output: BorrowedFd<'static>) -> Self {
         Self { output: Some(output), ..self }
     }
 
-    /// Listens for the signals that end programs, which from here on end nothing by themselves.
+    /// Watches for the signals that end programs; from now on they end nothing by themselves.
     pub fn signals(self) -> io::Result<Self> {
-        // One that comes again before it was heeded ends the program: it is stuck in writing what nobody takes.
+        // A signal that comes again before the first was handled ends the program: it is stuck in writing to
+        // a reader that does not read.
         Ok(Self { signals: Some(Signals::register(&ENDING, Again::Ends)?), ..self })
     }
 
-    /// Waits until `socket` can be read, if there is one, or a stop has come, for this long at most.
+    /// Waits until `socket` can be read, if there is one, or a stop has come, at most this long.
     pub(crate) fn wait(
         &mut self,
         socket: Option<BorrowedFd<'_>>,
@@ -59,14 +59,14 @@ impl Stops {
         Ok(came.first().copied().map(StreamEnd::Signal))
     }
 
-    /// Waits; whether nobody reads the output.
+    /// Waits; returns true if the reader of the output is gone.
     fn is_unread(
         &self,
         socket: Option<BorrowedFd<'_>>,
         timeout: Option<Duration>,
     ) -> Result<bool, ClientError> {
         let mut fds = Vec::with_capacity(3);
-        // First, so that its place is known. A descriptor that is asked for nothing still tells its end.
+        // First, so that its index is known. A descriptor without requested events still reports its end.
         fds.extend(self.output.map(|output| PollFd::from_borrowed_fd(output, PollFlags::empty())));
         let readable = socket.into_iter().chain(self.signals.as_ref().map(|signals| signals.as_fd()));
         fds.extend(readable.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));

@@ -1,6 +1,4 @@
-//! One typed method per verb of the door.
-//!
-//! Owns pairing each request with the reply it gets. Refuses defaults and decisions: arguments go as they are.
+//! One typed method per verb of the protocol, with the reply that it gets. Arguments are sent as they are.
 
 use proto::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
 use proto::reply::{
@@ -16,7 +14,7 @@ use proto::{ProcessView, Reply, Request};
 
 use crate::{ClientError, Connection};
 
-/// One method: its sentence, its name, its request with arguments, its reply with what is inside.
+/// One method: its doc, its name, its request with arguments, its reply with its content.
 macro_rules! verb {
     ($doc:literal, $name:ident($arguments:ty) => $request:ident, $reply:ident($inside:ty)) => {
         #[doc = $doc]
@@ -71,7 +69,7 @@ impl Connection {
         }
     }
 
-    /// Ends a run, or sends one signal: nothing inside then, for the run may go on.
+    /// Ends a run, or sends one signal; `None` then, because the run may continue.
     pub fn kill(&mut self, arguments: Kill) -> Result<Option<Ended>, ClientError> {
         match self.call(Request::Kill(arguments))? {
             Reply::Ended(ended) => Ok(Some(ended)),
@@ -100,7 +98,7 @@ impl Connection {
         self.done("interrupt", Request::Interrupt(arguments))
     }
 
-    /// How the daemon is; answered whatever version it speaks.
+    /// The daemon's status; answered with any protocol version.
     pub fn status(&mut self) -> Result<DaemonStatus, ClientError> {
         match self.call(Request::Status(Empty {}))? {
             Reply::Status(status) => Ok(status),
@@ -108,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Asks for events; they arrive through [`Connection::receive`].
+    /// Subscribes to events; they arrive through [`Connection::receive`].
     pub fn subscribe(&mut self) -> Result<Subscribed, ClientError> {
         match self.call(Request::Subscribe(Empty {}))? {
             Reply::Subscribed(subscribed) => Ok(subscribed),

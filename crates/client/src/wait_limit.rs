@@ -1,45 +1,43 @@
-//! How long a daemon may take to answer, by what it was asked.
-//!
-//! Owns the limits. Refuses one for what waits by itself (for a child, a person or a time that the caller has given):
-//! whoever asks for such a thing has said hello on the same connection, and hello has a limit.
+//! How long a daemon may take to answer, by the request. A request that waits by itself (for a child, a
+//! person or a time that the caller has given) has no limit: its connection was greeted, which has one.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use proto::Request;
 
-/// For what is answered without asking anybody: a daemon that takes longer is stopped or stuck.
+/// For what the daemon answers by itself: one that takes longer is stopped or stuck.
 pub(crate) const GREETING: Duration = Duration::from_secs(5);
 /// For becoming a viewer: a person's terminal is raw meanwhile.
 const ATTACHING: Duration = Duration::from_secs(10);
 /// For what is decided at once: generous, because a busy machine is not a failure.
 const DECIDING: Duration = Duration::from_secs(30);
-/// For bytes that a daemon does not take.
+/// For bytes that a daemon does not read.
 pub(crate) const TAKING: Duration = Duration::from_secs(30);
 
 /// What may end the wait for an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WaitLimit<'a> {
-    /// When it is over, and how long that was from the beginning.
+    /// When it is over, and the whole length of that time.
     pub(crate) deadline: Option<(Instant, Duration)>,
-    /// Becomes readable when somebody wants something else.
+    /// Becomes readable when the wait is to be cancelled.
     pub(crate) cancel_fd: Option<BorrowedFd<'a>>,
 }
 
 impl<'a> WaitLimit<'a> {
-    /// As much as a request deserves.
+    /// The limit of a request.
     pub(crate) fn with(request: &Request) -> Self {
         Self { deadline: limit(request).map(|limit| (Instant::now() + limit, limit)), cancel_fd: None }
     }
 
-    /// Until then, and never longer than this.
+    /// Limits it to this deadline.
     pub(crate) fn until(self, deadline: Instant) -> Self {
         let given = (deadline, deadline.saturating_duration_since(Instant::now()));
         let sooner = self.deadline.map_or(given, |own| own.min(given));
         Self { deadline: Some(sooner), ..self }
     }
 
-    /// The same, listening for a bell.
+    /// Adds a cancel descriptor.
     pub(crate) fn listening(self, cancel_fd: BorrowedFd<'a>) -> Self {
         Self { cancel_fd: Some(cancel_fd), ..self }
     }

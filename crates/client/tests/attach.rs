@@ -1,4 +1,4 @@
-//! Attach in a real terminal against a daemon that the test speaks for.
+//! Attach in a real terminal against a fake daemon.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
@@ -13,7 +13,7 @@ use rustix::termios::{OutputModes, Termios};
 use testkit::{FakeDaemon, FromClient, Peer, Pty};
 
 const SIZE: Size = Size { cols: 100, rows: 30 };
-/// The last part of what undoes every mode.
+/// The last part of the sequences that undo every mode.
 const CURSOR_SHOWN: &[u8] = b"\x1b[?25h";
 
 type Attachment = JoinHandle<Result<AttachOutcome, ClientError>>;
@@ -177,7 +177,7 @@ fn a_watcher_types_nothing_and_can_detach() {
     assert_eq!(peer.receive(), FromClient::End);
 }
 
-/// A client whose daemon takes terminals, and the call by which it offers its own.
+/// A client whose daemon accepts terminals, and the call with which it offers its own.
 fn offered(daemon: &FakeDaemon) -> (Peer, u64) {
     let mut peer = daemon.accept_welcome();
     let attach = peer.call();
@@ -208,7 +208,7 @@ fn a_terminal_that_was_taken_is_neither_read_nor_drawn_on_and_restored_at_the_en
     peer.data(DataKind::Repaint, 0, b"<drawn for the connection>");
     peer.reply(offer, Reply::Done(Done {}));
     peer.notice(Notice::Screen { stream: 1, alternate: true, colored: false });
-    // Whoever reads this, it is not the client: nothing but its end comes after the offer.
+    // The client does not read this: nothing but its end comes after the offer.
     pty.type_keys(b"\x1cd");
     peer.data(DataKind::Output, 0, b"<not taken before the end>");
     peer.notice(Notice::End { stream: 1, reason: "detached".to_owned(), last_row: None });
@@ -281,7 +281,7 @@ fn passed(daemon: &FakeDaemon) -> Peer {
     peer
 }
 
-/// A request for a sign of life; its id.
+/// A request for a sign of life; returns its id.
 fn asked(peer: &mut Peer) -> u64 {
     let call = peer.call();
     assert!(matches!(call.request, Request::View(View::Size(_))), "{call:?}");
@@ -318,7 +318,7 @@ fn a_daemon_that_wakes_gets_what_was_typed_meanwhile_before_it_has_the_terminal_
     pty.type_keys(b"\x03\x1a");
     peer.expect_input(b"\x03\x1a");
     peer.reply(first, Reply::Done(Done {}));
-    // It may not have read what was sent behind the first question.
+    // It may not have read what was sent after the first question.
     let second = asked(&mut peer);
     assert!(!pty.is_raw());
     peer.reply(second, Reply::Done(Done {}));
@@ -328,12 +328,13 @@ fn a_daemon_that_wakes_gets_what_was_typed_meanwhile_before_it_has_the_terminal_
     assert_eq!(left(attachment), Left::Detached);
 }
 
-/// Keys that are left where a daemon has not read them.
+/// The number of keys that no daemon has read.
 fn unread(pty: &Pty) -> u64 {
     rustix::io::ioctl_fionread(pty.slave()).expect("a terminal counts its keys")
 }
 
-/// Whether one of several rounds goes as wanted: a machine with other work may take longer over one than a daemon may.
+/// Returns true if one of five rounds succeeds: on a loaded machine a round may take longer than a daemon
+/// may.
 fn in_one_of_five(round: impl Fn() -> bool) -> bool {
     (0..5).any(|_| round())
 }

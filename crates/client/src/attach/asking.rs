@@ -1,8 +1,8 @@
-//! Asking the terminal about itself: its colours, for children that ask for them, and the form of its cursor, which is
-//! given back at the end.
+//! Asks the terminal about itself: its colours, for children that ask for them, and the form of its cursor,
+//! which is restored at the end.
 //!
-//! The terminal is asked once, when the attachment begins, and again when it becomes light or dark; nothing waits for the
-//! answers but the end, because a shell would take them for keys.
+//! The terminal is asked when the attachment begins, and again when it changes between light and dark. Only
+//! the end of the attachment waits for the answers, because a shell would take them for keys.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use rustix::event::{PollFd, PollFlags};
 use super::session::Session;
 use crate::{ClientError, ready};
 
-/// How long after it was asked a terminal's answers are waited for at the end.
+/// How long after the query the end of the attachment waits for a terminal's answers.
 const ANSWERS_DEADLINE: Duration = Duration::from_secs(1);
 
 impl Session<'_> {
-    /// Asks the terminal, if the daemon knows answers from keys.
+    /// Asks the terminal, if the daemon distinguishes answers from keys.
     pub(super) fn ask_terminal(&mut self) {
         if self.attached.takes_answers && self.terminal.is_screen() && self.terminal.is_typed_on() {
             self.drawing.extend_from_slice(QUESTIONS);
@@ -28,7 +28,7 @@ impl Session<'_> {
         }
     }
 
-    /// What a daemon that gets the terminal has to expect of it.
+    /// What a daemon that gets the terminal must expect from it.
     pub(super) fn questions(&self) -> Questions {
         match self.asked_at {
             None => Questions::NotAsked,
@@ -37,7 +37,8 @@ impl Session<'_> {
         }
     }
 
-    /// Passes on what the terminal has answered here. One that has become light or dark is asked for its colours first.
+    /// Passes the terminal's answers on. A terminal that changed between light and dark is asked for its
+    /// colours first.
     pub(super) fn note_answers(&mut self) -> Result<(), ClientError> {
         if self.keys.is_outdated() && self.filter.is_at_rest() && self.asked_at.is_some() {
             self.ask_terminal();
@@ -51,13 +52,13 @@ impl Session<'_> {
         }
     }
 
-    /// The daemon has read the terminal's answers.
+    /// Records answers that the daemon has read.
     pub(super) fn know_report(&mut self, report: TerminalReport) {
         self.terminal.know(report.clone());
         self.keys.know_answers(report);
     }
 
-    /// Tells the daemon what the terminal has answered, if it has.
+    /// Sends the terminal's answers to the daemon, if there are any.
     pub(super) fn send_report(&mut self) -> Result<(), ClientError> {
         let report = self.keys.report().clone();
         if self.attached.takes_answers && !report.is_colorless() && !self.keys.is_waiting_for_answers() {
@@ -66,8 +67,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Reads the answers that have not come yet, so that no shell takes them for keys. What is typed meanwhile is dropped
-    /// with a bell.
+    /// Reads the answers that have not come yet, so that no shell takes them for keys. Keys typed meanwhile
+    /// are dropped with a bell.
     pub(super) fn await_answers(&mut self) {
         let Some(deadline) = self.asked_at.map(|asked_at| asked_at + ANSWERS_DEADLINE) else { return };
         let mut dropped = Vec::new();
@@ -94,7 +95,7 @@ impl Session<'_> {
         }
         if !dropped.is_empty() {
             self.drawing.push(BELL);
-            // A terminal that takes no bell misses nothing.
+            // A terminal that does not accept a bell misses nothing.
             drop(self.draw());
         }
     }

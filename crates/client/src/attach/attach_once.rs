@@ -1,7 +1,5 @@
-//! One attachment from the call that begins it to the last word about it.
-//!
-//! Owns what happens before the loop and after it. Refuses being late: the terminal is raw before the daemon answers, and
-//! itself again before anything else is asked.
+//! One attachment from its call to its end: what happens before the loop and after it. The terminal is raw
+//! before the daemon answers, and restored before anything else is asked.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -20,7 +18,7 @@ use crate::verbs::unexpected;
 use crate::wait_limit::WaitLimit;
 use crate::{ClientError, Connection, DaemonAddress};
 
-/// How long a name may take that is only said goodbye to.
+/// How long looking up the process's name at the end may take.
 const NAME_DEADLINE: Duration = Duration::from_millis(300);
 
 pub(super) fn run(
@@ -29,10 +27,10 @@ pub(super) fn run(
     input: BorrowedFd<'_>,
     output: BorrowedFd<'_>,
 ) -> Result<AttachOutcome, ClientError> {
-    // Connecting may start a daemon and take its time: until then every signal ends this program as usual.
+    // Connecting may start a daemon and take time: until then every signal ends this program as usual.
     let mut connection = address.connect()?;
     let mut signals = Signals::register().map_err(ClientError::Broken)?;
-    // Raw before the answer: a detach key typed at the first glimpse of the screen must not be a signal.
+    // Raw before the answer: a detach key typed as soon as the screen appears must not be a signal.
     let terminal = Terminal::enter(input, output).map_err(ClientError::Broken)?;
     let size = terminal.size().map_or_else(SizeRequest::default, SizeRequest::from);
     let request = Request::Attach(attach_request(options, options.target.clone(), size));
@@ -72,19 +70,19 @@ pub(super) fn run(
     let left = session.run_until_left();
     session.take_terminal_back();
     session.await_answers();
-    // Whoever detached, or has seen the program end, types to the shell; everybody else typed to the program.
+    // After a detach or an exit the typed keys are for the shell; otherwise they were for the program.
     if matches!(left, Ok(Left::Detached | Left::Exited(_))) {
         session.terminal.keep_unread();
     }
     let is_silent = session.is_seized();
     drop(session);
     let left = left?;
-    // Somebody may have given it another name meanwhile. Only whoever runs on is asked for by name again.
+    // It may have been renamed meanwhile. Only for a process that still runs the present name matters.
     let renamed = (left == Left::Detached && !is_silent).then(|| name_now(address, id)).flatten();
     Ok(AttachOutcome { name: renamed.unwrap_or(name), left })
 }
 
-/// What a process is called now, if the daemon says so at once.
+/// The present name of a process, if the daemon answers at once.
 fn name_now(address: &DaemonAddress, id: ProcessId) -> Option<String> {
     let deadline = Instant::now() + NAME_DEADLINE;
     let mut connection = address.knock().ok()?;
@@ -99,15 +97,16 @@ fn name_now(address: &DaemonAddress, id: ProcessId) -> Option<String> {
     }
 }
 
-/// What came of asking to attach.
+/// The result of asking to attach.
 enum Begun {
-    /// The answer, and whether the terminal has changed its size since it was asked.
+    /// The answer, and whether the terminal has changed its size since the request.
     Attached(Box<Attached>, bool),
     /// This signal ends the client.
     Signalled(i32),
 }
 
-/// Asks to attach and waits for the answer while signals are heard: the terminal is raw, and a daemon may be stopped.
+/// Asks to attach and waits for the answer while it handles signals: the terminal is raw, and a daemon may be
+/// stopped.
 fn begin(
     connection: &mut Connection,
     signals: &mut Signals,

@@ -1,7 +1,5 @@
-//! Giving the terminal to the daemon and taking it back.
-//!
-//! Owns who reads keys and draws. Refuses sharing: while the daemon has the terminal this process neither reads it nor
-//! draws on it, and nothing is restored before the daemon has let go.
+//! Passes the terminal to the daemon and takes it back. While the daemon has the terminal, this process
+//! neither reads it nor draws on it, and nothing is restored before the daemon has released it.
 
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -16,23 +14,23 @@ use super::Clipboard;
 use super::session::Session;
 use crate::{ClientError, Incoming, ready};
 
-/// How long a daemon that is asked for the terminal may take to let go of it.
+/// How long a daemon may take to release the terminal.
 const LET_GO: Duration = Duration::from_secs(1);
 
-/// Who reads the terminal and draws on it.
+/// Which side reads the terminal and draws on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TerminalOwner {
     /// This process.
     Us,
-    /// Nobody: it was offered to the daemon by the call with this id, which is not answered yet.
+    /// Neither: it was offered to the daemon by the call with this id, which is not answered yet.
     Offered(u64),
     /// The daemon.
     Daemon,
 }
 
 impl Session<'_> {
-    /// Offers the terminal to a daemon that takes it. What is on its way to the terminal is drawn first; a terminal that
-    /// does not take it stays ours.
+    /// Offers the terminal to a daemon that accepts it. Pending output is drawn first; if the terminal does
+    /// not accept that, it stays ours.
     pub(super) fn offer_terminal(&mut self) -> Result<(), ClientError> {
         if self.keeper != TerminalOwner::Us {
             // The daemon that had it died, perhaps in the middle of a sequence.
@@ -53,7 +51,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// An answer; those that are waited for are the one to the offer and a sign of life.
+    /// Handles an answer: to the offer, or a sign of life.
     pub(super) fn heed_answer(&mut self, answer: &Answer) -> Result<(), ClientError> {
         if self.keeper != TerminalOwner::Offered(answer.id) {
             return self.note_answer(answer.id);
@@ -64,16 +62,16 @@ impl Session<'_> {
             Outcome::Error(_) => {
                 self.keeper = TerminalOwner::Us;
                 self.give_back()?;
-                // What was drawn for us meanwhile was not shown.
+                // What was sent to us meanwhile was not shown.
                 self.ask(View::Repaint(Empty {}))?;
             }
         }
         Ok(())
     }
 
-    /// Waits until the daemon has let go of the terminal: it does when it sees that nothing more comes from us, and closes
-    /// the terminal before the connection. One that was silent already is not waited for: it leaves a terminal alone that
-    /// is not raw.
+    /// Waits until the daemon has released the terminal: it does so when it sees that we send nothing more,
+    /// and closes the terminal before the connection. A daemon that was silent already is not waited for: it
+    /// leaves a terminal alone that is not raw.
     pub(super) fn take_terminal_back(&mut self) {
         if std::mem::replace(&mut self.keeper, TerminalOwner::Us) == TerminalOwner::Us || self.is_seized() {
             return;
@@ -88,7 +86,7 @@ impl Session<'_> {
             if !matches!(self.connection.fill(), Ok(count) if count > 0) {
                 return;
             }
-            // Nothing of it matters any more but what is to be undone.
+            // Only what must be undone still matters.
             while let Ok(Some(incoming)) = self.connection.take() {
                 match incoming {
                     Incoming::Notice(Notice::Screen { alternate, colored, .. }) => {

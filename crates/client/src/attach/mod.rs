@@ -1,15 +1,16 @@
-//! A person's terminal as a viewer of one process.
+//! A person's terminal as a viewer of one process: one loop over three descriptors (keys, socket, signals),
+//! without threads.
 //!
-//! Owns the loop between three descriptors: keys, socket, signals. Refuses threads and hops: a terminal is passed to the
-//! daemon, which then reads its keys and draws on it; where it cannot be (input and output are not one terminal, or the
-//! daemon does not take it) what is typed is read and sent in one write, what arrives is drawn in one write. A daemon that
-//! dies is waited for and attached to again.
+//! The terminal is passed to the daemon, which then reads its keys and draws on it. Where that is not
+//! possible (input and output are not one terminal, or the daemon does not accept it), typed keys are read
+//! and sent in one write, and what arrives is drawn in one write. After the death of a daemon it attaches
+//! again to the next one.
 //!
-//! | file | owns |
+//! | file | what it has |
 //! |---|---|
-//! | `terminal` | raw mode and the way back |
-//! | `handoff` | giving the terminal to the daemon and taking it back |
-//! | `asking` | what the terminal is asked about itself, and its answers |
+//! | `terminal` | raw mode and restoring |
+//! | `handoff` | passing the terminal to the daemon and taking it back |
+//! | `asking` | queries to the terminal about itself, and its answers |
 //! | `stall` | reading the keys in place of a daemon that does nothing |
 //! | `reattach` | attaching again after the daemon died, and to the next run |
 //! | `signals` | size changes and requests to end |
@@ -51,7 +52,7 @@ pub struct AttachOptions {
     pub keys: DetachKeys,
     /// Whether the child may write this terminal's clipboard.
     pub clipboard: Clipboard,
-    /// Draw unfiltered when the output is no terminal.
+    /// Draw unfiltered when the output is not a terminal.
     pub raw: bool,
 }
 
@@ -71,7 +72,7 @@ impl AttachOptions {
     }
 }
 
-/// Why a viewer is one no longer.
+/// Why an attachment has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Left {
     /// The person pressed the detach keys.
@@ -86,17 +87,17 @@ pub enum Left {
     Ended(String),
 }
 
-/// How an attachment went.
+/// The result of an attachment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachOutcome {
-    /// The process's name; before the daemon has told it, what was asked for.
+    /// The process's name; the requested target until the daemon has sent it.
     pub name: String,
     /// Why it is over.
     pub left: Left,
 }
 
-/// Attaches this process's own terminal until the person, the process or the daemon ends it. The terminal is as it
-/// was when this returns, whatever it returns.
+/// Attaches this process's own terminal until the person, the process or the daemon ends it. The terminal is
+/// restored when this returns, also with an error.
 pub fn attach(address: &mut DaemonAddress, options: &AttachOptions) -> Result<AttachOutcome, ClientError> {
     attach_terminal(address, options, rustix::stdio::stdin(), rustix::stdio::stdout())
 }

@@ -1,9 +1,8 @@
-//! Coming back: the daemon died, or the process was started again, and the person looks at the same terminal.
+//! Attaches again when the daemon died or the process was restarted, in the same terminal.
 //!
-//! Owns the wait for the next daemon and for the next run. Refuses replaying halves: what this process had on its way to a
-//! daemon that died is dropped with a bell, because half a command is worse than none. What a passed terminal was typed
-//! meanwhile is read here, for the sake of the detach keys, and reaches the next daemon whole; where none comes it is
-//! dropped with a bell.
+//! Input that was on its way to a dead daemon is dropped with a bell, because half a command is worse than
+//! none. Keys typed on a passed terminal meanwhile are read here, so that the detach keys work, and are sent
+//! to the next daemon as a whole; if none comes they are dropped with a bell.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -24,13 +23,13 @@ use crate::verbs::unexpected;
 use crate::wait_limit::WaitLimit;
 use crate::{ClientError, ready};
 
-/// Between two attempts to reach a daemon; keys and signals are heard meanwhile.
+/// The pause between two attempts to reach a daemon; keys and signals are handled meanwhile.
 const RETURN_PAUSE: Duration = Duration::from_millis(50);
-/// Most typed bytes that are kept for the next daemon; what is more stays in the terminal.
+/// The most typed bytes that are kept for the next daemon; more stay in the terminal.
 const MAX_KEPT: usize = 16 << 10; // 16 KiB
 
 impl Session<'_> {
-    /// The connection broke without a word: the run is over, or the daemon died and comes back.
+    /// Handles a broken connection: the run is over, or the daemon died and another one comes.
     pub(super) fn lost(&mut self) -> Result<Option<Left>, ClientError> {
         if let Some(exit) = self.exit {
             self.draw_all();
@@ -66,7 +65,7 @@ impl Session<'_> {
         Err(error)
     }
 
-    /// The process is started again: its next run is shown as soon as there is one. Where none comes, that is why this one
+    /// Waits for the next run of a restarted process and shows it. If none comes, the restart is why this one
     /// has ended.
     pub(super) fn await_next_run(&mut self, reason: String) -> Result<Option<Left>, ClientError> {
         let run = self.attached.run;
@@ -75,7 +74,7 @@ impl Session<'_> {
         while Instant::now() < deadline {
             match self.attach_again(deadline, &mut kept) {
                 Ok(left) if self.attached.run != run => return Ok(left),
-                // The old run still, or none yet.
+                // It is still the old run, or there is none yet.
                 Ok(_) => {}
                 Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotRunning => {}
                 Err(error) if is_final(&error) => break,
@@ -88,9 +87,9 @@ impl Session<'_> {
         Ok(Some(Left::Ended(reason)))
     }
 
-    /// Attaches again, and types what was typed meanwhile before the daemon has the terminal.
+    /// Attaches again, and sends what was typed meanwhile before the daemon has the terminal.
     fn attach_again(&mut self, deadline: Instant, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
-        // A signal ends the attempt: the pause after it heeds it.
+        // A signal ends the attempt; the pause after it handles the signal.
         let cancel_fd = self.signals.as_fd();
         let mut connection = attempt(self.address, deadline, Some(cancel_fd))?;
         let size = self.terminal.size().map_or_else(SizeRequest::default, SizeRequest::from);
@@ -115,7 +114,7 @@ impl Session<'_> {
         self.take_arrived()
     }
 
-    /// Waits a little for the daemon while keys and signals are heard.
+    /// Waits a little for the daemon while it handles keys and signals.
     fn pause(&mut self, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
         let is_ours = self.keeper == TerminalOwner::Us;
         let keys = if is_ours || kept.len() < MAX_KEPT { PollFlags::IN } else { PollFlags::empty() };
@@ -133,7 +132,7 @@ impl Session<'_> {
         }
     }
 
-    /// Reads what was typed while nobody listened, for whoever listens next.
+    /// Reads what was typed without a daemon, for the next one.
     fn keep_typed(&mut self, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
         let mut buffer = [0; MAX_KEPT];
         let room = MAX_KEPT.saturating_sub(kept.len()).max(1);
@@ -148,7 +147,7 @@ impl Session<'_> {
         }
     }
 
-    /// Drops what was typed while nobody listened, except the wish to leave.
+    /// Drops what was typed without a daemon, except the detach keys.
     fn drop_typed(&mut self) -> Result<Option<Left>, ClientError> {
         let mut buffer = [0; TYPED_AT_ONCE];
         let mut dropped = Vec::new();

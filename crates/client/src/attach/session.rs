@@ -1,7 +1,5 @@
-//! The loop of an attached client.
-//!
-//! Owns what is in flight in both directions. Refuses waiting for one of them: a terminal that takes nothing is still
-//! heard, a daemon that takes nothing is still shown.
+//! The loop of an attached client. Neither direction waits for the other: keys of a terminal that accepts no
+//! output are still read, and output of a daemon that accepts no input is still shown.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,11 +20,11 @@ use super::{AttachOptions, Filter, Left, Terminal};
 use crate::connection::{broken, data_frame};
 use crate::{ClientError, Connection, DaemonAddress, Incoming, ready};
 
-/// How long a daemon that died may take to come back.
+/// How long the next daemon may take after one died.
 pub(super) const RETURN_DEADLINE: Duration = Duration::from_secs(5);
-/// Why a viewing ends when the process is started again.
+/// The reason of an attachment's end when the process is restarted.
 const RESTARTED: &str = "restarted";
-/// Most typed bytes on their way to a daemon that does not take them; then the terminal is not read.
+/// The most typed bytes that wait for a daemon that does not read; then the terminal is not read.
 const MAX_TYPED: usize = 1 << 20; // 1 MiB
 /// Most bytes that are kept while the terminal is offered to the daemon.
 const MAX_UNSHOWN: usize = 4 << 20; // 4 MiB
@@ -42,20 +40,20 @@ pub(super) struct Session<'s> {
     pub(super) signals: Signals,
     pub(super) filter: Filter,
     pub(super) keys: KeyWatch,
-    /// On its way to the terminal.
+    /// Bytes for the terminal.
     pub(super) drawing: Vec<u8>,
-    /// On its way to the daemon.
+    /// Bytes for the daemon.
     pub(super) typed: Vec<u8>,
-    /// What came while the daemon had been offered the terminal and had not answered.
+    /// Output that came while the terminal was offered and the daemon had not answered.
     pub(super) unshown: Vec<u8>,
     pub(super) exit: Option<Exit>,
     pub(super) last_kind: Option<DataKind>,
     pub(super) keeper: TerminalOwner,
     /// What is known about a daemon that has the terminal.
     pub(super) watch: Watch,
-    /// Whether keys were read in place of the daemon since it was last asked for a sign of life.
+    /// True if keys were read in place of the daemon since it was last asked for a sign of life.
     pub(super) is_typed_for_daemon: bool,
-    /// Whether there may be more to read: a file or a pipe ends, a terminal hangs up.
+    /// True while there may be more to read: a file or a pipe ends, a terminal hangs up.
     pub(super) has_input: bool,
     /// When the terminal was asked about itself.
     pub(super) asked_at: Option<Instant>,
@@ -116,7 +114,7 @@ impl Session<'_> {
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(input, keys),
         ];
-        // A descriptor that is not asked anything still reports hang-ups, in a loop that cannot act on them.
+        // A descriptor without requested events still reports hang-ups, and the loop could not act on them.
         if socket != nothing {
             fds.push(PollFd::from_borrowed_fd(self.connection.as_fd(), socket));
         }
@@ -141,15 +139,15 @@ impl Session<'_> {
         Ok(ready)
     }
 
-    /// What typing is waited for on, and how. A terminal that is not ours is watched for its end, and for the first key that
-    /// the daemon may not read.
+    /// The descriptor and the events to wait for input. A terminal that is not ours is watched for its end,
+    /// and for the first key that the daemon may not read.
     fn watched_input(&self) -> (BorrowedFd<'_>, PollFlags) {
         let is_watched =
             if self.reads_keys() { self.typed.len() < MAX_TYPED } else { self.watch == Watch::Resting };
         match self.has_input {
             true if is_watched => (self.terminal.input(), PollFlags::IN),
             true => (self.terminal.input(), PollFlags::empty()),
-            // Asked nothing, and without an end of its own.
+            // A descriptor without requested events and without an end of its own.
             false => (self.signals.as_fd(), PollFlags::empty()),
         }
     }
@@ -172,15 +170,15 @@ impl Session<'_> {
         Ok(None)
     }
 
-    /// Gives the terminal to whoever sent this process to sleep, and pushes their lines away when it goes on. The terminal
-    /// is raw again, and drawn anew, when the signal to go on is heeded.
+    /// Leaves the terminal to the shell while this process is stopped, and pushes the shell's lines away when
+    /// it continues. Handling the signal to continue makes the terminal raw again and repaints it.
     fn stop(&mut self) -> Result<(), ClientError> {
         sleep(&self.terminal)?;
         self.drawing.extend_from_slice(&self.terminal.room());
         self.draw()
     }
 
-    /// Tells the terminal's size; the call by which it is told. Where the daemon has the terminal it answers.
+    /// Sends the terminal's size; returns the call's id. A daemon that has the terminal answers it.
     pub(super) fn tell_size(&mut self) -> Result<u64, ClientError> {
         let size = self.terminal.size().map_or_else(SizeRequest::default, SizeRequest::from);
         self.ask(View::Size(size))
@@ -210,13 +208,13 @@ impl Session<'_> {
         if request == DetachIntent::Stay {
             return Ok(None);
         }
-        // What was typed before the detach keys still goes out, if the daemon takes it at once.
+        // What was typed before the detach keys is still sent, if the daemon accepts it at once.
         drop(self.send_typed());
         Ok(Some(Left::Detached))
     }
 
-    /// Nothing more will be typed. Whoever only watches goes on: nothing was to be typed anyway, and it is no terminal that
-    /// went.
+    /// Handles the end of the input. A read-only viewer continues if its input was no terminal: nothing was
+    /// to be typed anyway.
     pub(super) fn input_ended(&mut self) -> Option<Left> {
         self.has_input = !self.options.read_only || self.terminal.is_typed_on();
         self.has_input.then_some(Left::HungUp)
@@ -242,7 +240,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Sends what the socket takes now.
+    /// Sends as much as the socket accepts now.
     fn send_typed(&mut self) -> io::Result<()> {
         while !self.typed.is_empty() {
             match io::Write::write(&mut self.connection.stream(), &self.typed) {
@@ -254,7 +252,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Draws what the terminal takes now.
+    /// Draws as much as the terminal accepts now.
     pub(super) fn draw(&mut self) -> Result<(), ClientError> {
         while !self.drawing.is_empty() {
             match self.terminal.write(&self.drawing) {
@@ -287,7 +285,7 @@ impl Session<'_> {
                     self.terminal.shows(alternate, colored)
                 }
                 Incoming::Notice(Notice::Answered { report, .. }) => self.know_report(report),
-                // A gap is followed by a repaint, another size by what is drawn for it.
+                // A repaint follows a gap; a new drawing follows another size.
                 Incoming::Notice(Notice::Gap { .. } | Notice::Resized { .. } | Notice::Time { .. }) => {}
                 Incoming::Answer(answer) => self.heed_answer(&answer)?,
                 Incoming::Event(_) => {}
@@ -296,7 +294,7 @@ impl Session<'_> {
         Ok(None)
     }
 
-    /// The daemon has said its last word, and has let go of the terminal before it.
+    /// Handles the daemon's end of the stream; the daemon has released the terminal before it.
     fn ended(&mut self, reason: String, last_row: Option<u16>) -> Result<Option<Left>, ClientError> {
         let was_offered = matches!(self.keeper, TerminalOwner::Offered(_));
         self.keeper = TerminalOwner::Us;
@@ -320,14 +318,15 @@ impl Session<'_> {
     fn show(&mut self, kind: DataKind, bytes: &[u8]) {
         match self.keeper {
             TerminalOwner::Us => {}
-            // The daemon will draw it, or it is asked for again; kept for the case that the daemon ends before that.
+            // The daemon will draw it, or a repaint is requested; it is kept in case the daemon ends before
+            // that.
             TerminalOwner::Offered(_) => return self.keep_unshown(kind, bytes),
-            // What the terminal did not take of what the daemon drew, to the end.
+            // At the end: the rest that the terminal did not accept from the daemon.
             TerminalOwner::Daemon => return self.drawing.extend_from_slice(bytes),
         }
         let is_raw = self.options.raw && !self.terminal.is_screen();
         if kind == DataKind::Repaint && self.last_kind == Some(DataKind::Output) {
-            // Bytes were skipped: whatever sequence the terminal is inside of will never be finished.
+            // Bytes were skipped: the sequence that the terminal is inside of will never be finished.
             if !self.filter.is_at_rest() {
                 self.drawing.push(CANCEL);
             }
@@ -342,7 +341,7 @@ impl Session<'_> {
         self.terminal.shows(self.filter.is_alternate(), self.filter.is_colored());
     }
 
-    /// Keeps the newest drawing and what follows it, up to a bound.
+    /// Keeps the newest repaint and what follows it, up to a bound.
     fn keep_unshown(&mut self, kind: DataKind, bytes: &[u8]) {
         if kind == DataKind::Repaint || self.unshown.len() + bytes.len() > MAX_UNSHOWN {
             self.unshown.clear();
@@ -350,7 +349,7 @@ impl Session<'_> {
         self.unshown.extend_from_slice(bytes);
     }
 
-    /// Draws the last bytes before leaving, for as long as a person would wait for them.
+    /// Draws the last bytes before leaving, as long as a person would wait for them.
     pub(super) fn draw_all(&mut self) {
         let deadline = Instant::now() + RETURN_DEADLINE;
         while matches!(self.draw(), Ok(())) && !self.drawing.is_empty() {
@@ -367,13 +366,13 @@ impl Session<'_> {
     }
 }
 
-/// Leaves the terminal to whoever sent this process to sleep, and sleeps.
+/// Leaves the terminal to the shell and stops this process.
 pub(super) fn sleep(terminal: &Terminal) -> Result<(), ClientError> {
     terminal.step_aside();
     kill_process(getpid(), Signal::STOP).map_err(broken)
 }
 
-/// Interrupted or not ready: try again later.
+/// Returns true for "interrupted" and "not ready": try again later.
 pub(super) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

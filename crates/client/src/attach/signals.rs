@@ -1,6 +1,4 @@
-//! What the terminal and the system want of an attached client, told by signals.
-//!
-//! Owns which are heard while attached, and what each asks for. Refuses hearing them itself.
+//! The signals of an attached client, and what each asks for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,8 +11,8 @@ use signal_hook::consts::{
 
 use crate::signals::{Again, Signals as Registered};
 
-/// Signals that end an attached client, most urgent first: every one that would end it anyway and that somebody can have
-/// sent. Those by which the processor tells a fault are not among them: whoever catches one comes back to the fault.
+/// Signals that end an attached client, most urgent first: every one that would end it anyway and that a
+/// program can send. Signals for processor faults are not among them: a handler would return to the fault.
 const ENDING: [i32; 15] = [
     SIGTERM,
     SIGHUP,
@@ -33,16 +31,16 @@ const ENDING: [i32; 15] = [
     Signal::STKFLT.as_raw(),
 ];
 
-/// What signals have asked for since the last look.
+/// What signals have asked for since the last call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// The terminal has another size.
     pub(super) resized: bool,
-    /// The client was stopped and goes on.
+    /// The client was stopped and continues.
     pub(super) continued: bool,
-    /// The client shall stop.
+    /// The client is asked to stop.
     pub(super) stop: bool,
-    /// The client shall end because of this signal.
+    /// The client is asked to end by this signal.
     pub(super) end: Option<i32>,
 }
 
@@ -56,7 +54,7 @@ impl Signals {
         Registered::register(&all, Again::Waits).map(Self)
     }
 
-    /// What was asked since the last call.
+    /// What signals have asked for since the last call.
     pub(super) fn take(&mut self) -> Asked {
         let mut asked = Asked::default();
         for signal in self.0.take() {

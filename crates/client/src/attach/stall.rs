@@ -1,8 +1,9 @@
-//! A daemon that has the terminal and does nothing: stopped, stuck, or on a machine that drowns.
+//! Detects a daemon that has the terminal and does nothing (stopped, stuck, or on an overloaded machine), and
+//! reads the keys in its place, so that the detach keys work.
 //!
-//! Owns noticing it, and reading the keys in its place, so that the detach keys work. Refuses timers while nobody types,
-//! and being woken by every key: one key in half a second is looked after. Refuses losing or reordering keys: a daemon
-//! leaves a terminal alone that is not raw, and what is read here reaches it before it has the terminal again.
+//! There is no timer while nothing is typed, and not every key wakes this process: one key in half a second
+//! is checked. Keys are neither lost nor reordered: a daemon leaves a terminal alone that is not raw, and the
+//! keys read here are sent to it before it gets the terminal again.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use super::handoff::TerminalOwner;
 use super::session::Session;
 use crate::ClientError;
 
-/// How long a key may lie in a terminal that the daemon has.
+/// How long a key may stay unread in a terminal that the daemon has.
 const UNREAD: Duration = Duration::from_millis(500);
 /// How long a daemon may take to give a sign of life.
 const SIGN: Duration = Duration::from_millis(500);
@@ -20,29 +21,29 @@ const SIGN: Duration = Duration::from_millis(500);
 /// What is known about a daemon that has the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// Nothing was typed since somebody read all there was.
+    /// Nothing was typed since all input was read.
     #[default]
     Resting,
-    /// Something was typed: whether it has been read is looked at then.
+    /// Something was typed; at this time it is checked whether it was read.
     Typed(Instant),
-    /// It was not read, and the daemon has until then to answer the call with this id.
+    /// It was not read, and the daemon must answer the call with this id by this time.
     Asked(u64, Instant),
-    /// It did not: this process reads the keys until the call with this id is answered.
+    /// It did not answer: this process reads the keys until the call with this id is answered.
     Seized(u64),
 }
 
 impl Session<'_> {
-    /// Whether what is typed is to be read here.
+    /// Returns true if this process reads the keys.
     pub(super) fn reads_keys(&self) -> bool {
         self.keeper == TerminalOwner::Us || self.is_seized()
     }
 
-    /// Whether the keys of a terminal that the daemon has are read here.
+    /// Returns true if this process reads the keys of a terminal that the daemon has.
     pub(super) fn is_seized(&self) -> bool {
         matches!(self.watch, Watch::Seized(_))
     }
 
-    /// When the daemon is looked after again.
+    /// When the daemon is checked next.
     pub(super) fn watch_due(&self) -> Option<Instant> {
         match self.watch {
             Watch::Typed(due) | Watch::Asked(_, due) => Some(due),
@@ -50,14 +51,14 @@ impl Session<'_> {
         }
     }
 
-    /// Something was typed on the terminal that the daemon has.
+    /// Records that something was typed on the terminal that the daemon has.
     pub(super) fn note_typed(&mut self) {
         if self.watch == Watch::Resting {
             self.watch = Watch::Typed(Instant::now() + UNREAD);
         }
     }
 
-    /// Looks after the daemon, if that is due.
+    /// Checks the daemon, if that is due.
     pub(super) fn look_after_daemon(&mut self) -> Result<(), ClientError> {
         let now = Instant::now();
         if self.watch_due().is_none_or(|due| now < due) {
@@ -75,7 +76,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The daemon has answered a call. One that holds keys back, because its child does not take those before them, lives.
+    /// Records that the daemon has answered a call. A daemon that holds keys back, because its child does not
+    /// read those before them, is alive.
     pub(super) fn note_answer(&mut self, call: u64) -> Result<(), ClientError> {
         match self.watch {
             Watch::Asked(asked, _) if asked == call => self.watch = Watch::Typed(Instant::now() + 2 * UNREAD),
@@ -85,8 +87,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Lets the daemon have the terminal again, once it has all that was read in its place: it would read what is typed
-    /// next before that.
+    /// Lets the daemon have the terminal again once it has everything that was read in its place; otherwise
+    /// it would read later keys first.
     fn hand_back(&mut self) -> Result<(), ClientError> {
         self.release_keys()?;
         if std::mem::take(&mut self.is_typed_for_daemon) {
@@ -98,7 +100,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The terminal is the daemon's again, or nobody's who could be silent.
+    /// Ends reading in the daemon's place.
     pub(super) fn give_back(&mut self) -> Result<(), ClientError> {
         if self.is_seized() {
             self.terminal.seize(false).map_err(ClientError::Broken)?;

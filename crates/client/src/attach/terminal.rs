@@ -1,8 +1,7 @@
-//! A person's terminal, borrowed: raw while attached, as it was afterwards.
+//! A person's terminal: raw while attached, restored afterwards.
 //!
-//! Owns the saved settings and the way back. Refuses leaving by any path without it: the way back is in `Drop`, so it
-//! is taken on detach, on exit, on errors, on signals (which end the loop) and on a panic (which unwinds). Refuses leaving
-//! keys behind for a shell to run that were typed to something else.
+//! `Drop` restores it, so it happens on detach, on exit, on errors, on signals (which end the loop) and on a
+//! panic (which unwinds). Keys that were typed to something else are not left for a shell to run.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -22,16 +21,16 @@ use rustix::termios::{
 
 use crate::ready;
 
-/// How long the way back may wait for a terminal that takes nothing.
+/// How long restoring may wait for a terminal that accepts nothing.
 const RESTORE_DEADLINE: Duration = Duration::from_secs(1);
 
-/// No key at all, as a key that means a signal.
+/// No key, in place of a key that means a signal.
 const NO_KEY: u8 = 0;
-/// Ends whatever string the terminal is inside of.
+/// Ends the string that the terminal is inside of.
 const CLOSE: &[u8] = b"\x18\x1b\\";
-/// Below everything that is drawn.
+/// Moves below everything that is drawn.
 const BELOW: &[u8] = b"\x1b[999;1H\r\n";
-/// Where nothing is drawn.
+/// Moves to the top, where nothing is drawn.
 const TOP: &[u8] = b"\x1b[1;1H";
 
 /// The terminal while attached.
@@ -39,25 +38,25 @@ const TOP: &[u8] = b"\x1b[1;1H";
 pub struct Terminal {
     input: OwnedFd,
     output: OwnedFd,
-    /// The settings before; none when the input is no terminal.
+    /// The settings before; `None` when the input is not a terminal.
     saved: Option<Termios>,
     is_screen: bool,
-    /// Whether input and output are one terminal.
+    /// True if input and output are one terminal.
     is_one: bool,
-    /// Whether the output can be read, too, and makes nobody wait.
+    /// True if the output is a description of our own, which can be read and does not block.
     is_own: bool,
     is_alternate: bool,
-    /// Whether it was given other colours than its own.
+    /// True if it got other colours than its own.
     is_colored: bool,
-    /// What it has answered about itself before anything was changed.
+    /// Its answers about itself before anything was changed.
     report: Option<TerminalReport>,
-    /// Whether anything was drawn: what was not touched needs no undoing.
+    /// True if anything was drawn: otherwise nothing needs undoing.
     is_drawn: bool,
-    /// Whether it is this process's alone, although somebody else has been given it.
+    /// True if this process uses it although it was passed to the daemon.
     is_seized: bool,
-    /// Whether what was typed and not read is the next program's.
+    /// True if unread keys are for the next program.
     keeps_unread: bool,
-    /// The last row that shows something, if it is known: what is said next goes below it.
+    /// The last row with content, if it is known: the next output goes below it.
     last_row: Option<u16>,
 }
 
@@ -91,13 +90,14 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Raw mode, again after the client was stopped and a shell had the terminal meanwhile.
+    /// Sets raw mode, also after the client was stopped and a shell had the terminal meanwhile.
     pub fn make_raw(&self) -> io::Result<()> {
         let Some(saved) = &self.saved else { return Ok(()) };
         let mut raw = saved.clone();
         raw.make_raw();
         if self.is_seized {
-            // Raw to us: no key means a signal. Not raw to whoever has been given it, who then leaves it alone.
+            // Raw for us: no key means a signal. Not raw for the daemon that was passed it, which then leaves
+            // it alone.
             raw.local_modes |= LocalModes::ISIG;
             for signal in [SpecialCodeIndex::VINTR, SpecialCodeIndex::VQUIT, SpecialCodeIndex::VSUSP] {
                 raw.special_codes[signal] = NO_KEY;
@@ -106,90 +106,91 @@ impl Terminal {
         Ok(tcsetattr(&self.input, OptionalActions::Now, &raw)?)
     }
 
-    /// Takes it from whoever was given it and does not do anything with it; or lets them have it again.
+    /// Takes it from a daemon that does nothing with it, or returns it.
     pub fn seize(&mut self, is_seized: bool) -> io::Result<()> {
         self.is_seized = is_seized;
         self.make_raw()
     }
 
-    /// What was typed and not read goes to the next program, when this one has left.
+    /// Leaves unread keys for the next program.
     pub fn keep_unread(&mut self) {
         self.keeps_unread = true;
     }
 
-    /// Whether something was typed that nobody has read.
+    /// Returns true if there are unread keys.
     #[must_use]
     pub fn has_unread(&self) -> bool {
         let mut fds = [PollFd::from_borrowed_fd(self.input(), PollFlags::IN)];
         matches!(ready::wait(&mut fds, Some(Duration::ZERO)), Ok(count) if count > 0)
     }
 
-    /// Whether a person types on it: the input is a terminal.
+    /// Returns true if the input is a terminal.
     #[must_use]
     pub fn is_typed_on(&self) -> bool {
         self.saved.is_some()
     }
 
-    /// The size; nothing when there is no terminal or it does not say.
+    /// The size; `None` when there is no terminal or it does not report one.
     #[must_use]
     pub fn size(&self) -> Option<Size> {
         size_of(self.output.as_fd()).or_else(|| size_of(self.input.as_fd()))
     }
 
-    /// The size of whatever terminal this leads to; nothing when it is none or does not say.
+    /// The size of the terminal behind a descriptor; `None` when there is none or it does not report one.
     #[must_use]
     pub fn size_of(fd: BorrowedFd<'_>) -> Option<Size> {
         size_of(fd)
     }
 
-    /// Whether the output is a terminal.
+    /// Returns true if the output is a terminal.
     #[must_use]
     pub fn is_screen(&self) -> bool {
         self.is_screen
     }
 
-    /// Whether input and output are one and the same terminal, which can be given to somebody else as a whole.
+    /// Returns true if input and output are one terminal, which can be passed on as a whole.
     #[must_use]
     pub fn is_one(&self) -> bool {
         self.is_one
     }
 
-    /// The terminal for somebody else to draw on.
+    /// The descriptor for the daemon to draw on.
     pub fn lend(&mut self) -> BorrowedFd<'_> {
         self.is_drawn = true;
         self.input.as_fd()
     }
 
-    /// Remembers which screen is shown, and whether in other colours, for the way back.
+    /// Records which screen is shown, and whether in other colours, for restoring.
     pub fn shows(&mut self, is_alternate: bool, is_colored: bool) {
         self.is_alternate = is_alternate;
         self.is_colored |= is_colored;
     }
 
-    /// Remembers what the terminal has answered about itself, for the way back. Its colours are those of the first
-    /// answer, or of one that came by itself: what it shows later may be the child's.
+    /// Records the terminal's answers about itself, for restoring. Its colours are those of the first answer,
+    /// or of one that came unasked: what it shows later may be the child's.
     pub fn know(&mut self, report: TerminalReport) {
         if !self.is_colored || self.report.is_none() {
             self.report = Some(report);
         }
     }
 
-    /// Remembers the last row that shows something: the way back ends below it instead of below the last row of all, which
-    /// would push what is shown out of sight.
+    /// Records the last row with content: restoring ends below it instead of below the last row of all, which
+    /// would push the content out of sight.
     pub fn ends_at(&mut self, last_row: Option<u16>) {
         self.last_row = last_row;
     }
 
-    /// What pushes the person's own lines into scrollback, so that the first drawing does not overwrite them.
+    /// Bytes that push the person's own lines into scrollback, so that the first repaint does not overwrite
+    /// them.
     #[must_use]
     pub fn room(&self) -> Vec<u8> {
         let rows = self.size().filter(|_| self.is_screen).map_or(0, |size| usize::from(size.rows));
         if rows == 0 { Vec::new() } else { [SAVE, b"\x1b[999;1H", &vec![b'\n'; rows]].concat() }
     }
 
-    /// Reads what was typed; 0 when the terminal is gone.
+    /// Reads typed bytes; 0 when the terminal is gone.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Through the description that does not wait, where there is one: somebody else may have read the keys just now.
+        // Uses the non-blocking description, where there is one: the daemon may have read the keys just now.
         let input = if self.is_own { &self.output } else { &self.input };
         match rustix::io::read(input, buffer) {
             // The other side of the terminal is closed: an end like any other.
@@ -198,7 +199,7 @@ impl Terminal {
         }
     }
 
-    /// Writes as much as the terminal takes now.
+    /// Writes as much as the terminal accepts now.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.is_drawn = true;
         Ok(rustix::io::write(&self.output, bytes)?)
@@ -216,7 +217,7 @@ impl Terminal {
         self.output.as_fd()
     }
 
-    /// Writes all within the deadline, or as much as could be.
+    /// Writes as much as possible before the deadline.
     fn write_before(&self, mut bytes: &[u8], deadline: Instant) {
         while !bytes.is_empty() {
             match rustix::io::write(&self.output, bytes) {
@@ -236,15 +237,15 @@ impl Terminal {
 }
 
 impl Terminal {
-    /// The way back. The settings come last, so that nothing is echoed before; whoever was given the terminal must have let
-    /// go of it.
+    /// Restores the terminal. The settings come last, so that nothing is echoed before; the daemon must have
+    /// released it.
     fn restore(&self) {
         self.undo_drawing();
         self.restore_settings();
     }
 
-    /// The way back for a while: the settings come first, because whoever was given the terminal leaves one alone that is
-    /// not raw.
+    /// Restores it for a pause: the settings come first, because a daemon leaves a terminal alone that is not
+    /// raw.
     pub fn step_aside(&self) {
         self.restore_settings();
         self.undo_drawing();
@@ -264,7 +265,7 @@ impl Terminal {
         }
     }
 
-    /// Goes below what is drawn.
+    /// The bytes that move below what is drawn.
     fn below(&self) -> Vec<u8> {
         match self.last_row {
             None => BELOW.to_vec(),
@@ -275,12 +276,12 @@ impl Terminal {
 
     fn restore_settings(&self) {
         if let Some(saved) = &self.saved {
-            // A terminal that is gone cannot be restored and need not be.
+            // A terminal that is gone need not be restored.
             tcsetattr(&self.input, OptionalActions::Now, saved).unwrap_or(());
         }
     }
 
-    /// Whether it is in the hands of another program: this one was sent to the background.
+    /// Returns true if another program uses it: this one is in the background.
     fn is_anothers(&self) -> bool {
         tcgetpgrp(&self.input).is_ok_and(|foreground| foreground != getpgrp())
     }
@@ -292,15 +293,15 @@ impl Drop for Terminal {
             return;
         }
         self.restore();
-        // What was typed at the screen that is no more was typed to what it showed: a shell would run it.
+        // Keys typed at the closed screen were meant for what it showed: a shell would run them.
         if self.saved.is_some() && self.is_drawn && !self.keeps_unread {
             tcflush(&self.input, QueueSelector::IFlush).unwrap_or(());
         }
     }
 }
 
-/// The same terminal through a file description of our own: ours may be non-blocking without the shell, which shares
-/// the inherited one, ever noticing.
+/// Opens the same terminal through a file description of our own: it can be non-blocking without affecting
+/// the shell, which shares the inherited one.
 fn own_description(output: BorrowedFd<'_>, access: OFlags) -> Option<OwnedFd> {
     let path = format!("/proc/self/fd/{}", output.as_raw_fd());
     let flags = access | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -1,6 +1,4 @@
-//! Events across the ends of daemons.
-//!
-//! Owns the `resync` that stands for what nobody heard. Refuses guessing what that was.
+//! Events across the ends of daemons, with a `resync` for what was missed.
 
 use proto::Event;
 use proto::event::Announcement;
@@ -10,7 +8,7 @@ use super::Next;
 use crate::reconnect::{Reconnected, begin_again};
 use crate::{ClientError, Connection, DaemonAddress, EventStream, Stops};
 
-/// An ongoing `subscribe` that no daemon's end ends.
+/// An ongoing `subscribe` that survives the end of a daemon.
 #[derive(Debug)]
 pub struct ReconnectingEvents {
     stream: EventStream,
@@ -23,13 +21,13 @@ impl ReconnectingEvents {
         Ok(Self { stream: EventStream::begin(connection)?, stops })
     }
 
-    /// How things were when it began, or began again.
+    /// The processes when it began, or began again.
     #[must_use]
     pub fn began(&self) -> &Subscribed {
         &self.stream.began
     }
 
-    /// The next event. After a daemon's end that is `resync`, and `began` tells how things are then.
+    /// The next event. After a daemon's end that is `resync`, and `began` has the new state.
     pub fn next(&mut self, address: &mut DaemonAddress) -> Result<Next<Announcement>, ClientError> {
         match self.stream.next_unless(&mut self.stops) {
             Err(error) if error.is_leaving() => {}

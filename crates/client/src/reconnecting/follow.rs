@@ -1,6 +1,4 @@
-//! A log across the ends of daemons.
-//!
-//! Owns the place in the log: no byte twice, none left out. Refuses going on in another run's log.
+//! Follows a log across the ends of daemons: no byte twice, none left out, and never in another run's log.
 
 use proto::Size;
 use proto::reply::Following;
@@ -10,26 +8,26 @@ use super::{Next, check_runs};
 use crate::reconnect::{Reconnected, begin_again};
 use crate::{Chunk, ClientError, Connection, DaemonAddress, FollowStream, Stops, StreamEnd};
 
-/// An ongoing `follow` that no daemon's end ends.
+/// An ongoing `follow` that survives the end of a daemon.
 #[derive(Debug)]
 pub struct ReconnectingFollow {
     stream: FollowStream,
     stops: Stops,
-    /// What the first daemon said when it began.
+    /// The first daemon's reply.
     pub began: Following,
-    /// The first byte that has not come.
+    /// The offset of the next byte.
     at: u64,
-    /// Whether it ends with the run; otherwise with what there was when it began.
+    /// True if it ends with the run; otherwise at the end of the log when it began.
     is_live: bool,
-    /// Whether it is told when the bytes came.
+    /// True if it also gets the times of output.
     has_times: bool,
-    /// Whether it is an earlier run's log, which stays what it is whatever the process does.
+    /// True for an earlier run's log, which no longer changes.
     is_earlier: bool,
-    /// Where the next daemon has to end, which knows only what there is by then.
+    /// Where the next daemon must end: it would otherwise use the end of the log at that time.
     until: Option<u64>,
-    /// The size that was told last.
+    /// The last announced size.
     size: Size,
-    /// How the run ended was told: only the last word is missing.
+    /// The run's end was announced: only the end of the stream is missing.
     is_ended: bool,
 }
 
@@ -53,7 +51,7 @@ impl ReconnectingFollow {
         })
     }
 
-    /// The next piece, from whichever daemon.
+    /// The next piece, from the present daemon.
     pub fn next(&mut self, address: &mut DaemonAddress) -> Result<Next<Chunk>, ClientError> {
         loop {
             if self.until.is_some_and(|until| self.at >= until) {
@@ -76,7 +74,7 @@ impl ReconnectingFollow {
         }
     }
 
-    /// Notes how far it is, and leaves away what has grown since.
+    /// Records the position, and cuts off what has grown since.
     fn note(&mut self, mut chunk: Chunk) -> Chunk {
         match &mut chunk {
             Chunk::Bytes { offset, bytes } => {
@@ -92,7 +90,7 @@ impl ReconnectingFollow {
         chunk
     }
 
-    /// Goes on with the next daemon, unless this side wants to stop meanwhile.
+    /// Continues with the next daemon, unless this side stops meanwhile.
     fn follow_on(
         &mut self,
         address: &mut DaemonAddress,

@@ -1,4 +1,4 @@
-//! A message whose receipt is waited for across the ends of daemons.
+//! Sends a message and waits for its receipt across the ends of daemons.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -8,11 +8,11 @@ use proto::request::Tell;
 use crate::reconnect::{Reconnected, reconnect};
 use crate::{ClientError, DaemonAddress, Stops};
 
-/// How long the next daemon may take although the receipt is no longer waited for: what became of a message that was
-/// sent is worth that.
+/// How long the next daemon may take beyond the wait for the receipt: the fate of a message that was sent is
+/// worth that.
 const AFTER: Duration = Duration::from_secs(10);
 
-/// Sends a message as [`crate::Connection::tell`] does. When the daemon ends meanwhile, the next one is asked under the
+/// Sends a message as [`crate::Connection::tell`] does. When the daemon ends meanwhile, the next one gets the
 /// same key, so the message is never sent twice.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub fn tell(address: &mut DaemonAddress, mut request: Tell) -> Result<Receipt, C
     }
 }
 
-/// A key that no other message of this person has: who sends it, and when.
+/// A unique key for this person's message: the sender and the time.
 fn fresh_key() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     format!("tell-{}-{now}", std::process::id())

@@ -1,7 +1,5 @@
-//! A wait across the ends of daemons.
-//!
-//! Owns its beginning and its deadline: asked again, a wait is about the same runs, about what was printed since it
-//! began, and over at the same time. Refuses waiting for a run that was started meanwhile.
+//! A wait across the ends of daemons. The repeated wait has the same runs, the same starting point in the
+//! output and the same deadline. A run that was started meanwhile ends it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -25,7 +23,7 @@ struct Beginning {
     offset: u64,
 }
 
-/// Waits as [`Connection::wait`] does. A daemon that ends meanwhile does not end it.
+/// Waits as [`Connection::wait`] does. The end of a daemon does not end it.
 pub fn wait(address: &mut DaemonAddress, request: Wait) -> Result<Waited, ClientError> {
     let deadline = request.timeout_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
     let mut connection = address.connect()?;
@@ -48,14 +46,14 @@ pub fn wait(address: &mut DaemonAddress, request: Wait) -> Result<Waited, Client
     }
 }
 
-/// Notes how things are, then asks as was wished.
+/// Records the state of the targets, then sends the request.
 fn begin(
     connection: &mut Connection,
     request: &Wait,
     beginnings: &mut Option<Vec<Option<Beginning>>>,
 ) -> Result<Waited, ClientError> {
     *beginnings = Some(match request.until {
-        // What stays true once it is true needs no beginning.
+        // A condition that stays true once it is true needs no starting point.
         Until::Ready(_) | Until::Timer(_) | Until::Item(_) => vec![None; request.targets.len()],
         _ => read_beginnings(connection, &request.targets)?,
     });
@@ -75,7 +73,7 @@ fn read_beginnings(
     Ok(targets.iter().map(beginning).collect())
 }
 
-/// Asks the next daemon what the one before was asked.
+/// Repeats the wait with the next daemon.
 fn go_on(
     connection: &mut Connection,
     request: &Wait,
@@ -98,7 +96,8 @@ fn go_on(
     if !matches!(request.until, Until::Pattern(_)) || !is_from_now {
         return connection.wait(request);
     }
-    // Each log has an end of its own from which it is looked through, and a call names one for all its targets.
+    // Each log has its own starting point, and a call has one for all its targets, so each target gets a
+    // call.
     let each = request.targets.iter().zip(beginnings).map(|(target, beginning)| Wait {
         targets: vec![target.clone()],
         since: beginning.map(|beginning| beginning.offset),
@@ -107,7 +106,7 @@ fn go_on(
     gather(connection, each.collect(), request.quantifier)
 }
 
-/// Several waits as one: over with the first that is satisfied, or with the last.
+/// Combines several waits into one: it ends with the first that is satisfied, or with the last.
 fn gather(
     connection: &mut Connection,
     each: Vec<Wait>,
@@ -124,7 +123,7 @@ fn gather(
         match outcome(answer.outcome) {
             Ok(Reply::Waited(waited)) => drop(found.insert(place, waited.satisfied)),
             Ok(other) => return Err(unexpected("wait", &other)),
-            // One of several that can no longer do it leaves it to the others.
+            // One of several that can no longer be satisfied leaves it to the others.
             Err(ClientError::Failed(failure))
                 if quantifier == Quantifier::Any && open > 0 && failure.code == ErrorCode::NotRunning => {}
             Err(error) => return Err(error),
