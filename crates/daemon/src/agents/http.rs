@@ -1,6 +1,4 @@
-//! A small HTTP/1.1 client for vendors' servers on the loopback: one request, one bounded answer, with a
-//! length, in chunks or until the end; no redirects. It is written by hand because an open stream must end at
-//! once when its agent is released, which needs the socket itself.
+//! HTTP calls to a vendor's server on the loopback, by hyper's client: one connection per call, every answer bounded.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -26,24 +24,24 @@ const LONGEST_HEAD: usize = 16 * 1024;
 /// The longest answer, in bytes; a list of all models of all providers has a few megabytes.
 const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
 
-/// How long a server may take to begin a stream; one that accepts before it can serve is tried again.
+/// How long a server may take to begin a stream: the caller asks one that accepts before it can serve again.
 const HEAD_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long a server on the same machine may take to accept.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 
-/// Where a vendor's server listens, and its password.
+/// Where a vendor's server listens, and the credentials it expects.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     port: u16,
     authorization: Option<String>,
 }
 
-/// The answer to a request.
+/// A server's answer to a request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Null when there is no body, or it is not JSON.
+    /// Null where there is none, or none that is JSON.
     pub(crate) body: Value,
 }
 
@@ -56,10 +54,10 @@ impl Answer {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    /// No server listens: nothing was sent.
+    /// No program listens: nothing was sent.
     #[error("the agent's server is not there: {0}")]
     Absent(#[source] io::Error),
-    /// Something was sent and no valid answer came back: the request may have had its effect.
+    /// Something was sent and nothing understandable came back: the server may have acted on it.
     #[error("the agent's server did not answer: {0}")]
     Lost(#[source] io::Error),
 }
@@ -92,7 +90,7 @@ impl Drop for Connection {
 }
 
 impl Endpoint {
-    /// A server on this machine; `user` when it needs a password.
+    /// A server on this machine; `user` when it wants a password.
     pub(crate) fn new(port: u16, user: Option<&str>, secret: &str) -> Self {
         let authorization = user.map(|user| format!("Basic {}", STANDARD.encode(format!("{user}:{secret}"))));
         Self { port, authorization }
@@ -113,7 +111,7 @@ impl Endpoint {
         timeout(limit, exchange).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// Opens a stream of events; passes the socket to `keep` before anything waits for it.
+    /// Opens a stream of events.
     pub(crate) async fn open(&self, path: &str) -> Result<Body, CallError> {
         let (head, stream) = (self.head("GET", path)?, self.connect().await?);
         let opened = timeout(HEAD_LIMIT, exchange(stream, head, None)).await;

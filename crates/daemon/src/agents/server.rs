@@ -1,5 +1,5 @@
-//! Follows the server inside a vendor's program and sends requests to it. The crate `agents` reads events and
-//! builds requests; the caller judges the outcome of a call.
+//! The calls to the server inside a vendor's program, in their order: following its events, handing prompts and answers
+//! over. The crate `agents` reads the events and writes the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,22 +12,22 @@ use tokio::sync::mpsc;
 use super::http::{Answer, CallError, Endpoint};
 use super::stream::EventStream;
 
-/// The time limit for each step of a call; a server that migrates its database takes seconds.
+/// How long a call may take; a server that migrates its database takes seconds.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// The outcome of a delivery.
+/// What became of something that was handed over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Handed {
-    /// The server accepted it, for this session where that matters.
+    /// It was taken, by this session where that matters.
     Taken(Option<String>),
-    /// The server did not accept it, and will not.
+    /// It was not, and will not be.
     NotTaken(String),
     /// Nobody can say.
     Unknown(String),
 }
 
-/// Follows a server until stopped: connects, finds out what happened before, reads events, and starts again
-/// when the stream breaks. It blocks; `tell` is called outside of the reader's lock.
+/// Follows a server for as long as the future lives: connects, learns what happened before, reads events, and begins again
+/// when the stream breaks. Waits while `news` is full, so that events are never dropped; returns when its receiver is gone.
 pub(crate) async fn follow(
     endpoint: &Endpoint,
     path: &str,
@@ -49,7 +49,7 @@ pub(crate) async fn follow(
     }
 }
 
-/// Passes on what is new and sends the requests that it needs.
+/// Sends what was found and fetches what it asks for, in order. An answer never asks for the same again, so this ends.
 async fn publish(
     endpoint: &Endpoint,
     reader: &Mutex<ServerReader>,
@@ -59,8 +59,7 @@ async fn publish(
     let mut open: VecDeque<ServerNews> = found.into();
     while let Some(one) = open.pop_front() {
         let ServerNews::Fetch(fetch) = one else {
-/// Sends a request, and those that its response asks for. A response never asks for the same again, so this
-/// ends.
+            // Without a receiver the agent is over and `follow` ends.
             drop(news.send(one).await);
             continue;
         };
@@ -70,7 +69,7 @@ async fn publish(
     }
 }
 
-/// Returns the server's response to a request; `None` when it refuses or cannot be reached.
+/// Returns what the server answers to a request; none when it refuses or cannot be reached.
 pub(crate) async fn ask(endpoint: &Endpoint, request: &ServerRequest) -> Option<serde_json::Value> {
     match endpoint.call(request, CALL_LIMIT).await {
         Ok(answer) if answer.is_good() => Some(answer.body),
@@ -85,7 +84,7 @@ pub(crate) async fn ask(endpoint: &Endpoint, request: &ServerRequest) -> Option<
     }
 }
 
-/// Delivers a prompt; starts a session for it where none is known.
+/// Hands a prompt over; where no session is known, one is begun for it.
 pub(crate) async fn hand_over(
     endpoint: &Endpoint,
     spec: &ServerSpec,
@@ -96,7 +95,7 @@ pub(crate) async fn hand_over(
         Some(session) => session.to_owned(),
         None => match begin(endpoint, spec).await {
             Ok(session) => session,
-            // A session that was started and not used does no harm: nothing was delivered.
+            // A session that is begun and not used harms nobody: nothing was handed over.
             Err(reason) => return Handed::NotTaken(reason),
         },
     };
@@ -136,7 +135,7 @@ async fn begin(endpoint: &Endpoint, spec: &ServerSpec) -> Result<String, String>
 fn judge(answer: Result<Answer, CallError>) -> Handed {
     match answer {
         Ok(answer) if answer.is_good() => Handed::Taken(None),
-        // The server read and refused it, or failed before it took effect.
+        // It was read and refused, or failed before it was done.
         Ok(Answer { status, .. }) if status < 500 => {
             Handed::NotTaken(format!("the agent's server answered {status}"))
         }

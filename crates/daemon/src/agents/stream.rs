@@ -1,5 +1,4 @@
-//! The event stream of one vendor server, as long as its agent lives: connects once the server listens, reads
-//! events, and can be stopped from another thread. It passes on the text of events.
+//! The stream of server-sent events of one vendor server: connects until the server listens, then yields each event's data.
 
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// Connects, again and again until the server listens; `None` when it was stopped first.
+    /// Connects, again and again until the server listens. The caller ends this by dropping the future.
     pub(crate) async fn open(endpoint: &Endpoint, path: &str) -> Self {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -36,7 +35,7 @@ impl EventStream {
         }
     }
 
-    /// The data of the next event; `None` when the stream is over.
+    /// Returns the data of the next event; none when the stream is over.
     pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
             if let Some(data) = self.events.pop() {

@@ -1,5 +1,4 @@
-//! The connection to one agent's vendor server: followed on a thread of its own, called from threads that may
-//! block. It turns the server's news into facts, and is closed when the run is over.
+//! The connection to one agent's vendor server: a task follows its events and turns them into facts, until the run is over.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +27,7 @@ const WAITING_NEWS: usize = 64;
 pub(crate) struct VendorServer {
     endpoint: Endpoint,
     spec: ServerSpec,
-    /// A short lock: an event is parsed under it, never a socket read.
+    /// A short lock: an event is read under it, never a socket.
     reader: Arc<Mutex<ServerReader>>,
     /// The task that follows; set once it runs.
     follower: OnceLock<AbortHandle>,
@@ -81,7 +80,7 @@ impl VendorServer {
         }
     }
 
-    /// Answers a request of the agent, if it is still open. Blocks.
+    /// Answers what the agent asks, if it still asks that.
     pub(crate) async fn answer(&self, dialog: &str, choice: &[String]) -> TypingOutcome {
         let open = self.reader.lock().unwrap_or_else(PoisonError::into_inner).asks().to_vec();
         let Some(ask) = open.into_iter().find(|ask| digest(ask) == dialog) else {
@@ -98,17 +97,17 @@ impl VendorServer {
         }
     }
 
-    /// Returns true if the server lists the messages of a session.
+    /// Whether the server lists the messages of a session.
     pub(crate) fn lists_messages(&self) -> bool {
         self.spec.messages.is_some()
     }
 
-    /// Returns the agent's text after the prompts of this span. Blocks.
+    /// Returns what the agent said after the prompts of this span.
     pub(crate) async fn turn(&self, agent_run: &AgentRun, span: &RangeInclusive<u64>) -> Option<EndedTurn> {
         agents::server::turn(&self.spec, &self.messages(agent_run).await?, span)
     }
 
-    /// Returns true if the session has a prompt with this text that was made at this moment or later. Blocks.
+    /// Returns true if the session has a prompt with this text that was made at this moment or later.
     pub(crate) async fn has_prompt(&self, agent_run: &AgentRun, text: &str, since: u64) -> bool {
         let messages = self.messages(agent_run).await;
         messages.is_some_and(|messages| agents::server::has_prompt(&self.spec, &messages, text, since))
@@ -123,7 +122,7 @@ impl VendorServer {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).session().map(str::to_owned)
     }
 
-    /// Adds the dialog to evidence, so that the inbox can offer answers.
+    /// Evidence with the dialog it is about, so that the inbox can offer answers.
     fn with_dialog(&self, mut evidence: Evidence) -> Evidence {
         self.is_busy.store(evidence.state.is_some_and(AgentState::is_busy), Ordering::Relaxed);
         if evidence.state == Some(AgentState::Blocked) && evidence.dialog.is_none() {
@@ -147,7 +146,7 @@ impl VendorServer {
     }
 }
 
-/// Identifies a request of the agent: the vendor's own id.
+/// The name of what an agent asks: the vendor's own id of it.
 fn digest(ask: &PendingRequest) -> String {
     format!("ask:{}", ask.id)
 }
@@ -193,13 +192,13 @@ impl Follower {
             ServerNews::TurnEnded { text, end } => {
                 self.file_watcher.heard(run, AgentNotice::ServerText(text, end));
             }
-            // The follower sends these requests.
+            // `server::follow` fetches these itself.
             ServerNews::Fetch(_) => {}
         }
     }
 
     async fn send_fact(&self, run: RunKey, fact: RunFact) {
-        // The receiver is gone only when the daemon is ending.
+        // Without a receiver the daemon is ending.
         drop(self.facts.send(Input::Fact { run, fact }).await);
     }
 }
