@@ -13,7 +13,7 @@
 //! | `screens-N` (2-4 threads) | rings, emulators, viewers, input | orders, rings, links, viewers | facts, frames | never waits | the process ends |
 //! | `patterns`, `patterns-slow` (2 threads) | searches for patterns | new text, bounded | matches | a search that falls too far behind ends with an error | the process ends |
 //! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the engine task; orders beyond its queue are refused and logged, and the engine stops waiting | the process ends |
-//! | `agent-server` (1 thread per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the engine task; the vendor's server waits for it | its run is over or released |
+//! | agent server (1 async task per agent whose vendor has a server) | one stream of events | the vendor's server | facts, orders to `agents-watch` | waits for the engine task; the vendor's server waits for it | its run is over or released |
 //! | `agent-version` (1 thread per launch, short) | nothing | one program's output | a fact | no task waits for it | the program has answered, or its time is over |
 //! | probe (1 async task per holder of an earlier daemon that has not answered) | its greeting | the holder's answer, a request to end the run | results to the adoption, which has the run hosted | waits for it | the holder has answered or is gone |
 //! | `port` (1 async task per awaited port) | nothing | a timer: the kernel announces no listening socket | a fact | waits for the engine task | the port is open, or its run is over |

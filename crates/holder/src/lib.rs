@@ -1,28 +1,29 @@
 //! The small per-run process that owns a PTY and its process tree, and the daemon's side of the wire to it.
 //!
-//! A **holder** is one OS process per run. It opens the PTY, starts the child, reads its output into a ring in shared
-//! memory, writes its input, reaps its tree and outlives every daemon. Holders are forked by the **forkserver**
-//! (`qd hold`), one per daemon, so that they share the memory that loading the program has cost. This crate refuses:
-//! async, serde, an emulator, and any knowledge of processes, tasks or clients. It is the only crate with `unsafe`.
+//! A **holder** is one OS process per run. It opens the PTY, starts the child, reads its output into a ring
+//! in shared memory, writes its input, reaps its tree and outlives every daemon. Holders are forked by the
+//! **forkserver** (`qd hold`), one per daemon, so that they share the memory that loading the program has
+//! cost. There is no async, no serde and no emulator here, and no knowledge of processes, tasks or clients.
+//! It is the only crate with `unsafe`.
 //!
-//! | file | owns |
+//! | file | what it has |
 //! |---|---|
-//! | `config` | what one run needs, and its bytes on the wire |
-//! | `wire`, `codec` | the frozen frames between daemon and holder; total decoders |
+//! | `config` | the configuration of one run, and its encoding |
+//! | `wire`, `codec` | the frozen frames between daemon and holder; decoders that accept any input |
 //! | `ring` | the output by absolute offset in a sealed memfd: writer, reader, the rule for a full ring |
 //! | `launch`, `link`, `rejoin`, `sweep` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
-//! | `forkserver` | between the two: the process that forks a holder for every request of the launcher |
+//! | `forkserver` | the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
-//! | `run_mark` | by what a process of a run is known when its holder is gone |
-//! | `origin` | who is at the other end of a socket, and what is above it |
-//! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text given back to the kernel |
+//! | `run_mark` | the mark by which a process of a run is recognised when its holder is gone |
+//! | `origin` | the process at the other end of a socket, and its ancestors |
+//! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text returned to the kernel |
 //! | `input`, `ending`, `exit`, `listener`, `peer`, `orphan_exit` | one concern of the loop each |
 //!
-//! Invariants: forkserver and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death signal are
-//! safe); the forkserver has nothing of any run, so its death is no loss; the holder is the only reader of the PTY master;
-//! an exit is announced after the last byte; a signal goes only to a process whose lineage was checked while a pidfd
-//! pinned it.
+//! Invariants: forkserver and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death
+//! signal are safe); the forkserver has nothing of any run, so its death is no loss; the holder is the only
+//! reader of the PTY master; an exit is announced after the last byte; a signal goes only to a process whose
+//! lineage was checked while a pidfd pinned it.
 
 pub mod config;
 pub mod launch;

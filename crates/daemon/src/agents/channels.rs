@@ -1,5 +1,5 @@
-//! Reaches an agent by its vendor's own channels: a server that takes requests, or a command that hands a message over.
-//! Nothing is tried twice: a message that the vendor may have taken has an unknown outcome.
+//! Delivers messages to an agent by its vendor's own channels: a server that accepts requests, or a command.
+//! Nothing is tried twice: a message that the vendor may have accepted has an unknown outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use super::file_watcher::{AgentNotice, SoughtMessage, WantedText};
 use super::subprocess::{Subprocess, SubprocessError};
 use super::vendor_server::VendorServer;
 
-/// How long a vendor's command may take to hand a message over.
+/// How long a vendor's command may take to deliver a message.
 const LIMIT: Duration = Duration::from_secs(20);
 
 impl Agents {
-    /// Hands a message to the vendor's own channel.
+    /// Delivers a message through the vendor's own channel.
     pub(crate) fn hand_over(&self, run: RunKey, mail: MailId, text: String) {
         let agents = self.clone();
         self.shared.runtime.spawn(async move {
@@ -32,7 +32,7 @@ impl Agents {
         });
     }
 
-    /// Answers what the agent asks through its vendor's server.
+    /// Answers a request of the agent through its vendor's server.
     pub(crate) fn answer_server(&self, run: RunKey, job: JobId, dialog: String, choice: Vec<String>) {
         let agents = self.clone();
         self.shared.runtime.spawn(async move {
@@ -44,7 +44,7 @@ impl Agents {
         });
     }
 
-    /// Asks the vendor's server what the agent said in a turn.
+    /// Requests the agent's text in a turn from the vendor's server.
     pub(super) fn list_turn(&self, agent_run: Arc<AgentRun>, line: Arc<VendorServer>, wanted: WantedText) {
         let agents = self.clone();
         self.shared.runtime.spawn(async move {

@@ -24,7 +24,7 @@ const LONGEST_HEAD: usize = 16 * 1024;
 /// The longest answer, in bytes; a list of all models of all providers has a few megabytes.
 const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
 
-/// How long a server may take to begin a stream: the caller asks one that accepts before it can serve again.
+/// How long a server may take to begin a stream; one that accepts before it can serve is tried again.
 const HEAD_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long a server on the same machine may take to accept.
@@ -41,7 +41,7 @@ pub(crate) struct Endpoint {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Null where there is none, or none that is JSON.
+    /// Null when there is no body, or it is not JSON.
     pub(crate) body: Value,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum CallError {
     /// No program listens: nothing was sent.
     #[error("the agent's server is not there: {0}")]
     Absent(#[source] io::Error),
-    /// Something was sent and nothing understandable came back: the server may have acted on it.
+    /// Something was sent and no valid answer came back: the server may have acted on it.
     #[error("the agent's server did not answer: {0}")]
     Lost(#[source] io::Error),
 }
@@ -69,7 +69,8 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// Returns the next piece; none at the end of the stream, after an error, or after this long without a byte.
+    /// Returns the next piece; `None` at the end of the stream, after an error, or after this long without a
+    /// byte.
     pub(crate) async fn next(&mut self, quiet: Duration) -> Option<Bytes> {
         loop {
             let frame = timeout(quiet, self.incoming.frame()).await.ok()??.ok()?;
@@ -90,7 +91,7 @@ impl Drop for Connection {
 }
 
 impl Endpoint {
-    /// A server on this machine; `user` when it wants a password.
+    /// A server on this machine; `user` when it needs a password.
     pub(crate) fn new(port: u16, user: Option<&str>, secret: &str) -> Self {
         let authorization = user.map(|user| format!("Basic {}", STANDARD.encode(format!("{user}:{secret}"))));
         Self { port, authorization }
@@ -131,7 +132,7 @@ impl Endpoint {
         Ok(stream)
     }
 
-    /// The head of a request. A path that no request can have fails before anything is sent.
+    /// The head of a request. An invalid path fails before anything is sent.
     fn head(&self, method: &str, path: &str) -> Result<hyper::http::request::Builder, CallError> {
         let path: hyper::Uri = path.parse().map_err(|error| CallError::Absent(io::Error::other(error)))?;
         let head = Request::builder().method(method).uri(path);

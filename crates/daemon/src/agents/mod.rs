@@ -1,11 +1,10 @@
-//! Agents, as far as they need hands: launching, watching and reaching vendors' programs.
+//! Everything that is done about agents outside their terminals: launching and watching vendors' programs,
+//! and delivering to them. The crate `agents` knows vendors, as data; the engine decides.
 //!
-//! Owns what is done about an agent outside of its terminal. Refuses knowing vendors (the crate `agents` does, as data)
-//! and refuses deciding (the engine does).
-//!
-//! Reading order: `catalogue` (manifests on disk), `launch` (from a name to a program) with `fitting`, `directory` and `random`,
-//! `agent_run` (one agent's run), `file_watcher` and `agent_files` (its files) with `inotify` and `tail`, `vendor_server` (its vendor's server)
-//! with `server` and `stream`, `channels` (messages by the vendor's own ways), `list`, `drift`, `subprocess` (short programs).
+//! Reading order: `manifest_cache` (manifests on disk), `launch` (from a name to a program) with `fitting`,
+//! `directory` and `random`, `agent_run` (one agent's run), `file_watcher` and `agent_files` (its files) with
+//! `inotify` and `tail`, `vendor_server` (its vendor's server) with `server` and `stream`, `channels`
+//! (delivery by the vendor's own channels), `list`, `drift`, `subprocess` (short programs).
 
 mod agent_files;
 mod agent_run;
@@ -56,7 +55,7 @@ pub(crate) use manifest_cache::{ForeignManifest, ManifestCache};
 use vendor_server::VendorServer;
 use versions::Versions;
 
-/// How many lines of a screen tell why a program ended.
+/// How many last lines of a screen are kept to explain why a program ended.
 const LAST_LINES: usize = 8;
 
 /// All agents of this daemon. Cheap to clone.
@@ -67,20 +66,20 @@ pub(crate) struct Agents {
 
 struct Shared {
     launcher: AgentLauncher,
-    /// Files are read under this lock, a few at a time: only launches, offers and reloads take it.
+    /// Files are read under this lock, a few at a time: only launches, lists and reloads take it.
     manifests: Mutex<ManifestCache>,
     /// A short lock: look-ups and inserts only.
     charges: Mutex<HashMap<RunKey, Arc<AgentRun>>>,
-    /// What the user was told is wrong with a project's manifests, until it is mended.
+    /// The warnings about a project's manifests, until the files are repaired.
     told: Mutex<HashMap<Option<PathBuf>, Vec<String>>>,
     versions: Versions,
-    /// What programs that are run on an agent's or a person's behalf inherit.
+    /// The environment of programs that are run on an agent's or a person's behalf.
     env: BTreeMap<String, String>,
     screens: Screens,
     facts: mpsc::Sender<Input>,
     warnings: Warnings,
     file_watcher: FileWatcher,
-    /// Where calls to vendors' servers run: the thread that watches files asks for them too.
+    /// Where calls to vendors' servers run: the file watcher's thread makes them too.
     runtime: Handle,
 }
 
@@ -113,7 +112,8 @@ impl Agents {
         };
         let agents = Self { shared: Arc::new(shared) };
         post.work(agents.clone())?;
-        // Now and not at the first notification: whoever wrote the file looks for a word about it after the start.
+        // Read now and not at the first notification: a person who wrote the file expects a warning at the
+        // start.
         let _known = agents.settings();
         Ok(agents)
     }
@@ -132,13 +132,13 @@ impl Agents {
         manifest_set
     }
 
-    /// What a person has to trust before a process may start this agent there: nothing if its manifest is built in, or if
-    /// there is none.
+    /// What a person must trust before a process may start this agent there: `None` if its manifest is built
+    /// in, or if there is none.
     pub(crate) fn foreign_manifest(&self, name: &str, cwd: &Path) -> Option<ForeignManifest> {
         ForeignManifest::find(&self.manifest_set(Some(cwd)).catalogue, name)
     }
 
-    /// What agents' runs prove themselves with.
+    /// The tokens with which agents' runs identify themselves.
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.shared.launcher.tokens
     }
@@ -148,7 +148,7 @@ impl Agents {
         self.charges().get(&run).map(Arc::clone)
     }
 
-    /// Turns an agent's start into its program's; nothing for other kinds.
+    /// Turns an agent's start into its program's; `None` for other kinds.
     pub(crate) fn prepare(&self, start: &mut StartRun) -> Result<Option<Arc<AgentRun>>, Failure> {
         if start.record.spec.kind != Kind::Agent {
             return Ok(None);
@@ -162,12 +162,12 @@ impl Agents {
         let fitted = Fitted::find(&manifest_set.catalogue, name, version, directory.path());
         let fitted = fitted.ok_or_else(|| unknown(name))?;
         let agent_run = Arc::new(self.shared.launcher.prepare(start, directory, fitted)?);
-        // Known before the program runs: its first hook may come at once.
+        // Registered before the program runs: its first hook may come at once.
         self.charges().insert(agent_run.run, Arc::clone(&agent_run));
         Ok(Some(agent_run))
     }
 
-    /// Its program runs with this pid: what its worker needs to look at it.
+    /// Records that its program runs with this pid; returns what its worker needs to read its screen.
     pub(crate) fn begin(&self, agent_run: &Arc<AgentRun>, pid: i32, is_fresh: bool) -> ObservedAgent {
         let manifest = agent_run.manifest();
         self.shared.file_watcher.begin(Arc::clone(agent_run), pid, is_fresh);
@@ -182,7 +182,7 @@ impl Agents {
         }
     }
 
-    /// Asks the program for its version, unless that is known, and tells the engine when it has said it.
+    /// Asks the program for its version, unless that is known, and reports it to the engine.
     fn learn_version(&self, agent_run: &Arc<AgentRun>) {
         let (agents, agent_run) = (self.clone(), Arc::clone(agent_run));
         let asking = move || {
@@ -198,7 +198,7 @@ impl Agents {
         }
     }
 
-    /// Takes over an agent that an earlier daemon launched; nothing for other kinds.
+    /// Takes over an agent that an earlier daemon launched; `None` for other kinds.
     pub(crate) fn adopt(&self, record: &ProcessRecord, pid: i32) -> Option<ObservedAgent> {
         if record.spec.kind != Kind::Agent {
             return None;
@@ -211,7 +211,7 @@ impl Agents {
         let note = directory.note().unwrap_or_default();
         let name = record.spec.argv.first().map_or("", String::as_str);
         let manifest_set = self.manifest_set(Some(Path::new(&record.spec.cwd)));
-        // A manifest that is gone leaves an agent whose screen nobody can read; it lives on.
+        // Without its manifest an agent lives on, but its screen cannot be read.
         let fitted = Fitted::find(&manifest_set.catalogue, name, note.version.clone(), directory.path());
         let manifest = fitted.map(|fitted| fitted.manifest).unwrap_or_default();
         let env = record.spec.environment.env.iter().filter(|(name, _)| !manifest.unset.contains(name));
@@ -224,7 +224,7 @@ impl Agents {
         Some(self.begin(&agent_run, pid, false))
     }
 
-    /// A hook told something about an agent.
+    /// Passes on what a hook has reported about an agent.
     pub(crate) fn heard(&self, agent_run: &Arc<AgentRun>, reading: &Reading, is_new_session: bool) {
         let file_watcher = &self.shared.file_watcher;
         let is_elsewhere = reading.transcript.as_ref().is_some_and(|path| agent_run.pin_transcript(path));
@@ -239,21 +239,21 @@ impl Agents {
         }
     }
 
-    /// Finds what an agent said at the end of a turn.
+    /// Finds the agent's text at the end of a turn.
     pub(crate) fn collect(&self, run: RunKey, wanted: WantedText) {
         if self.find(run).is_some() {
             self.shared.file_watcher.collect(run, wanted);
         }
     }
 
-    /// Looks whether the transcript or the vendor's server has a message.
+    /// Checks whether the transcript or the vendor's server has a message.
     pub(crate) fn find_prompt(&self, run: RunKey, sought: SoughtMessage) {
         if self.find(run).is_some() {
             self.shared.file_watcher.find_prompt(run, sought);
         }
     }
 
-    /// An agent's program is over.
+    /// Records that an agent's program has ended.
     pub(crate) fn ended(&self, run: RunKey) {
         self.tokens().revoke(run);
         if let Some(agent_run) = self.find(run) {
@@ -267,9 +267,9 @@ impl Agents {
         }
     }
 
-    /// An agent's manifest may have changed: its screen is looked at by the new rules from now on.
+    /// Applies a changed manifest: the agent's screen is read by the new rules from now on.
     fn reload(&self, run: RunKey) {
-        // What a process has started stays as it was allowed.
+        // An agent that a process has started keeps the manifest that was approved.
         let Some(agent_run) = self.find(run).filter(|agent_run| !agent_run.is_fixed) else { return };
         let name = agent_run.manifest().name.clone();
         let manifest_set = self.manifest_set(Some(&agent_run.cwd));
@@ -294,12 +294,12 @@ impl Agents {
         lock(&self.shared.manifests).files_of(name, cwd)
     }
 
-    /// What an agent's screen shows, as text.
+    /// The text of an agent's screen.
     fn screen_text(&self, run: RunKey) -> Option<String> {
         Some(self.shared.screens.find(run)?.screen().text(Wraps::Join))
     }
 
-    /// Says what the last lines of an agent's screen are.
+    /// Reports the last lines of an agent's screen.
     pub(crate) fn read_last_lines(&self, run: RunKey) {
         let (agents, Some(agent_run)) = (self.clone(), self.find(run)) else { return };
         drop(crate::threads::run(move || {
@@ -309,19 +309,19 @@ impl Agents {
         }));
     }
 
-    /// Says a fact, from a thread that may block.
+    /// Sends a fact to the engine, from a thread that may block.
     fn send_fact(&self, run: RunKey, fact: RunFact) {
-        // The daemon is ending when nobody listens.
+        // The receiver is gone only when the daemon is ending.
         drop(self.shared.facts.blocking_send(Input::Fact { run, fact }));
     }
 
     /// Sends a fact from a task, which waits while the engine's queue is full.
     async fn deliver_fact(&self, run: RunKey, fact: RunFact) {
-        // Without a receiver the daemon is ending.
+        // The receiver is gone only when the daemon is ending.
         drop(self.shared.facts.send(Input::Fact { run, fact }).await);
     }
 
-    /// Keeps the screen of an agent about which two sources disagree. On a thread that may block.
+    /// Keeps a sample of the screen about which two sources disagree. Runs on a thread that may block.
     pub(crate) fn keep_drift(&self, run: RunKey, winner: Box<Evidence>, other: Box<Evidence>) {
         let (Some(agent_run), Some(handle)) = (self.find(run), self.shared.screens.find(run)) else { return };
         let data = self.shared.launcher.places.data.clone();
@@ -339,7 +339,7 @@ impl Agents {
         self.settings().notify
     }
 
-    /// The user's settings as the file says them now; a file that does not read is a warning until it is mended.
+    /// The user's settings as the file has them now; a broken file is a warning until it is repaired.
     pub(crate) fn settings(&self) -> Settings {
         let places = &self.shared.launcher.places;
         let (settings, problem) = Settings::read(places);
@@ -352,7 +352,7 @@ impl Agents {
         settings
     }
 
-    /// Tells a person who may be looking elsewhere.
+    /// Notifies a person who may be looking elsewhere.
     pub(crate) fn notify(&self, run: RunKey, title: String, body: String) {
         let agents = self.clone();
         drop(crate::threads::run(move || {
@@ -366,7 +366,7 @@ impl Agents {
         }));
     }
 
-    /// The run's holder is let go: nothing of its launch stays.
+    /// Removes everything of a launch when the run's holder is released.
     pub(crate) fn release(&self, run: RunKey) {
         self.tokens().revoke(run);
         let agent_run = self.charges().remove(&run);
@@ -385,13 +385,14 @@ impl Agents {
         }));
     }
 
-    /// An entry is gone: whatever is left of its launches goes too, as after a lost holder.
+    /// Removes what is left of a removed entry's launches, as after a lost holder.
     pub(crate) fn forget(&self, process: ProcessId) {
         let runs: Vec<RunKey> = self.charges().keys().filter(|run| run.process == process).copied().collect();
         runs.into_iter().for_each(|run| self.release(run));
     }
 
-    /// Removes what launches of runs that no longer exist have left. What may still be found needs its own.
+    /// Removes the files of launches whose runs no longer exist. Runs whose holder may still answer keep
+    /// theirs.
     pub(crate) fn sweep(&self, pending: &HashSet<RunKey>) {
         let alive: HashSet<RunKey> = self.charges().keys().chain(pending).copied().collect();
         directory::sweep(&self.shared.launcher.places, &alive);
@@ -402,14 +403,14 @@ impl Agents {
     }
 }
 
-/// Looks by a manifest. One whose tables contradict each other was refused when it was read; were it not, nothing would
-/// be seen, which is better than an agent that cannot be started.
+/// Creates a detector. A manifest whose tables contradict each other was refused when it was read; if one got
+/// here, the agent runs without a detector, which is better than not at all.
 fn detector(manifest: &Manifest) -> Option<Detector> {
     let made = Detector::new(manifest);
     made.inspect_err(|error| tracing::error!(%error, manifest = manifest.name, "rules cannot be used")).ok()
 }
 
-/// The last lines of a screen that say something, safe to show.
+/// The last non-empty lines of a screen, safe to show.
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
     let last = lines.iter().skip(lines.len().saturating_sub(LAST_LINES));

@@ -1,5 +1,5 @@
-//! The calls to the server inside a vendor's program, in their order: following its events, handing prompts and answers
-//! over. The crate `agents` reads the events and writes the requests.
+//! The calls to the server inside a vendor's program: following its events, delivering prompts and answers.
+//! The crate `agents` reads the events and builds the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,19 +15,20 @@ use super::stream::EventStream;
 /// How long a call may take; a server that migrates its database takes seconds.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// What became of something that was handed over.
+/// The outcome of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Handed {
-    /// It was taken, by this session where that matters.
+    /// The server accepted it, for this session where that matters.
     Taken(Option<String>),
-    /// It was not, and will not be.
+    /// The server did not accept it, and will not.
     NotTaken(String),
     /// Nobody can say.
     Unknown(String),
 }
 
-/// Follows a server for as long as the future lives: connects, learns what happened before, reads events, and begins again
-/// when the stream breaks. Waits while `news` is full, so that events are never dropped; returns when its receiver is gone.
+/// Follows a server as long as the future lives: connects, finds out what happened before, reads events, and
+/// starts again when the stream breaks. Waits while `news` is full, so that events are never dropped; returns
+/// when its receiver is gone.
 pub(crate) async fn follow(
     endpoint: &Endpoint,
     path: &str,
@@ -59,7 +60,7 @@ async fn publish(
     let mut open: VecDeque<ServerNews> = found.into();
     while let Some(one) = open.pop_front() {
         let ServerNews::Fetch(fetch) = one else {
-            // Without a receiver the agent is over and `follow` ends.
+            // Without a receiver the agent has ended, and `follow` ends.
             drop(news.send(one).await);
             continue;
         };
@@ -69,7 +70,7 @@ async fn publish(
     }
 }
 
-/// Returns what the server answers to a request; none when it refuses or cannot be reached.
+/// Returns the server's response to a request; `None` when it refuses or cannot be reached.
 pub(crate) async fn ask(endpoint: &Endpoint, request: &ServerRequest) -> Option<serde_json::Value> {
     match endpoint.call(request, CALL_LIMIT).await {
         Ok(answer) if answer.is_good() => Some(answer.body),
@@ -84,7 +85,7 @@ pub(crate) async fn ask(endpoint: &Endpoint, request: &ServerRequest) -> Option<
     }
 }
 
-/// Hands a prompt over; where no session is known, one is begun for it.
+/// Delivers a prompt; starts a session for it where none is known.
 pub(crate) async fn hand_over(
     endpoint: &Endpoint,
     spec: &ServerSpec,
@@ -95,7 +96,7 @@ pub(crate) async fn hand_over(
         Some(session) => session.to_owned(),
         None => match begin(endpoint, spec).await {
             Ok(session) => session,
-            // A session that is begun and not used harms nobody: nothing was handed over.
+            // A session that was started and not used does no harm: nothing was delivered.
             Err(reason) => return Handed::NotTaken(reason),
         },
     };
@@ -135,7 +136,7 @@ async fn begin(endpoint: &Endpoint, spec: &ServerSpec) -> Result<String, String>
 fn judge(answer: Result<Answer, CallError>) -> Handed {
     match answer {
         Ok(answer) if answer.is_good() => Handed::Taken(None),
-        // It was read and refused, or failed before it was done.
+        // The server read and refused it, or failed before it took effect.
         Ok(Answer { status, .. }) if status < 500 => {
             Handed::NotTaken(format!("the agent's server answered {status}"))
         }

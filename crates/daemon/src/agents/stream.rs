@@ -35,7 +35,7 @@ impl EventStream {
         }
     }
 
-    /// Returns the data of the next event; none when the stream is over.
+    /// Returns the data of the next event; `None` when the stream is over.
     pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
             if let Some(data) = self.events.pop() {
@@ -50,7 +50,7 @@ impl EventStream {
 /// Cuts bytes into events. A line or an event over the limit is dropped without being kept in memory.
 #[derive(Debug, Default)]
 struct EventReader {
-    /// Bytes that no complete line holds yet.
+    /// Bytes of the incomplete last line.
     unread: Vec<u8>,
     /// The line at the end of `unread` is over the limit: its rest is dropped as it comes.
     skips_line: bool,

@@ -20,18 +20,18 @@ use super::file_watcher::{AgentNotice, FileWatcher};
 use super::http::Endpoint;
 use super::server::{self, Handed};
 
-/// News that may wait for the engine; a server that says more is read later.
+/// News that may wait for the engine; the server is read no further while they do.
 const WAITING_NEWS: usize = 64;
 
 /// The connection to one server.
 pub(crate) struct VendorServer {
     endpoint: Endpoint,
     spec: ServerSpec,
-    /// A short lock: an event is read under it, never a socket.
+    /// A short lock: an event is parsed under it, never a socket read.
     reader: Arc<Mutex<ServerReader>>,
     /// The task that follows; set once it runs.
     follower: OnceLock<AbortHandle>,
-    /// Whether a turn is under way, as the server last said.
+    /// True while a turn is under way, as the server last reported.
     is_busy: Arc<AtomicBool>,
 }
 
@@ -67,7 +67,7 @@ impl VendorServer {
         }
     }
 
-    /// Hands a message over. Returns what became of it, and which session took it.
+    /// Delivers a message; returns the outcome and the session that accepted it.
     pub(crate) async fn hand_over(&self, agent_run: &AgentRun, text: &str) -> (HandOver, Option<String>) {
         let was_busy = self.is_busy.load(Ordering::Relaxed);
         let session = self.session().or_else(|| agent_run.note().session);
@@ -80,7 +80,7 @@ impl VendorServer {
         }
     }
 
-    /// Answers what the agent asks, if it still asks that.
+    /// Answers a request of the agent, if it is still open.
     pub(crate) async fn answer(&self, dialog: &str, choice: &[String]) -> TypingOutcome {
         let open = self.reader.lock().unwrap_or_else(PoisonError::into_inner).asks().to_vec();
         let Some(ask) = open.into_iter().find(|ask| digest(ask) == dialog) else {
@@ -97,12 +97,12 @@ impl VendorServer {
         }
     }
 
-    /// Whether the server lists the messages of a session.
+    /// Returns true if the server lists the messages of a session.
     pub(crate) fn lists_messages(&self) -> bool {
         self.spec.messages.is_some()
     }
 
-    /// Returns what the agent said after the prompts of this span.
+    /// Returns the agent's text after the prompts of this span.
     pub(crate) async fn turn(&self, agent_run: &AgentRun, span: &RangeInclusive<u64>) -> Option<EndedTurn> {
         agents::server::turn(&self.spec, &self.messages(agent_run).await?, span)
     }
@@ -122,7 +122,7 @@ impl VendorServer {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).session().map(str::to_owned)
     }
 
-    /// Evidence with the dialog it is about, so that the inbox can offer answers.
+    /// Adds the dialog to evidence, so that the inbox can offer answers.
     fn with_dialog(&self, mut evidence: Evidence) -> Evidence {
         self.is_busy.store(evidence.state.is_some_and(AgentState::is_busy), Ordering::Relaxed);
         if evidence.state == Some(AgentState::Blocked) && evidence.dialog.is_none() {
@@ -146,7 +146,7 @@ impl VendorServer {
     }
 }
 
-/// The name of what an agent asks: the vendor's own id of it.
+/// Identifies a request of the agent: the vendor's own id.
 fn digest(ask: &PendingRequest) -> String {
     format!("ask:{}", ask.id)
 }

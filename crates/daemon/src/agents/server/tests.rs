@@ -1,4 +1,4 @@
-//! Facts about following a server and handing things over to it, with one that is played.
+//! Following a server and delivering to it, with a fake one.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -69,7 +69,7 @@ fn spec() -> ServerSpec {
     manifest().server.unwrap()
 }
 
-/// A request as the played server read it.
+/// A request as the fake server read it.
 #[derive(Debug)]
 struct PlayedRequest {
     first: String,
@@ -77,7 +77,7 @@ struct PlayedRequest {
     body: String,
 }
 
-/// Plays a server: `play` answers each connection. Ends when it is dropped.
+/// A fake server: `play` answers each connection. Ends when it is dropped.
 struct Stage {
     port: u16,
     heard: Receiver<PlayedRequest>,
@@ -155,7 +155,7 @@ fn reply(stream: &mut TcpStream, status: &str, body: &str) {
     write!(stream, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
 }
 
-/// Sends bytes in chunks that fit nothing.
+/// Sends bytes in chunks whose borders match nothing.
 fn chunked(stream: &mut TcpStream, text: &str, size: usize) {
     stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
     for piece in text.as_bytes().chunks(size) {
@@ -169,7 +169,7 @@ const EVENTS: &str = "data: {\"type\":\"begun\",\"session\":\"s1\"}\n\n: a comme
                       \ndata: \"session\":\"s1\",\"status\":\"busy\"}\r\n\r\ndata: no json\n\n\
                       data: {\"type\":\"status\",\"session\":\"s1\",\"status\":\"idle\"}\n\n";
 
-/// Follows in a task; its news, and the task.
+/// Follows in a task; returns its news, and the task.
 fn following(endpoint: Endpoint) -> (mpsc::Receiver<ServerNews>, tokio::task::JoinHandle<()>) {
     let (sender, news) = mpsc::channel(100);
     let reader = Arc::new(Mutex::new(ServerReader::new(&manifest(), None).unwrap()));
@@ -207,7 +207,7 @@ async fn events_in_any_chunks_are_read_and_a_broken_stream_is_opened_again() {
     });
     let (mut news, task) = following(stage.endpoint());
     assert_played(&receive(&mut news, 4).await);
-    // The stream broke: its evidence is withdrawn, and the status of the session that is known now is asked for.
+    // The stream broke: its evidence is withdrawn, and the status of the known session is requested.
     let again = receive(&mut news, 2).await;
     assert!(matches!(again.as_slice(), [ServerNews::Withdrawn(_), ServerNews::Evidence(_)]), "{again:?}");
     task.abort();
@@ -268,7 +268,7 @@ async fn a_prompt_without_a_session_begins_one() {
         other => panic!("{other}"),
     });
     let handed = hand_over(&stage.endpoint(), &spec(), None, "two\n\"lines\"").await;
-    // The first answer has no last chunk: it is not whole, and nothing was handed over.
+    // The first answer lacks its last chunk: it is incomplete, and nothing was delivered.
     assert!(matches!(handed, Handed::NotTaken(_)), "{handed:?}");
     let handed = hand_over(&stage.endpoint(), &spec(), Some("s7"), "two\n\"lines\"").await;
     assert_eq!(handed, Handed::Taken(Some("s7".into())));
