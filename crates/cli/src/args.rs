@@ -1,6 +1,5 @@
-//! What was typed: the grammar of the command line and its help texts.
-//!
-//! Owns global flags and the list of verbs. Refuses meaning: each verb's file says what its arguments do.
+//! The grammar of the command line: global flags and the list of verbs. Each verb's own file has its
+//! arguments and their help.
 
 use std::process::ExitCode;
 
@@ -24,7 +23,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Say nothing about what was done; print only what was asked for, and errors.
+    /// Print nothing about what was done; only what was asked for, and errors.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
@@ -100,7 +99,7 @@ pub(crate) enum Verb {
     Daemon(daemon::DaemonArgs),
 }
 
-/// Parses the command line, or tells what is wrong with it and gives the exit code for that.
+/// Parses the command line; prints what is wrong with it and returns the exit code otherwise.
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
     Cli::try_parse().map_err(|error| print_usage_error(&error))
 }
@@ -110,7 +109,7 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
     let is_help =
         matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) || error.kind() == bare;
     let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
-    // A closed output has nobody left to tell.
+    // If the output is closed, there is no reader left.
     if is_help {
         drop(error.print());
         return ExitCode::SUCCESS;
@@ -118,8 +117,8 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
     errors::report(&usage(&error.to_string()), is_json)
 }
 
-/// What is wrong, on one line, and how the verb is called, from clap's paragraphs: what is wrong with a list of words, tips,
-/// the usage, and where more is told.
+/// The error on one line and the verb's usage, from clap's paragraphs: the error with a list of words, tips,
+/// the usage, and a pointer to help.
 fn usage(text: &str) -> CliError {
     let mut paragraphs = text.split("\n\n").map(one_line);
     let first = paragraphs.next().unwrap_or_default();

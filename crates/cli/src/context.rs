@@ -1,6 +1,4 @@
-//! What every verb needs: the door, the output and the two global flags.
-//!
-//! Owns finding the places and choosing the door. Refuses verbs.
+//! What every verb needs: the daemon's address, the output and the global flags.
 
 use std::path::PathBuf;
 
@@ -11,10 +9,10 @@ use proto::Dirs;
 use crate::errors::CliError;
 use crate::output::Output;
 
-/// The surroundings of one command.
+/// The context of one command.
 pub(crate) struct Context {
     pub(crate) json: bool,
-    /// Say nothing about what was done; errors are told all the same.
+    /// Print nothing about what was done; errors are printed all the same.
     pub(crate) quiet: bool,
     pub(crate) out: Output,
     ephemeral: bool,
@@ -26,12 +24,12 @@ impl Context {
         Self { json, quiet, out: Output::standard(), ephemeral, address: None }
     }
 
-    /// Whether everything ends with this command.
+    /// Returns true if everything ends with this command.
     pub(crate) fn is_ephemeral(&self) -> bool {
         self.ephemeral
     }
 
-    /// The door, made at its first use: verbs that need no daemon need no home either.
+    /// The daemon's address, made at its first use: verbs that need no daemon need no home either.
     pub(crate) fn address(&mut self) -> Result<&mut DaemonAddress, CliError> {
         let address = match self.address.take() {
             Some(address) => address,
@@ -41,12 +39,12 @@ impl Context {
         Ok(self.address.insert(address))
     }
 
-    /// A connection, starting a daemon when nobody listens.
+    /// A connection; starts a daemon when none listens.
     pub(crate) fn connect(&mut self) -> Result<Connection, CliError> {
         Ok(self.address()?.connect()?)
     }
 
-    /// Prints what was done, unless the user wants to hear only of errors.
+    /// Prints what was done, unless the user wants only errors.
     pub(crate) fn confirm<T: serde::Serialize>(
         &mut self,
         value: &T,
@@ -55,12 +53,12 @@ impl Context {
         if self.quiet { Ok(()) } else { self.print(value, tell) }
     }
 
-    /// One line about what is going on, unless the user wants to hear only of errors.
+    /// Prints one line of progress, unless the user wants only errors.
     pub(crate) fn print_status(&mut self, words: &str) -> Result<(), CliError> {
         if self.quiet { Ok(()) } else { self.out.line(words) }
     }
 
-    /// Prints `value` as JSON, or what `tell` makes of it for people.
+    /// Prints `value` as JSON, or calls `tell` to print it for people.
     pub(crate) fn print<T: serde::Serialize>(
         &mut self,
         value: &T,
@@ -70,13 +68,13 @@ impl Context {
     }
 }
 
-/// Where Quarterdeck keeps its things, by this process's environment.
+/// Quarterdeck's directories, by this process's environment.
 pub(crate) fn places() -> Result<Dirs, CliError> {
     Dirs::find(|name| std::env::var(name).ok()).map_err(|error| CliError::usage(error.to_string()))
 }
 
-/// The user's settings. A file that does not read is an error: a person who set other detach keys must not find out
-/// when they are needed. Without a home there are none.
+/// The user's settings. A broken file is an error: a person who set other detach keys must not find out when
+/// they are needed. Without a home there are none.
 pub(crate) fn settings() -> Result<Settings, CliError> {
     let Ok(places) = places() else { return Ok(Settings::default()) };
     let (settings, problem) = Settings::read(&places);
@@ -85,12 +83,12 @@ pub(crate) fn settings() -> Result<Settings, CliError> {
     })
 }
 
-/// This shell's search path, by which a person's programs are found.
+/// This shell's search path, with which a person's programs are found.
 pub(crate) fn own_path() -> Option<String> {
     std::env::var("PATH").ok()
 }
 
-/// This very program, also after it was replaced on disk by an upgrade.
+/// This program, also after an upgrade replaced it on disk.
 pub(crate) fn own_executable() -> Result<PathBuf, CliError> {
     let found = std::env::current_exe().map_err(CliError::io("this program cannot be found"))?;
     let text = found.to_string_lossy();

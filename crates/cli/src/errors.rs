@@ -1,7 +1,5 @@
-//! From an error to one line, one hint and one exit code.
-//!
-//! Owns the table of exit codes. Refuses having a second one: every verb returns [`CliError`] and nothing exits by
-//! itself.
+//! Turns an error into one line, one hint and one exit code. This is the only table of exit codes: every verb
+//! returns [`CliError`], and nothing exits by itself.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -19,9 +17,9 @@ const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 const DENIED: u8 = 4;
-/// The time given has passed.
+/// The time limit has passed.
 pub(crate) const TIMEOUT: u8 = 5;
-/// Nobody could be reached, or nobody that takes work.
+/// No daemon could be reached, or none that accepts work.
 pub(crate) const UNREACHABLE: u8 = 6;
 const CONFLICT: u8 = 7;
 /// It may or may not have been done.
@@ -30,19 +28,19 @@ pub(crate) const UNKNOWN: u8 = 8;
 /// Why a verb failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    /// The daemon could not be reached or said no.
+    /// The daemon could not be reached or returned an error.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Reading or writing something of our own failed; what, and why.
+    /// Reading or writing something of our own failed: what, and why.
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),
-    /// Whoever read our output has had enough; not an error to talk about.
+    /// The reader of our output is gone; not an error to print.
     #[error("the output is closed")]
     BrokenPipe,
-    /// Anything that this side found out, in the daemon's words.
+    /// An error that this side found, in the daemon's form.
     #[error(transparent)]
     Own(Failure),
-    /// The same error, with a next step that only the verb knows.
+    /// An error with a next step that only the verb knows.
     #[error("{0}")]
     Hinted(Box<CliError>, String),
 }
@@ -59,12 +57,12 @@ impl CliError {
         move |error| Self::Io(what, error)
     }
 
-    /// The same error with this as its next step.
+    /// Adds this as its next step.
     pub(crate) fn hinted(self, hint: impl Into<String>) -> Self {
         Self::Hinted(Box::new(self), hint.into())
     }
 
-    /// What the daemon said; where it found nothing and gave no next step, this is the next step.
+    /// Wraps the daemon's error; for one that found nothing and has no next step, this is the next step.
     pub(crate) fn missing(hint: &'static str) -> impl FnOnce(ClientError) -> Self {
         move |error| match &error {
             ClientError::Failed(failure) if failure.code == ErrorCode::NotFound && failure.hint.is_none() => {
@@ -119,7 +117,7 @@ impl CliError {
         }
     }
 
-    /// What the daemon said, if it did.
+    /// The daemon's error, if it is one.
     fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => Some(failure),
@@ -164,7 +162,7 @@ fn default_hint(code: ErrorCode) -> Option<&'static str> {
     }
 }
 
-/// The exit code for what the daemon said.
+/// The exit code for the daemon's error.
 fn exit_for(code: ErrorCode) -> u8 {
     match code {
         ErrorCode::NotFound | ErrorCode::TaskNotFound => NOT_FOUND,
@@ -194,15 +192,15 @@ fn exit_for(code: ErrorCode) -> u8 {
     }
 }
 
-/// A code as it is spelled on the wire.
+/// A code as on the wire.
 fn word(code: ErrorCode) -> String {
     serde_json::to_value(code).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Tells a person or a program what went wrong; the exit code for it.
+/// Prints the error for a person or a program; returns its exit code.
 pub(crate) fn report(error: &CliError, is_json: bool) -> ExitCode {
     if !matches!(error, CliError::BrokenPipe) {
-        // Nobody is left to hear that nobody can be told.
+        // There may be no reader left.
         drop(io::stderr().write_all(error_text(error, is_json).as_bytes()));
     }
     ExitCode::from(error.exit())
@@ -216,8 +214,8 @@ fn error_text(error: &CliError, is_json: bool) -> String {
         if let Some(hint) = hint {
             body["hint"] = hint.into();
         }
-        // What a program needs to go on: why a spawn failed, the revision there is now, the question that waits for a
-        // person.
+        // What a program needs to continue: why a spawn failed, the current revision, the question that waits
+        // for a person.
         if let Some(cause) = error.failure().and_then(|failure| failure.cause) {
             body["cause"] = json!(cause);
         }

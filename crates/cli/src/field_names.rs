@@ -1,6 +1,6 @@
-//! The daemon's fields by the names that they have on the command line: a person has typed `--grace`, never `grace_ms`.
+//! Maps the daemon's field names to the command line's: a person has typed `--grace`, never `grace_ms`.
 
-/// A field of a request, and what a person calls it. Longer names come first where one begins with another.
+/// A field of a request, and its flag. Longer names come first where one begins with another.
 const NAMES: &[(&str, &str)] = &[
     ("as_me", "--as-me"),
     ("auto_restart", "--auto-restart"),
@@ -27,13 +27,13 @@ const NAMES: &[(&str, &str)] = &[
     ("working_dir", "--cwd"),
 ];
 
-/// Fields that are flags under their own name; they count only where a message begins with them.
+/// Fields that are flags under their own name; they count only at the beginning of a message.
 const FLAGS: &[&str] = &[
     "budget", "cwd", "env", "from", "key", "kind", "label", "limit", "mode", "model", "option", "pattern",
     "preset", "restore", "session", "signal", "silence", "since", "size", "state", "tail", "turn", "until",
 ];
 
-/// A message with every field by the name that it has on the command line.
+/// Replaces every field of a message by its flag.
 pub(crate) fn with_flag_names(message: &str) -> String {
     let begun = match message.split_once(": ") {
         Some((field, rest)) if FLAGS.contains(&field) => format!("--{field}: {rest}"),

@@ -1,4 +1,4 @@
-//! The binary `qd`: parse, one call, map the exit code. Refuses everything else; it lives in the verbs.
+//! The binary `qd`: parses the command line, runs the verb and returns the exit code.
 
 mod args;
 mod commands;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use proto::{ErrorCode, Failure};
 
 fn main() -> ExitCode {
-    // Before anything is read: whoever started us may have chosen all of it.
+    // Before anything is read: the process that started us may have chosen all of it.
     if let Err(error) = daemon::refuse_setuid() {
         let failure = Failure::new(ErrorCode::Denied, error.to_string());
         return errors::report(&errors::CliError::Own(failure), false);

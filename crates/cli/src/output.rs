@@ -1,7 +1,5 @@
-//! What people and programs see: tables, colours, JSON.
-//!
-//! Owns standard output. Refuses drawing a child's or a user's text as it is: it passes through [`Printable`], so a
-//! title cannot drive the terminal of whoever lists it.
+//! Standard output: tables, colours, JSON. A child's or a user's text passes through [`Printable`], so that a
+//! title cannot control the terminal of the person who lists it.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -37,7 +35,7 @@ impl Style {
     }
 }
 
-/// Standard output and what it may carry.
+/// Standard output and its abilities.
 pub(crate) struct Output {
     out: Box<dyn Write>,
     is_terminal: bool,
@@ -61,12 +59,12 @@ impl Output {
         self.is_terminal
     }
 
-    /// One line of our own words; what they quote is made safe.
+    /// Prints one line of our own words; quoted text is made safe.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), CliError> {
         self.bytes(format!("{}\n", Printable(text)).as_bytes())
     }
 
-    /// Text of a child, line by line: exact for programs, made safe for a terminal.
+    /// Prints text of a child, line by line: exact for programs, made safe for a terminal.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
         let ending = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         if !self.is_terminal {
@@ -81,7 +79,7 @@ impl Output {
         self.out.write_all(bytes).and_then(|()| self.out.flush()).map_err(CliError::output)
     }
 
-    /// One JSON value on one line. It may be drawn: nothing in it drives a terminal.
+    /// Prints one JSON value on one line. It is safe to draw: nothing in it controls a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CliError> {
         let text = serde_json::to_string(value).map_err(|error| CliError::output(error.into()))?;
         self.bytes(format!("{}\n", visible_json(&text)).as_bytes())
@@ -93,14 +91,14 @@ impl Output {
         self.bytes(text.as_bytes())
     }
 
-    /// A table whose lines end where the terminal does; whole when there is no terminal.
+    /// A table whose lines end at the terminal's width; whole when there is no terminal.
     pub(crate) fn clipped_table(&mut self, table: &Table) -> Result<(), CliError> {
         let text = table.draw(self.has_colour, self.width.unwrap_or(usize::MAX));
         self.bytes(text.as_bytes())
     }
 }
 
-/// An output that tests can look at.
+/// An output that tests can read.
 #[cfg(test)]
 pub(crate) mod memory {
     use super::{Output, io};
@@ -147,7 +145,7 @@ impl Table {
         self.rows.push(safe.collect());
     }
 
-    /// Draws it, no line wider than `most`; what is cut ends with an ellipsis.
+    /// Draws it, no line wider than `most`; an ellipsis marks a cut.
     fn draw(&self, has_colour: bool, most: usize) -> String {
         let header: Vec<_> = self.header.iter().map(|name| ((*name).to_owned(), Style::Bold)).collect();
         let all: Vec<_> = std::iter::once(&header).chain(&self.rows).collect();
@@ -198,7 +196,7 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A time span in the two units that matter.
+/// A time span in its two largest units.
 pub(crate) fn span(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match seconds {

@@ -1,9 +1,9 @@
-//! A time as people type it in an argument and read it in an answer: an age, or a moment in UTC.
+//! Times as people type them in arguments and read them in output: an age, or a moment in UTC.
 
 /// Milliseconds of a second.
 const SECOND: u64 = 1000;
 const DAY_SECONDS: u64 = 86_400;
-/// A number with fewer digits is no count of milliseconds since the epoch but a forgotten unit.
+/// A number with fewer digits is not milliseconds since the epoch but lacks its unit.
 const EPOCH_DIGITS: usize = 12;
 const USAGE: &str =
     "an age such as 90s, 10m, 2h or 7d, or a time in UTC such as 2026-11-16 or 2026-11-16T08:30";
@@ -20,7 +20,7 @@ pub(crate) fn parse(text: &str, now: u64) -> Result<u64, String> {
         .ok_or_else(|| format!("{USAGE}, not {}", proto::Printable(text)))
 }
 
-/// As `at` in the JSON has it.
+/// Milliseconds since the epoch, as `at` in the JSON.
 fn epoch(digits: &str) -> Result<u64, String> {
     if digits.len() < EPOCH_DIGITS {
         return Err(format!("{digits} of what? {USAGE}"));

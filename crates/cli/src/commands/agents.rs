@@ -1,5 +1,5 @@
-//! `qd agents`: which agents there are, and the care of their manifests. Owns reading and writing the files a person
-//! names; refuses knowing any vendor: the daemon's catalogue does.
+//! `qd agents`: lists the agents, and shows, checks and records for manifests. It reads and writes the files
+//! that a person names; the daemon's catalogue knows the vendors.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,14 +30,14 @@ enum AgentsVerb {
     Record(RecordArgs),
 }
 
-/// Print a built-in manifest, to read it or to begin one of your own
+/// Print a built-in manifest, to read it or to start one of your own
 #[derive(Debug, Args)]
 struct ShowArgs {
     /// The agent's name
     name: String,
 }
 
-/// Look for faults in a manifest, and try its rules on recordings
+/// Check a manifest for faults, and try its rules on recordings
 #[derive(Debug, Args)]
 struct CheckArgs {
     /// The manifest's file; its name without .toml is the agent's name
@@ -53,11 +53,11 @@ struct RecordArgs {
     /// Its name or id
     name: String,
 
-    /// The state you see; otherwise what the rules say
+    /// The state that you see; otherwise the result of the rules
     #[arg(long)]
     state: Option<AgentState>,
 
-    /// Where to write it; otherwise a name of its own in the current directory; - prints it
+    /// Where to write it; otherwise a new file in the current directory; - prints it
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -143,7 +143,7 @@ impl CheckArgs {
     }
 }
 
-/// A file that a person named, unless it is longer than any manifest or recording is.
+/// Reads a file that a person named, unless it is longer than any manifest or recording is.
 fn read_small(file: &Path) -> Result<String, CliError> {
     let shown = Printable(&file.to_string_lossy()).to_string();
     let size = std::fs::metadata(file).map_err(CliError::io(shown.clone()))?.len();
@@ -153,7 +153,7 @@ fn read_small(file: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(file).map_err(CliError::io(shown))
 }
 
-/// The agent's name: the file's, without its ending.
+/// The agent's name: the file's, without its extension.
 fn stem(file: &Path) -> Result<String, CliError> {
     let stem = file.file_stem().and_then(|stem| stem.to_str());
     stem.map(str::to_owned).ok_or_else(|| CliError::usage("the file's name is the agent's name: NAME.toml"))
@@ -178,7 +178,7 @@ impl RecordArgs {
     }
 }
 
-/// Writes a file that was not there: a sample never replaces anything.
+/// Writes a new file: a sample never replaces anything.
 fn write_new(file: &Path, text: &str) -> Result<(), CliError> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;

@@ -1,5 +1,5 @@
-//! `qd answer`: answers an item of the inbox. Owns nothing but the words; whether the item is still open is the
-//! daemon's to say, at the moment it types.
+//! `qd answer`: answers an item of the inbox. The daemon checks that the item is still open, at the moment
+//! when it types.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,4 @@
-//! `qd ask`: asks the person something from inside a run. Owns waiting for the answer; refuses answering, which
-//! `qd answer` does.
+//! `qd ask`: asks the person something from inside a run and waits for the answer. `qd answer` answers.
 
 use std::process::ExitCode;
 
@@ -18,7 +17,7 @@ pub(crate) struct AskArgs {
     /// The question; - reads it from stdin
     question: String,
 
-    /// What may be answered, once for each; otherwise any text
+    /// A possible answer, once for each; otherwise any text
     #[arg(long = "option", value_name = "X")]
     options: Vec<String>,
 
@@ -26,7 +25,7 @@ pub(crate) struct AskArgs {
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true)]
     wait: Option<u64>,
 
-    /// The same key again asks nothing twice
+    /// The same key again does not ask twice
     #[arg(long)]
     key: Option<String>,
 }
@@ -41,7 +40,8 @@ impl AskArgs {
             context.print(&asked, |asked, out| out.line(&format!("item {} is in the inbox", asked.item)))?;
             return Ok(ExitCode::SUCCESS);
         };
-        // Who waits must be known before anything is asked: a question nobody waits for would stay behind.
+        // The waiting process must be known before the question is asked: a question without a waiter would
+        // stay behind.
         let own = own(&mut connection)?;
         let item = connection.ask(ask)?.item;
         let answer = answer(&mut connection, own, item, timeout_ms)?;

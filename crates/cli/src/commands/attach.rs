@@ -1,4 +1,5 @@
-//! `qd attach`: this terminal as a viewer. Owns choosing the process and the last words; refuses the loop itself.
+//! `qd attach`: makes this terminal a viewer. It chooses the process and prints the last line; the crate
+//! `client` has the loop.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -17,15 +18,15 @@ use crate::output::{Style, Table};
 
 /// The variable that names the detach keys.
 const DETACH_KEYS: &str = "QD_DETACH_KEYS";
-/// Why a viewing ends when the run is gone and nobody can say how it ended.
+/// The reason when the run is gone and its end is unknown.
 const LOST: &str = "lost";
-/// Why a viewing ends when `qd detach` ended it.
+/// The reason when `qd detach` ended it.
 const LET_GO: &str = "let_go";
 
 /// Show a process full-screen and type into it
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// Its name or id; needless when there is only one
+    /// Its name or id; not needed when there is only one
     name: Option<String>,
 
     /// Watch only
@@ -36,7 +37,7 @@ pub(crate) struct AttachArgs {
     #[arg(long)]
     take_over: bool,
 
-    /// Whose size the process has from now on
+    /// Which viewer's size the process has from now on
     #[arg(long, value_enum, value_name = "POLICY")]
     size: Option<Policy>,
 
@@ -52,7 +53,7 @@ pub(crate) struct AttachArgs {
     #[arg(long)]
     clipboard: bool,
 
-    /// Do not filter terminal queries when the output is no terminal
+    /// Do not filter terminal queries when the output is not a terminal
     #[arg(long)]
     raw: bool,
 }
@@ -113,7 +114,7 @@ pub(crate) fn attach_to(context: &mut Context, target: Target) -> Result<ExitCod
     show(context, &options)
 }
 
-/// The size of the terminal that would show a process; none when there is no terminal.
+/// The size of the terminal that would show a process; `None` when there is no terminal.
 pub(crate) fn shown_size() -> Option<Size> {
     Terminal::size_of(rustix::stdio::stdout()).or_else(|| Terminal::size_of(rustix::stdio::stdin()))
 }
@@ -122,12 +123,12 @@ fn clipboard(is_writable: bool) -> Clipboard {
     if is_writable { Clipboard::Writable } else { Clipboard::Refused }
 }
 
-/// The detach keys of the environment, else those of the settings, else the usual ones.
+/// The detach keys of the environment, else those of the settings, else the default.
 fn usual_keys(settings: &Settings) -> Result<DetachKeys, CliError> {
     keys_named(std::env::var_os(DETACH_KEYS), settings.attach.detach_keys.as_deref())
 }
 
-/// A variable that is set to nothing names none.
+/// A variable that is set to an empty text does not count.
 fn keys_named(variable: Option<OsString>, setting: Option<&str>) -> Result<DetachKeys, CliError> {
     let variable =
         variable.filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned());
@@ -142,7 +143,7 @@ fn keys_named(variable: Option<OsString>, setting: Option<&str>) -> Result<Detac
 fn show(context: &mut Context, options: &AttachOptions) -> Result<ExitCode, CliError> {
     let outcome = attach(context.address()?, options)?;
     if let Some(words) = last_words(&outcome).filter(|_| !context.quiet) {
-        // Said after the terminal is itself again; nobody may be left to read it.
+        // Printed after the terminal is restored; there may be no reader left.
         drop(writeln!(std::io::stderr(), "[{words}]"));
     }
     Ok(ExitCode::from(exit_code(&outcome.left)))
@@ -185,7 +186,7 @@ fn pick(context: &mut Context, several: &[ProcessView]) -> Result<Target, CliErr
     picked(&answer, &several)
 }
 
-/// The process that an answer names.
+/// The process that an answer chooses.
 fn picked(answer: &str, several: &[&ProcessView]) -> Result<Target, CliError> {
     let answer = answer.trim();
     let by_number = answer.parse::<usize>().ok().and_then(|number| several.get(number.checked_sub(1)?));

@@ -1,4 +1,4 @@
-//! `qd attention`: says from inside a run that a person should look. Owns nothing but the words.
+//! `qd attention`: asks for a person's attention from inside a run.
 
 use std::process::ExitCode;
 
@@ -8,13 +8,13 @@ use proto::request::Attention;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// From inside a process: say that a person should look
+/// From inside a process: ask a person to look
 #[derive(Debug, Args)]
 pub(crate) struct AttentionArgs {
     /// Why
     reason: String,
 
-    /// The same key again asks nothing twice
+    /// The same key again does not ask twice
     #[arg(long)]
     key: Option<String>,
 }

@@ -1,5 +1,4 @@
-//! `qd audit`: who asked for what, and what was decided. Owns spelling since when and drawing the rows; refuses
-//! judging them: whether the chain holds is the daemon's to say.
+//! `qd audit`: prints who asked for what, and what was decided. The daemon checks the chain.
 
 use std::process::ExitCode;
 
@@ -24,7 +23,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: Option<u32>,
 
-    /// Also walk the whole chain of hashes; exit code 1 when it does not hold
+    /// Also check the whole chain of hashes; exit code 1 when it is broken
     #[arg(long)]
     verify: bool,
 }

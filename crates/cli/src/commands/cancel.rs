@@ -1,4 +1,4 @@
-//! `qd cancel`: takes a message back that is still in the queue. The daemon says so when it has left it.
+//! `qd cancel`: cancels a message that is still in the queue. The daemon refuses one that has left it.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use proto::request::CancelMessage;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Take back a message that is still in the queue
+/// Cancel a message that is still in the queue
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
     /// The message's number, as `qd tell` prints it

@@ -1,4 +1,4 @@
-//! `qd close`: ends processes and removes their entries. Owns going on after one failed; refuses asking back.
+//! `qd close`: ends processes and removes their entries. It continues after one failed.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ pub(crate) struct CloseArgs {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 
-    /// End the child alone and leave running what it put in the background
+    /// End only the child and leave its background processes running
     #[arg(long)]
     keep_background: bool,
 
@@ -43,7 +43,7 @@ impl CloseArgs {
                 Ok(ended) => {
                     context.confirm(&ended, |_, out| out.line(&format!("{} is closed", Printable(&name))))?
                 }
-                // The others are closed all the same, and the first failure is the exit code's.
+                // The others are closed all the same, and the first failure decides the exit code.
                 Err(error) => {
                     let told = errors::report(&error.into(), context.json);
                     code = code.or(Some(told));

@@ -1,7 +1,7 @@
-//! `qd complete`: what the completion scripts of shells call for each Tab.
+//! `qd complete`: the completion scripts of shells call it for each Tab.
 //!
-//! It knows verbs and flags from the grammar, and names of processes and presets from the daemon. It never starts a daemon
-//! and never fails: a shell would draw the error into the command line.
+//! It knows verbs and flags from the grammar, and names of processes and presets from the daemon. It never
+//! starts a daemon and never fails: a shell would draw the error into the command line.
 
 use std::process::ExitCode;
 
@@ -14,15 +14,15 @@ use crate::args::Cli;
 use crate::context::{Context, places};
 use crate::errors::CliError;
 
-/// Print what may stand in the place of the last word
+/// Print the possible completions of the last word
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArgs {
-    /// The words behind `qd`, the last one unfinished
+    /// The words after `qd`, the last one unfinished
     #[arg(last = true, allow_hyphen_values = true, value_name = "WORDS")]
     words: Vec<String>,
 }
 
-/// What the daemon knows by name.
+/// The kinds of names that the daemon knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     Processes,
@@ -37,7 +37,7 @@ impl CompleteArgs {
     }
 }
 
-/// Names that a daemon which runs already knows.
+/// The names from a daemon that is already running.
 fn known(named: Named) -> Option<Vec<String>> {
     let mut connection = DaemonAddress::without_start(places().ok()?).connect().ok()?;
     Some(match named {
@@ -52,7 +52,7 @@ fn known(named: Named) -> Option<Vec<String>> {
     })
 }
 
-/// Everything that may stand in the place of the last word and begins like it.
+/// Every completion of the last word.
 fn candidates(root: &Command, words: &[String], known: impl Fn(Named) -> Vec<String>) -> Vec<String> {
     let Some((current, before)) = words.split_last() else { return Vec::new() };
     if before.iter().any(|word| word == "--") {
@@ -102,7 +102,7 @@ fn flag_of<'a>(root: &'a Command, command: &'a Command, word: &str) -> Option<&'
     command.get_arguments().chain(root.get_arguments()).find(is_it)
 }
 
-/// What may stand where no flag does: a verb, or the name of a process or preset.
+/// The completions of a positional word: a verb, or the name of a process or preset.
 fn positional(
     command: &Command,
     depth: usize,
@@ -118,7 +118,7 @@ fn positional(
     };
     let Some((_, argument)) = argument.into_iter().find(is_here) else { return all };
     match argument.get_id().as_str() {
-        // Below a verb of its own a name is that of a scratchpad or the like.
+        // In a verb with verbs of its own, a name is that of a scratchpad or the like.
         "name" | "names" | "target" if depth == 1 => all.extend(known(Named::Processes)),
         "presets" => all.extend(known(Named::Presets)),
         _ => all.extend(argument.get_possible_values().iter().map(named)),

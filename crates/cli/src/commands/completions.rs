@@ -1,5 +1,5 @@
-//! `qd completions`: what a shell loads to complete `qd`. Bash, zsh and fish ask `qd complete` at each Tab, so that names of
-//! processes are known; for other shells the script is generated from the grammar.
+//! `qd completions`: prints the completion script of a shell. Bash, zsh and fish call `qd complete` at each
+//! Tab, so that names of processes are known; for other shells the script is generated from the grammar.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,4 @@
-//! `qd daemon`: becomes the daemon. Owns leaving the terminal's session and cleaning up after a private one; refuses
-//! everything the daemon does.
+//! `qd daemon`: becomes the daemon. It leaves the terminal's session, and cleans up after a private daemon.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,10 +19,12 @@ pub(crate) struct DaemonArgs {
 
 impl DaemonArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        // Before there is one of our own: a lock or a pipe of whoever started us would be held for as long as we live.
+        // Closed before we open our own: otherwise a lock or a pipe of the starter would be held as long as
+        // we live.
         holder::close_inherited().map_err(CliError::io("inherited files cannot be closed"))?;
         if !self.foreground {
-            // Fails only for the leader of a group, which a shell made of us: then there is a session to stay in.
+            // This fails only for the leader of a group, which a shell has made of us: then we stay in its
+            // session.
             rustix::process::setsid().ok();
         }
         let ephemeral = context.is_ephemeral();
@@ -38,8 +39,9 @@ impl DaemonArgs {
     }
 }
 
-/// The places of a daemon whose database is in memory. A person may have typed the flag with the usual places: then it
-/// keeps everything in the runtime directory, away from the database's own daemon and its processes.
+/// The directories of a daemon whose database is in memory. A person may have typed the flag with the usual
+/// directories: then it keeps everything in the runtime directory, away from the database's own daemon and
+/// its processes.
 fn places_without_database(places: Dirs) -> Dirs {
     if private_root(&places).is_some() {
         return places;
@@ -47,8 +49,9 @@ fn places_without_database(places: Dirs) -> Dirs {
     Dirs { data: places.runtime.join("ephemeral"), ..places }
 }
 
-/// A private daemon leaves nothing behind, also when whoever started it is gone. Only a directory that
-/// [`client::DaemonAddress::private`] made is removed: the flag may also have been typed by a person with other places.
+/// Removes everything of a private daemon, also when its starter is gone. Only a directory that
+/// [`client::DaemonAddress::private`] made is removed: a person may have typed the flag with other
+/// directories.
 fn remove_private(places: &Dirs) {
     if let Some(root) = private_root(places) {
         drop(std::fs::remove_dir_all(root));

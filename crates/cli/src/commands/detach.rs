@@ -1,4 +1,4 @@
-//! `qd detach`: lets viewers go. The process runs on.
+//! `qd detach`: detaches viewers. The process continues.
 
 use std::process::ExitCode;
 
@@ -8,10 +8,10 @@ use proto::request::{Detach, Target};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Let all viewers of a process go, or one viewer; the process runs on
+/// Detach all viewers of a process, or one viewer; the process continues
 #[derive(Debug, Args)]
 pub(crate) struct DetachArgs {
-    /// A process by its name or id, or a viewer as `qd viewers` calls it, such as v7
+    /// A process by its name or id, or a viewer by the name that `qd viewers` shows, such as v7
     #[arg(value_name = "PROCESS|VIEWER")]
     target: String,
 }

@@ -1,5 +1,5 @@
-//! `qd doctor`: looks at everything that must hold for processes to be safe here. Owns the checks; refuses repairing,
-//! starting or displacing anything.
+//! `qd doctor`: checks everything that processes need to be safe here. It repairs, starts and displaces
+//! nothing.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -18,11 +18,11 @@ use crate::context::{Context, places};
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table};
 
-/// Descriptors below which a crew of a few hundred does not fit.
+/// Below this many descriptors a few hundred processes do not fit.
 const FEW_DESCRIPTORS: u64 = 1024;
-/// Bytes of one file below which no daemon starts.
+/// Below this file size no daemon starts.
 const FEW_BYTES: u64 = 64 << 20; // 64 MiB
-/// Terminals below which the next few spawns may fail.
+/// Below this many terminals the next few spawns may fail.
 const FEW_TERMINALS: u64 = 32;
 
 /// Check that everything Quarterdeck needs is in order; changes nothing
@@ -37,7 +37,7 @@ enum Health {
     Fail,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Check {
     name: &'static str,
@@ -106,7 +106,7 @@ fn print_report(report: &Report, out: &mut Output) -> Result<(), CliError> {
     hints.into_iter().try_for_each(|hint| out.line(&format!("hint: {}", Printable(hint))))
 }
 
-/// Whether a directory belongs to this user alone.
+/// Checks that a directory belongs to this user alone.
 fn private(name: &'static str, dir: &Path) -> Check {
     let shown = dir.display();
     let found = match fs::symlink_metadata(dir) {
@@ -131,7 +131,7 @@ fn private(name: &'static str, dir: &Path) -> Check {
     Check::new(name, Health::Ok, shown.to_string())
 }
 
-/// Whether nobody else can write the configuration, and it can be read.
+/// Checks that no other user can write the configuration, and that it can be read.
 fn configuration(dir: &Path) -> Check {
     let name = "config directory";
     let shown = dir.display();
@@ -164,7 +164,7 @@ fn configuration(dir: &Path) -> Check {
     }
 }
 
-/// How large the files of a daemon started from here may become.
+/// Checks how large the files of a daemon started from here may become.
 fn file_size() -> Check {
     let name = "file sizes";
     match getrlimit(Resource::Fsize).maximum {
@@ -177,11 +177,11 @@ fn file_size() -> Check {
     }
 }
 
-/// Whether something can be written where the daemon must write.
+/// Checks that files can be written where the daemon must write.
 fn room(dirs: &[&Path]) -> Check {
     let name = "room";
     let problem = dirs.iter().find_map(|dir| {
-        // What is not there yet is made, so what counts is the nearest directory that is.
+        // A missing directory will be created, so the nearest existing one counts.
         let near = dir.ancestors().find(|near| near.is_dir()).unwrap_or(Path::new("/"));
         cannot_grow(near).map(|why| Check::new(name, Health::Fail, format!("{}: {why}", near.display())))
     });
@@ -189,7 +189,7 @@ fn room(dirs: &[&Path]) -> Check {
         .unwrap_or_else(|| Check::new(name, Health::Ok, "the runtime and the data directory can be written"))
 }
 
-/// Why nothing new can be made in a directory.
+/// Why no file can be created in a directory.
 fn cannot_grow(dir: &Path) -> Option<String> {
     if let Err(error) = access(dir, Access::WRITE_OK | Access::EXEC_OK) {
         return Some(format!("it cannot be written: {}", std::io::Error::from(error)));
@@ -206,7 +206,7 @@ fn cannot_grow(dir: &Path) -> Option<String> {
     is_full.then(|| "no space is left".to_owned())
 }
 
-/// Whether what is remembered is in a file.
+/// Checks that the database is in a file.
 fn database(file: &Path) -> Check {
     let name = "database";
     let shown = file.display();
@@ -221,7 +221,7 @@ fn database(file: &Path) -> Check {
     }
 }
 
-/// Whether a daemon answers, and whether it can be talked to.
+/// Checks that a daemon answers with our protocol.
 fn reach(places: &Dirs) -> (Check, Option<Connection>) {
     let name = "daemon";
     let status = DaemonAddress::without_start(places.clone()).knock().and_then(|mut connection| {
@@ -266,7 +266,7 @@ fn reach(places: &Dirs) -> (Check, Option<Connection>) {
     }
 }
 
-/// Whether every holder has an entry: one without is a run that nobody sees.
+/// Checks that every holder has an entry: a run without one would be invisible.
 fn holders(places: &Dirs, connection: Option<Connection>) -> Check {
     let name = "holders";
     let listed = fs::read_dir(places.holders()).map(|dir| dir.filter_map(Result::ok).collect::<Vec<_>>());
@@ -287,7 +287,7 @@ fn holders(places: &Dirs, connection: Option<Connection>) -> Check {
     Check::new(name, Health::Warn, format!("without an entry: {}", strays.join(", ")))
 }
 
-/// How many more terminals the system gives out.
+/// Checks how many more terminals the system has.
 fn terminals() -> Check {
     let number = |file: &str| {
         fs::read_to_string(format!("/proc/sys/kernel/pty/{file}")).ok()?.trim().parse::<u64>().ok()
@@ -308,7 +308,7 @@ fn terminals() -> Check {
     if health == Health::Ok { check } else { check.hint("raise kernel.pty.max with sysctl") }
 }
 
-/// How many descriptors a daemon started from here may have.
+/// Checks how many descriptors a daemon started from here may have.
 fn descriptors() -> Check {
     let limit = getrlimit(Resource::Nofile);
     let print_report =
@@ -319,8 +319,8 @@ fn descriptors() -> Check {
     if is_few { check.hint("raise the limit with ulimit -Hn") } else { check }
 }
 
-/// Whether other users' processes can be seen. Own runs need only their own; one that becomes another user's is then
-/// neither found nor named when its run is ended.
+/// Checks that other users' processes are visible. Our own runs need only our own; a process that changes its
+/// user is otherwise neither found nor named when its run is ended.
 fn visibility() -> Check {
     let name = "processes";
     match fs::read("/proc/1/stat") {
@@ -334,7 +334,7 @@ fn visibility() -> Check {
     }
 }
 
-/// Whether the kernel has what holders stand on.
+/// Checks that the kernel has what holders need.
 fn kernel() -> Check {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let mut missing = Vec::new();

@@ -1,5 +1,5 @@
-//! What `kill`, `close`, `restart` and `shutdown --kill` share: the options of an end, and the line that a person sees
-//! while they wait for it.
+//! What `kill`, `close`, `restart` and `shutdown --kill` share: the options of an end, and the progress line
+//! during the wait.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use proto::{Printable, Stop};
 
-/// How often the line is written anew.
+/// How often the line is updated.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// How long a program may take to end
@@ -43,11 +43,11 @@ pub(crate) fn signal(text: &str) -> Result<i32, String> {
     proto::stop::signal_number(text).ok_or_else(wrong)
 }
 
-/// A line on standard error that says what is waited for, while it is; only where a person sees it.
+/// A progress line on standard error during a wait; only on a terminal.
 pub(crate) struct Progress(Option<(SyncSender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Begins after a second: most ends are over before.
+    /// Starts after a second: most ends are over before.
     pub(crate) fn begin(what: &str, instead: &str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(None);
@@ -64,7 +64,7 @@ impl Progress {
                 write_line("");
             }
         };
-        // Without a thread nothing is shown, and the end is waited for all the same.
+        // Without a thread nothing is shown, and the wait continues.
         let drawing = std::thread::Builder::new().name("progress".to_owned()).spawn(draw);
         Self(drawing.ok().map(|drawing| (stop, drawing)))
     }
@@ -79,7 +79,7 @@ impl Drop for Progress {
     }
 }
 
-/// Writes the line anew; a terminal that is gone shows nothing.
+/// Updates the line; a terminal that is gone shows nothing.
 fn write_line(text: &str) {
     let mut out = std::io::stderr();
     let _gone = write!(out, "\r\x1b[K{text}").and_then(|()| out.flush());

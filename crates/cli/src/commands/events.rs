@@ -1,5 +1,5 @@
-//! `qd events`: what happens in the crew, as it happens. Owns one line for each event; refuses being the truth, which
-//! `qd ps` is: who was too slow is told so.
+//! `qd events`: follows events, one line for each. Events are hints and `qd ps` is the truth: a client that
+//! was too slow gets `resync`.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ impl EventsArgs {
     }
 }
 
-/// An event and when it was heard.
+/// An event and its time.
 #[derive(Serialize)]
 struct Timed<'a> {
     at: &'a str,
@@ -62,7 +62,7 @@ struct Timed<'a> {
     event: &'a Announcement,
 }
 
-/// Which process is called what: most events say only the id.
+/// The names of processes: most events have only the id.
 #[derive(Default)]
 struct Names(HashMap<ProcessId, Name>);
 

@@ -18,13 +18,14 @@ use crate::commands::{attach, logs};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Makes the terminal a plain pipe (no echo, nothing translated), says so with one byte, and becomes the command.
+/// Makes the terminal a plain pipe (no echo, nothing translated), reports it with one byte, and becomes the
+/// command.
 const PLAIN: &str = "stty -echo -opost -isig -ixon -icrnl 2>/dev/null; printf '\\001'; exec \"$@\"";
-/// The byte that says so.
+/// The byte that reports it.
 const READY: u8 = 1;
-/// What the terminal takes for the end of the input.
+/// The terminal's end-of-input character.
 const END: &str = "\x04";
-/// Most that is written at once.
+/// The most bytes that are written at once.
 const PIECE: usize = 1024;
 /// How long the command may take to read a piece: a day.
 const PATIENCE_MS: u64 = 24 * 3600 * 1000;
@@ -40,7 +41,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 
-    /// A variable for it; K alone takes the value from this shell
+    /// A variable for it; K alone copies the value from this shell
     #[arg(long, value_name = "K=V")]
     env: Vec<String>,
 
@@ -79,7 +80,7 @@ impl ExecArgs {
     }
 }
 
-/// The command behind a shell that makes its terminal plain first.
+/// Wraps the command in a shell that makes its terminal plain first.
 fn plain(argv: Vec<String>) -> Vec<String> {
     ["/bin/sh", "-c", PLAIN, "sh"].map(str::to_owned).into_iter().chain(argv).collect()
 }
@@ -98,7 +99,7 @@ fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCo
             Next::Came(Chunk::Bytes { bytes, .. }) => {
                 let shown = if is_plain { &bytes[..] } else { behind_ready(&bytes, &mut is_plain) };
                 if let Some(connection) = input.take_if(|_| is_plain) {
-                    // It ends with this process.
+                    // The thread ends with this process.
                     drop(std::thread::spawn(move || pass_input(connection, id)));
                 }
                 match &mut scroll {
@@ -122,7 +123,7 @@ fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCo
     }
 }
 
-/// What comes after the byte that says that the terminal is plain.
+/// The bytes after the one that reports a plain terminal.
 fn behind_ready<'a>(bytes: &'a [u8], is_plain: &mut bool) -> &'a [u8] {
     match bytes.iter().position(|byte| *byte == READY) {
         Some(place) => {
@@ -133,7 +134,7 @@ fn behind_ready<'a>(bytes: &'a [u8], is_plain: &mut bool) -> &'a [u8] {
     }
 }
 
-/// Nobody reads any more, or this command was told to end: the process ends with it.
+/// The reader is gone, or a signal came: the process ends with this command.
 fn interrupted(context: &mut Context, id: ProcessId, stop: StreamEnd) -> Result<ExitCode, CliError> {
     let close =
         Close { target: Target(id.to_string()), keep_background: false, stop: proto::Stop::default() };
@@ -141,7 +142,7 @@ fn interrupted(context: &mut Context, id: ProcessId, stop: StreamEnd) -> Result<
     logs::stopped(stop)
 }
 
-/// Gives standard input to the process, and its end. Whatever fails here, the process tells by its exit.
+/// Passes standard input to the process, and its end. If this fails, the exit of the process shows it.
 fn pass_input(mut connection: Connection, id: ProcessId) {
     let mut stdin = std::io::stdin().lock();
     let (mut piece, mut held, mut is_line_end) = ([0; PIECE], Vec::new(), true);
@@ -155,7 +156,7 @@ fn pass_input(mut connection: Connection, id: ProcessId) {
             Ok(_) => held.len(),
             Err(error) => error.valid_up_to(),
         };
-        // A character may be cut between two pieces; what is no text goes with a mark in its place.
+        // A character may be cut between two pieces; invalid text is replaced by a mark.
         let whole = if held.len() - whole > 3 { held.len() } else { whole };
         let rest = held.split_off(whole);
         if !type_text(&String::from_utf8_lossy(&held)) {
@@ -164,13 +165,13 @@ fn pass_input(mut connection: Connection, id: ProcessId) {
         is_line_end = held.ends_with(b"\n");
         held = rest;
     }
-    // Within a line the first one only hands the line over.
+    // Within a line the first one only submits the line.
     if is_line_end || type_text(END) {
         type_text(END);
     }
 }
 
-/// Removes the entry if the run is over; a process that was detached from lives on.
+/// Removes the entry if the run is over; a process that was detached from continues.
 fn remove(context: &mut Context, id: ProcessId) -> Result<(), CliError> {
     let mut connection = context.connect()?;
     let is_over = |status| matches!(status, Status::Exited | Status::Failed);

@@ -1,4 +1,4 @@
-//! `qd explain`: why an agent's state is what it is. Owns drawing every opinion; refuses weighing them.
+//! `qd explain`: shows the evidence for an agent's state.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table, now_ms, span};
 
-/// Say why an agent's state is what it is: every source, its verdict, its age
+/// Show why an agent's state is what it is: every source, its evidence, its age
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
     /// Its name or id

@@ -1,4 +1,4 @@
-//! `qd grant`: gives a process a right that the tree does not give. Owns the names of rights; refuses judging them.
+//! `qd grant`: gives a process a right beyond the tree.
 
 use std::process::ExitCode;
 
@@ -12,14 +12,14 @@ use crate::errors::CliError;
 /// Give a process a right over another
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// Who may, by name or id
+    /// The process that gets the right, by name or id
     who: String,
 
     /// What it may
     #[arg(value_enum)]
     right: RightWord,
 
-    /// To whom, by name or id
+    /// The process that it may use, by name or id
     whom: String,
 }
 

@@ -1,4 +1,4 @@
-//! `qd grants`: which rights were given beyond the tree. Owns the columns; refuses changing any.
+//! `qd grants`: lists the rights that were given beyond the tree.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! `qd hook`: hands a lifecycle event of an agent's program to the daemon. Owns staying harmless: it is silent, never
-//! starts a daemon, and succeeds whatever happens, because a hook that fails would stop the agent it serves.
+//! `qd hook`: passes a lifecycle event of an agent's program to the daemon. It is silent, never starts a
+//! daemon and always succeeds, because a hook that fails would stop its agent.
 
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -16,17 +16,17 @@ use serde_json::Value;
 use crate::context::{Context, places};
 use crate::errors::CliError;
 
-/// Most bytes of an event; a larger one is not handed over.
+/// The most bytes of an event; a larger one is not passed on.
 const MAX_PAYLOAD: u64 = 1 << 20; // 1 MiB
 /// How long the agent's program may take to write its event.
 const READ: Duration = Duration::from_secs(5);
 /// How long the daemon may take to say hello.
 const HELLO: Duration = Duration::from_secs(2);
 
-/// Hand an event of an agent's program to Quarterdeck; the program calls this itself
+/// Pass an event of an agent's program to Quarterdeck; the program calls this itself
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
-    /// The event's name, where the event itself does not say it
+    /// The event's name, if the event itself does not have it
     #[arg(long)]
     event: Option<String>,
 
@@ -34,29 +34,30 @@ pub(crate) struct HookArgs {
     payload: Option<String>,
 }
 
-/// How far the hand-over has come.
+/// How far the call has come.
 enum Step {
     Read,
     Welcome,
     Answered(Option<Value>),
-    /// There will be no answer, or nobody is left to hear it.
+    /// There will be no answer, or the caller has gone.
     Over,
 }
 
 impl HookArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         if let Some(output) = places().ok().and_then(|places| self.hand_over(places)) {
-            // A caller that does not read the answer has none.
+            // The caller may not read the answer.
             drop(context.out.json(&output));
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What the agent's program is to be told; nothing when anything at all is in the way.
+    /// The answer for the agent's program; `None` when anything fails.
     fn hand_over(self, places: Dirs) -> Option<Value> {
         let (steps, hear) = sync_channel(4);
         let watcher = steps.clone();
-        // Threads, because neither reading standard input nor connecting takes a time limit. They end with the process.
+        // Threads, because neither reading standard input nor connecting has a time limit. They end with the
+        // process.
         std::thread::Builder::new().spawn(move || watch_caller(&watcher)).ok()?;
         let asking = move || self.call(&places, &steps).or_else(|| steps.send(Step::Over).ok());
         std::thread::Builder::new().spawn(asking).ok()?;
@@ -65,7 +66,7 @@ impl HookArgs {
         reached(&hear, None)?
     }
 
-    /// Asks the daemon; every return before the last step means that nothing is to be said.
+    /// Calls the daemon; every early return means that there is no answer.
     fn call(self, places: &Dirs, steps: &SyncSender<Step>) -> Option<()> {
         let payload = match self.payload {
             Some(payload) => payload.into_bytes(),
@@ -82,7 +83,7 @@ impl HookArgs {
     }
 }
 
-/// The next step, if it comes in time: its answer when it is the last one, nothing inside when it is not.
+/// The next step, if it comes in time: with the answer when it is the last one.
 fn reached(hear: &Receiver<Step>, within: Option<Duration>) -> Option<Option<Value>> {
     let step = match within {
         Some(within) => hear.recv_timeout(within).ok()?,
@@ -101,7 +102,8 @@ fn read_input() -> Option<Vec<u8>> {
     (count as u64 <= MAX_PAYLOAD).then_some(payload)
 }
 
-/// Says when whoever started this process has ended: a hook that waits for a person's answer must not outlive its agent.
+/// Reports the end of the process that started this one: a hook that waits for a person's answer must not
+/// outlive its agent.
 fn watch_caller(steps: &SyncSender<Step>) -> Option<()> {
     let parent = rustix::process::getppid()?;
     let pidfd = rustix::process::pidfd_open(parent, rustix::process::PidfdFlags::empty()).ok()?;

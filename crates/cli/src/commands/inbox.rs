@@ -1,4 +1,4 @@
-//! `qd inbox`: what needs a person, over all agents. Owns drawing it; refuses answering, which `qd answer` does.
+//! `qd inbox`: lists what needs a person, over all agents. `qd answer` answers.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table, now_ms, span};
 
-/// Characters of a title whose whole text is shown below the list.
+/// The longest title in the list; the whole text is shown below it.
 const MAX_TITLE: usize = 50;
 
 /// List what needs an answer, over all agents
@@ -30,7 +30,7 @@ impl InboxArgs {
     }
 }
 
-/// The list, and below it whatever must be read whole before it is answered.
+/// The list, and below it everything that must be read whole before it is answered.
 fn print_items(items: &[InboxItem], now: u64, out: &mut Output) -> Result<(), CliError> {
     out.table(&table(items, now))?;
     for item in items.iter().filter(|item| is_shown_whole(item)) {
@@ -43,7 +43,8 @@ fn print_items(items: &[InboxItem], now: u64, out: &mut Output) -> Result<(), Cl
     Ok(())
 }
 
-/// A command that somebody is about to allow is never cut off; a question is shown whole when it has several lines.
+/// Returns true if an item is shown whole: a command that a person is about to approve is never cut, nor is a
+/// question of several lines.
 fn is_shown_whole(item: &InboxItem) -> bool {
     let has_lines = item.body.trim().contains('\n');
     let is_cut = || shortened(&full(item)) != full(item);
@@ -92,7 +93,7 @@ fn kind_style(kind: ItemKind) -> Style {
     if kind == ItemKind::Failure { Style::Red } else { Style::Yellow }
 }
 
-/// The title and the first line of what it is about, as far as there is room.
+/// The title and the first line of the details, as far as there is room.
 fn what(item: &InboxItem) -> String {
     match item.kind {
         ItemKind::Trust => shortened(&item.title),
@@ -112,14 +113,14 @@ fn full(item: &InboxItem) -> String {
     }
 }
 
-/// The line that says most: a command after its prompt, else the first.
+/// The most relevant line: a command after its prompt, else the first.
 fn command(body: &str) -> Option<&str> {
     let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next();
     lines.find_map(|line| line.strip_prefix("$ ")).or(first)
 }
 
-/// So much of a title as leaves room for the answers; the whole of it is shown below the list.
+/// Cuts a title so that the answers have room; the whole of it is shown below the list.
 fn shortened(title: &str) -> String {
     if title.chars().count() <= MAX_TITLE {
         return title.to_owned();
@@ -127,7 +128,7 @@ fn shortened(title: &str) -> String {
     title.chars().take(MAX_TITLE - 1).chain(['…']).collect()
 }
 
-/// The words `qd answer` takes, the most telling name of each option.
+/// The words that `qd answer` accepts: the best name of each option.
 fn answers(item: &InboxItem, now: u64) -> String {
     let named = item.options.iter().map(|option| {
         let number = option.names.first().map(String::as_str).unwrap_or_default();

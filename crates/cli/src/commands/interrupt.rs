@@ -1,5 +1,5 @@
-//! `qd interrupt`: ends an agent's turn and leaves the agent. The daemon presses the keys that the agent's manifest
-//! names and answers when the turn is over.
+//! `qd interrupt`: ends an agent's turn without ending the agent. The daemon presses the keys that the
+//! agent's manifest names and answers when the turn is over.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `qd key`: presses named keys. Owns nothing but the arguments; the daemon encodes keys by the child's modes.
+//! `qd key`: presses named keys. The daemon encodes them for the child's modes.
 
 use std::process::ExitCode;
 

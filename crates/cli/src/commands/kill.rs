@@ -1,4 +1,4 @@
-//! `qd kill`: ends a run or sends one signal; the entry stays. A signal alone is only sent.
+//! `qd kill`: ends a run or sends one signal; the entry stays. A signal without a grace is only sent.
 
 use std::process::ExitCode;
 

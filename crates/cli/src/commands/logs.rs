@@ -1,5 +1,5 @@
-//! `qd logs`: the log, now or as it grows, from where the person wants it and with times if asked. Gaps are told, and a
-//! terminal is left without what the log has switched on.
+//! `qd logs`: prints the log, now or as it grows, from a chosen start and with times on request. Gaps are
+//! reported, and what the log has switched on is undone on a terminal.
 
 mod stamp;
 
@@ -29,7 +29,7 @@ pub(crate) struct LogsArgs {
     #[command(flatten)]
     run: RunArgs,
 
-    /// Go on until the run is over
+    /// Continue until the run is over
     #[arg(short, long)]
     follow: bool,
 
@@ -41,11 +41,11 @@ pub(crate) struct LogsArgs {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Begin each line with the time at which it came, in UTC
+    /// Print the time of each line before it, in UTC
     #[arg(long, short = 't')]
     timestamps: bool,
 
-    /// From this offset on; otherwise from the oldest byte there is
+    /// From this offset on; otherwise from the oldest byte that is kept
     #[arg(long, value_name = "OFFSET", conflicts_with_all = ["tail", "since"])]
     from: Option<u64>,
 }
@@ -54,7 +54,7 @@ impl LogsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let follow = self.request()?;
         let connection = context.connect()?;
-        // What such a log switches on is undone at the end, however it comes.
+        // What such a log switches on is undone at the end in any case.
         let mut scroll = (context.out.is_terminal() && !context.json).then(LogView::default);
         let mut stops = Stops::default().unread(rustix::stdio::stdout());
         if scroll.is_some() {
@@ -94,21 +94,21 @@ impl LogsArgs {
     }
 }
 
-/// What is done to output on its way to the person.
+/// How output is changed on its way to the person.
 struct LogFilter<'a> {
-    /// For a terminal: what of it the terminal may see.
+    /// For a terminal: the filter.
     scroll: &'a mut Option<LogView>,
     /// For `--timestamps`: a time at the beginning of each line.
     stamp: Option<Stamp>,
-    /// When the output came that comes now.
+    /// The time of the present output.
     at_ms: Option<u64>,
 }
 
 /// How far a log was printed.
 enum Printed {
-    /// All of it, and how the run ended if that was waited for.
+    /// All of it, and how the run ended if the command waited for that.
     ToItsEnd(Option<Exit>),
-    /// Not further than this.
+    /// Up to this.
     Until(StreamEnd),
 }
 
@@ -156,12 +156,12 @@ fn print(
     }
 }
 
-/// Beside what is printed, for whoever reads both; nobody may be left to.
+/// Printed beside the output; there may be no reader left.
 pub(super) fn tell_gap(from: u64, to: u64) {
     drop(writeln!(std::io::stderr(), "[{} bytes are gone]", to.saturating_sub(from)));
 }
 
-/// A stream that this side has ended.
+/// The result of a stream that this side has ended.
 pub(super) fn stopped(stop: StreamEnd) -> Result<ExitCode, CliError> {
     match stop {
         StreamEnd::Unread => Err(CliError::BrokenPipe),
@@ -169,7 +169,8 @@ pub(super) fn stopped(stop: StreamEnd) -> Result<ExitCode, CliError> {
     }
 }
 
-/// Success after a run that ended somehow, or has not; what a run that was lost did last, nobody can say.
+/// Success after a run that ended in a known way, or has not ended; an error for a run that was lost, whose
+/// end is unknown.
 pub(super) fn known_end(name: &str, ended: Option<Exit>) -> Result<ExitCode, CliError> {
     if ended.is_none_or(|exit| exit.reason != ExitReason::Lost) {
         return Ok(ExitCode::SUCCESS);
@@ -178,7 +179,7 @@ pub(super) fn known_end(name: &str, ended: Option<Exit>) -> Result<ExitCode, Cli
     Err(CliError::Own(Failure::new(ErrorCode::NotRunning, message)))
 }
 
-/// One JSON object per piece, text with replacement characters where bytes are no UTF-8.
+/// One JSON object per piece, with replacement characters for invalid UTF-8.
 fn print_chunk(context: &mut Context, chunk: Chunk, at_ms: Option<u64>) -> Result<(), CliError> {
     let value = match chunk {
         Chunk::Bytes { offset, bytes } => {

@@ -1,4 +1,4 @@
-//! `qd man`: manual pages generated from the grammar. Owns nothing else.
+//! `qd man`: manual pages generated from the grammar.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

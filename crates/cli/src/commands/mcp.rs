@@ -1,5 +1,5 @@
-//! `qd mcp`: the tools for agents, on standard input and output or on the loopback. Owns the choice between the two and
-//! where the token comes from; refuses tokens on the command line, where everybody can read them.
+//! `qd mcp`: serves the tools for agents, on standard input and output or on the loopback. The token comes
+//! from a file or the environment, never from the command line, which every user can read.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,11 +26,11 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 
-    /// An origin of pages that may ask over --http, exactly as browsers send it; may be given several times
+    /// An origin of pages that may call over --http, exactly as browsers send it; may be given several times
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
 
-    /// Print the reference of all tools and end
+    /// Print the reference of all tools and exit
     #[arg(long)]
     reference: bool,
 }
@@ -41,8 +41,8 @@ impl McpArgs {
             context.out.bytes(mcp::reference().as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
-        // Whoever may read our memory has the token of the run we live in, or the one for HTTP. A kernel that refuses this
-        // leaves only other programs of the same user able to.
+        // A program that can read our memory has the token of our run, or the one for HTTP. On a kernel that
+        // refuses this, other programs of the same user can.
         let _secluded = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let setup = setup(context)?;
         let Some(address) = self.http else {
@@ -62,12 +62,12 @@ impl McpArgs {
     }
 }
 
-/// The surroundings of a server. A private daemon, when one is asked for, is started now: it lives as long as we do.
+/// The environment of a server. A private daemon is started now, if one is wanted: it lives as long as we do.
 fn setup(context: &mut Context) -> Result<Setup, CliError> {
     let places =
         if context.is_ephemeral() { context.address()?.places().clone() } else { context::places()? };
     let here = std::env::current_dir().map_err(CliError::io("the working directory is gone"))?;
-    // A proxy lives as long as its agent; the text that parsed, greeted and listed is not needed again.
+    // A proxy lives as long as its agent; the code that parsed, greeted and listed is not needed again.
     let settled = || drop(holder::give_back_text());
     Ok(Setup { places, exe: context::own_executable()?, here, settled })
 }

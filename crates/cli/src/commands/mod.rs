@@ -1,6 +1,5 @@
-//! One file per verb, each the same shape: arguments whose comments are the help, and `run`.
-//!
-//! Owns the dispatch. Refuses doing anything itself.
+//! One file per verb, each with the same shape: arguments whose comments are the help, and `run`. This file
+//! dispatches.
 
 pub(crate) mod agents;
 pub(crate) mod answer;
@@ -137,7 +136,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
     }
 }
 
-/// Verbs that never start a daemon. Without this, `--ephemeral shutdown --kill` would end what was never private.
+/// Verbs that never start a daemon. Without this, `--ephemeral shutdown --kill` would end a daemon that is
+/// not private.
 fn is_about_what_is_there(verb: &Verb) -> bool {
     matches!(verb, Verb::Status(_) | Verb::Shutdown(_) | Verb::Doctor(_) | Verb::Hook(_))
 }

@@ -1,5 +1,5 @@
-//! `qd pads`: a project's scratchpads. Owns reading their text from the command line or stdin and drawing them; refuses
-//! touching their files: the daemon is the only writer beside a person's own editor.
+//! `qd pads`: a project's scratchpads. It reads their text from the command line or stdin and prints them;
+//! only the daemon and a person's own editor write their files.
 
 mod edit;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use crate::output::{Output, Style, Table, now_ms, span};
 
 /// Largest scratchpad.
 const MAX_PAD: u64 = 1 << 20; // 1 MiB
-/// Where to look when there is none of that name.
+/// The hint when there is no scratchpad of that name.
 const HINT: &str = "`qd pads` lists the project's scratchpads";
 
 /// List, read and write the project's scratchpads
@@ -47,7 +47,7 @@ enum PadsVerb {
         #[arg(long, value_name = "N")]
         revision: Option<u64>,
     },
-    /// Replace one, or make it
+    /// Replace one, or create it
     Write {
         /// Its name
         name: String,
@@ -57,14 +57,14 @@ enum PadsVerb {
         #[arg(long, value_name = "N")]
         expect: Option<u64>,
     },
-    /// Add a line to the end of one, or make it
+    /// Append a line to one, or create it
     Append {
         /// Its name
         name: String,
-        /// The line; - reads it from stdin and adds it as it is
+        /// The line; - reads it from stdin and appends it as it is
         text: String,
     },
-    /// Take one away; its history stays
+    /// Remove one; its history stays
     Rm {
         /// Its name
         name: String,
@@ -72,7 +72,7 @@ enum PadsVerb {
         #[arg(long, value_name = "N")]
         expect: Option<u64>,
     },
-    /// Give one another name
+    /// Rename one
     Mv {
         /// Its name
         name: String,
@@ -84,19 +84,19 @@ enum PadsVerb {
         /// Its name
         name: String,
     },
-    /// Open one in $VISUAL or $EDITOR and write it back unless somebody else did meanwhile
+    /// Open one in $VISUAL or $EDITOR and write it back, unless it has changed meanwhile
     Edit {
         /// Its name
         name: String,
     },
-    /// Print where its file is
+    /// Print the path of its file
     Path {
         /// Its name
         name: String,
     },
 }
 
-/// What was asked for, once everything that it needs has been read.
+/// The operation, once its input has been read.
 #[derive(Debug, PartialEq, Eq)]
 enum Deed {
     Act(PadAct),
@@ -151,7 +151,7 @@ fn whole(text: Option<String>) -> Result<String, CliError> {
     }
 }
 
-/// A line: ended by a line feed, so that the next one does not run into it. What comes from stdin has its own.
+/// A line, ended by a line feed, so that the next one does not join it. Text from stdin has its own.
 fn line(text: String) -> Result<String, CliError> {
     match text.as_str() {
         "-" => from_stdin(),
@@ -160,7 +160,7 @@ fn line(text: String) -> Result<String, CliError> {
     }
 }
 
-/// All of stdin, to the byte: a scratchpad read and written again stays the same.
+/// All of stdin, byte for byte: a scratchpad that is read and written again stays the same.
 fn from_stdin() -> Result<String, CliError> {
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
@@ -172,7 +172,7 @@ fn from_stdin() -> Result<String, CliError> {
     Ok(text)
 }
 
-/// A name that becomes part of a path here must be no path itself.
+/// A name that becomes part of a path must not be a path itself.
 fn plain(name: String) -> Result<String, CliError> {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
@@ -207,7 +207,7 @@ fn show(context: &mut Context, outcome: PadOutcome) -> Result<(), CliError> {
     }
 }
 
-/// What became of a scratchpad; one that was taken away has no revision.
+/// The result of a change; a removed scratchpad has no revision.
 fn changed(name: &str, revision: u64) -> String {
     match revision {
         0 => format!("{} is removed; its history stays", Printable(name)),
@@ -215,7 +215,7 @@ fn changed(name: &str, revision: u64) -> String {
     }
 }
 
-/// A scratchpad's text: to the byte for programs, made safe for a terminal.
+/// Prints a scratchpad's text: byte for byte for programs, made safe for a terminal.
 fn text(content: &str, out: &mut Output) -> Result<(), CliError> {
     if out.is_terminal() { out.text(content) } else { out.bytes(content.as_bytes()) }
 }
@@ -251,7 +251,8 @@ fn age(at: u64, now: u64) -> String {
     span(now.saturating_sub(at) / 1000)
 }
 
-/// The file, once the daemon has said that there is one; the project's key is the daemon's to know.
+/// Prints the file's path, once the daemon has confirmed that it exists; only the daemon knows the project's
+/// key.
 fn print_path(
     context: &mut Context,
     mut connection: Connection,

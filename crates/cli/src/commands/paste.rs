@@ -1,4 +1,4 @@
-//! `qd paste`: pastes a text of any length. Owns streaming stdin and telling how far it is; refuses encoding it.
+//! `qd paste`: pastes a text of any length, streamed from stdin, with progress. The daemon encodes it.
 
 use std::io::{IsTerminal, Write as _};
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ impl PasteArgs {
     }
 }
 
-/// How far a paste is, on a terminal only.
+/// The progress of a paste, on a terminal only.
 struct Progress {
     next: Instant,
     is_shown: bool,

@@ -1,5 +1,4 @@
-//! `qd ports`: which ports a process listens on, and which web addresses it has shown. Owns the columns; refuses looking
-//! itself.
+//! `qd ports`: lists the ports on which a process listens, and the web addresses that it has printed.
 
 use std::process::ExitCode;
 
@@ -11,7 +10,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table};
 
-/// List the ports that a process and everything it started listen on, and the web addresses it has shown
+/// List the ports on which a process and its children listen, and the web addresses it has printed
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
     /// Its name or id

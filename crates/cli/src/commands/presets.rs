@@ -1,4 +1,4 @@
-//! `qd presets`: a project's stored commands. Owns drawing them; refuses reading the files, which the daemon does.
+//! `qd presets`: lists a project's stored commands. The daemon reads the files.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,4 @@
-//! Which project a verb means. Owns reading `--project` and what stands in for it; refuses finding a project's root,
-//! which the daemon does.
+//! Which project a verb means: `--project` or its default. The daemon finds the project's root.
 
 use clap::Args;
 use client::Connection;
@@ -7,24 +6,24 @@ use proto::Printable;
 
 use crate::errors::CliError;
 
-/// Every run has this in its environment.
+/// A variable of every run's environment.
 const RUN_MARK: &str = "QD_RUN_TOKEN";
 
-/// The flag of every verb that is about a project.
+/// The flag of every verb about a project.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ProjectArgs {
-    /// A directory of the project; otherwise this one, and inside a process the one that process works in
+    /// A directory of the project; otherwise this one, and inside a process that process's own
     #[arg(long, global = true, value_name = "DIR")]
     project: Option<String>,
 }
 
 impl ProjectArgs {
-    /// Whether one was named.
+    /// Returns true if one was named.
     pub(crate) fn is_named(&self) -> bool {
         self.project.is_some()
     }
 
-    /// The directory to send; none: the daemon takes the calling process's own.
+    /// The directory to send; `None` lets the daemon use the calling process's own.
     pub(crate) fn directory(&self, connection: &mut Connection) -> Result<Option<String>, CliError> {
         match &self.project {
             None if is_inside(connection)? => Ok(None),
@@ -33,12 +32,13 @@ impl ProjectArgs {
     }
 }
 
-/// Whether the daemon takes this command for one of its processes. It is asked only where that can be.
+/// Returns true if the daemon identifies this command as one of its processes. It is asked only where that is
+/// possible.
 fn is_inside(connection: &mut Connection) -> Result<bool, CliError> {
     Ok(std::env::var_os(RUN_MARK).is_some() && connection.who_am_i()?.process.is_some())
 }
 
-/// The daemon lives in another directory: a relative path, or none, means this one.
+/// The daemon has another working directory, so a relative path, or none, is resolved here.
 pub(crate) fn absolute(wanted: Option<String>, flag: &str) -> Result<String, CliError> {
     let here = || std::env::current_dir().map_err(CliError::io("the current directory is gone"));
     let path = match wanted {

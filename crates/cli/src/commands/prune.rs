@@ -18,7 +18,7 @@ pub(crate) struct PruneArgs {
     agents: bool,
 }
 
-/// What became of the entries.
+/// The result for each entry.
 #[derive(Debug, Default, Serialize)]
 struct Pruned {
     removed: Vec<Name>,

@@ -1,5 +1,5 @@
-//! `qd read`: text of a screen, its history or its log. Owns choosing which, and the limit of raw bytes; refuses cutting
-//! text by itself.
+//! `qd read`: prints text of a screen, its history or its log. The daemon cuts text; this file limits raw
+//! bytes.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,9 +14,9 @@ use super::run_args::RunArgs;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Raw bytes printed when nobody says how many.
+/// The default number of raw bytes.
 const DEFAULT_RAW: u64 = 12_000;
-/// Bytes of one answer when all are printed: the most that one may have.
+/// Bytes of one reply when everything is printed: the maximum.
 const MAX_TEXT: u32 = 65_536;
 /// Most raw bytes printed.
 const MAX_RAW: u64 = 65_536;
@@ -55,7 +55,7 @@ pub(crate) struct ReadArgs {
     #[arg(long)]
     join: bool,
 
-    /// Rows with colours and other looks (screen and history); needs --json
+    /// Rows with colours and other styles (screen and history); needs --json
     #[arg(long)]
     styles: bool,
 }
@@ -117,7 +117,7 @@ impl ReadArgs {
         let stream = FollowStream::begin(connection, Follow { target, run, from, ..Follow::default() })?;
         let end = stream.began.log.end.min(until);
         let mut at = from.unwrap_or(stream.began.log.start);
-        // A terminal is shown what a viewer's is; whoever reads the bytes from a file or a pipe gets all of them.
+        // A terminal gets filtered output, like a viewer; a file or a pipe gets all bytes.
         let mut scroll = context.out.is_terminal().then(LogView::default);
         if let Some(scroll) = &scroll {
             context.out.bytes(scroll.before())?;
@@ -155,7 +155,7 @@ impl ReadArgs {
     }
 }
 
-/// Prints everything that the request names, one answer after the other.
+/// Prints everything that the request names, one reply after the other.
 fn print_all(context: &mut Context, mut request: Read) -> Result<ExitCode, CliError> {
     request.limit = Some(MAX_TEXT);
     request.since = Some(request.since.unwrap_or(0));
@@ -178,7 +178,7 @@ fn print_all(context: &mut Context, mut request: Read) -> Result<ExitCode, CliEr
     }
 }
 
-/// Says what of the text is gone for good.
+/// Reports what of the text is lost.
 fn tell_missed(text: &Text) {
     let what = if text.mode == ReadMode::History { "lines" } else { "bytes" };
     if text.missed > 0 {
@@ -192,7 +192,7 @@ fn tell_missed(text: &Text) {
     }
 }
 
-/// Says what of the text the limit left out, and how to get it.
+/// Reports what the limit left out, and how to get it.
 fn tell_cut(text: &Text, since: Option<u64>) {
     if text.truncated && since.is_some() {
         print_note(&format!("more follows; --since {} goes on", text.offset));
@@ -203,12 +203,12 @@ fn tell_cut(text: &Text, since: Option<u64>) {
     }
 }
 
-/// Beside the bytes, for whoever reads both; nobody may be left to.
+/// Printed beside the output; there may be no reader left.
 fn print_note(words: &str) {
     drop(writeln!(std::io::stderr(), "[{words}]"));
 }
 
-/// Where the newest `limit` bytes begin; nothing when the list does not say.
+/// Where the newest `limit` bytes begin; `None` when the list does not show it.
 fn newest(
     connection: &mut Connection,
     target: &Target,

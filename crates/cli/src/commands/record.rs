@@ -1,5 +1,5 @@
-//! `qd record`: a process's output as an asciicast file. Owns the file format; refuses input: what was typed is not
-//! recorded, because passwords are typed.
+//! `qd record`: writes a process's output as an asciicast file. Input is not recorded, because passwords are
+//! typed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -32,7 +32,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_enum, default_value = "v2")]
     format: Format,
 
-    /// Begin with what the log still has, without its timing; otherwise with the screen as it is
+    /// Start with what the log still has, without its timing; otherwise with the present screen
     #[arg(long)]
     from_start: bool,
 
@@ -56,7 +56,7 @@ impl RecordArgs {
         let connection = context.connect()?;
         let (target, screen) = (Target(self.name.clone()), !self.from_start);
         let follow = Follow { target, live: true, screen, ..Follow::default() };
-        // From here on Ctrl-C is the end of the recording, not of the program in the middle of a line.
+        // From here on Ctrl-C ends the recording, not the program in the middle of a line.
         let mut stops = Stops::default().signals().map_err(CliError::io("signals cannot be heard"))?;
         if self.file == "-" {
             stops = stops.unread(rustix::stdio::stdout());
@@ -92,7 +92,7 @@ impl RecordArgs {
         }
     }
 
-    /// Refuses to overwrite a recording before anything is asked of the daemon.
+    /// Refuses to overwrite a recording before the daemon is called.
     fn check_file(&self) -> Result<(), CliError> {
         let is_there = std::fs::metadata(&self.file).is_ok_and(|found| found.is_file());
         match is_there && !self.force && self.file != "-" {
@@ -102,7 +102,7 @@ impl RecordArgs {
     }
 
     fn create(&self, path: &str) -> Result<File, CliError> {
-        // Something that is no file, such as a pipe, is written into; nothing is lost by it.
+        // A pipe or another special file is written into; nothing is lost.
         let may_be_there = self.force || std::fs::metadata(path).is_ok_and(|found| !found.is_file());
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(true).create_new(!may_be_there);
@@ -125,12 +125,12 @@ impl RecordArgs {
     }
 }
 
-/// A file being written, one event per line and each flushed, so that it is whole whenever it is cut off.
+/// A file being written, one event per line and each flushed, so that it is valid whenever it is cut off.
 struct Cast {
     out: Box<dyn Write>,
     format: Format,
     last: Duration,
-    /// A recording is played on somebody's terminal: it holds what a viewer's terminal was shown.
+    /// A recording is played on a terminal, so it contains what a viewer's terminal would show.
     filter: Filter,
     /// The beginning of a character whose rest has not arrived: the format holds text.
     partial: Vec<u8>,

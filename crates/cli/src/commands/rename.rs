@@ -1,4 +1,4 @@
-//! `qd rename`: another name for a process. Owns checking the name early; the daemon checks it again.
+//! `qd rename`: renames a process. The name is checked here and again by the daemon.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `qd resize`: a process's terminal size. Owns nothing but the words; the daemon clamps.
+//! `qd resize`: sets a process's terminal size, which the daemon clamps.
 
 use std::process::ExitCode;
 

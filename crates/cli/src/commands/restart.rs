@@ -1,4 +1,4 @@
-//! `qd restart`: a new run of the same argv. Owns nothing but the words.
+//! `qd restart`: starts a new run of the same argv.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `qd result`: what an agent said at the end of a turn. Owns drawing it; refuses guessing while the turn runs.
+//! `qd result`: prints the agent's text at the end of a turn.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use proto::request::{AskResult, Target};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Print what an agent said at the end of a turn
+/// Print an agent's text at the end of a turn
 #[derive(Debug, Args)]
 pub(crate) struct ResultArgs {
     /// Its name or id

@@ -1,4 +1,4 @@
-//! `qd resume`: starts agents again in the vendor sessions they had.
+//! `qd resume`: starts agents again in their vendor sessions.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::commands::{attach, spawn};
 use crate::context::Context;
 use crate::errors::{self, CliError};
 
-/// Start an agent again in the session it had
+/// Start an agent again in its session
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// Its name or id
@@ -22,7 +22,7 @@ pub(crate) struct ResumeArgs {
     #[arg(long, conflicts_with_all = ["session", "attach"])]
     all: bool,
 
-    /// Another session of the same agent; otherwise the one it had
+    /// Another session of the same agent; otherwise its last one
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
@@ -47,7 +47,7 @@ impl ResumeArgs {
     }
 }
 
-/// Resumes every agent that was lost; one that cannot be resumed is reported and the others go on.
+/// Resumes every agent that was lost; one that cannot be resumed is reported, and the others continue.
 fn resume_all(context: &mut Context) -> Result<ExitCode, CliError> {
     let mut connection = context.connect()?;
     let mut code = ExitCode::SUCCESS;

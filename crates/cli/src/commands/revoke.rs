@@ -1,4 +1,4 @@
-//! `qd revoke`: takes a right back. Owns nothing but the words.
+//! `qd revoke`: revokes a grant.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Take a right back
+/// Revoke a right
 #[derive(Debug, Args)]
 pub(crate) struct RevokeArgs {
     /// Its number in `qd grants`

@@ -1,4 +1,5 @@
-//! `qd schema`: the JSON shapes, for programs. Owns the text beside this file; a test holds it to the real types.
+//! `qd schema`: prints the JSON shapes, for programs. A test compares the file beside this one with the real
+//! types.
 
 use std::process::ExitCode;
 

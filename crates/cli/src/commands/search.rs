@@ -1,4 +1,4 @@
-//! `qd search`: matches in rendered history. Owns drawing them; refuses matching, which the daemon does.
+//! `qd search`: prints matches in rendered history. The daemon searches.
 
 use std::process::ExitCode;
 

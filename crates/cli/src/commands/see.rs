@@ -1,4 +1,4 @@
-//! `qd see`: a person has seen what a process did. Every face then shows it as seen.
+//! `qd see`: marks what a process did as seen, in all clients.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Mark what a process did as seen, in every face
+/// Mark what a process did as seen, in all clients
 #[derive(Debug, Args)]
 pub(crate) struct SeeArgs {
     /// Its name or id
@@ -20,7 +20,7 @@ pub(crate) struct SeeArgs {
     #[arg(long, value_name = "N")]
     turn: Option<u64>,
 
-    /// Its screen of this version, as `qd read --json` gave it: what ended after that stays unseen
+    /// Its screen of this version, as `qd read --json` printed it: what ended after that stays unseen
     #[arg(long, value_name = "V", conflicts_with = "turn")]
     screen_version: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! `qd select`: shows a process in the faces. Owns nothing but the words.
+//! `qd select`: shows a process in all clients.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `qd send`: types a text and presses Enter. Owns reading it from stdin; refuses long input, which `qd paste` streams.
+//! `qd send`: types a text and presses Enter. `qd paste` streams long input.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ pub(crate) fn print_wrote(wrote: &Wrote, out: &mut Output) -> Result<(), CliErro
     out.line(&format!("wrote {} of {} bytes{submitted}", wrote.written, wrote.of))
 }
 
-/// The whole of stdin, its last line feed not included: Enter is pressed instead.
+/// All of stdin without its last line feed: Enter is pressed instead.
 pub(crate) fn from_stdin() -> Result<String, CliError> {
     let mut text = String::new();
     let stdin = std::io::stdin().lock();

@@ -1,5 +1,5 @@
-//! `qd shutdown`: ends the daemon; processes stay unless told otherwise. Owns waiting until it is gone, and ending what
-//! goes on without one.
+//! `qd shutdown`: ends the daemon and waits until it is gone; processes stay unless `--kill` is given, which
+//! also ends those without a daemon.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,10 +21,11 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// How long one may take that ends every process first: the longest grace is ten minutes.
 const KILL_DEADLINE: Duration = Duration::from_secs(660);
 
-/// How long the end of a daemon that does not listen is waited for before it is looked for again: it may have begun to.
+/// How long to wait for the end of a daemon that does not listen before it is looked for again: it may have
+/// begun to.
 const LEAVING: Duration = Duration::from_millis(100);
 
-/// End the daemon; processes go on and are found again by the next command
+/// End the daemon; processes continue, and the next command finds them again
 #[derive(Debug, Args)]
 pub(crate) struct ShutdownArgs {
     /// End every process too
@@ -35,11 +36,11 @@ pub(crate) struct ShutdownArgs {
     grace: GraceArgs,
 }
 
-/// What was found to be ended.
+/// What there is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Daemon,
-    /// Nobody but processes that went on without one.
+    /// Only processes that continued without a daemon.
     Processes,
     Nothing,
 }
@@ -68,7 +69,8 @@ impl ShutdownArgs {
                 Ok(Some(reached)) => reached,
                 Ok(None) if Instant::now() < deadline && is_leaving(places)? => continue,
                 Ok(None) => return Ok(found),
-                // Somebody else has ended the one that was started for this: the next round waits until it is gone.
+                // Another command has ended the daemon that was started for this: the next round waits until
+                // it is gone.
                 Err(error) if error.is_leaving() && Instant::now() < deadline => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -81,7 +83,7 @@ impl ShutdownArgs {
         }
     }
 
-    /// Whoever is to be told; nobody when there is nothing to end.
+    /// Connects to what is to be ended; `None` when there is nothing.
     fn reach(&self, places: &Dirs, exe: &Path) -> Result<Option<(Connection, Found)>, ClientError> {
         match DaemonAddress::without_start(places.clone()).knock() {
             Ok(connection) => Ok(Some((connection, Found::Daemon))),
@@ -95,8 +97,8 @@ impl ShutdownArgs {
         }
     }
 
-    /// Whether everything has ended that was to. It has not when the daemon went on somebody else's word, who may have
-    /// let the processes go on.
+    /// Returns true if everything was ended. False when the daemon ended for another request, which may have
+    /// let the processes continue.
     fn is_over(&self, mut connection: Connection, deadline: Instant) -> Result<bool, CliError> {
         match connection.shutdown(Shutdown { kill: self.kill, stop: self.grace.stop(None) }, deadline) {
             Ok(true) => Ok(true),
@@ -110,15 +112,15 @@ impl ShutdownArgs {
     }
 }
 
-/// Whether there is a daemon that does not listen; waits a moment for its end.
+/// Returns true if there is a daemon that does not listen; waits a moment for its end.
 fn is_leaving(places: &Dirs) -> Result<bool, CliError> {
     Ok(DaemonAddress::without_start(places.clone()).wait_for_leaving(Instant::now() + LEAVING)?)
 }
 
-/// Whether there may be holders. A directory that cannot be looked at hides none: whoever is started to end them says why
-/// it cannot.
+/// Returns true if there may be holders. A directory that cannot be read counts: the daemon that is started
+/// to end them reports the reason.
 fn has_holders(places: &Dirs) -> bool {
-    // Those of an earlier version lie in the runtime directory.
+    // Those of an earlier version are in the runtime directory.
     [places.holders(), holders_in(&places.runtime)].iter().any(|dir| match std::fs::read_dir(dir) {
         Ok(mut sockets) => sockets.next().is_some(),
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,

@@ -1,5 +1,5 @@
-//! `qd skills`: teaching agents how to lead others. Owns writing the skill into a project; refuses overwriting a file that
-//! somebody else wrote.
+//! `qd skills`: installs the skill with which agents learn to lead others. A file that is not ours is never
+//! overwritten.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// What every skill of ours begins with.
+/// The beginning of every skill of ours.
 const MARK: &str = "---\nname: quarterdeck\n";
 
 /// Teach the agents of a project to lead others

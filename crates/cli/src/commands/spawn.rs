@@ -1,4 +1,4 @@
-//! `qd spawn`: starts a process. Owns what is taken over from this shell; refuses judging argv.
+//! `qd spawn`: starts a process. It decides what the process inherits from this shell.
 
 mod spawn_limits;
 
@@ -31,7 +31,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long)]
     pub(super) name: Option<String>,
 
-    /// Where it runs; otherwise here. With --preset: a directory of the project whose preset it is
+    /// Where it runs; otherwise here. With --preset: a directory of the preset's project
     #[arg(long, value_name = "DIR")]
     pub(super) cwd: Option<String>,
 
@@ -39,7 +39,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long, value_name = "COLSxROWS")]
     pub(super) size: Option<Size>,
 
-    /// A variable for it; K alone takes the value from this shell, so that a secret is in no command line
+    /// A variable for it; K alone copies the value from this shell, so that a secret is in no command line
     #[arg(long, value_name = "K=V")]
     pub(super) env: Vec<String>,
 
@@ -67,7 +67,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long)]
     attach: bool,
 
-    /// For agents: its first message, delivered as soon as it takes one; - reads it from stdin
+    /// For agents: its first message, delivered as soon as it accepts one; - reads it from stdin
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
 
@@ -79,15 +79,16 @@ pub(crate) struct SpawnArgs {
     #[arg(long)]
     model: Option<String>,
 
-    /// For agents: what it does without asking: plan (changes nothing), ask, edit (edits files) or auto (everything)
+    /// For agents: what it may do without asking: plan (changes nothing), ask, edit (edits files) or auto
+    /// (everything)
     #[arg(long)]
     mode: Option<PermissionMode>,
 
-    /// For agents: requests for permission wait in the inbox for this many seconds
+    /// For agents: permission requests wait in the inbox for this many seconds
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
     park: Option<u64>,
 
-    /// For agents: what a parked request gets when nobody answered: deny, allow or ask
+    /// For agents: the answer to a request that got none in that time: deny, allow or ask
     #[arg(long, value_name = "ANSWER", default_value = "deny", requires = "park", value_parser = on_timeout)]
     on_timeout: OnTimeout,
 
@@ -97,7 +98,7 @@ pub(crate) struct SpawnArgs {
     /// With --kind agent: which one; `qd agents` lists them
     agent: Option<String>,
 
-    /// What it runs; a terminal with none gets your shell; an agent is given it as further arguments
+    /// Its command; a terminal without one gets your shell; an agent gets it as further arguments
     #[arg(last = true, value_name = "ARGV")]
     pub(crate) argv: Vec<String>,
 }
@@ -121,7 +122,7 @@ impl SpawnArgs {
         }
     }
 
-    /// Nothing but a kind, for verbs that say the rest themselves.
+    /// Only a kind, for verbs that set the rest themselves.
     pub(super) fn of_kind(kind: Kind) -> Self {
         Self {
             kind,
@@ -209,7 +210,7 @@ impl SpawnArgs {
     }
 }
 
-/// Says beside the output what is not as a person may expect it; nobody may be left to read it.
+/// Prints beside the output what differs from what a person may expect; there may be no reader left.
 pub(crate) fn warn(spawned: &Spawned) {
     if let Some(warning) = &spawned.warning {
         drop(writeln!(std::io::stderr(), "warning: {}: {warning}", spawned.name));

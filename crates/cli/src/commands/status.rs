@@ -1,4 +1,4 @@
-//! `qd status`: whether a daemon runs and how it is. Owns asking without starting one.
+//! `qd status`: prints whether a daemon runs, and its status. It never starts one.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use crate::context::{Context, places};
 use crate::errors::{CliError, UNREACHABLE};
 use crate::output::{Output, span};
 
-/// Tell whether the daemon runs; never starts one
+/// Show whether the daemon runs; never starts one
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {}
 

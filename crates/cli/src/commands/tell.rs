@@ -1,5 +1,5 @@
-//! `qd tell`: gives an agent a message and says what became of it. Owns how long to wait for that; refuses typing
-//! itself, which the daemon does when the agent is ready.
+//! `qd tell`: sends an agent a message and prints its receipt. The daemon delivers it when the agent is
+//! ready.
 
 use std::process::ExitCode;
 
@@ -11,10 +11,10 @@ use proto::{ErrorCode, Failure};
 use crate::context::Context;
 use crate::errors::{self, CliError};
 
-/// How long a receipt is waited for unless told otherwise.
+/// The default wait for a receipt.
 const PATIENCE_MS: u64 = 60_000;
 
-/// Give an agent a message and say what became of it
+/// Send an agent a message and print its receipt
 #[derive(Debug, Args)]
 pub(crate) struct TellArgs {
     /// Its name or id
@@ -31,11 +31,11 @@ pub(crate) struct TellArgs {
     #[arg(long, conflicts_with = "timeout")]
     no_wait: bool,
 
-    /// The same key again gives the same receipt and delivers nothing twice
+    /// The same key again returns the same receipt and delivers nothing twice
     #[arg(long)]
     key: Option<String>,
 
-    /// Give up delivering after this many seconds; otherwise a day
+    /// Stop trying to deliver after this many seconds; otherwise a day
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
     expires: Option<u64>,
 }
@@ -61,7 +61,7 @@ impl TellArgs {
     }
 }
 
-/// What a person is told of a message that was not delivered, or of which nobody knows whether it was.
+/// The error for a message that was not delivered, or whose delivery is unknown.
 fn undelivered(receipt: &Receipt) -> Option<Failure> {
     let why = match &receipt.delivery {
         Delivery::Unknown { reason } => {

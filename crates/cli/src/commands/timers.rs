@@ -1,4 +1,4 @@
-//! `qd timers`: what wakes an agent later. Owns spelling when; refuses keeping time, which the daemon does.
+//! `qd timers`: lists, sets and changes timers. The daemon keeps the time.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Style, Table, span};
 
-/// Where to look when there is none of that number.
+/// The hint when there is no timer of that number.
 const HINT: &str = "`qd timers` lists them";
 
 /// List, set and change the timers that wake agents
@@ -25,24 +25,24 @@ enum TimersVerb {
     /// List them, which is the default
     List,
     Set(SetArgs),
-    /// End one: it never fires
+    /// Cancel one: it never fires
     Cancel {
         /// Its number
         timer: u64,
     },
-    /// Stop one; it keeps the time that is left
+    /// Pause one; it keeps the remaining time
     Pause {
         /// Its number
         timer: u64,
     },
-    /// Let one go on with the time that was left
+    /// Let one continue with the remaining time
     Resume {
         /// Its number
         timer: u64,
     },
 }
 
-/// Wake an agent later with a message
+/// Send an agent a message later
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("when").required(true))]
 struct SetArgs {
@@ -50,11 +50,11 @@ struct SetArgs {
     #[arg(long, group = "when", value_name = "SECS", value_parser = delay, allow_negative_numbers = true)]
     after: Option<u64>,
 
-    /// When one of these comes to rest from now on: P,P…, or the flag again
+    /// When one of these becomes idle from now on: P,P…, or the flag again
     #[arg(long, group = "when", value_name = "P,…", value_delimiter = ',')]
     idle_any: Vec<String>,
 
-    /// When all of these are at rest, which they may be already: P,P…, or the flag again
+    /// When all of these are idle, which they may be already: P,P…, or the flag again
     #[arg(long, group = "when", value_name = "P,…", value_delimiter = ',')]
     idle_all: Vec<String>,
 
@@ -62,7 +62,7 @@ struct SetArgs {
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true, conflicts_with = "after")]
     max_wait: Option<u64>,
 
-    /// Whom it wakes; otherwise the agent that this runs in
+    /// The agent that it wakes; otherwise the one that this runs in
     #[arg(long = "for", value_name = "AGENT")]
     owner: Option<String>,
 
@@ -70,15 +70,15 @@ struct SetArgs {
     #[arg(long)]
     label: Option<String>,
 
-    /// The same key again gives the same timer
+    /// The same key again returns the same timer
     #[arg(long)]
     key: Option<String>,
 
-    /// What the agent is told; - reads it from stdin
+    /// The message; - reads it from stdin
     body: String,
 }
 
-/// Seconds as milliseconds, at least one: a timer that is over at once wakes nobody.
+/// Seconds as milliseconds, at least one: a timer of zero would wake no agent.
 fn delay(text: &str) -> Result<u64, String> {
     match super::send::seconds(text) {
         Ok(0) | Err(_) => Err("seconds above 0, such as 90 or 0.5".to_owned()),

@@ -1,4 +1,4 @@
-//! `qd trust`: what agents may start without asking. Owns showing a person what exactly that is; refuses deciding it.
+//! `qd trust`: shows and changes what agents may start without approval, with the exact content.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use crate::output::{Output, Style, Table, now_ms, span};
 /// How much of a digest is shown: enough to name it.
 const SHOWN: usize = 12;
 
-/// List and change what agents may start without asking
+/// List and change what agents may start without approval
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
     #[command(subcommand)]
@@ -41,11 +41,11 @@ enum TrustVerb {
         /// Its name
         name: String,
     },
-    /// Trust the project's own list of commands that need no question, as it is now
+    /// Trust the project's own list of commands that need no approval, as it is now
     Policy,
-    /// Trust something no longer
+    /// Stop trusting something
     Rm {
-        /// The digest `qd trust` shows, or the beginning of it
+        /// The digest that `qd trust` shows, or the beginning of it
         digest: String,
     },
 }
@@ -103,7 +103,7 @@ fn trust(
     context.print(&view, print_trust)
 }
 
-/// What was trusted, whole: a person who sees something else than they meant takes it back.
+/// Prints what was trusted, in full: a person who sees something unintended can revoke it.
 fn print_trust(view: &TrustView, out: &mut Output) -> Result<(), CliError> {
     let what = match (&view.preset, &view.agent) {
         (Some(name), _) => format!("preset {name}"),
@@ -115,7 +115,7 @@ fn print_trust(view: &TrustView, out: &mut Output) -> Result<(), CliError> {
     command_lines(&view.command).iter().try_for_each(|line| out.line(&format!("  {line}")))
 }
 
-/// A command line by line, with whatever would drive a terminal made visible.
+/// A command line by line, with terminal control characters made visible.
 pub(crate) fn command_lines(command: &str) -> Vec<String> {
     command.split('\n').map(|line| Printable(line).to_string()).collect()
 }

@@ -1,4 +1,4 @@
-//! `qd up` and `qd down`: a project's presets, started in order of readiness and ended in the opposite order.
+//! `qd up` and `qd down`: start a project's presets in order of readiness and end them in the opposite order.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -14,13 +14,13 @@ use crate::commands::spawn::SpawnArgs;
 use crate::context::{Context, own_path};
 use crate::errors::{self, CliError};
 
-/// How long a preset may take to be ready when nobody says so.
+/// How long a preset may take to be ready by default.
 const PATIENCE_MS: u64 = 60_000;
 
-/// Start the project's presets, each when those it comes after are ready
+/// Start the project's presets, each when those before it are ready
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {
-    /// Which, with everything they come after; otherwise all that the project's own file has
+    /// Which, with everything they depend on; otherwise all of the project's own file
     #[arg(value_name = "PRESET")]
     presets: Vec<String>,
 
@@ -35,7 +35,7 @@ pub(crate) struct UpArgs {
 /// End the project's presets, in the opposite order
 #[derive(Debug, Args)]
 pub(crate) struct DownArgs {
-    /// Which, with everything that comes after them; otherwise all
+    /// Which, with everything that depends on them; otherwise all
     #[arg(value_name = "PRESET")]
     presets: Vec<String>,
 
@@ -110,12 +110,12 @@ fn find<'a>(list: &'a PresetList, name: &str) -> Result<&'a PresetView, CliError
     })
 }
 
-/// Returns whether a preset stands in the project's own file.
+/// Returns true if a preset is in the project's own file.
 fn is_projects(list: &PresetList, preset: &PresetView) -> bool {
     std::path::Path::new(&preset.origin).starts_with(&list.project.path)
 }
 
-/// Those that were named and everything they come after; all of the project's own when none is named.
+/// The named presets and everything they depend on; all of the project's own when none is named.
 fn with_those_before(list: &PresetList, named: &[String]) -> Result<Vec<String>, CliError> {
     let mut wanted: Vec<String> = match named.is_empty() {
         true => {
@@ -135,7 +135,7 @@ fn with_those_before(list: &PresetList, named: &[String]) -> Result<Vec<String>,
     Ok(wanted)
 }
 
-/// Those that were named and everything that comes after them; all when none is named.
+/// The named presets and everything that depends on them; all when none is named.
 fn with_those_behind(list: &PresetList, named: &[String]) -> Result<Vec<String>, CliError> {
     if named.is_empty() {
         return Ok(list.presets.iter().map(|preset| preset.name.clone()).collect());
@@ -152,7 +152,7 @@ fn with_those_behind(list: &PresetList, named: &[String]) -> Result<Vec<String>,
     Ok(wanted)
 }
 
-/// Those presets, each behind all that it comes after.
+/// These presets, each after all that it depends on.
 fn in_order<'a>(list: &'a PresetList, wanted: &[String]) -> Result<Vec<&'a PresetView>, CliError> {
     let mut left: BTreeMap<&str, &PresetView> = BTreeMap::new();
     for name in wanted {
@@ -181,7 +181,7 @@ fn is_of(entry: &ProcessView, list: &PresetList, preset: &str) -> bool {
     entry.project == list.project.key && entry.preset.as_deref() == Some(preset)
 }
 
-/// The entry of a preset: one that runs, else one that is over.
+/// The entry of a preset: a running one, else one that is over.
 fn entry_of(
     connection: &mut Connection,
     list: &PresetList,
@@ -225,7 +225,7 @@ fn start(
     context.confirm(&spawned, super::spawn::print_spawned)
 }
 
-/// Waits until a preset that says when it is ready is; the others are as soon as they run.
+/// Waits until a preset with a readiness check is ready; the others are as soon as they run.
 fn until_ready(
     context: &mut Context,
     connection: &mut Connection,

@@ -1,4 +1,4 @@
-//! `qd viewers`: who watches which process.
+//! `qd viewers`: lists the viewers of all processes.
 
 use std::process::ExitCode;
 

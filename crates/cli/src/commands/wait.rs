@@ -1,5 +1,4 @@
-//! `qd wait`: blocks until something has happened. Owns spelling the condition; refuses polling: the daemon
-//! answers, or the one that follows it.
+//! `qd wait`: waits until something has happened. The daemon, or the next one, answers; nothing is polled.
 
 use std::process::ExitCode;
 
@@ -12,7 +11,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::Output;
 
-/// Wait until processes print something, reach a state, are ready, end or fall silent
+/// Wait until processes print something, reach a state, are ready, end or become silent
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("until").required(true))]
 pub(crate) struct WaitArgs {
@@ -44,7 +43,7 @@ pub(crate) struct WaitArgs {
     #[arg(long, requires = "exit")]
     exit_code: bool,
 
-    /// Until it is ready, in the way its spawn or preset says
+    /// Until it is ready, as its spawn or preset defines it
     #[arg(long, group = "until")]
     ready: bool,
 
@@ -64,12 +63,13 @@ pub(crate) struct WaitArgs {
     #[arg(long)]
     all: bool,
 
-    /// For patterns: `now` looks only at what comes from now on, an offset at the log from there on; otherwise all that
-    /// is still there counts
+    /// For patterns: `now` searches only what comes from now on, an offset the log from there on; otherwise
+    /// all that is kept counts
     #[arg(long, value_name = "now|OFFSET", value_parser = since)]
     since: Option<Since>,
 
-    /// For a pattern in one process: look at what came after the screen had this version, as `qd read` told it
+    /// For a pattern in one process: search what came after the screen had this version, as `qd read` printed
+    /// it
     #[arg(long, value_name = "VERSION", conflicts_with = "since", requires = "pattern")]
     since_version: Option<u64>,
 
@@ -78,7 +78,7 @@ pub(crate) struct WaitArgs {
     timeout: Option<u64>,
 }
 
-/// Where a wait for a pattern begins to look.
+/// Where a wait for a pattern starts to search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Since {
     /// At what comes from now on.

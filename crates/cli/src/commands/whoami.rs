@@ -1,4 +1,4 @@
-//! `qd whoami`: whom the daemon takes this command for, and what it may. Owns drawing it; refuses deciding any of it.
+//! `qd whoami`: prints as whom the daemon identifies this command, and what it may do.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::span;
 
-/// Say whom the daemon takes this command for, and what it may
+/// Show as whom the daemon identifies this command, and what it may do
 #[derive(Debug, Args)]
 pub(crate) struct WhoamiArgs {}
 

@@ -1,5 +1,5 @@
-//! Walks everything that the program may say in an error: fields have their command-line names, and hints name verbs and
-//! flags that exist.
+//! Checks everything that the program may print in an error: fields have their command-line names, and hints
+//! name verbs and flags that exist.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ fn m15_an_error_names_flags_and_no_internal_fields() {
     }
 }
 
-/// Every field with an underscore that a request has or that an error names has a name of its own here.
+/// Every field with an underscore that a request has or that an error names has its flag here.
 #[test]
 fn m15_every_field_that_an_error_may_name_has_a_command_line_name() {
     let mut fields = Vec::new();
@@ -79,7 +79,7 @@ fn m15_every_field_that_an_error_may_name_has_a_command_line_name() {
     }
 }
 
-/// The words of a hint that follow `qd`: a verb, perhaps a second one, and flags.
+/// The words of a hint after `qd`: a verb, perhaps a second one, and flags.
 fn commands_in(text: &str) -> Vec<Vec<String>> {
     let is_word = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.is_empty();
     let all = text.split("qd ").skip(1).map(|rest| {
@@ -89,7 +89,7 @@ fn commands_in(text: &str) -> Vec<Vec<String>> {
     all.filter(|words| words.first().is_some_and(|verb| is_word(verb))).collect()
 }
 
-/// What a hint calls is there: `qd VERB`, with the flags that stand directly behind it.
+/// The commands in a hint exist: `qd VERB`, with the flags directly after it.
 #[test]
 fn m15_hints_name_verbs_and_flags_that_exist() {
     let grammar = Cli::command();

@@ -1,8 +1,8 @@
-//! Times at the beginning of a log's lines, for `qd logs --timestamps`.
+//! Times before the lines of a log, for `qd logs --timestamps`.
 
 use crate::time_arg;
 
-/// Stands where nobody knows the time: as wide as a time.
+/// Stands for an unknown time, in the same width.
 const UNKNOWN: &str = "-                     ";
 
 /// Puts the present time before each line.
@@ -19,12 +19,12 @@ impl Default for Stamp {
 }
 
 impl Stamp {
-    /// The lines that begin from now on came at this time.
+    /// Sets the time of the lines that begin from now on.
     pub(super) fn set(&mut self, at_ms: Option<u64>) {
         self.shown = at_ms.map_or_else(|| UNKNOWN.to_owned(), time_arg::shown_with_tenths);
     }
 
-    /// These bytes with the time before each line that begins in them.
+    /// Adds the time before each line that begins in these bytes.
     pub(super) fn lines(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut stamped = Vec::with_capacity(bytes.len() + self.shown.len());
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {

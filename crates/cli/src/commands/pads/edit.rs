@@ -1,5 +1,5 @@
-//! `qd pads edit`: a person's editor on a copy. Owns the copy and its fate; refuses losing a word of it: whatever goes
-//! wrong, the text stays in a file that the error names.
+//! `qd pads edit`: opens a copy in a person's editor. If anything fails, the text stays in a file that the
+//! error names.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Opens a scratchpad, or one yet to be made, in the person's editor and writes it back.
+/// Opens a scratchpad, or a new one, in the person's editor and writes it back.
 pub(super) fn edit(
     context: &mut Context,
     mut connection: Connection,
@@ -25,7 +25,7 @@ pub(super) fn edit(
 ) -> Result<(), CliError> {
     let editor = editor(|variable| std::env::var(variable).ok())?;
     let (before, revision) = current(&mut connection, project.clone(), name)?;
-    // Editing takes long: nothing is held meanwhile, and a daemon that was replaced meanwhile is found again.
+    // Editing takes long: the connection is closed, and a daemon that was replaced meanwhile is found again.
     drop(connection);
     let draft = Draft::new(&std::env::temp_dir(), name, &before)?;
     let edited = draft.edited_with(&editor).and_then(|()| draft.text());
@@ -49,7 +49,7 @@ pub(super) fn edit(
     }
 }
 
-/// The text and its revision; a pad that is not there yet is empty, at revision 0.
+/// The text and its revision; a missing pad is empty, at revision 0.
 fn current(
     connection: &mut Connection,
     project: Option<String>,
@@ -64,7 +64,7 @@ fn current(
     }
 }
 
-/// What the person edits with.
+/// The person's editor.
 fn editor(variable: impl Fn(&str) -> Option<String>) -> Result<String, CliError> {
     let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     set("VISUAL")
@@ -85,7 +85,7 @@ impl Draft {
             rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
             let directory = parent.join(format!("qd-pad-{:016x}", u64::from_le_bytes(random)));
             DirBuilder::new().mode(0o700).create(&directory)?;
-            // Editors tell by the ending how to show it; scratchpads are markdown.
+            // Editors choose the mode by the extension; scratchpads are markdown.
             let ending = if name.contains('.') { "" } else { ".md" };
             let file = directory.join(format!("{name}{ending}"));
             let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
@@ -95,7 +95,7 @@ impl Draft {
         make().map_err(CliError::io("no copy to edit can be made"))
     }
 
-    /// Runs the editor on it, words and quotes of the variable as a shell reads them.
+    /// Runs the editor on it; the variable is parsed as a shell would.
     fn edited_with(&self, editor: &str) -> Result<(), CliError> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(format!("{editor} \"$@\"")).arg("qd").arg(&self.file);
@@ -111,7 +111,7 @@ impl Draft {
         fs::read_to_string(&self.file).map_err(CliError::io("the edited text cannot be read"))
     }
 
-    /// What went wrong, and where the person's text is; a copy that was not touched is no loss.
+    /// The error, with the path of the person's text; an unchanged copy is removed.
     fn kept(self, error: CliError, before: &str) -> CliError {
         if fs::read(&self.file).is_ok_and(|now| now == before.as_bytes()) {
             self.discard();
@@ -122,7 +122,7 @@ impl Draft {
     }
 
     fn discard(self) {
-        // A copy that cannot be removed holds nothing that is not written; whoever cleans the directory finds it.
+        // A copy that cannot be removed has nothing that is not written.
         drop(fs::remove_dir_all(&self.directory));
     }
 }

@@ -1,4 +1,4 @@
-//! What is typed becomes the deed that was meant, and what comes back is drawn.
+//! What is typed becomes the right operation, and replies are printed.
 
 use clap::Parser;
 

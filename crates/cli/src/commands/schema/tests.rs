@@ -1,4 +1,4 @@
-//! The schema against the types that are really printed: a field that one has and the other lacks fails here.
+//! The schema against the types that are really printed: a field that only one of them has fails here.
 
 mod crew;
 
@@ -100,7 +100,7 @@ fn agent() -> Value {
     })
 }
 
-/// What a value of this type looks like once it has been read and printed again.
+/// How a value of this type is printed after it was parsed.
 fn printed<T: serde::Serialize + serde::de::DeserializeOwned>(value: Value) -> Value {
     json!(serde_json::from_value::<T>(value).expect("a sample of the type"))
 }
@@ -254,7 +254,7 @@ fn the_schema_names_exactly_what_is_printed() {
     }
 }
 
-/// Every verb that can be typed, in words; one that has verbs of its own counts when it runs without them.
+/// Every verb that can be typed; one with verbs of its own counts when it runs without them.
 fn verbs(command: &clap::Command, path: &str, found: &mut Vec<String>) {
     for verb in command.get_subcommands() {
         let name = format!("{path}{}", verb.get_name());

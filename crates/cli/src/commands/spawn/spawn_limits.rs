@@ -1,5 +1,4 @@
-//! On which terms a process is started: from what, once, until when, how deep. Owns spelling them; refuses enforcing
-//! any.
+//! The conditions of a spawn: preset, key, readiness, budget. The daemon enforces them.
 
 use clap::Args;
 use proto::Kind;
@@ -14,15 +13,15 @@ const BUDGET: &str = "spawns=N,live=N,depth=N,minutes=N, one of them at least";
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct SpawnLimits {
-    /// A stored command of the project; what is given beside it wins. `qd presets` lists them
+    /// A stored command of the project; other options override it. `qd presets` lists them
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
 
-    /// The same key again gives the process that was made and starts nothing twice
+    /// The same key again returns the process that was made and starts nothing twice
     #[arg(long)]
     key: Option<String>,
 
-    /// Start it again when its holder is gone, as after a reboot; commands only
+    /// Restart it when its holder is gone, as after a reboot; commands only
     #[arg(long)]
     restore: bool,
 
@@ -34,7 +33,7 @@ pub(crate) struct SpawnLimits {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     ready_port: Option<u16>,
 
-    /// What the processes below it may use up: spawns=N,live=N,depth=N,minutes=N
+    /// What the processes below it may use: spawns=N,live=N,depth=N,minutes=N
     #[arg(long, value_name = "LIMITS", value_parser = budget)]
     budget: Option<Budget>,
     /// `qd` inside it has your rights, as in a terminal that you opened; not for agents
@@ -43,7 +42,7 @@ pub(crate) struct SpawnLimits {
 }
 
 impl SpawnLimits {
-    /// Whether they fit what is started.
+    /// Checks that they fit the kind.
     pub(super) fn check(&self, kind: Kind) -> Result<(), CliError> {
         match (kind, &self.preset) {
             (Kind::Agent, Some(_)) => Err(CliError::usage("--preset is for commands and terminals")),
@@ -57,7 +56,7 @@ impl SpawnLimits {
         }
     }
 
-    /// The spawn on these terms.
+    /// Applies them to the spawn.
     pub(super) fn applied_to(self, spawn: Spawn) -> Spawn {
         let ready = self.ready_pattern.map(Ready::Pattern).or(self.ready_port.map(Ready::Port));
         let Self { preset, key, restore, budget, as_me, .. } = self;

@@ -1,4 +1,4 @@
-//! What the verbs print by which agents lead agents, one sample of each shape with every field in it.
+//! Samples of the output for timers, grants, trust and the like: one of each shape, with every field.
 
 use proto::crew::{
     Asked, AuditPage, GrantView, Identity, Listening, PadEntry, PresetList, TimerView, TrustView,
