@@ -1,8 +1,8 @@
-//! Where the linker finds the C++ library that the emulator's text decoder needs. Owns preferring the archive over the
-//! shared object; refuses insisting on it: where there is no archive, the program is linked as usual.
+//! Links the C++ library of the emulator's text decoder from its archive instead of the shared object, where
+//! there is an archive.
 //!
-//! Loading and relocating the shared object costs every `qd` a part of its start and every daemon and forkserver some
-//! hundred kilobytes, for a handful of functions.
+//! Loading and relocating the shared object costs every `qd` a part of its start and every daemon and
+//! forkserver some hundred kilobytes, for a handful of functions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,13 +16,13 @@ fn main() {
     if let Some(archive) = archive()
         && link(&archive, &directory.join(ARCHIVE)).is_ok()
     {
-        // The linker takes what it finds first, and it looks here before its own directories. The shared object is not
-        // here.
+        // The linker uses the first match, and it searches here before its own directories. The shared object
+        // is not here.
         println!("cargo::rustc-link-search=native={}", directory.display());
     }
 }
 
-/// The compiler's own archive; it echoes the bare name where it has none.
+/// The compiler's own archive; it prints the bare name where it has none.
 fn archive() -> Option<PathBuf> {
     let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
     let output = Command::new(compiler).arg(format!("-print-file-name={ARCHIVE}")).output().ok()?;

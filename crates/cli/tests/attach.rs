@@ -1,4 +1,4 @@
-//! `qd attach` as a person has it: the real program in a real terminal, against a daemon that the test speaks for.
+//! `qd attach`: the real program in a real terminal, against a fake daemon.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
@@ -98,7 +98,7 @@ fn a_size_that_changed_before_the_daemon_has_answered_is_told_afterwards() {
     let call = peer.call();
     stage.pty.resize(Size { cols: 70, rows: 15 });
     stage.pty.signal(Signal::WINCH);
-    // The signal is heard before the answer: it was sent first, and both are waited for at once.
+    // The signal is handled before the answer: it was sent first, and both are waited for at once.
     let attached = Attached {
         id: ProcessId::from_entropy(1),
         name: "build".parse().unwrap(),
@@ -114,7 +114,7 @@ fn a_size_that_changed_before_the_daemon_has_answered_is_told_afterwards() {
         matches!(told, Request::View(View::Size(size)) if size == Size { cols: 70, rows: 15 }.into()),
         "{told:?}"
     );
-    // One whose daemon goes would start another.
+    // A client whose daemon goes would start another.
     stage.pty.signal(Signal::TERM);
     assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(143));
 }
@@ -198,7 +198,7 @@ fn d7_closing_the_terminal_ends_it() {
 #[test]
 fn detach_works_while_the_terminal_takes_no_output() {
     let (mut stage, mut peer) = attached();
-    // More than a terminal buffers, and nobody reads it.
+    // More than a terminal buffers, and it is not read.
     peer.data(DataKind::Output, 0, &vec![b'x'; 300_000]);
     stage.pty.type_keys(b"k");
     peer.expect_input(b"k");
@@ -282,7 +282,7 @@ fn why_no_daemon_comes_back_is_told() {
     let (Stage { _root, daemon, mut pty, .. }, peer) = attached();
     let runtime = daemon.places().runtime.clone();
     std::fs::set_permissions(&runtime, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    // It leaves its socket behind, as one does that is killed.
+    // It leaves its socket behind, like a killed daemon.
     drop((daemon, peer));
     assert_eq!(pty.wait_exit(DEADLINE).code(), Some(6));
     pty.expect(b"others may enter it (mode 0755)");

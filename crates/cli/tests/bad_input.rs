@@ -1,5 +1,5 @@
-//! Everything wrong that a client can say: each is answered in words, the next request on the same connection works, and
-//! nothing that runs is lost.
+//! Every wrong request that a client can send: each gets an error, the next request on the same connection
+//! works, and nothing that runs is lost.
 
 #![expect(clippy::panic, reason = "a test that cannot be set up has failed")]
 
@@ -14,7 +14,7 @@ mod samples;
 
 use samples::requests;
 
-/// A daemon with a running process that must outlive all that follows.
+/// A daemon with a running process that must survive everything.
 struct Scene {
     stage: MarkedDaemon,
     client: RawClient,
@@ -36,7 +36,7 @@ impl Scene {
         assert!(text.is_some_and(|text| text.contains("ready")), "after {after}: {answer}");
     }
 
-    /// What a request is refused with.
+    /// The error of a request.
     fn refused(&mut self, request: Value) -> (String, String) {
         let told = request.to_string();
         let answer = self.client.call(request);
@@ -52,7 +52,7 @@ impl Scene {
     }
 }
 
-/// Code and message of a refusal, fit to be shown.
+/// Code and message of an error, safe to show.
 fn error(answer: &Value) -> Option<(String, String)> {
     let error = &answer["outcome"]["error"];
     let message = error["message"].as_str()?;
@@ -154,7 +154,7 @@ fn bad_names_sizes_programs_and_directories_are_told_by_name() {
         assert_eq!(told, code, "{request}: {message}");
         assert!(message.contains(word), "{request}: {message}");
     }
-    // Sizes are never wrong: they are brought into bounds.
+    // No size is wrong: sizes are clamped.
     for size in [json!({"cols": 0, "rows": 0}), json!({"cols": u32::MAX, "rows": u32::MAX}), json!({})] {
         let answer = scene.client.call(json!({"resize": {"target": "witness", "size": size}}));
         assert!(error(&answer).is_none(), "{answer}");
@@ -203,11 +203,11 @@ fn fields(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Fields that are found wrong beside another one, and by which name that is told.
+/// Fields that are found wrong together with another one, and the name in the error.
 const TOGETHER: [(&str, &str); 1] = [("/wait/targets", "since_version: ")];
 
-/// Whether a message names the field at `path`; of a place in a list, the list. Of a verb whose whole arguments were
-/// replaced, some field is wrong: any of them.
+/// Returns true if a message names the field at `path`; for a place in a list, the list. If the whole
+/// arguments of a verb were replaced, any of its fields.
 fn is_named(message: &str, path: &str, paths: &[String]) -> bool {
     let word = |path: &str| path.rsplit('/').find(|word| word.parse::<usize>().is_err()).map(str::to_owned);
     let is_in = |path: &str| word(path).is_some_and(|word| message.contains(&word));
@@ -215,7 +215,7 @@ fn is_named(message: &str, path: &str, paths: &[String]) -> bool {
     is_in(path) || beside || path.matches('/').count() == 1 && paths.iter().any(|path| is_in(path))
 }
 
-/// Ends the daemon when it is taken as it is.
+/// Returns true if the request would really end the daemon.
 fn is_a_real_shutdown(request: &Value) -> bool {
     let Some(arguments) = request.get("shutdown") else { return false };
     let kill = arguments.get("kill");
@@ -223,8 +223,8 @@ fn is_a_real_shutdown(request: &Value) -> bool {
         || arguments.as_array().is_some_and(Vec::is_empty)
 }
 
-/// One field of one request with one bad value: it is answered, and what is no request at all is refused by the name of
-/// the field.
+/// Sends one request with one bad value in one field: it is answered, and an invalid request is refused by
+/// the name of the field.
 fn answer_to_bad(scene: &mut Scene, broken: &Value, path: &str, paths: &[String]) {
     let answer = scene.client.call(broken.clone());
     let refusal = error(&answer);
@@ -239,7 +239,7 @@ fn answer_to_bad(scene: &mut Scene, broken: &Value, path: &str, paths: &[String]
     if broken.get("hello").is_none() {
         return scene.still_works(&broken.to_string());
     }
-    // Whoever greets again may be somebody else now; it is answered all the same.
+    // A client that greets again may be another caller now; it is answered all the same.
     let answer = scene.client.call(json!({"status": {}}));
     assert!(answer["outcome"]["ok"]["status"].is_object(), "after {broken}: {answer}");
     scene.client = RawClient::welcomed(&scene.stage.places());
@@ -290,7 +290,7 @@ fn e8_missing_fields_and_unknown_verbs_are_told_by_name() {
     scene.witness();
 }
 
-/// Random enough, and the same every time.
+/// Pseudo-random, the same every time.
 struct Dice(u64);
 
 impl Dice {
@@ -306,7 +306,7 @@ impl Dice {
     }
 }
 
-/// Sends bytes that are no request; what is said about them until the next request is answered.
+/// Sends bytes that are not a request; returns the errors until the next request is answered.
 fn said_about(scene: &mut Scene, bytes: &[u8]) -> Vec<(String, String)> {
     scene.client.send(bytes);
     // A stretch that ended inside a frame is over after the first line feed, a line after the second.
@@ -431,7 +431,7 @@ fn data_for_unknown_streams_is_refused_by_number() {
         assert_eq!((code.as_str(), message), ("protocol", format!("stream {stream} takes no data")));
         scene.still_works("a data frame");
     }
-    // The bytes of a paste that was refused go nowhere and do not block what follows.
+    // The bytes of a refused paste are dropped and do not block what follows.
     let id = scene.client.ask(json!({"write": {"target": "nobody", "input": {"paste_stream": {}}}}));
     let stream = u32::try_from(id).unwrap();
     for _ in 0..20 {
@@ -454,7 +454,7 @@ fn a_connection_without_hello_or_with_another_version_is_told_and_may_try_again(
         let (code, message) = error(&client.call(request)).unwrap();
         assert_eq!((code.as_str(), message.as_str()), ("protocol", "say hello first"));
     }
-    // Whatever the version: how the daemon is.
+    // The status is answered with any version.
     assert!(client.call(json!({"status": {}}))["outcome"]["ok"]["status"].is_object());
     let (code, message) = error(&client.call(json!({"hello": {"protocol": 999}}))).unwrap();
     assert_eq!(code, "version");
@@ -471,7 +471,7 @@ fn a_connection_without_hello_or_with_another_version_is_told_and_may_try_again(
 fn an_attached_connection_answers_garbage_and_stays_attached() {
     let scene = Scene::new();
     let mut viewer = RawClient::welcomed(&scene.stage.places());
-    // A request, then attach right behind it: both are answered, in order.
+    // A request, then attach right after it: both are answered, in order.
     let list = viewer.ask(json!({"list": {}}));
     let attach = viewer.ask(json!({"attach": {"target": "witness", "size": {"cols": 80, "rows": 24}}}));
     assert!(viewer.answer_to(list)["outcome"]["ok"]["processes"].is_array());

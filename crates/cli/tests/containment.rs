@@ -1,5 +1,5 @@
-//! A fault while one run is served: that run loses its picture, and nobody loses anything else. The faults are real panics
-//! on the threads that serve runs, at places that only a debug build has.
+//! A fault while one run is served: that run loses its screen, and nothing else is lost. The faults are real
+//! panics on the threads that serve runs, at failpoints of debug builds.
 
 #![cfg(debug_assertions)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
@@ -13,10 +13,10 @@ use testkit::{Mark, ScriptedChild, Tail, TestDaemon, child};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
-/// Runs are served by four threads at most, in turn: of so many neighbours one shares its thread with any other run.
+/// At most four threads serve runs, in turn: one of so many neighbours shares its thread with any other run.
 const NEIGHBOURS: usize = 4;
 
-/// A daemon whose runs fail when their output says so.
+/// A daemon whose runs fail when their output contains a failpoint.
 fn fragile() -> TestDaemon {
     let daemon = TestDaemon::without_start(QD);
     let started = daemon.command(&["ps"]).env("QD_TEST_FAILPOINTS", "1").output().unwrap();
@@ -24,7 +24,7 @@ fn fragile() -> TestDaemon {
     daemon
 }
 
-/// A run that prints what it is told to, and its log.
+/// A run that prints what the test orders, and its log.
 fn start_failing(daemon: &TestDaemon, mark: &Mark) -> (ScriptedChild, Tail) {
     let failing = ScriptedChild::new(daemon.root(), "failing");
     daemon.client().spawn(mark.spawn("failing", failing.argv())).unwrap();
@@ -50,7 +50,7 @@ impl Neighbours {
         Self { tellers, tails, told: Vec::new() }
     }
 
-    /// They all print the same, which depends on the number.
+    /// All print the same, which depends on the number.
     fn tell(&mut self, number: usize) {
         let bytes: Vec<u8> = (0..20)
             .flat_map(|line| format!("\x1b[3{}m{number}.{line} 日本\x1b[0m\r\n", line % 8).into_bytes())
@@ -76,7 +76,7 @@ impl Neighbours {
     }
 }
 
-/// How often the daemon says that a display was reset.
+/// How often the daemon reports a display reset.
 fn resets(daemon: &TestDaemon) -> u32 {
     let status = daemon.json(&["status"]);
     let warnings = status["warnings"].as_array().cloned().unwrap_or_default();
@@ -112,7 +112,7 @@ fn c9_a_hundred_faults_of_the_emulator_cost_one_run_its_picture_and_no_other_any
     eventually("a hundred resets are told", || (resets(&daemon) == 100).then_some(()));
     failing.tell(b"drawn again");
     eventually("its screen works", || daemon.screen("failing").contains("drawn again").then_some(()));
-    // Nobody is warned of what has gone.
+    // The warning about a run that has gone is removed.
     assert!(daemon.qd(&["close", "failing"]).status.success());
     eventually("no warning is left", || (resets(&daemon) == 0).then_some(()));
 }
@@ -136,7 +136,7 @@ fn c9_faults_outside_the_emulator_stay_in_their_run_which_goes_on_without_a_pict
     neighbours.expect_untouched(&daemon);
     let told = resets(&daemon);
     assert!((1..=20).contains(&told), "it was reset {told} times: it is no longer drawn after a few");
-    // Whoever attaches sees it blank, and it still ends as it should.
+    // A new viewer sees it blank, and it still ends as it should.
     assert!(!daemon.screen("failing").contains("@fail-output@ 0."));
     assert!(daemon.qd(&["key", "failing", "ctrl-d"]).status.success());
     assert_eq!(daemon.wait_exit("failing").satisfied[0].exit.unwrap().code, Some(0));
@@ -152,7 +152,7 @@ fn c9_a_run_whose_every_deadline_fails_does_not_spin_and_its_log_goes_on() {
     failing.tell(b"@fail-deadlines@\r\n");
     let mut told = log.until(b"@fail-deadlines@\r\n").len();
     eventually("it has failed", || {
-        // What comes soon after other output is told with a deadline.
+        // Output soon after other output is reported with a deadline.
         failing.tell(b"some\r\n");
         failing.tell(b"more\r\n");
         told += 12;

@@ -54,7 +54,7 @@ fn s1_killing_the_daemon_changes_no_pid_and_an_attached_viewer_goes_on() {
     pty.type_keys(b"one\r");
     pty.expect(b"got:one");
     daemon.kill_9();
-    // The repaint after the return shows what was there, and typing works again.
+    // The repaint after the reattach shows what was there, and typing works again.
     pty.expect(b"got:one");
     pty.type_keys(b"two\r");
     pty.expect(b"got:two");
@@ -86,7 +86,7 @@ fn attach_ends_with_the_childs_code() {
     assert_eq!(pty.wait_exit(DEADLINE).code(), Some(5));
 }
 
-/// A daemon that takes and says nothing until this is dropped.
+/// A daemon that is stopped until this is dropped.
 struct Stopped(Pid);
 
 impl Stopped {
@@ -156,7 +156,7 @@ fn d10_a_client_that_leaves_with_as_many_calls_as_it_may_have_is_seen_to_leave()
     };
     assert!(next().contains("welcome"));
     assert!(next().contains("processes"), "the only one that is answered");
-    // Whoever is asked after that finds as many of the waits begun as may be; the rest is not even read.
+    // A later request finds as many of the waits begun as are allowed; the rest is not even read.
     assert_eq!(daemon.list().len(), 1);
     stream.shutdown(Shutdown::Write).unwrap();
     assert_eq!(next(), "", "the daemon has let go of it");
@@ -206,7 +206,7 @@ fn b3_a_starter_takes_the_place_of_a_daemon_that_died_before_it_answered() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), daemon.pid().to_string());
 }
 
-/// Whether another process has this file open.
+/// Returns true if another process has this file open.
 fn has_open(path: &Path) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let others = processes.filter(|process| !process.ends_with(std::process::id().to_string()));
@@ -222,7 +222,7 @@ fn an_ephemeral_daemon_leaves_no_process_and_no_directory() {
     let mut command = Command::new(QD);
     command.args(["--ephemeral", "spawn", "--", "sh", "-c", &script]).env("TMPDIR", temporary.path());
     assert_eq!(command.output().unwrap().status.code(), Some(0));
-    // The child may have been ended before it wrote its pid; when it did write, it must be gone all the same.
+    // The child may have been ended before it wrote its pid; if it did write, it must be gone all the same.
     if let Ok(pid) = std::fs::read_to_string(&pid_file) {
         assert!(!Path::new("/proc").join(pid.trim()).exists(), "{pid} lives");
     }
@@ -235,12 +235,13 @@ fn an_ephemeral_daemon_leaves_no_process_and_no_directory() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Listens at a path until its input closes, and says when it does.
+/// Listens at a path until its input closes, and reports when it does.
 const LISTENER: &str = r#"use Socket; $| = 1;
 socket(S, AF_UNIX, SOCK_STREAM, 0) and bind(S, sockaddr_un($ARGV[0])) and listen(S, 5) or die "no listener: $!";
 print "listens\n"; <STDIN>;"#;
 
-/// Somebody listens at this path whom we may not talk to. Root is let in everywhere, so for root it is another user.
+/// A process that listens at this path and to which we may not connect. Root may connect everywhere, so for
+/// root it is another user.
 fn listen_closed(socket: &Path) -> Child {
     let mut listener = Command::new("perl");
     listener.arg("-e").arg(LISTENER).arg(socket).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -326,7 +327,7 @@ fn mapped_text(pid: i32) -> u64 {
 #[test]
 fn a_daemon_that_rests_lets_its_program_text_go_and_serves_on() {
     let daemon = TestDaemon::start(QD);
-    // Asked once: every question is work.
+    // Asked once: every request is work.
     let itself = daemon.pid();
     let mut names = (1..).map(|number| format!("shell-{number}"));
     let mut rested_after = |name: String| {
@@ -341,7 +342,7 @@ fn a_daemon_that_rests_lets_its_program_text_go_and_serves_on() {
         }
         false
     };
-    // It rests after every stretch of work. On a slow machine it may have begun to before it is looked at.
+    // It is idle after every stretch of work. On a slow machine it may have trimmed before it is measured.
     for _ in 0..2 {
         assert!(names.by_ref().take(6).any(&mut rested_after), "the daemon stays large");
     }

@@ -1,4 +1,4 @@
-//! Where Quarterdeck keeps its things: two logins on one database, directories that vanish, places that are strange.
+//! Quarterdeck's directories: two logins on one database, directories that vanish, unusual directories.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
@@ -23,7 +23,7 @@ fn from_other_login(daemon: &TestDaemon, runtime: &Path, arguments: &[&str]) -> 
     command
 }
 
-/// Everything that a command said.
+/// The whole output of a command.
 fn said(output: &Output) -> String {
     [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat()
 }

@@ -1,5 +1,5 @@
-//! Many processes, many viewers, much output: everything is answered, nothing grows, nothing is left. The sizes here
-//! are those of one short run; `QD_TEST_SCALE` multiplies them.
+//! Many processes, many viewers, much output: everything is answered, nothing grows, nothing is left. The
+//! sizes here are for one short run; `QD_TEST_SCALE` multiplies them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 

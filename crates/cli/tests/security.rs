@@ -1,5 +1,6 @@
-//! Who may come in, what a child can see, and what exhaustion does: over the real socket, with real users, limits and
-//! terminals. Rows that need another user or another owner run when the tests run as root, and say so when they cannot.
+//! Who may connect, what a child can see, and what exhaustion does: over the real socket, with real users,
+//! limits and terminals. Tests that need another user run when the tests run as root, and print a line when
+//! they cannot.
 
 #![expect(
     clippy::unwrap_used,
@@ -45,7 +46,7 @@ const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
 /// Somebody else.
 const NOBODY: &str = "65534";
 
-/// Whether another user can be played.
+/// Returns true if another user can be used.
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -54,7 +55,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// What a finished command said, both ways.
+/// The whole output of a finished command.
 fn said(output: &std::process::Output) -> String {
     [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat()
 }

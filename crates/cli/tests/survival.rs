@@ -1,5 +1,5 @@
-//! Nothing is lost: the daemon is killed, holders are killed, disks fill up, programs are replaced, and every process
-//! goes on. Over the real socket, with real terminals and real kills.
+//! Nothing is lost: the daemon is killed, holders are killed, disks fill up, programs are replaced, and every
+//! process continues. Over the real socket, with real terminals and real kills.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 

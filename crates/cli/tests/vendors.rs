@@ -1,6 +1,6 @@
-//! The real programs of four vendors, in their own terminals, against the scripted model: started, told, asked,
-//! interrupted, ended and resumed through Quarterdeck. A program that is not installed fails here; `cargo xtask setup`
-//! installs them.
+//! The real programs of four vendors, in their own terminals, against the scripted model: started, sent
+//! messages, answered, interrupted, ended and resumed through Quarterdeck. A program that is not installed
+//! fails here; `cargo xtask setup` installs them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 

@@ -1,4 +1,4 @@
-//! Verbs through the real program, against a daemon that the test speaks for: requests, outputs and exit codes.
+//! Verbs through the real program, against a fake daemon: requests, outputs and exit codes.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
@@ -34,7 +34,7 @@ fn run(arguments: &[&str]) -> (Output, tempfile::TempDir) {
     (qd(root.path(), arguments).output().unwrap(), root)
 }
 
-/// Starts `qd` and hands its welcomed connection to `serve`.
+/// Starts `qd` and passes its welcomed connection to `serve`.
 fn served(arguments: &[&str], serve: impl FnOnce(&mut Peer)) -> Output {
     served_with_input(arguments, b"", serve)
 }

@@ -1,4 +1,4 @@
-//! Messages reach an agent once, and never over a person's shoulder.
+//! Messages reach an agent once, and never interfere with what a person types.
 
 use proto::AgentState;
 use proto::agent::Delivery;
@@ -26,7 +26,7 @@ fn a_message_is_submitted_once_and_its_result_can_be_read() {
 fn c21_what_nobody_can_know_is_unknown_with_an_exit_code_of_its_own() {
     let crew = crew();
     crew.enlist("a", &[]);
-    // It ends by the prompt itself, before anything shows that it took it.
+    // The prompt itself ends the agent, before anything shows that it was accepted.
     let told = crew.command(&["--json", "tell", "a", "exit 3"]).output().unwrap();
     let said = String::from_utf8_lossy(&told.stderr);
     assert_eq!(told.status.code(), Some(8), "{said}");
@@ -85,7 +85,7 @@ fn c3_a_persons_draft_is_not_touched_and_the_message_comes_when_it_is_gone() {
     person.expect(b"rm -rf");
     let receipt = crew.tell_as(queued("a", "from a program"));
     assert!(matches!(receipt.delivery, Delivery::Queued { .. }), "{:?}", receipt.delivery);
-    // Longer than the lease after a person's last key: the draft alone holds the message back.
+    // Longer than the lease after a person's last key: only the draft holds the message back.
     let mut events = crew.subscriber();
     crew.wait_until("a", proto::request::Until::Silence(4_000));
     assert_eq!(crew.prompts("a"), Vec::<String>::new());
@@ -100,7 +100,7 @@ fn c3_a_persons_draft_is_not_touched_and_the_message_comes_when_it_is_gone() {
 fn c3_nothing_is_typed_into_a_password() {
     let crew = crew();
     crew.enlist("a", &[]);
-    // It is seen at work for as long as that takes: nothing else would show that the prompt was taken.
+    // It is seen working that long: nothing else would show that the prompt was accepted.
     let go_on = crew.root().join("go-on");
     let prompt = format!("until {}\nsecret", go_on.display());
     crew.submit("a", &prompt);
@@ -121,7 +121,7 @@ fn c3_nothing_is_typed_into_a_password() {
 #[test]
 fn a_program_that_types_by_itself_meets_the_same_firewall() {
     let crew = crew();
-    // A shell lets an agent that is its child open a dialog, and tries to type into that.
+    // A shell makes its child agent open a dialog, and tries to type into it.
     run_boss(
         &crew,
         "$qd wait child --state idle; $qd tell child 'ask Really?'; $qd wait child --state blocked; \
@@ -133,7 +133,8 @@ fn a_program_that_types_by_itself_meets_the_same_firewall() {
     assert_eq!((crew.answers("child"), crew.strays("child")), (Vec::new(), Vec::new()));
 }
 
-/// A person opens a view with these keys; nothing reaches it, the receipt names it, and the message comes after it.
+/// A person opens a view with these keys; nothing is typed into it, the receipt names it, and the message
+/// comes after it.
 fn is_not_typed_into(keys: &[u8], shown: &[u8], said: &str, leave: &[u8]) {
     let crew = crew();
     crew.enlist("a", &["--status"]);

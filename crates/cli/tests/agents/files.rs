@@ -1,4 +1,4 @@
-//! What agents leave on disk: their transcript gives results and context, their state file gives the state.
+//! Agents' files: the transcript gives results and context, the state file gives the state.
 
 use proto::AgentState;
 use proto::agent::Source;

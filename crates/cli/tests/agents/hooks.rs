@@ -1,4 +1,4 @@
-//! Lifecycle events: heard from inside an agent, refused from anywhere else, and never in the way.
+//! Lifecycle events: accepted from inside an agent, refused from anywhere else, and never blocking the agent.
 
 use std::io::Write;
 use std::process::Stdio;

@@ -1,4 +1,5 @@
-//! A daemon that is killed in the middle of a delivery: nothing is said twice, and nothing is claimed that is not so.
+//! A daemon that is killed during a delivery: nothing is delivered twice, and no receipt claims what is not
+//! so.
 
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,7 @@ fn s1_mail_survives_a_killed_daemon_and_is_submitted_at_most_once() {
             Delivery::Submitted { .. } => assert_eq!(count, 1, "{text} was claimed"),
             Delivery::Unknown { .. } => {
                 assert!(count <= 1, "{text} was submitted {count} times");
-                // What was pasted and not submitted is there for a person to see; the next message needs it gone.
+                // A person sees what was pasted and not submitted; the next message needs it gone.
                 crew.type_text("a", "\x15");
             }
             other => panic!("{text} ended as {other:?}"),
@@ -44,7 +45,7 @@ fn s1_mail_survives_a_killed_daemon_and_is_submitted_at_most_once() {
     }
 }
 
-/// Waits without anything to wait for: the moment of a kill is the test's own choice.
+/// Waits without an event: the test chooses the moment of the kill.
 fn wait_a_moment(time: Duration) {
     let until = Instant::now() + time;
     while Instant::now() < until {
@@ -75,7 +76,7 @@ fn c21_tell_outlives_the_daemon_and_sends_nothing_twice() {
     crew.enlist("a", &[]);
     let go_on = crew.root().join("go-on");
     crew.submit("a", &format!("until {}", go_on.display()));
-    // The agent works: the message waits, and so does whoever sent it.
+    // The agent works: the message waits, and so does its sender.
     let mut tell = crew.command(&["tell", "a", "after the kill", "--timeout", "60"]).spawn().unwrap();
     let second = Request::Receipt(AskReceipt { mail: MailId(2) });
     eventually("the message is queued", || crew.client().call(second.clone()).ok());

@@ -28,7 +28,7 @@ fn launches(stage: &MarkedDaemon) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Waits until the launches' directories are as wanted: they go a moment after the entry does.
+/// Waits until there are this many launch directories: they are removed a moment after the entry.
 fn until_launches(stage: &MarkedDaemon, count: usize) {
     let until = std::time::Instant::now() + testkit::DEADLINE;
     while launches(stage).len() != count {

@@ -33,8 +33,8 @@ fn attach(crew: &FakeAgents, name: &str, shown: &[u8]) -> Pty {
     pty
 }
 
-/// A shell named `boss` that asks for a fake agent `child` with words of its own, starts it once a person has allowed
-/// that, and goes on with `then`, where `$qd` is the program.
+/// A shell named `boss` that asks to start a fake agent `child` with words of its own, starts it once a
+/// person has approved that, and continues with `then`, where `$qd` is the program.
 fn run_boss(crew: &FakeAgents, then: &str) {
     let script = format!(
         "export QD_RUNTIME_DIR={run} QD_DATA_DIR={data} QD_CONFIG_DIR={config}; qd={qd}; \

@@ -1,4 +1,4 @@
-//! What a person has seen, end to end: one mark for all faces that outlives the daemon.
+//! What a person has seen: one mark for all clients that outlives the daemon.
 
 use proto::process::UnseenEnd;
 use proto::request::See;

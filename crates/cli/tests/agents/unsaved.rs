@@ -1,5 +1,5 @@
-//! The disk is full, or another program holds the database: what cannot be saved is refused and not done, processes go
-//! on, and what ends says that it is not saved.
+//! The disk is full, or another program has the database locked: what cannot be saved is refused and not
+//! done, processes continue, and an end reports that it is not saved.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -25,7 +25,7 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// An agent, two commands, a grant that was given in time, and a project with a preset.
+/// An agent, two commands, a grant that was given before, and a project with a preset.
 fn prepare(crew: &FakeAgents) {
     crew.enlist("agent", &[]);
     crew.run("one", child::repeat_lines());
@@ -47,7 +47,7 @@ fn kept(crew: &FakeAgents) -> [Value; 3] {
     [crew.json(&["grants"]), crew.json(&["timers"]), trusted]
 }
 
-/// Everything that would have to be saved fails with this code, and nothing of it is done.
+/// Everything that would have to be saved fails with this code and has no effect.
 fn refuses_what_it_cannot_save(crew: &FakeAgents, code: &str) {
     let before = kept(crew);
     let project = crew.root().display().to_string();
@@ -74,7 +74,7 @@ fn refuses_what_it_cannot_save(crew: &FakeAgents, code: &str) {
     crew.wait_pattern("one", "got:still here");
 }
 
-/// An end comes in any case, and says that it is not saved.
+/// A process ends in any case, and the error states that it is not saved.
 fn ends_and_says_that_it_is_not_saved(crew: &FakeAgents) {
     let closed = crew.qd(&["close", "two"]);
     assert!(!closed.status.success(), "{}", said(&closed));
@@ -82,8 +82,8 @@ fn ends_and_says_that_it_is_not_saved(crew: &FakeAgents) {
     assert!(crew.list().iter().all(|process| process.name.as_str() != "two"));
 }
 
-/// When saving works again, the backlog is written by itself, nothing that was refused comes after all, and what is asked
-/// for now is done and known to the next daemon.
+/// When saving works again, the backlog is written by itself, nothing that was refused happens later, and new
+/// requests are done and known to the next daemon.
 fn goes_on_when_it_can_save_again(crew: &FakeAgents) {
     eventually("the warning goes by itself", || {
         crew.client().status().ok()?.warnings.is_empty().then_some(())
@@ -116,7 +116,7 @@ fn m7b_on_a_full_disk_what_cannot_be_saved_is_refused_and_ends_say_that_they_are
     goes_on_when_it_can_save_again(&crew);
 }
 
-/// Another program that has the database locked; dropped, it lets go.
+/// Another program that has the database locked; dropping it unlocks.
 struct Locker(Child);
 
 impl Locker {

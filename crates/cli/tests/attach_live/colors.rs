@@ -1,4 +1,4 @@
-//! The colours of a viewer's terminal: asked for at attach, given to children that ask, never typed to anybody.
+//! The colours of a viewer's terminal: queried at attach, given to children that ask, never typed into one.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,13 @@ use testkit::{MarkedDaemon, Tail};
 use super::window::Window;
 use super::{sh, stage};
 
-/// For each line typed asks for text, ground, palette and scheme; shows what it reads in caret notation.
+/// For each line typed it asks for text, background, palette and scheme, and shows what it reads in caret
+/// notation.
 const ASKER: &str = "stty raw -echo; exec 3<&0; cat -v <&3 & \
                      trap 'printf \"\\033]11;?\\033\\\\\\\\\\033]4;1;?\\033\\\\\\\\\\033[?996n\\033[5n\"' USR1; printf ready; \
                      while :; do wait; done";
 
-/// A window whose terminal has these colours and is attached to `x`, by way of a program that runs `qd`.
+/// A window whose terminal has these colours and is attached to `x` through this command.
 fn window(stage: &MarkedDaemon, command: &str, ground: Rgb, scheme: Scheme) -> Window {
     let script = format!("\"$0\" {command}; echo left; read -r line; echo \"shell:$line:\"");
     let (mut window, _) =
@@ -36,11 +37,11 @@ fn wear(window: &mut Window, ground: Rgb, scheme: Scheme) {
 const DARK: Rgb = Rgb(0x1111, 0x1111, 0x2222);
 const LIGHT: Rgb = Rgb(0xffff, 0xfefe, 0xfdfd);
 
-/// A child that asks when it is told to.
+/// A child that asks on demand.
 struct Asker<'s> {
     stage: &'s MarkedDaemon,
     tail: Tail,
-    /// What it printed up to here has been looked at.
+    /// Output up to here has been examined.
     from: usize,
 }
 
@@ -66,7 +67,7 @@ impl<'s> Asker<'s> {
         }
     }
 
-    /// Has the child ask; what it was answered, up to the answer that is always given.
+    /// Makes the child ask; returns the answers, up to the one that is always given.
     fn ask(&mut self) -> String {
         let pid = rustix::process::Pid::from_raw(self.stage.process("x").pid.unwrap()).unwrap();
         rustix::process::kill_process(pid, Signal::USR1).unwrap();
@@ -74,7 +75,7 @@ impl<'s> Asker<'s> {
         self.next(b"^[[0n")
     }
 
-    /// Asks until the child hears this ground.
+    /// Asks until the child gets this background.
     fn until_answered(&mut self, window: &mut Window, ground: &str) -> String {
         loop {
             window.draw(Instant::now() + Duration::from_millis(5));
@@ -85,7 +86,7 @@ impl<'s> Asker<'s> {
         }
     }
 
-    /// Goes on listening with the next daemon.
+    /// Continues with the next daemon.
     fn listen_again(&mut self) {
         self.tail = Tail::live(self.stage, "x");
     }
@@ -110,7 +111,7 @@ fn children_hear_the_last_viewers_colours(command: &str) {
     assert_eq!(stage.process("x").name.to_string(), "x");
     asker.listen_again();
     assert_eq!(asker.ask(), answered, "and survive the daemon");
-    // A run that nobody has looked at answers with the same.
+    // A run without a viewer so far answers with the same.
     stage.run("y", sh("stty raw -echo; printf '\\033]11;?\\033\\\\'; exec cat -v"));
     stage.wait_pattern("y", "rgb:1111/1111/2222");
 }
@@ -132,7 +133,7 @@ fn m10f_a_terminal_that_becomes_light_is_asked_again_and_the_child_is_told() {
         let mut asker = Asker::start(&stage);
         let mut window = window(&stage, command, DARK, Scheme::Dark);
         asker.until_answered(&mut window, "rgb:1111/1111/2222");
-        // The terminal was asked to tell, and tells.
+        // The terminal was asked to report changes, and does.
         assert!(window.screen.modes().color_scheme_updates);
         wear(&mut window, LIGHT, Scheme::Light);
         let told = window.screen.take_replies();
@@ -160,7 +161,7 @@ fn m10f_a_viewer_that_may_not_type_changes_no_colours() {
     let stage = stage();
     let mut asker = Asker::start(&stage);
     let mut window = window(&stage, "attach x --read-only", DARK, Scheme::Dark);
-    // Its answers are read before the keys behind them, and those before it leaves.
+    // Its answers are read before the keys after them, and those before it leaves.
     window.type_keys("\u{1c}d");
     window.until_shows("left");
     assert_eq!(asker.ask(), "");
@@ -176,7 +177,7 @@ fn m10f_answers_that_come_while_leaving_are_no_keys_of_the_shell() {
         let (mut window, _) =
             Window::running(&stage, Size::DEFAULT, "sh", &["-c", &script, env!("CARGO_BIN_EXE_qd")]);
         wear(&mut window, DARK, Scheme::Dark);
-        // The terminal answers only when the person has left already.
+        // The terminal answers only after the person has left.
         window.answers = false;
         window.until_shows("ready");
         window.type_keys("\u{1c}d");

@@ -1,4 +1,4 @@
-//! The terminal that `qd attach` runs in is afterwards what it was before, however the attachment ends.
+//! The terminal of `qd attach` is restored afterwards, however the attachment ends.
 
 use proto::Size;
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,7 +8,7 @@ use testkit::MarkedDaemon;
 use super::window::Window;
 use super::{sh, stage};
 
-/// What a person's terminal is like before: a title, colours, a cursor, modes and keyboard levels of its own.
+/// A person's terminal before: a title, colours, a cursor, modes and keyboard levels of its own.
 const OWN: &str = "\\033]2;mine\\033\\\\\\033]4;1;rgb:11/22/33\\033\\\\\\033]10;rgb:44/55/66\\033\\\\\\033]11;rgb:77/88/99\\033\\\\\
                    \\033[5 q\\033[?1;5;1002;1004;1006;2004h\\033[?1007;2027l\\033=\\033[>5u\\033[>1u";
 /// What a child does to its own.
@@ -25,8 +25,8 @@ enum End {
     Terminated,
 }
 
-/// Everything that a terminal keeps besides its text: what would be drawn of it if it were blank. Which modes were saved
-/// for later is left out: `qd` uses the terminal's places for them.
+/// Everything that a terminal keeps besides its text, as the repaint of its blank screen. Saved modes are
+/// left out: `qd` uses the terminal's slots for them.
 fn state(screen: &Screen) -> String {
     let mut copy = Screen::restore(&screen.checkpoint(Depth::Screen), Limits::default()).unwrap();
     copy.feed(b"\x1b[H\x1b[2J\x1b7");

@@ -1,4 +1,4 @@
-//! What a process that has ended, or ends again and again, leaves on a person's terminal.
+//! What a process that has ended, or ends repeatedly, leaves on a person's terminal.
 
 use proto::Size;
 use proto::request::Spawn;
@@ -63,7 +63,7 @@ fn m13_a_viewer_stays_attached_across_automatic_restarts() {
         window.until_shows(&format!("this is run {}", run + 1));
         assert!(!window.text().contains("starts again"), "{}", window.text());
     }
-    // Nobody restarts what is ended while it waits.
+    // A process that is ended while it waits is not restarted.
     window.type_keys("\r");
     window.until_shows("[exit 4; starts again in");
     assert!(stage.qd(&["kill", "x"]).status.success());

@@ -10,7 +10,7 @@ fn settings(window: &Window) -> String {
     format!("{:?}", window.pty.settings())
 }
 
-/// The settings of a terminal that nobody has touched.
+/// The settings of an untouched terminal.
 fn untouched() -> String {
     format!("{:?}", testkit::Pty::open(Size::DEFAULT).settings())
 }
@@ -71,7 +71,7 @@ fn the_exit_code_is_the_childs_and_the_terminal_is_restored() {
         assert_eq!(window.wait_exit().code(), Some(code));
         window.until_shows(words);
         assert_eq!(settings(&window), untouched());
-        // Whatever the child left on is off again: alternate screen, hidden cursor, mouse.
+        // Everything that the child left on is off again: alternate screen, hidden cursor, mouse.
         assert!(!window.screen.is_alternate() && window.screen.cursor().visible, "{script}");
         assert!(!format!("{:?}", window.screen.modes()).contains("Click"), "{:?}", window.screen.modes());
     }
@@ -110,7 +110,7 @@ fn s1_an_attached_terminal_survives_kill_9_of_the_daemon() {
     for round in 0..2 {
         stage.kill_9();
         stage.until_view("x", |view| view.viewers == 1);
-        // What was typed while nobody listened would have been dropped; from here on it is heard.
+        // Keys typed without a daemon would have been dropped; from here on they arrive.
         window.type_keys(&format!("after {round}\r"));
         window.until_shows(&format!("got:after {round}"));
     }
@@ -198,7 +198,7 @@ fn s3_a_viewer_undoes_no_shutdown_and_goes_on_with_the_next_daemon() {
     let stage = running();
     let mut window = Window::attached(&stage, "ready");
     assert!(stage.qd(&["shutdown"]).status.success());
-    // Whoever asks for something brings the next daemon, and the viewer is back.
+    // The next request starts the next daemon, and the viewer is back.
     stage.type_text("x", "next\n");
     window.until_shows("got:next");
     window.type_keys("typed\r");

@@ -25,7 +25,7 @@ fn stage() -> MarkedDaemon {
     MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"))
 }
 
-/// A stage on which `x` says back each line.
+/// A daemon in which `x` echoes each line.
 fn running() -> MarkedDaemon {
     let stage = stage();
     stage.run("x", child::repeat_lines());
@@ -33,7 +33,7 @@ fn running() -> MarkedDaemon {
     stage
 }
 
-/// Nobody looks at `x` any more, and it runs on.
+/// `x` has no viewer any more, and continues.
 fn runs_on_alone(stage: &MarkedDaemon) {
     stage.until_view("x", |view| view.viewers == 0);
     stage.type_text("x", "still here\n");

@@ -1,4 +1,5 @@
-//! What a face asks for when it attaches: an offset to go on from, every byte, the process's own size, a slower pace.
+//! The options of an attach request: an offset to continue from, every byte, the process's own size, a slower
+//! pace.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use testkit::{DEADLINE, MarkedDaemon, ScriptedChild, child};
 use super::stage;
 use super::window::Window;
 
-/// What one viewer was sent.
+/// What one viewer got.
 struct Viewer {
     connection: Connection,
     /// Output bytes, and the offset of the first.
@@ -34,7 +35,7 @@ impl Viewer {
         Self { connection, bytes, start: None, repaints, gaps, sizes, failures, exit: None, end: None }
     }
 
-    /// Takes one thing that was sent.
+    /// Reads one thing.
     fn step(&mut self, awaited: &str) {
         let incoming = self.connection.receive_before(Instant::now() + DEADLINE).unwrap();
         match incoming.unwrap_or_else(|| panic!("never {awaited}: {} bytes", self.bytes.len())) {
@@ -75,7 +76,7 @@ fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
 }
 
-/// Bytes in which every place can be told from every other near it.
+/// Bytes in which every position differs from those near it.
 fn numbered(length: usize) -> Vec<u8> {
     (0..).flat_map(|n: u32| format!("{n:08}\r\n").into_bytes()).take(length).collect()
 }
@@ -91,14 +92,14 @@ fn n1_a_viewer_goes_on_at_its_offset_byte_for_byte_without_a_repaint() {
     drop(first);
     scripted_child.tell(&bytes[500_000..]);
     stage.wait_pattern("x", "00059999");
-    // More than a viewer may fall behind otherwise.
+    // More than a viewer may otherwise fall behind.
     let mut second = Viewer::attach(&stage, Attach { from: Some(123_457), ..Attach::default() });
     second.until("the rest", |viewer| viewer.bytes.len() == 600_000 - 123_457);
     assert_eq!(second.start, Some(123_457));
     assert!(second.bytes == bytes[123_457..], "other bytes");
     assert_eq!((second.repaints.len(), second.gaps.len()), (0, 0));
     scripted_child.tell(b"live");
-    // So soon after a flood it may be drawn instead.
+    // So soon after a flood it may be repainted instead.
     let is_drawn = |viewer: &Viewer| viewer.repaints.iter().any(|(_, drawn)| contains(drawn, b"live"));
     second.until("what follows", |viewer| viewer.bytes.ends_with(b"live") || is_drawn(viewer));
 }
@@ -142,7 +143,7 @@ fn n1_an_exact_viewer_of_any_size_gets_every_byte_of_a_flood_and_then_the_exit()
     assert_eq!((viewer.gaps.len(), viewer.repaints.len()), (0, 0));
     assert_eq!(viewer.exit.map(|(exit, offset)| (exit.code, offset)), Some((Some(7), 3_000_000)));
     assert_eq!(viewer.sizes.last(), Some(&(Size { cols: 33, rows: 7 }, false)));
-    // Who comes to the ended run with an offset gets the rest first, too.
+    // A viewer that attaches to the ended run with an offset gets the rest first, too.
     let mut late =
         Viewer::attach(&stage, Attach { from: Some(2_999_000), mirror: true, ..Attach::default() });
     late.until("the end", |viewer| viewer.end.is_some());
@@ -185,7 +186,7 @@ fn n1_a_paced_viewer_gets_one_drawing_in_its_time_and_then_only_the_newest() {
         scripted_child.tell(format!("line {number}.\r\n").as_bytes());
         stage.wait_pattern("x", &format!("line {number}\\."));
     }
-    // The answer to this call comes behind everything that was sent before it.
+    // The answer to this call comes after everything that was sent before it.
     paced.connection.send(Request::View(View::PaceMs(0))).unwrap();
     paced.until("the next drawing", |viewer| viewer.repaints.len() == 2);
     assert!(String::from_utf8_lossy(&paced.repaints[1].1).contains("line 19."));

@@ -1,4 +1,5 @@
-//! Terminals that the daemon reads and draws on itself: who has them, and what becomes of them when somebody dies.
+//! Terminals that the daemon reads and draws on itself: which process has them, and what happens to them when
+//! one dies.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -24,19 +25,19 @@ fn path(slave: &OwnedFd) -> PathBuf {
     std::fs::read_link(format!("/proc/self/fd/{}", slave.as_raw_fd())).unwrap()
 }
 
-/// How many descriptors of the daemon lead to this terminal.
+/// How many descriptors of the daemon refer to this terminal.
 fn held_by_daemon(stage: &MarkedDaemon, window: &Window) -> usize {
     let terminal = path(&window.pty.slave());
     let entries = std::fs::read_dir(format!("/proc/{}/fd", stage.pid())).unwrap();
     entries.flatten().filter(|entry| std::fs::read_link(entry.path()).is_ok_and(|to| to == terminal)).count()
 }
 
-/// How many descriptors the daemon has; a few more or less come and go with those who ask.
+/// How many descriptors the daemon has; a few more or less come and go with connections.
 fn descriptors(stage: &MarkedDaemon) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", stage.pid())).unwrap().count()
 }
 
-/// Draws until something is true that nothing announces.
+/// Draws until a condition holds that has no event.
 fn until(window: &mut Window, what: &str, is_true: impl Fn(&Window) -> bool) {
     let end = Instant::now() + DEADLINE;
     while !is_true(window) {
@@ -45,12 +46,12 @@ fn until(window: &mut Window, what: &str, is_true: impl Fn(&Window) -> bool) {
     }
 }
 
-/// Keys that nobody has read yet.
+/// The number of unread keys.
 fn unread(window: &Window) -> u64 {
     rustix::io::ioctl_fionread(window.pty.slave()).unwrap()
 }
 
-/// The program that a shell waits for.
+/// The child that a shell waits for.
 fn child_of(shell: i32) -> i32 {
     let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
     children.split_whitespace().next().unwrap().parse().unwrap()
@@ -106,7 +107,7 @@ fn a_stopped_clients_terminal_is_left_alone_until_it_goes_on() {
     window.until_shows("got:before");
     let (client, raw) = (child_of(shell), window.pty.settings());
     signal(client, Signal::STOP);
-    // What a shell does to a terminal when the program in front of it stops.
+    // What a shell does to a terminal when its foreground program stops.
     let cooked = Pty::open(Size::DEFAULT).settings();
     assert!(window.pty.is_raw());
     tcsetattr(window.pty.slave(), OptionalActions::Now, &cooked).unwrap();
@@ -147,7 +148,7 @@ fn a9_a_terminal_that_takes_nothing_delays_nobody() {
         window.until_shows(&format!("got:round {round}."));
     }
     assert!(!stuck.has_drawn(b"got:"));
-    // It detaches although it takes nothing, and shows the same once it does.
+    // It detaches although it reads nothing, and shows the same once it does.
     stuck.until_shows("got:round 19.");
     assert_eq!(stuck.text(), stage.screen("x").trim_end());
 }
@@ -238,7 +239,7 @@ fn output_into_a_pipe_goes_through_the_connection() {
     assert_eq!(window.detach().code(), Some(0));
 }
 
-/// Passes a descriptor, or none; the answer.
+/// Passes a descriptor, or none; returns the answer.
 fn pass(viewer: &mut Connection, id: u64, fd: Option<BorrowedFd<'_>>) -> Outcome {
     let request = PassedTerminal {
         detach_keys: DetachKeys::default(),
@@ -274,7 +275,7 @@ fn what_is_no_terminal_is_refused_and_the_connection_goes_on() {
     let file = OwnedFd::from(std::fs::File::open("/proc/self/exe").unwrap());
     let (pipe, _other) = rustix::pipe::pipe().unwrap();
     let socket = OwnedFd::from(std::os::unix::net::UnixStream::pair().unwrap().0);
-    // The other side of a terminal is one too, and no person sits there.
+    // The other side of a terminal is one too, but no person sits there.
     let master =
         rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
     let before = descriptors(&stage);

@@ -1,4 +1,4 @@
-//! Terminal queries: the daemon answers, exactly once, however many terminals look on.
+//! Terminal queries: the daemon answers exactly once, with any number of viewers.
 
 use proto::Size;
 use testkit::Tail;
@@ -6,7 +6,7 @@ use testkit::Tail;
 use super::window::Window;
 use super::{sh, stage};
 
-/// Asks everything and shows every answer in caret notation.
+/// Sends every query and shows every answer in caret notation.
 const ASKER: &str = "stty raw -echo; printf ready; head -c 1 >/dev/null; \
                      printf '\\033]10;#fff;#000\\033\\\\\\033]7501;?\\033\\\\\\033[c\\033[>c\\033[5n\\033[6n\\033[?2026$p\\033[>0q\\033]10;?\\033\\\\\\033]11;?\\033\\\\'; \
                      exec cat -v";
@@ -29,7 +29,7 @@ fn one_answer_each(viewers: usize) {
     stage.run("x", sh(ASKER));
     let mut tail = Tail::live(&stage, "x");
     tail.until(b"ready");
-    // Windows that answer every query they are drawn, as a person's terminal does; one of another size.
+    // Windows that answer every query that is drawn on them, like a person's terminal; one of another size.
     let mut windows: Vec<_> = (0..viewers)
         .map(|number| {
             let cols = if number == 1 { 70 } else { 80 };
@@ -45,7 +45,7 @@ fn one_answer_each(viewers: usize) {
     for window in &mut windows {
         window.until_shows("FIRST");
     }
-    // Whatever a window answered has been typed before this.
+    // Whatever a window answered was typed before this.
     if let Some(window) = windows.first() {
         window.type_keys("TYPED");
         tail.until(b"TYPED");
@@ -62,7 +62,7 @@ fn one_answer_each(viewers: usize) {
     }
     assert!(places[0] < places[1], "the answer to 7501 comes before DA1: {answered}");
     assert!(places.is_sorted(), "answers in the order of the questions: {answered}");
-    // Nothing else was typed by anybody.
+    // Nothing else was typed.
     let rest = ANSWERS.iter().fold(answered.to_owned(), |rest, (_, pattern)| {
         regex::Regex::new(pattern).unwrap().replace(&rest, "").into_owned()
     });

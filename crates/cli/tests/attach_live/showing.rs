@@ -1,4 +1,5 @@
-//! What viewers see: a repaint, then what follows; the same for all; panned where the window is another size.
+//! What viewers see: a repaint, then what follows; the same for all; panned where the window has another
+//! size.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -53,7 +54,7 @@ fn a4_the_keys_of_a_read_only_viewer_reach_nobody() {
     watcher.until_shows("ready");
     watcher.type_keys("forbidden\r");
     watcher.resize(Size { cols: 60, rows: 18 });
-    // The bell says that nobody listens; then the keys have been heard and refused.
+    // The bell shows that the keys were read and refused.
     let until = Instant::now() + testkit::DEADLINE;
     while !watcher.has_drawn(b"\x07") {
         assert!(watcher.draw(until), "no bell");
@@ -123,7 +124,7 @@ fn the_size_owner_is_whoever_types_and_the_other_is_shown_the_part_with_the_curs
     stage.until_view("x", |view| view.size == Size::DEFAULT);
     large.until_shows("mark:three");
     small.until_shows("mark:three");
-    // The owner's window changes: the terminal goes with it, everybody else's does not count.
+    // The owner's window changes: the terminal follows it, and not the others.
     large.resize(Size { cols: 100, rows: 30 });
     stage.until_view("x", |view| view.size == Size { cols: 100, rows: 30 });
     small.resize(Size { cols: 50, rows: 12 });
@@ -154,7 +155,7 @@ fn m15_a_sole_viewer_gets_its_size_and_those_who_join_it_change_nothing() {
     assert_eq!(first.text().matches("resized").count(), 1, "{}", first.text());
 }
 
-/// A process that tries to attach to `x` with whatever flags it is given, and tells how that ended.
+/// A process that tries to attach to `x` with the given flags, and reports how that ended.
 fn spy(stage: &MarkedDaemon) {
     let export = |(name, value): &(&str, PathBuf)| format!("export {name}='{}'; ", value.display());
     let exports: String = stage.variables().iter().map(export).collect();
@@ -177,7 +178,7 @@ fn a4_leave_to_read_is_no_leave_to_send_others_away_or_to_decide_about_sizes() {
         stage.wait_pattern("spy", &format!("code:4 {flags}\\."));
     }
     assert_eq!(stage.process("x").viewers, 1);
-    // Watching is what it may.
+    // It may watch.
     stage.type_text("spy", "\n");
     stage.until_view("x", |view| view.viewers == 2);
     person.type_keys("still mine\r");
@@ -243,7 +244,7 @@ fn c6_a_clipboard_write_of_a_process_reaches_no_client() {
             window.drawn.escape_ascii()
         );
     }
-    // Who comes later is not sent it either.
+    // A later viewer does not get it either.
     let late = Window::attached(&stage, "over");
     assert!(!late.has_drawn(b"]52;"));
 }

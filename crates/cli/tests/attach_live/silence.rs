@@ -1,4 +1,4 @@
-//! What a person can do while the daemon is stopped, and what becomes of the keys typed meanwhile.
+//! What a person can do while the daemon is stopped, and what happens to the keys typed meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use testkit::{DEADLINE, MarkedDaemon};
 use super::window::Window;
 use super::{running, runs_on_alone};
 
-/// A daemon that does nothing until this is dropped.
+/// A daemon that is stopped until this is dropped.
 struct Stopped(Pid);
 
 impl Stopped {
@@ -37,7 +37,7 @@ impl Drop for Stopped {
     }
 }
 
-/// Draws until the terminal is as wanted: raw while the daemon has it, otherwise while the client reads in its place.
+/// Draws until the terminal is raw (the daemon has it) or not (the client reads in its place).
 fn until_raw(window: &mut Window, is_raw: bool) {
     let end = Instant::now() + DEADLINE;
     while window.pty.is_raw() != is_raw {
@@ -46,7 +46,7 @@ fn until_raw(window: &mut Window, is_raw: bool) {
     }
 }
 
-/// The program that a shell waits for.
+/// The child that a shell waits for.
 fn child_of(shell: i32) -> Pid {
     let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
     Pid::from_raw(children.split_whitespace().next().unwrap().parse().unwrap()).unwrap()
@@ -75,7 +75,7 @@ fn keys_typed_while_the_daemon_is_stopped_arrive_once_and_in_order() {
         until_raw(&mut window, false);
         window.type_keys("two three");
         drop(stopped);
-        // Some of it is read by the client, and some, perhaps, by the daemon.
+        // The client reads some of it, and perhaps the daemon some.
         window.type_keys(&format!(" four {round}\r"));
         let line = format!("got:one two three four {round}");
         window.until_shows(&line);

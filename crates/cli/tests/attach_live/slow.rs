@@ -1,4 +1,4 @@
-//! Viewers that do not keep up: they are skipped ahead, and nobody else notices.
+//! Viewers that do not keep up: they are skipped ahead, without an effect on others.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use testkit::{MarkedDaemon, scaled};
 use super::window::Window;
 use super::{sh, stage};
 
-/// Prints 100 MB and says so.
+/// Prints 100 MB and reports it.
 const FLOOD: &str = "stty raw -echo; echo ready; read l; yes 'all work and no play makes a dull line of text' | \
                      head -c 100000000; printf '\\r\\nthe end\\r\\n'; exec sleep 1000000";
 
@@ -32,7 +32,7 @@ fn a8_a_viewer_that_never_reads_does_not_stall_the_child_and_later_shows_the_sam
     let mut composed = Window::open(&stage, composed_size, &["attach", "x", "--read-only"]);
     composed.until_shows("ready");
     stage.type_text("x", "\n");
-    // Neither window is read until the child is through.
+    // Neither window is read until the child is finished.
     stage.json(&["wait", "x", "--silence", "1.5", "--timeout", "120"]);
     assert!(stage.screen("x").contains("the end"), "it stalled");
     assert!(stage.process("x").log.end > 100_000_000);
@@ -47,7 +47,7 @@ fn a8_a_viewer_that_never_reads_does_not_stall_the_child_and_later_shows_the_sam
 #[test]
 fn a8_a_viewer_that_reads_only_after_a_burst_is_shown_the_end_of_it() {
     let stage = stage();
-    // Too short to be skimmed, more than a terminal takes, and nothing comes behind it.
+    // Too short to be skimmed, more than a terminal accepts, and nothing comes after it.
     stage.run(
         "x",
         sh("stty -echo; echo ready; while read -r l; do seq -s ' ' 1 12000; echo \"got:$l\"; done"),
@@ -65,7 +65,8 @@ fn a8_a_viewer_that_reads_only_after_a_burst_is_shown_the_end_of_it() {
 
 #[test]
 fn a_flood_of_repaints_costs_a_viewer_less_than_the_flood_itself() {
-    // Cuts fall into the middle of sequences all the time here; a drawing that leaves one unfinished is still one.
+    // Cuts fall into the middle of sequences all the time here; a repaint that leaves one unfinished still
+    // counts.
     let frames = "stty raw -echo; echo ready; head -n 1 >/dev/null; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); \
                   printf '\\033[H\\033[38;5;%dm%s\\033[0m\\033[12;40H\\033[1;44m frame %d \\033[0m' $((i%256)) \
                   'a line of text that is painted over and over again' $i; done; printf '\\r\\nthe end'; exec sleep 1000000";
@@ -84,7 +85,8 @@ fn a_flood_of_repaints_costs_a_viewer_less_than_the_flood_itself() {
 struct Seen {
     connection: Connection,
     screen: Screen,
-    /// The offset it joined at, and how far it has come since: every byte was received, or told to be missing.
+    /// The offset at which it joined, and how far it has come: every byte was received, or reported as
+    /// missing.
     came: Option<(u64, u64)>,
     received: u64,
     missed: u64,
@@ -103,7 +105,7 @@ impl Seen {
         }
     }
 
-    /// Takes what comes next.
+    /// Reads what comes next.
     fn take(&mut self, awaited: &str, until: Instant) {
         match self.connection.receive_before(until).unwrap() {
             Some(Incoming::Data(data)) => {
@@ -126,7 +128,7 @@ impl Seen {
         }
     }
 
-    /// What it received and what it was told to miss is all that was produced since it joined.
+    /// Received bytes and reported gaps are everything that was produced since it joined.
     fn assert_complete(&mut self, produced: u64) {
         let until = Instant::now() + testkit::DEADLINE;
         while self.came.is_none_or(|(_, at)| at < produced) {
@@ -148,7 +150,7 @@ fn e4_what_a_viewer_receives_and_what_it_is_told_to_miss_is_all_there_was() {
     let mut viewers: Vec<_> = (0..3).map(|_| Seen::new(attach(&stage, Size::DEFAULT))).collect();
     viewers.iter_mut().for_each(|viewer| viewer.until_shows("ready"));
     stage.type_text("x", "\n");
-    // One reads along, one begins when it is over, and one has besides asked to be painted anew in between.
+    // One reads along, one begins when it is over, and one has also asked for a repaint in between.
     let repaint = proto::request::View::Repaint(proto::request::Empty {});
     viewers[2].connection.send(proto::Request::View(repaint)).unwrap();
     for viewer in &mut viewers {
@@ -169,7 +171,7 @@ fn a9_one_stalled_viewer_costs_three_others_nothing() {
     stage.wait_pattern("x", "ready");
     let stalled = attach(&stage, Size::DEFAULT);
     let mut fast: Vec<_> = (0..3).map(|_| Seen::new(attach(&stage, Size::DEFAULT))).collect();
-    // Enough that whatever is kept for the stalled one is full long before the end.
+    // Enough to fill everything that is kept for the stalled one long before the end.
     for round in 0..scaled(150) {
         stage.type_text("x", &format!("round {round}.\n"));
         for seen in &mut fast {

@@ -1,4 +1,4 @@
-//! tmux as the terminal that a person sits at: what of a hostile child reaches it, and what it is like afterwards.
+//! tmux as a person's terminal: what of a hostile child reaches it, and that it is restored.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use testkit::{DEADLINE, MarkedDaemon};
 
 use super::{sh, stage};
 
-/// What tmux tells of a pane's terminal.
+/// What tmux reports about a pane's terminal.
 const STATE: &str = "#{pane_title}|#{cursor_flag}|#{cursor_x}|#{insert_flag}|#{keypad_cursor_flag}|#{keypad_flag}|#{mouse_any_flag}|#{mouse_all_flag}|\
                      #{mouse_button_flag}|#{mouse_sgr_flag}|#{mouse_utf8_flag}|#{origin_flag}|#{wrap_flag}|#{alternate_on}|\
                      #{scroll_region_upper}|#{scroll_region_lower}|#{pane_fg}|#{pane_bg}|#{pane_tabs}";
@@ -96,9 +96,9 @@ impl Drop for Tmux {
     }
 }
 
-/// What no terminal of a person may get from a child: each with what it would do.
+/// What no person's terminal may get from a child, each with its effect.
 const HOSTILE: &[&str] = &[
-    // The clipboard, with control characters inside the number, and by its C1 forms.
+    // The clipboard, with control characters inside the number, and in C1 form.
     "\\033]52;c;b3duZWQ=\\007",
     "\\033]5\\0002;c;b3duZWQ=\\007",
     "\\033]5\\0012;c;b3duZWQ=\\007",
@@ -111,7 +111,7 @@ const HOSTILE: &[&str] = &[
     "\\033]1337;Copy=:b3duZWQ=\\007",
     "\\033]1337;ReportCellSize\\007",
     "\\033]5522;type=write:mime=dGV4dA==;b3duZWQ=\\033\\\\",
-    // Pictures from files, keys, what tmux passes on to the terminal around it.
+    // Pictures from files, keys, what tmux passes on to the outer terminal.
     "\\033_Gt=f,f=100;L2V0Yy9wYXNzd2Q=\\033\\\\",
     "\\033_Gt=t,f=100,a=T;L3RtcC94\\033\\\\",
     "\\033P1;1|17/6f776e6564\\033\\\\",
@@ -122,7 +122,7 @@ const HOSTILE: &[&str] = &[
     "\\302\\2336n\\2336n",
 ];
 
-/// What must not be among the bytes that a terminal got.
+/// What must not be among the bytes for a terminal.
 const FORBIDDEN: &[&[u8]] = &[
     b"]52",
     b"]5\x00",
@@ -149,7 +149,8 @@ const FORBIDDEN: &[&[u8]] = &[
     b"]11;?",
 ];
 
-/// Shows a child that prints all of it in tmux by this command; nothing of it reaches tmux, and tmux types nothing.
+/// Shows a child that prints all of it in tmux by this command; nothing of it reaches tmux, and tmux types
+/// nothing.
 fn nothing_reaches_tmux(command: &str, leave: &[&str]) {
     let stage = stage();
     let hostile = HOSTILE.concat();
@@ -165,7 +166,7 @@ fn nothing_reaches_tmux(command: &str, leave: &[&str]) {
     tmux.until_shows("ready");
     stage.type_text("x", "g");
     tmux.until_shows("again");
-    // Whatever tmux has answered is typed before this.
+    // Whatever tmux has answered was typed before this.
     stage.type_text("x", "END");
     stage.wait_pattern("x", "END");
     leave.iter().for_each(|key| tmux.type_keys(&[key]));
@@ -179,7 +180,7 @@ fn nothing_reaches_tmux(command: &str, leave: &[&str]) {
         assert_eq!(found, None, "{command}: {} in {}", bad.escape_ascii(), written.escape_ascii());
     }
     assert_eq!(tmux.call(&["list-buffers"]), "", "{command}");
-    // The child has heard the daemon's answers, once each, and nothing of tmux, which calls itself 1;2.
+    // The child got the daemon's answers, once each, and none of tmux, which identifies itself as 1;2.
     let screen = stage.screen("x");
     assert!(!screen.contains("[?1;2c") && !screen.contains("^[]"), "{screen}");
     assert_eq!(screen.matches("^[[0n").count(), 1, "{screen}");

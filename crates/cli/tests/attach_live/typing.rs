@@ -1,5 +1,5 @@
-//! Keys for children that read late, slowly or never: they wait where they were typed, none is lost, nobody else notices,
-//! and whoever typed them can leave.
+//! Keys for children that read late, slowly or never: they wait where they were typed, none is lost, other
+//! processes are not affected, and the person can leave.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,14 +19,14 @@ use testkit::{DEADLINE, MarkedDaemon, child};
 use super::window::Window;
 use super::{sh, stage};
 
-/// More than anybody keeps for a child that does not read.
+/// More than is kept for a child that does not read.
 const PASTE: usize = 4 << 20;
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 const ATTACH: [&str; 3] = [QD, "attach", "x"];
-/// Nobody has taken a key for so long: they wait.
+/// After this long without a key accepted, the rest waits.
 const STILL: Duration = Duration::from_millis(500);
 
-/// What a terminal types when this many bytes are pasted; no two places of it look alike.
+/// What a terminal types when this many bytes are pasted; no two positions look alike.
 fn paste(length: usize) -> Vec<u8> {
     let mut bytes = b"\x1b[200~".to_vec();
     let mut line = 0;
@@ -38,14 +38,14 @@ fn paste(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// A keyboard at a terminal with `qd` in it. Every wait has an end: keys that nobody takes fail a test.
+/// A keyboard at a terminal with `qd` in it. Every wait has an end: keys that are never accepted fail a test.
 struct Keyboard {
     master: OwnedFd,
     qd: Child,
 }
 
 impl Keyboard {
-    /// At a terminal with this program in it, which is attached to `x` and has drawn `ready`.
+    /// At a terminal with this program, which is attached to `x` and has drawn `ready`.
     fn attached(stage: &MarkedDaemon, program: &[&str]) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).unwrap();
@@ -73,7 +73,7 @@ impl Keyboard {
         poll(&mut fds, Some(&within.try_into().unwrap())).unwrap() > 0
     }
 
-    /// Types until the terminal has taken nothing for so long; how much it took.
+    /// Types until the terminal has accepted nothing for `patience`; returns how much it accepted.
     fn type_keys(&self, keys: &[u8], patience: Duration) -> usize {
         let mut taken = 0;
         while taken < keys.len() && self.is_ready(PollFlags::OUT, patience) {
@@ -112,7 +112,7 @@ fn open_gate(root: &Path) {
     std::fs::write(root.join("gate"), "go\n").unwrap();
 }
 
-/// Pastes into a child that begins to read when everybody before it is full.
+/// Pastes into a child that begins to read when every buffer before it is full.
 fn pastes_whole(program: &[&str]) {
     let (stage, keys) = (stage(), paste(PASTE));
     stage.run("x", late_reader(keys.len()));
@@ -147,7 +147,7 @@ fn a_paste_that_nobody_reads_delays_nobody_and_its_person_can_leave() {
     let keyboard = Keyboard::attached(&stage, &ATTACH);
     let keys = paste(1 << 20);
     assert_eq!(keyboard.type_keys(&keys, DEADLINE), keys.len());
-    // As many as there are workers and more: one of them is beside it.
+    // As many as there are workers and more: one of them is on the same worker.
     for number in 0..5 {
         let name = format!("beside-{number}");
         stage.run(&name, child::repeat_lines());
@@ -162,7 +162,7 @@ fn a_paste_that_nobody_reads_delays_nobody_and_its_person_can_leave() {
     assert_eq!(other.detach().code(), Some(0));
 }
 
-/// A terminal with `qd attach x` in it, full of keys that nobody reads any more.
+/// A terminal with `qd attach x` in it, full of keys that are no longer read.
 fn held_back(stage: &MarkedDaemon) -> Keyboard {
     let keyboard = Keyboard::attached(stage, &ATTACH);
     let taken = keyboard.type_keys(&paste(PASTE), STILL);
@@ -199,7 +199,7 @@ fn a_client_whose_terminal_is_held_back_ends_when_it_is_told_to() {
 fn an_attachment_that_is_held_back_ends_with_the_child_and_costs_no_time_before() {
     let stage = never_reading();
     let mut keyboard = held_back(&stage);
-    // Others see and do what they did.
+    // Other viewers work as before.
     let mut other = Window::attached(&stage, "ready");
     let before = cpu_ticks(stage.pid());
     stage.json(&["wait", "x", "--silence", "1", "--timeout", "30"]);
@@ -224,7 +224,7 @@ fn a_write_to_a_holder_that_does_not_answer_ends_and_says_what_is_not_known() {
     stage.wait_pattern("x", "ready");
     let holder = parent(spawned.pid.unwrap());
     signal(holder, Signal::STOP);
-    // The second has its turn: the first did not keep it.
+    // The second gets its turn: the first did not keep it.
     for line in ["one", "two"] {
         let mut command = stage.command(&["send", "x", line, "--timeout", "1"]);
         let mut qd = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -235,7 +235,7 @@ fn a_write_to_a_holder_that_does_not_answer_ends_and_says_what_is_not_known() {
     }
     signal(holder, Signal::CONT);
     stage.type_text("x", "three\n");
-    // Behind what of the others was on its way.
+    // After what the others had on the way.
     stage.wait_pattern("x", "got:.*three");
 }
 

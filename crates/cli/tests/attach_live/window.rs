@@ -1,4 +1,5 @@
-//! A terminal window with `qd` in it: what is drawn goes through an emulator, so a test asks what a person would see.
+//! A terminal window with `qd` in it: output goes through an emulator, so a test asks what a person would
+//! see.
 
 use std::ffi::OsStr;
 use std::process::ExitStatus;
@@ -14,7 +15,7 @@ pub(crate) struct Window {
     pub(crate) screen: Screen,
     /// Every byte drawn so far.
     pub(crate) drawn: Vec<u8>,
-    /// Whether it answers queries, as a person's terminal does.
+    /// True if it answers queries, like a person's terminal.
     pub(crate) answers: bool,
 }
 
@@ -24,7 +25,7 @@ impl Window {
         Self::running(stage, size, env!("CARGO_BIN_EXE_qd"), arguments).0
     }
 
-    /// Opens a window of this size with a program in it; its pid too.
+    /// Opens a window of this size with a program in it; returns its pid too.
     pub(crate) fn running(
         stage: &MarkedDaemon,
         size: Size,
@@ -52,7 +53,7 @@ impl Window {
         self.screen.text(Wraps::Keep).trim_end().to_owned()
     }
 
-    /// Draws until `wanted` is true of the screen.
+    /// Draws until the screen meets the condition.
     pub(crate) fn until(&mut self, what: &str, wanted: impl Fn(&Screen) -> bool) {
         let until = Instant::now() + DEADLINE;
         while !wanted(&self.screen) {
@@ -66,7 +67,7 @@ impl Window {
         self.until(&format!("`{text}`"), |screen| screen.text(Wraps::Keep).contains(text));
     }
 
-    /// Draws what comes next; whether something came.
+    /// Draws what comes next; returns false if nothing came.
     pub(crate) fn draw(&mut self, until: Instant) -> bool {
         let bytes = self.pty.take_drawn(until);
         self.screen.feed(&bytes);
@@ -89,7 +90,7 @@ impl Window {
         self.wait_exit()
     }
 
-    /// Waits until `qd` has ended, and draws its last words.
+    /// Waits until `qd` has ended, and draws its last output.
     pub(crate) fn wait_exit(&mut self) -> ExitStatus {
         let status = self.pty.wait_exit(DEADLINE);
         while self.draw(Instant::now()) {}
@@ -102,7 +103,7 @@ impl Window {
         self.pty.resize(size);
     }
 
-    /// Whether these bytes were drawn.
+    /// Returns true if these bytes were drawn.
     pub(crate) fn has_drawn(&self, needle: &[u8]) -> bool {
         self.drawn.windows(needle.len()).any(|window| window == needle)
     }

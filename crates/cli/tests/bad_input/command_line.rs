@@ -1,4 +1,5 @@
-//! Command lines that are wrong, or more than was meant: told in full, and nothing that runs is touched.
+//! Command lines that are wrong, or more than was meant: the whole error is printed, and nothing that runs is
+//! touched.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;

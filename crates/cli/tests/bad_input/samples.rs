@@ -1,5 +1,5 @@
-//! One of every request, every field in it, none of which does anything to the witness. Owns the catalogue and knowing
-//! that it is whole: a verb, or a kind of one, that has no sample here is found out.
+//! One sample of every request, with every field, none of which affects the witness. A test fails for a verb
+//! or a kind of one without a sample here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -138,7 +138,7 @@ fn crew() -> Vec<Value> {
     ]
 }
 
-/// What this enum can be, as its own parser tells.
+/// The variants of this enum, from its own parser's error.
 fn kinds<T: DeserializeOwned>() -> BTreeSet<String> {
     let error = serde_json::from_value::<T>(json!({"no_such_kind": {}})).err().map(|error| error.to_string());
     let told = error.unwrap_or_default();
@@ -146,7 +146,7 @@ fn kinds<T: DeserializeOwned>() -> BTreeSet<String> {
     expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// What the samples have at this place: the words of an enum.
+/// The samples' values at this place: the words of an enum.
 fn sampled(pointer: &str) -> BTreeSet<String> {
     let word = |value: &Value| match value {
         Value::String(word) => Some(word.clone()),
@@ -192,9 +192,9 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
 
 #[test]
 fn e8_no_field_of_a_request_is_left_out_of_its_samples() {
-    // A request shows all of its fields when it is printed for debugging, also those that were left out.
+    // A request shows all of its fields in its debug form, also those that were left out.
     let field = regex::Regex::new(r"\b([a-z_]+): ").unwrap();
-    // What the text of the detach keys is parsed into.
+    // The parsed form of the detach keys.
     let inner = ["prefix", "last", "code", "has_control", "has_tilde"].map(str::to_owned);
     let mut verbs: BTreeMap<&'static str, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for request in requests() {

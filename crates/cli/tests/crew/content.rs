@@ -1,4 +1,4 @@
-//! What lies on the disk when an agent has something started again: what was allowed, or a person is asked.
+//! The content on the disk when an agent restarts something: what was approved, or a person is asked.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const FILE: &str = "[preset.job]\nargv = [\"./job.sh\"]\nworking_dir = \"web\"\n
 const JOB: &str = "#!/bin/sh\nexec sleep 1000000\n";
 const LOOP: &str = "#!/bin/sh\necho reads\nread line\nexit 1\n";
 
-/// The same with something else in it, which leaves a trace.
+/// The same with other content, which leaves a trace.
 fn evil(app: &Path) -> String {
     format!("#!/bin/sh\ntouch '{}'/ran\nexec sleep 1000000\n", app.display())
 }
@@ -59,7 +59,7 @@ fn b7_an_edited_script_is_not_started_again_by_an_agent_without_a_question() {
         assert!(!app.join("ran").exists());
         answer(&stage, item, "deny");
         assert_eq!(inside.refused(&format!("restart {preset}")).0, "denied");
-        // What was allowed is allowed still.
+        // What was approved still is.
         script(&app.join("web/job.sh"), JOB);
         inside.json(&format!("restart {preset}"));
         assert!(!app.join("ran").exists());
@@ -124,7 +124,7 @@ fn f10_an_edited_script_is_parked_instead_of_being_started_again_by_itself() {
     inside.json("spawn --preset loop --name loop");
     stage.type_text("loop", "go\r");
     stage.until_view("loop", |view| view.run.0 == 2 && view.status == Status::Running);
-    // Its shell has opened the script by then: what it runs is what was looked at.
+    // Its shell has opened the script by then: it runs what was checked.
     stage.wait_pattern("loop", "reads");
     script(&app.join("web/loop.sh"), &evil(&app));
     stage.type_text("loop", "go\r");

@@ -1,4 +1,4 @@
-//! What a process that subscribes hears of the crew: what it could ask for as well, and nothing else.
+//! Which events a subscribed process gets: those about what it may also ask for, and nothing else.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -14,7 +14,7 @@ use testkit::{MarkedDaemon, TestDaemon, census};
 use crate::inside::Inside;
 use crate::{QD, ask};
 
-/// Says the lines of a file and writes down every line that comes, for as long as any do.
+/// Sends the lines of a file and records every line that comes, as long as any do.
 const LISTENER: &str = r#"use Socket;
 my ($path, $in, $out) = @ARGV;
 socket(S, AF_UNIX, SOCK_STREAM, 0) or die "no socket";
@@ -26,7 +26,7 @@ while (my $line = <I>) { syswrite(S, $line) == length($line) or die "not taken";
 while (my $line = <S>) { print O $line; }
 "#;
 
-/// A daemon that knows an agent called `sleeper`, and two projects.
+/// A daemon with an agent called `sleeper`, and two projects.
 fn hall() -> (MarkedDaemon, PathBuf, PathBuf) {
     let daemon = TestDaemon::without_start(QD);
     let agents = daemon.places().config.join("agents");
@@ -57,7 +57,7 @@ impl Listener {
         std::fs::write(&said, format!("{hello}\n{subscribe}\n")).unwrap();
         let words =
             [&script, &stage.places().socket(), &said, &notes].map(|path| format!(" '{}'", path.display()));
-        // It outlives its program, so that it hears the end.
+        // It outlives its program, so that it gets the end.
         let line = format!("setsid perl{} > '{}.log' 2>&1 < /dev/null &", words.concat(), notes.display());
         assert_eq!(inside.run(&line).0, 0);
         let listener = Self { notes };
@@ -77,7 +77,7 @@ impl Listener {
         self.lines().into_iter().filter_map(told).map(|what| serde_json::from_value(what).unwrap()).collect()
     }
 
-    /// Everything up to this event.
+    /// Reads everything up to this event.
     fn until(&self, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
         census::eventually("the last event", || {
             let events = self.events();
@@ -109,7 +109,7 @@ fn pads(events: &[Event]) -> Vec<&str> {
     named.collect()
 }
 
-/// Whose timers were told of.
+/// The owners of the announced timers.
 fn owners(events: &[Event]) -> Vec<&str> {
     let named = events.iter().filter_map(|event| match event {
         Event::Timer(timer) => Some(timer.owner_name.as_str()),

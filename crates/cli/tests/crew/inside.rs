@@ -1,5 +1,4 @@
-//! A run in which commands of the test are run as an agent would run them. Owns typing them and collecting what they
-//! say; refuses being a person: whatever asks from in there is that process.
+//! A run in which the test runs commands as an agent would: the callers are real processes of that run.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +21,7 @@ impl<'a> Inside<'a> {
         std::fs::create_dir(&notes).unwrap();
         let export = |(name, value): &(&str, PathBuf)| format!("export {name}='{}'; ", value.display());
         let exports: String = stage.variables().iter().map(export).collect();
-        // The code is written last and under another name first: who sees it sees the rest.
+        // The code is written last and under another name first: when it appears, the rest is complete.
         let script = format!(
             "stty -echo; {exports}n=0; echo ready; while IFS= read -r line; do \
              sh -c \"$line\" > '{0}'/$n.out 2>&1; echo $? > '{0}'/$n.new; mv '{0}'/$n.new '{0}'/$n.code; \
@@ -36,7 +35,7 @@ impl<'a> Inside<'a> {
         Self { stage, name: name.to_owned(), notes, next: 0 }
     }
 
-    /// Runs a line of shell there; its exit code and what it said.
+    /// Runs a line of shell there; returns its exit code and output.
     pub(crate) fn run(&mut self, line: &str) -> (i32, String) {
         let n = self.next;
         self.next += 1;
@@ -55,7 +54,7 @@ impl<'a> Inside<'a> {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
 
-    /// Runs `qd --json` there, which must be refused; the code of the refusal and all of it.
+    /// Runs `qd --json` there, which must be refused; returns the error's code and all of it.
     pub(crate) fn refused(&mut self, arguments: &str) -> (String, Value) {
         self.refused_by(&format!("'{QD}' --json {arguments}"))
     }

@@ -1,5 +1,5 @@
-//! What agents may start and what they share, end to end: over the real socket, asked for by real `qd` inside of real
-//! runs. Each test is named after the row of the guarantee or hazard it proves.
+//! What agents may start and what they share, end to end: over the real socket, requested by a real `qd`
+//! inside real runs. Each test is named after the row of the guarantee or hazard that it proves.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
@@ -29,7 +29,7 @@ fn project(text: &str) -> (MarkedDaemon, PathBuf) {
     (stage, app)
 }
 
-/// Asks for something as a person.
+/// Sends a request as a person.
 fn ask(stage: &MarkedDaemon, request: Request) -> Result<Reply, Failure> {
     let told = format!("{request:?}");
     match stage.client().call(request) {

@@ -1,4 +1,5 @@
-//! Scratchpads through the door: names that must not escape, revisions that must not be lost, editors that are seen.
+//! Scratchpads through the socket: names that must not escape, revisions that must not be lost, edits that
+//! are noticed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -179,7 +180,7 @@ fn pads_survive_the_daemon_and_what_was_edited_meanwhile_is_seen() {
     stage.kill_9();
     std::fs::write(folder.join("plan"), "meanwhile").unwrap();
     assert_eq!(read(&stage, &app, "plan"), ("meanwhile".to_owned(), 2, "editor".to_owned()));
-    // Killed again and again between its writes: what was acknowledged is there.
+    // Killed again and again between its writes: everything acknowledged is there.
     let mut acknowledged = Vec::new();
     for round in 0..5 {
         for line in 0..3 {
@@ -198,7 +199,7 @@ fn long(word: &str) -> String {
     format!("{word}\n").repeat((1 << 20) / (word.len() + 1))
 }
 
-/// What a writer leaves that was killed before it could rename: of a pad, and of a revision of it.
+/// What a writer leaves that was killed before its rename: of a pad, and of a revision of it.
 fn leave_half_written(folder: &Path) {
     let mut dead = std::process::Command::new("true").spawn().unwrap();
     dead.wait().unwrap();
@@ -228,7 +229,7 @@ fn f1_a_daemon_killed_while_it_writes_leaves_a_whole_revision_and_no_temporary_f
         let kept = PadAct::Read { name: "log".to_owned(), revision: Some(revision) };
         let kept = act(&stage, &app, kept).unwrap();
         assert!(matches!(kept, PadOutcome::Text { content, .. } if content == answered), "round {round}");
-        // The next daemon looks at everything once, in its own time.
+        // The next daemon checks everything once, in its own time.
         testkit::census::eventually("nothing half written to be left", || {
             let is_half = |path: &PathBuf| path.display().to_string().contains(".tmp-");
             (!testkit::census::files(&folder(&stage)).iter().any(is_half)).then_some(())
@@ -251,7 +252,7 @@ fn a_process_has_its_own_projects_pads_under_its_own_name() {
     assert_eq!(read(&stage, &app, "notes").2, "process-human", "nobody passes for a person");
 }
 
-/// What lies in a directory: every path with what it holds.
+/// The content of a directory: every path with its bytes.
 fn census(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = testkit::census::files(root).into_iter();
     files.filter(|path| path.is_file()).map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
@@ -315,7 +316,7 @@ fn f4_a_link_among_the_pads_leads_nowhere_through_the_door() {
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), "secret");
 }
 
-/// A small disk in this place, for as long as it lives.
+/// A small disk at this path, as long as it lives.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -331,7 +332,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily, because the daemon still looks at it.
+        // Lazily, because the daemon still uses it.
         drop(std::process::Command::new("umount").arg("-l").arg(&self.0).output());
     }
 }

@@ -1,5 +1,5 @@
-//! What a person has to trust that an agent could have written: manifests that are not built in, and whatever lies in
-//! another project than the agent's own.
+//! What an agent could have written and a person must therefore trust: manifests that are not built in, and
+//! the content of another project than the agent's own.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -82,7 +82,7 @@ fn m4d_a_manifest_that_was_overridden_later_is_asked_about() {
     let (stage, app) = workshop();
     let agents = stage.places().config.join("agents");
     let mut inside = Inside::begin(&stage, "worker", &app);
-    // As it is built in it names no program, which is the only reason not to start it.
+    // The built-in one names no program, which is the only reason not to start it.
     assert_ne!(inside.refused("spawn --kind agent generic").0, "needs_trust");
     std::fs::write(agents.join("generic.toml"), "argv = [\"sleep\", \"1000000\"]\n").unwrap();
     asked(&mut inside, "spawn --kind agent generic");
@@ -118,7 +118,7 @@ fn m4e_trust_in_another_project_is_not_the_callers() {
     inside.json(&format!("spawn --preset job --cwd {dir} --name allowed"));
     trust_preset(&stage, &app, "job");
     inside.json("spawn --preset job --name own");
-    // What was trusted for the one is not trusted for the other's processes.
+    // Trust for the one does not cover the other's processes.
     asked(&mut native, &format!("spawn --preset job --cwd {}", app.display()));
 }
 

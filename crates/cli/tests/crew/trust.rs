@@ -1,4 +1,4 @@
-//! Trust: what an agent starts is what a person allowed, exactly that, and nobody but a person allows it.
+//! Trust: an agent starts exactly what a person approved, and only a person approves it.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -124,10 +124,10 @@ fn b7_ways_around_a_trusted_preset_are_asked_about_anew_through_the_socket() {
     };
     starts(&mut inside, "--preset job");
     starts(&mut inside, "--preset linked");
-    // What does not touch it.
+    // Edits that do not touch it.
     edit(&app, "[preset.other]\nargv", "[preset.other]\n# more\nargv");
     starts(&mut inside, "--preset job");
-    // What does, and back again.
+    // Edits that do, and back again.
     asked(&mut inside, "spawn --preset other");
     edit(&app, "# the job", "# a job");
     asked(&mut inside, "spawn --preset job");
@@ -188,7 +188,7 @@ fn b7_ways_around_trusted_words_are_asked_about_anew_through_the_socket() {
     }
     let line = format!("'{QD}' --json spawn --env PATH='{}' -- sleep 1000000", evil.display());
     assert_eq!(inside.refused_by(&line).0, "needs_trust");
-    // A search path that is only brought along is not used at all.
+    // A search path that the caller brings is not used at all.
     let line =
         format!("PATH='{}':\"$PATH\" '{QD}' --json spawn --name swapped -- sleep 1000000", evil.display());
     assert_eq!(inside.run(&line).0, 0);

@@ -1,5 +1,5 @@
-//! What a start promises: it is carried out once, also when a daemon dies over it, and the daemon it begins has nothing
-//! of whoever began it.
+//! A start happens once, even when a daemon dies during it, and the daemon that it starts inherits nothing of
+//! its starter.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use testkit::TestDaemon;
 
 use crate::QD;
 
-/// The places at which a daemon can die between an order and the answer to it.
+/// The places at which a daemon can die between an order and its answer.
 #[cfg(debug_assertions)]
 const ON_THE_WAY: [daemon::Failpoint; 6] = {
     use daemon::Failpoint::{AfterCommit, BeforeCommit, EffectDone, FactHeard, HolderStarted, Recorded};

@@ -1,5 +1,5 @@
-//! What an end promises: whoever asks for it returns when it has come, whoever else asked, and with `--kill` nothing goes
-//! on, also without a daemon to be told.
+//! `qd shutdown` returns when the end has come, also when another caller asked first, and with `--kill`
+//! nothing continues, even without a daemon.
 
 use std::process::{Child, Output, Stdio};
 
@@ -66,7 +66,7 @@ fn d2_what_goes_on_without_a_daemon_is_ended_all_the_same() {
     assert_eq!(ended.status.code(), Some(0));
     assert_eq!(said(&ended), "no daemon was running; what went on without one has ended\n");
     assert!(!is_alive(pid));
-    // Now there is nothing, and nobody is started to find that out.
+    // Now there is nothing, and no daemon is started to find that out.
     assert_eq!(said(&daemon.qd(&["shutdown", "--kill"])), "not running\n");
     assert_eq!(daemon.json(&["shutdown", "--kill"])["was_running"], false);
 }

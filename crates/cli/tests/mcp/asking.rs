@@ -17,8 +17,8 @@ fn begin(agent: &mut Proxy, arguments: Value) -> u64 {
     agent.begin("tools/call", json!({"name": "ask_human", "arguments": arguments}))
 }
 
-/// Has the agent ask and a person answer; what the agent is told. An answer that came before the agent was heard waiting
-/// is on its way as a message, so the agent asks again.
+/// Makes the agent ask and a person answer; returns the agent's result. An answer that came before the agent
+/// was waiting comes as a message, so the agent asks again.
 pub(crate) fn asked(crew: &FakeAgents, agent: &mut Proxy, arguments: &Value, choice: &str) -> Value {
     for _ in 0..10 {
         let id = begin(agent, arguments.clone());
@@ -86,7 +86,8 @@ fn an_answer_that_nobody_waits_for_comes_as_a_message_with_quarterdecks_head() {
     let id = begin(&mut agent, json!({"question": "Shall I?"}));
     let item = crew.item_of("lead", ItemKind::Question);
     agent.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
-    // The daemon knows that nobody waits once it has answered the next question on a connection of its own.
+    // The daemon knows that the waiter is gone once it has answered the next request on a connection of its
+    // own.
     let until = std::time::Instant::now() + testkit::DEADLINE;
     answer(&crew, item.item, "yes, do");
     while crew.prompts("lead").is_empty() {

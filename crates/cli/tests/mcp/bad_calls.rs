@@ -1,5 +1,5 @@
-//! Thousands of calls that are wrong in one place each, and lines that are no calls: each is told what is wrong, and the
-//! next call works.
+//! Thousands of calls that are wrong in one place each, and lines that are not calls: each gets an error that
+//! names the fault, and the next call works.
 
 use serde_json::{Map, Value, json};
 use testkit::{MarkedDaemon, TestDaemon, child};
@@ -80,7 +80,7 @@ fn values() -> Vec<Value> {
     values
 }
 
-/// Whether a value is what the schema wants, as far as the schema says; texts may still be refused for what they say.
+/// Returns true if a value fits the schema; texts may still be refused for their content.
 fn is_wanted(value: &Value, schema: &Value) -> bool {
     if let Some(words) = schema["enum"].as_array() {
         return words.contains(value);
@@ -102,7 +102,7 @@ fn is_wanted(value: &Value, schema: &Value) -> bool {
     }
 }
 
-/// Something this schema takes.
+/// A value that this schema accepts.
 fn plausible(schema: &Value) -> Value {
     if let Some(words) = schema["enum"].as_array() {
         return words[0].clone();
@@ -116,7 +116,7 @@ fn plausible(schema: &Value) -> Value {
     }
 }
 
-/// Every tool, with arguments that are wrong in one field each; that field's name with them.
+/// Every tool, with arguments that are wrong in one field each, and that field's name.
 fn wrong_calls(tools: &[Value]) -> Vec<(String, Map<String, Value>, String)> {
     let mut calls = Vec::new();
     for tool in tools {

@@ -1,8 +1,8 @@
-//! The protocol's public conformance suite against `qd mcp --http`, at every version the suite knows.
+//! The protocol's public conformance suite against `qd mcp --http`, at every version that the suite knows.
 //!
-//! Owns the verdict: whatever is no success must be in `conformance-expected.json`, with the reason why it does not apply
-//! and with what the suite then says, and whatever is there must still happen. Refuses the suite's own verdict, which
-//! forgives warnings, what it skips and what a version does not require.
+//! Every check without success must be in `conformance-expected.json`, with the reason why it does not apply
+//! and with the suite's message, and everything listed there must still happen. The suite's own verdict is
+//! not used, because it forgives warnings, skipped checks and what a version does not require.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -31,7 +31,7 @@ struct Expected {
     status: String,
     /// The versions it happens at.
     r#in: Vec<String>,
-    /// Part of what the suite says: another failure of the same check is another fault.
+    /// A part of the suite's message: another failure of the same check is another fault.
     says: String,
     reason: String,
 }
@@ -81,10 +81,10 @@ fn complaints(expected: &[Expected], checks: &[Check]) -> Vec<String> {
 /// Runs the suite at one version; `count` is how many scenarios it has there.
 fn judge(version: &str, selection: &str, count: usize) {
     let daemon = TestDaemon::start(QD);
-    // Lists that have something in them.
+    // Lists with something in them.
     daemon.spawn("tide", child::run_for_ever());
     let http = Http::start(&daemon);
-    // The suite shows no token.
+    // The suite sends no token.
     let relay = Relay::start(&http.address, &format!("Authorization: Bearer {TOKEN}"));
     let (results, log) = (daemon.root().join("results"), daemon.root().join("suite.log"));
     let mut suite = Tool::Conformance.command(daemon.root());
@@ -92,7 +92,7 @@ fn judge(version: &str, selection: &str, count: usize) {
     suite.args(selection.split(' ')).arg(version);
     let printed = File::create(&log).unwrap();
     suite.stdout(printed.try_clone().unwrap()).stderr(printed);
-    // Whether it liked us is read from its results.
+    // The result files have the verdict.
     let _forgiving = wait_for_end(&mut suite.spawn().unwrap(), PATIENCE);
     let scenarios = scenarios(&results);
     let log = std::fs::read_to_string(log).unwrap();
@@ -107,7 +107,7 @@ fn judge(version: &str, selection: &str, count: usize) {
     assert!(complaints.is_empty(), "at {version}:\n{}", complaints.join("\n"));
 }
 
-/// What the suite wrote down, by scenario: a directory each, named after it and the time.
+/// The suite's results by scenario: a directory each, named after it and the time.
 fn scenarios(results: &Path) -> BTreeMap<String, Vec<Check>> {
     let directories = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
     directories
@@ -131,7 +131,7 @@ fn scenarios(results: &Path) -> BTreeMap<String, Vec<Check>> {
 
 /// All scenarios that apply to a version.
 const ALL: &str = "--suite all --spec-version";
-/// Also those that a version does not require: extensions, and what was written after it.
+/// Also those that a version does not require: extensions, and later additions.
 const MORE: &str = "--requirements";
 
 #[test]
@@ -188,6 +188,6 @@ fn a_new_failure_another_one_and_one_that_is_gone_are_each_complained_about() {
     assert_eq!(count(&[known.clone(), check("greets", "SUCCESS", "")]), 0);
     assert_eq!(count(&[known, check("greets", "WARNING", "late")]), 1);
     assert_eq!(count(&[check("answers", "SUCCESS", "")]), 1);
-    // It happens still, but for another reason: both a surprise and a stale line.
+    // It still happens, but for another reason: both a surprise and a stale entry.
     assert_eq!(count(&[check("answers", "FAILURE", "timed out")]), 2);
 }

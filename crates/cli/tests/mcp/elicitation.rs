@@ -1,4 +1,4 @@
-//! Questions through the client's own form, in both eras, with clients written by hand.
+//! Questions through the client's own form, in both protocol generations, with clients written by hand.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn with_forms() -> Value {
     json!({"elicitation": {"form": {}}})
 }
 
-/// The call again, with what the person said to the form.
+/// The call again, with the person's answer to the form.
 fn retried(proxy: &mut Proxy, arguments: &Value, said: Value) -> Value {
     let params = json!({"name": "ask_human", "arguments": arguments, "inputResponses": {"answer": said}});
     proxy.request("tools/call", params)["result"].clone()
@@ -49,7 +49,7 @@ fn a_form_that_is_declined_leaves_the_question_in_the_inbox() {
     let created = retried(&mut agent, &arguments, json!({"action": "decline"}));
     assert_eq!(created["resultType"], json!("task"), "{created}");
     let item = crew.item_of("lead", ItemKind::Question);
-    // Asked again the form stays away: the question waits in the inbox.
+    // The second time the form does not appear: the question waits in the inbox.
     assert_eq!(agent.call("ask_human", arguments)["resultType"], json!("task"));
     crew.answer(item.item, "later").unwrap();
     let told = agent.settled(&created)["structuredContent"].clone();
@@ -89,7 +89,7 @@ fn b7_an_answer_through_the_client_never_grants_trust() {
     assert_eq!(agent.tool("spawn_process", request)["name"], json!("nap"));
 }
 
-/// A client of the older era over HTTP: what the server asks it comes on the stream of its own call.
+/// A client of the older protocol over HTTP: the server's questions come on the stream of its own call.
 struct Session {
     address: String,
     id: String,
@@ -129,7 +129,7 @@ impl Session {
         BufReader::new(stream)
     }
 
-    /// Says something that gets no answer.
+    /// Sends a message without an answer.
     fn tell(&self, message: &Value) {
         let mut stream = self.post(message);
         let head = headers(&mut stream);
@@ -196,7 +196,7 @@ fn in_the_older_era_the_question_and_its_answer_go_over_standard_input_and_outpu
         proxy.initialize_with(version, json!({"elicitation": {}}));
         let id = proxy.begin("tools/call", json!({"name": "ask_human", "arguments": {"question": "Now?"}}));
         let asked = proxy.note(|line| line["method"] == json!("elicitation/create"));
-        // What answers nothing that was asked changes nothing.
+        // A reply to nothing that was asked changes nothing.
         proxy.send(&json!({"jsonrpc": "2.0", "id": 4_000, "result": {}}));
         proxy.send(&json!({"jsonrpc": "2.0", "id": "x", "error": {"code": 1, "message": "no"}}));
         let result = json!({"action": "accept", "content": {"answer": "yes"}});

@@ -1,4 +1,4 @@
-//! How a proxy ends: with its client, promptly and without noise, and for no other reason.
+//! How the proxy ends: with its client, promptly and silently, and for no other reason.
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! The handshakes of both eras, by hand.
+//! The handshakes of both protocol generations, by hand.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ fn the_first_answer_costs_less_than_fifty_milliseconds_and_wakes_no_daemon() {
     for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
         assert!(proxy.request(method, json!({})).get("result").is_some(), "{method}");
     }
-    // Processor time and not the clock: on a machine that is busy with other tests only the former is ours.
+    // Processor time and not the clock: other tests keep the machine busy.
     let spent = proxy.processor_time();
     assert!(spent < Duration::from_millis(50), "{spent:?}");
     assert!(!daemon.places().socket().exists(), "a handshake started a daemon");

@@ -1,4 +1,4 @@
-//! The same server over HTTP on the loopback, spoken by hand.
+//! The same server over HTTP on the loopback, with requests written by hand.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -39,12 +39,12 @@ impl Http {
         Self { child: Some(child), address }
     }
 
-    /// A server that somebody else has started there.
+    /// A server that another process has started there.
     fn at(address: String) -> Self {
         Self { child: None, address }
     }
 
-    /// One POST; its status line and all that came after it.
+    /// Sends one POST; returns the status and all that came after it.
     fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -66,14 +66,14 @@ impl Http {
         (status, answer)
     }
 
-    /// The status of a question with this token.
+    /// The status of a request with this token.
     fn status_with(&self, token: &str) -> u16 {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).to_string();
         let bearer = format!("Bearer {token}");
         self.post(&[("Host", self.address.as_str()), ("Authorization", bearer.as_str())], body.as_bytes()).0
     }
 
-    /// A request of the newer era with the right token; its result.
+    /// A request of the newer protocol with the right token; returns its result.
     fn ask(&self, method: &str, mut params: Value) -> Value {
         params["_meta"] = modern_meta(json!({}));
         let name = params["name"].as_str().unwrap_or_default().to_owned();
@@ -207,7 +207,7 @@ impl Known {
         known
     }
 
-    /// Asks something that cannot be answered; the status.
+    /// Sends a request that cannot be answered; returns the status.
     fn ask_again(&mut self) -> u16 {
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 2\r\n\r\n[]",
@@ -332,7 +332,7 @@ fn m4g_a1_a3_names_are_checked_on_every_path_before_the_token() {
     assert!(!daemon.places().socket().exists());
 }
 
-/// A server inside of a run, in the background of a shell that ends when it is told to.
+/// A server inside a run, in the background of a shell that ends on demand.
 fn serve_inside(stage: &MarkedDaemon, name: &str) -> Http {
     let file = stage.root().join("token");
     std::fs::write(&file, TOKEN).unwrap();
@@ -355,7 +355,7 @@ fn m4g_a_token_stands_for_who_started_the_server_and_ends_with_its_run() {
     let persons = Http::start(&stage);
     let who = |http: &Http| http.ask("tools/call", json!({"name": "whoami", "arguments": {}}));
     assert_eq!(who(&persons)["structuredContent"]["caller"], "human", "{}", who(&persons));
-    // The test is a person, and is this process all the same as soon as it shows that process's token.
+    // The test is a person, but counts as this process as soon as it sends that process's token.
     let inside = serve_inside(&stage, "server");
     let told = who(&inside);
     assert_eq!(told["structuredContent"]["caller"], "process", "{told}");
@@ -363,7 +363,7 @@ fn m4g_a_token_stands_for_who_started_the_server_and_ends_with_its_run() {
     let refused = inside.ask("tools/call", close);
     assert!(refused.to_string().contains("not_related"), "{refused}");
     stage.kill_9();
-    // What lives in a run starts no daemon.
+    // A process inside a run starts no daemon.
     drop(stage.client());
     assert_eq!(who(&inside)["structuredContent"]["caller"], "process", "for the next daemon, too");
     assert!(stage.qd(&["close", "server", "--keep-background"]).status.success());

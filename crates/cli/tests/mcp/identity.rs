@@ -1,11 +1,11 @@
-//! Who a proxy is to the daemon: the process it lives in, whatever it says.
+//! As whom the daemon identifies a proxy: as the process that it runs in, whatever it claims.
 
 use serde_json::{Value, json};
 use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 
-/// Runs a proxy inside a process of the daemon, with these requests; its answers in order.
+/// Runs a proxy inside a process of the daemon, with these requests; returns its answers in order.
 fn inside(stage: &MarkedDaemon, name: &str, requests: &[Value]) -> Vec<Value> {
     let directory = stage.root().join(name);
     std::fs::create_dir(&directory).unwrap();
@@ -16,7 +16,8 @@ fn inside(stage: &MarkedDaemon, name: &str, requests: &[Value]) -> Vec<Value> {
         .iter()
         .map(|(name, value)| format!("export {name}='{}'; ", value.display()))
         .collect();
-    // Answers come while the input is still open: it is held until as many lines have come as were asked for.
+    // Answers come while the input is still open: it is held until as many lines have come as there were
+    // requests.
     let script = format!(
         "{exports}cd '{}'; mkfifo f; '{QD}' mcp < f > out & exec 3> f; cat in >&3; \
          until [ \"$(wc -l < out)\" -ge {} ]; do sleep 0.05; done; exec 3>&-; wait; echo finished; exec sleep 1000",
@@ -70,7 +71,8 @@ fn b8_the_proxy_cannot_be_read_by_its_siblings() {
     let stage = MarkedDaemon::start(QD);
     let mut proxy = crate::proxy::Proxy::greeted(&stage);
     proxy.tool("help", json!({}));
-    // The kernel gives the files of a process that may not be dumped to root; seen only where the tests are not root.
+    // The kernel gives the files of a process that may not be dumped to root; visible only where the tests
+    // are not root.
     let owner = std::fs::metadata(format!("/proc/{}/environ", proxy.child.id())).unwrap();
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&owner), 0);
     let words = std::fs::read(format!("/proc/{}/cmdline", proxy.child.id())).unwrap();

@@ -1,4 +1,4 @@
-//! Deeds that carry a key: repeated after the daemon went away, done once.
+//! Calls with an idempotency key: repeated after the daemon went away, done once.
 
 use proto::reply::Spawned;
 use proto::{Kind, ProcessId, Reply, Request, RunNumber, Status};
@@ -92,7 +92,7 @@ fn what_has_no_key_has_an_unknown_outcome_and_is_not_repeated() {
         let error: Value = serde_json::from_str(text).unwrap();
         assert_eq!(error["error"]["code"], json!("retry_unknown_outcome"), "{tool}: {error}");
         assert!(error["error"]["request_id"].as_str().unwrap().starts_with("r_"), "{error}");
-        // The next thing the daemon hears is the next call, not the deed again.
+        // The next thing that the daemon gets is the next call, not the same one again.
         let id = proxy.begin("tools/call", json!({"name": "list_processes", "arguments": {}}));
         let mut peer = fake.accept_welcome();
         let call = peer.call();
@@ -111,7 +111,7 @@ fn a_spawn_repeated_across_a_killed_daemon_makes_one_process() {
         let name = format!("made-{number}");
         let request = json!({"kind": "command", "argv": child::run_for_ever(), "name": name});
         let id = proxy.begin("tools/call", json!({"name": "spawn_process", "arguments": request}));
-        // At whatever point of the spawn it is now: before, in the middle, after.
+        // At any point of the spawn: before, in the middle, after.
         let mut spin = 0u64;
         while spin < (number as u64) * 400_000 {
             spin = std::hint::black_box(spin + 1);

@@ -1,5 +1,5 @@
-//! An agent that leads: a run of the daemon in which both a fake agent and a proxy live. Owns getting the proxy's lines
-//! out of the run; refuses being the agent: what it does is what the proxy is told.
+//! An agent that leads: a run of the daemon with both a fake agent and a proxy. It passes the proxy's lines
+//! out of the run to the test.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use testkit::FakeAgents;
 use crate::proxy::Proxy;
 use crate::{AGENT, QD};
 
-/// A crew whose agents begin what the file in `LEAD_SETUP` says before they become the fake program.
+/// A daemon whose agents first run the file in `LEAD_SETUP` and then become the fake program.
 pub(crate) fn crew() -> FakeAgents {
     let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lead-agent-{}", unique()));
-    // Asked for its version it is no run, and a second proxy would take the first one's lines.
+    // When asked for its version it is no run, and a second proxy would take the first one's lines.
     let script = format!(
         "#!/bin/sh\n[ -z \"$LEAD_SETUP\" ] || [ \"$1\" = --version ] || . \"$LEAD_SETUP\"\nexec '{AGENT}' \"$@\"\n"
     );
@@ -29,14 +29,14 @@ fn unique() -> String {
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Enlists an agent of this name with a proxy in its run; the proxy has been greeted in the older era.
+/// Starts an agent of this name with a proxy in its run; the proxy has been greeted in the older protocol.
 pub(crate) fn enlist(crew: &FakeAgents, name: &str) -> Proxy {
     let mut proxy = start(crew, name);
     proxy.initialize("2025-11-25");
     proxy
 }
 
-/// The same in the newer era, with what its client declares.
+/// The same in the newer protocol, with its client's capabilities.
 pub(crate) fn enlist_modern(crew: &FakeAgents, name: &str, capabilities: Value) -> Proxy {
     let proxy = start(crew, name);
     proxy.speaking_modern(capabilities)
@@ -71,7 +71,7 @@ fn start(crew: &FakeAgents, name: &str) -> Proxy {
     proxy
 }
 
-/// What a proxy inside of this run is told of itself.
+/// The proxy's identity, as a tool in this run returns it.
 pub(crate) fn identity(proxy: &mut Proxy) -> Value {
     let who = proxy.tool("whoami", json!({}));
     assert_eq!(who["caller"], json!("process"), "{who}");

@@ -1,4 +1,4 @@
-//! A client of `qd mcp`. Owns its lines and waiting for answers with a deadline; refuses knowing the protocol beyond that.
+//! A client of `qd mcp`: sends lines and waits for answers with a deadline.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,41 +8,41 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::{DEADLINE, TestDaemon, wait_for_end};
 
-/// One running `qd mcp` and what it has said.
+/// One running `qd mcp` and its output.
 pub(crate) struct Proxy {
     pub(crate) child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
     next: u64,
-    /// What came that was no answer to the request at hand.
+    /// Messages that were no answer to the request at hand.
     pub(crate) notes: Vec<Value>,
-    /// Added to the parameters of every request: the newer era says who it is each time.
+    /// Added to the parameters of every request: the newer protocol identifies the client each time.
     meta: Option<Value>,
 }
 
 impl Proxy {
-    /// Starts one for this daemon and says nothing yet.
+    /// Starts one for this daemon and sends nothing yet.
     pub(crate) fn start(daemon: &TestDaemon) -> Self {
         let mut command = daemon.command(&["mcp"]);
         command.current_dir(daemon.root());
         Self::run(command)
     }
 
-    /// One that has been greeted in the older era.
+    /// One that has been greeted in the older protocol.
     pub(crate) fn greeted(daemon: &TestDaemon) -> Self {
         let mut proxy = Self::start(daemon);
         proxy.initialize("2025-11-25");
         proxy
     }
 
-    /// One of the newer era that declares what is in `capabilities`.
+    /// One of the newer protocol with these capabilities.
     pub(crate) fn modern(daemon: &TestDaemon, capabilities: Value) -> Self {
         let mut proxy = Self::start(daemon);
         proxy.meta = Some(modern_meta(capabilities));
         proxy
     }
 
-    /// The same proxy, spoken to in the newer era.
+    /// The same proxy, used in the newer protocol.
     pub(crate) fn speaking_modern(mut self, capabilities: Value) -> Self {
         self.meta = Some(modern_meta(capabilities));
         self
@@ -68,7 +68,7 @@ impl Proxy {
         self.initialize_with(version, json!({}))
     }
 
-    /// Greets in the older era and declares what is in `capabilities`.
+    /// Greets in the older protocol with these capabilities.
     pub(crate) fn initialize_with(&mut self, version: &str, capabilities: Value) -> Value {
         let client = json!({"name": "test", "version": "1"});
         let answer = self.request(
@@ -89,7 +89,7 @@ impl Proxy {
         self.write(format!("{message}\n").as_bytes());
     }
 
-    /// The next line, whatever it is.
+    /// The next line of any kind.
     pub(crate) fn line(&self) -> Value {
         self.line_within(DEADLINE)
     }
@@ -98,7 +98,7 @@ impl Proxy {
         self.lines.recv_timeout(time).unwrap_or_else(|error| panic!("the proxy says nothing: {error}"))
     }
 
-    /// Asks without waiting; the id.
+    /// Sends a request without waiting; returns the id.
     pub(crate) fn begin(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         if let Some(meta) = &self.meta {
@@ -108,7 +108,7 @@ impl Proxy {
         self.next
     }
 
-    /// Waits for the answer to this id; what else comes is kept.
+    /// Waits for the answer to this id; keeps what else comes.
     pub(crate) fn answer(&mut self, id: u64) -> Value {
         let is_it = |line: &Value| line["id"] == json!(id) && line.get("method").is_none();
         if let Some(place) = self.notes.iter().position(is_it) {
@@ -129,14 +129,14 @@ impl Proxy {
         self.answer(id)
     }
 
-    /// Calls a tool; its whole result.
+    /// Calls a tool; returns its whole result.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         assert!(answer.get("result").is_some(), "{tool} {arguments}: {answer}");
         answer["result"].clone()
     }
 
-    /// Calls a tool that must succeed; its structure, which its text must repeat.
+    /// Calls a tool that must succeed; returns its structure, which its text must repeat.
     pub(crate) fn tool(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments.clone());
         assert_eq!(result["isError"], json!(false), "{tool} {arguments}: {result}");
@@ -145,7 +145,7 @@ impl Proxy {
         text
     }
 
-    /// Calls a tool that must fail; its error.
+    /// Calls a tool that must fail; returns its error.
     pub(crate) fn refusal(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments.clone());
         assert_eq!(result["isError"], json!(true), "{tool} {arguments}: {result}");
@@ -169,13 +169,13 @@ impl Proxy {
         }
     }
 
-    /// What has come so far that nobody asked for.
+    /// All notifications so far.
     pub(crate) fn drained(&mut self) -> Vec<Value> {
         self.notes.extend(self.lines.try_iter());
         std::mem::take(&mut self.notes)
     }
 
-    /// Waits until a task is over; its result.
+    /// Waits until a task is over; returns its result.
     pub(crate) fn settled(&mut self, created: &Value) -> Value {
         let until = Instant::now() + DEADLINE;
         loop {
@@ -188,7 +188,7 @@ impl Proxy {
         }
     }
 
-    /// What all its threads have spent so far.
+    /// The processor time of all its threads so far.
     pub(crate) fn processor_time(&self) -> Duration {
         processor_time(self.child.id()).expect("the proxy lives")
     }
@@ -215,7 +215,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Who a client of the newer era is.
+/// The identification of a client of the newer protocol.
 pub(crate) fn modern_meta(capabilities: Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -224,12 +224,12 @@ pub(crate) fn modern_meta(capabilities: Value) -> Value {
     })
 }
 
-/// What declares the tasks extension.
+/// The capability of the tasks extension.
 pub(crate) fn with_tasks() -> Value {
     json!({"extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
-/// What the kernel has counted for all threads of this process; nothing once it is gone.
+/// The processor time of all threads of this process; `None` once it is gone.
 pub(crate) fn processor_time(pid: u32) -> Option<Duration> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let spent = |thread: std::fs::DirEntry| {

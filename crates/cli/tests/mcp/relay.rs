@@ -1,6 +1,5 @@
-//! A way to the server for clients that cannot show a token: adds one header to every request, writes the server's port
-//! where a Host or Origin has the relay's, and passes the rest on as it is. Refuses judging: what the server thinks of
-//! host, origin or body is what the test wants to hear.
+//! A relay for clients that cannot send a token: adds one header to every request, puts the server's port
+//! where a Host or Origin has the relay's, and passes the rest on unchanged.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -17,7 +16,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Begins to pass requests on to `server`, each with this header.
+    /// Starts to pass requests on to `server`, each with this header.
     pub(crate) fn start(server: &str, header: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -29,7 +28,7 @@ impl Relay {
                     return;
                 }
                 let (server, header) = (server.clone(), header.clone());
-                // A side that has gone ends its exchange and nothing else.
+                // A side that has gone ends only its own exchange.
                 std::thread::spawn(move || drop(exchange(client, (address, &server), &header)));
             }
         });
@@ -50,7 +49,7 @@ impl Drop for Relay {
     }
 }
 
-/// One request and its answer. The connection is not kept: the next request needs the header too.
+/// Relays one request and its answer. The connection is not kept: the next request needs the header too.
 fn exchange(mut client: TcpStream, (own, server): (SocketAddr, &str), header: &str) -> io::Result<()> {
     let mut received = Vec::new();
     let end = loop {

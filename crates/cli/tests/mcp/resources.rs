@@ -1,4 +1,4 @@
-//! Resources, prompts and completion, with news of changes in both eras.
+//! Resources, prompts and completion, with notifications of changes in both protocol generations.
 
 use serde_json::{Value, json};
 use testkit::{MarkedDaemon, child};

@@ -1,4 +1,4 @@
-//! What agents may start: presets, trust, budgets, and what they learn of their surroundings.
+//! What agents may start: presets, trust, budgets, and what they can find out about their environment.
 
 use proto::agent::ItemKind;
 use serde_json::{Value, json};

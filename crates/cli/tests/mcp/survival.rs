@@ -1,4 +1,4 @@
-//! The daemon goes away: the proxy stays, and says what it knows.
+//! The daemon goes away: the proxy stays, and reports what it knows.
 
 use serde_json::json;
 use testkit::{FakeDaemon, MarkedDaemon, TestDaemon, child};
@@ -17,7 +17,7 @@ fn a_killed_daemon_costs_a_client_nothing_but_a_moment() {
         assert_eq!(proxy.tool("list_processes", json!({}))["processes"][0]["name"], json!("kept"));
         stage.kill_9();
     }
-    // A deed on a connection whose daemon is known to be gone is not in doubt: it is done with the new one.
+    // A call on a connection whose daemon is known to be gone is not in doubt: it is made with the new one.
     let spawned =
         proxy.tool("spawn_process", json!({"kind": "command", "argv": child::run_for_ever(), "name": "new"}));
     assert_eq!(spawned["status"], json!("running"));
@@ -73,7 +73,8 @@ fn a_daemon_that_was_ended_on_purpose_is_not_woken_by_what_merely_waits() {
     let task = proxy.call("wait_for_state", json!({"processes": ["kept"], "states": ["exited"]}));
     assert_eq!(task["status"], json!("working"));
     assert!(stage.qd(&["shutdown"]).status.success());
-    // The listeners try again after a second; a wait looks for the daemon for fifteen and then says so.
+    // The listeners try again after a second; a wait tries to reach the daemon for fifteen and then reports
+    // it.
     let until = std::time::Instant::now() + testkit::DEADLINE;
     let told = loop {
         let told = proxy.request("tasks/get", json!({"taskId": task["taskId"]}))["result"].clone();
@@ -84,11 +85,11 @@ fn a_daemon_that_was_ended_on_purpose_is_not_woken_by_what_merely_waits() {
         assert!(std::time::Instant::now() < until, "{told}");
     };
     assert!(told["result"]["content"][0]["text"].as_str().unwrap().contains("\"unreachable\""), "{told}");
-    // Somebody who wants something wakes it.
+    // A real request starts it.
     assert_eq!(proxy.tool("list_processes", json!({}))["processes"][0]["name"], json!("kept"));
 }
 
-/// A proxy that takes the test itself for the daemon.
+/// A proxy with a fake daemon.
 fn with_fake() -> (TestDaemon, FakeDaemon, Proxy) {
     let places = TestDaemon::without_start(QD);
     let fake = FakeDaemon::listen(places.root());

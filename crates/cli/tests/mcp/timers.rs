@@ -6,7 +6,7 @@ use testkit::FakeAgents;
 use crate::lead;
 use crate::proxy::with_tasks;
 
-/// Waits until the agent was given a prompt that holds this; all of its text.
+/// Waits until the agent got a prompt that contains this; returns all of its text.
 fn woken(crew: &FakeAgents, name: &str, text: &str) -> String {
     let until = std::time::Instant::now() + testkit::DEADLINE;
     loop {

@@ -1,4 +1,4 @@
-//! Every tool once, with what it gives held to what it promised.
+//! Every tool once, with its result compared to its schema.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use testkit::{MarkedDaemon, child};
 use crate::QD;
 use crate::proxy::Proxy;
 
-/// A proxy whose answers are held to the schemas of its tools.
+/// A proxy whose results are compared to the schemas of its tools.
 struct Checked {
     proxy: Proxy,
     schemas: BTreeMap<String, Value>,
@@ -33,7 +33,7 @@ impl Checked {
     }
 }
 
-/// Whether a value has the types and the required fields of a schema of ours.
+/// Checks that a value has the types and the required fields of a schema of ours.
 fn fits(value: &Value, schema: &Value) -> Result<(), String> {
     let is_right = match schema["type"].as_str().unwrap_or_default() {
         "object" => value.is_object(),

@@ -1,4 +1,5 @@
-//! One database, one daemon: a login with `XDG_RUNTIME_DIR` and one without (cron, su, ssh) meet the same daemon.
+//! One database, one daemon: a login with `XDG_RUNTIME_DIR` and one without (cron, su, ssh) use the same
+//! daemon.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -91,7 +92,8 @@ fn m4f_a_daemon_started_from_inside_a_run_is_refused_the_persons_database() {
     let daemon = TestDaemon::start(QD);
     let places = daemon.places();
     let (told, other) = (daemon.root().join("told"), daemon.root().join("other"));
-    // What an agent would do: end the daemon, clear its environment, start another with places of its own choice.
+    // What an agent could do: end the daemon, clear its environment, start another with directories of its
+    // own choice.
     let script = format!(
         "until [ -e '{told}.go' ]; do sleep 0.01; done; kill -9 {pid}; env -i HOME=/ \
          QD_RUNTIME_DIR='{runtime}' QD_DATA_DIR='{data}' QD_CONFIG_DIR='{config}' setsid {QD} daemon \

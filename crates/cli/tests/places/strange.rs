@@ -1,4 +1,4 @@
-//! Places that are strange, and work all the same or are told in one clear sentence.
+//! Unusual directories, which work all the same or lead to one clear error.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -78,7 +78,7 @@ fn m8_a_running_daemon_survives_a_limit_of_file_sizes() {
     if !limited.is_ok_and(|status| status.success()) {
         return;
     }
-    // Whatever it says, it writes and goes on.
+    // Whatever it prints, it writes and continues.
     drop(daemon.qd(&["spawn", "--name", "x", "--", "sleep", "1000000"]));
     assert_eq!(daemon.pid(), pid, "the same daemon answers");
     let freed = Command::new("prlimit").args([&format!("--pid={pid}"), "--fsize=unlimited"]).status();
@@ -92,7 +92,7 @@ fn m8_a_holder_survives_a_limit_of_file_sizes_and_its_child_has_the_usual_signal
     daemon.wait_pattern("x", "ready");
     let child = spawned.pid.unwrap();
     let holder = testkit::census::parent(child);
-    // What the kernel sends to whoever writes beyond the limit.
+    // The kernel's signal for a write beyond the limit.
     let pid = rustix::process::Pid::from_raw(holder).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::XFSZ).unwrap();
     assert!(daemon.qd(&["send", "x", "hello"]).status.success());

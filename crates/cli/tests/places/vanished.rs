@@ -23,7 +23,7 @@ fn pids(daemon: &TestDaemon) -> Vec<i32> {
     ["one", "two", "three"].map(|name| daemon.process(name).pid.unwrap()).to_vec()
 }
 
-/// Removes a directory as `rm -rf` does. A daemon may put a socket back while the rest is being removed.
+/// Removes a directory as `rm -rf` does. A daemon may recreate a socket while the rest is being removed.
 fn remove(directory: &Path) {
     eventually("the directory to go", || match std::fs::remove_dir_all(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => None,
@@ -71,7 +71,7 @@ fn m2_without_a_client_the_removed_directory_is_made_again_too() {
 fn m2_a_daemon_killed_after_its_directory_vanished_leaves_every_run_to_the_next_one() {
     let (daemon, before) = with_runs();
     let places = daemon.places();
-    // Killed first, so that nothing can make the directory again before.
+    // Killed first, so that nothing can recreate the directory before.
     daemon.kill_9();
     remove(&places.runtime);
     assert!(before.iter().all(|pid| is_alive(*pid)));
@@ -110,7 +110,7 @@ fn m2_a_directory_that_somebody_made_open_to_others_is_not_used_and_the_runs_sta
     std::fs::rename(&places.runtime, &aside).unwrap();
     let swapped = std::fs::rename(&made, &places.runtime);
     if swapped.is_err() {
-        // The daemon was quicker: what it made is exchanged.
+        // The daemon was faster: its directory is replaced.
         remove(&places.runtime);
         drop(std::fs::rename(&made, &places.runtime));
     }

@@ -1,5 +1,5 @@
-//! What is left running: a close ends the whole tree, a shell that ends by itself or a close that keeps the background
-//! leaves what was put there alone. A real terminal multiplexer is what people put there.
+//! What is left running: a close ends the whole tree; a shell that ends by itself, or a close that keeps the
+//! background, leaves background processes alone. The example is a real terminal multiplexer.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,7 +34,7 @@ impl Multiplexer {
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
     }
 
-    /// Whether the server and the program in its window are as they were.
+    /// Returns true if the server and the program in its window are as they were.
     fn is_well(&self) -> bool {
         let window = self.asked(&["display", "-p", "#{pane_pid} #{pane_dead}"]);
         let window = window.and_then(|told| told.strip_suffix(" 0")?.parse().ok());
@@ -42,10 +42,10 @@ impl Multiplexer {
     }
 }
 
-/// Ends what a test has left on purpose.
+/// Ends what a test has left running on purpose.
 fn end_what_is_left(stage: &MarkedDaemon) {
     for pid in stage.survivors().into_iter().filter_map(Pid::from_raw) {
-        // One of them may go when another does.
+        // One of them may end when another does.
         let Ok(pinned) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
         pidfd_send_signal(&pinned, Signal::KILL).ok();
         wait_gone(&pinned);
@@ -70,7 +70,7 @@ fn d2_a_shell_that_ends_by_itself_leaves_a_multiplexer_and_a_nohup_job_alone() {
         &mut events,
         |event| matches!(event, Event::Exited { exit, .. } if exit.code == Some(0)),
     );
-    // It is kept for late viewers for a while; then it goes, and whoever it looked after is its parent's.
+    // It is kept for late viewers for a while; then it exits, and its descendants go to its parent.
     wait_gone(&holder);
     assert!(multiplexer.is_well() && is_alive(job));
     end_what_is_left(&stage);
@@ -89,7 +89,7 @@ fn d2_a_close_that_keeps_the_background_leaves_a_multiplexer_alone() {
     end_what_is_left(&stage);
 }
 
-/// A shell, the words that start it as a person would have it, and how it calls what it put in the background last.
+/// A shell, the words that start it as a person would have it, and its variable for the last background pid.
 const SHELLS: [(&str, &[&str], &str); 4] = [
     ("bash", &["bash", "--norc", "--noprofile", "-i"], "$!"),
     ("zsh", &["zsh", "-f", "-i"], "$!"),
@@ -117,7 +117,7 @@ fn d2_a_close_that_keeps_the_background_keeps_the_jobs_of_every_shell() {
 #[test]
 fn d2_a_child_that_is_no_shell_is_asked_before_it_is_killed() {
     let stage = stage();
-    // On a busy machine one may not come to its last words before its grace is over.
+    // On a busy machine one may not finish before its grace is over.
     let has_ended_itself = |_| {
         stage.run("x", sh("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done"));
         stage.wait_pattern("x", "ready");
@@ -158,7 +158,7 @@ fn d2_a_child_that_does_not_go_when_asked_is_killed_and_its_background_still_kep
 fn d2_a_plain_shutdown_ends_no_background_and_one_that_kills_does() {
     for kills in [false, true] {
         let stage = stage();
-        // It must not be ended by the kernel, which hangs up whoever is in front when the child ends.
+        // The kernel must not end it by hanging up the foreground when the child ends.
         stage.run("x", sh("trap '' HUP; setsid sleep 1000000 </dev/null >/dev/null 2>&1 & exit 0"));
         stage.wait_exit("x");
         // While the background process executes its program it shows no environment, by which it is found.

@@ -8,7 +8,7 @@ use testkit::MarkedDaemon;
 
 use super::{sh, stage};
 
-/// Runs `qd` with an input to its end; the exit code and what it printed.
+/// Runs `qd` with an input to its end; returns the exit code and the output.
 fn with_input(stage: &MarkedDaemon, words: &[&str], input: &str) -> (Option<i32>, String) {
     let mut command = stage.command(words);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -127,7 +127,7 @@ fn m15_a_list_is_ordered_by_age_and_events_have_times() {
     let names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["c", "a", "b"]);
     let mut events = stage.command(&["events", "--limit", "1"]).stdout(Stdio::piped()).spawn().unwrap();
-    // Until it listens there may be nothing for it to hear.
+    // Until it listens there may be no event for it.
     let output = testkit::census::eventually("an event", || {
         stage.qd(&["rename", "a", "z"]);
         stage.qd(&["rename", "z", "a"]);

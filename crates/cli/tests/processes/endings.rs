@@ -1,4 +1,5 @@
-//! Ending trees: whatever hides, ignores, stops or forks is gone when the answer comes, and the answer comes soon.
+//! Ending trees: processes that hide, ignore signals, stop or fork are gone when the reply comes, and it
+//! comes soon.
 
 use std::sync::Barrier;
 use std::time::Instant;
@@ -14,14 +15,14 @@ use super::{sh, stage};
 /// The longest grace there is: an end that waited for it would outlast any test.
 const LONGEST: Stop = Stop { signal: None, grace_ms: Some(600_000) };
 
-/// A grace for those who do not use it.
+/// A grace for programs that do not use it.
 const SHORT: Stop = Stop { signal: None, grace_ms: Some(100) };
 
 fn close(stage: &MarkedDaemon, name: &str, stop: Stop) {
     stage.client().close(Close { target: name.into(), keep_background: false, stop }).unwrap();
 }
 
-/// Scripts that say `ready` once what they leave is running.
+/// Scripts that print `ready` once what they leave is running.
 const ESCAPES: [(&str, &str); 8] = [
     ("setsid", "setsid sleep 1000000 & echo ready; exec sleep 1000000"),
     ("nohup", "nohup sleep 1000000 >/dev/null 2>&1 & echo ready; exec sleep 1000000"),
@@ -42,7 +43,7 @@ const ESCAPES: [(&str, &str); 8] = [
     ),
 ];
 
-/// Has a script escape, closes it and looks for whoever has escaped.
+/// Runs an escape script, closes it and looks for escaped processes.
 fn escape_and_close(stage: &MarkedDaemon, name: &str, script: &str) {
     let mut spawn = stage.spec(name, sh(script));
     let mark = format!("{}/{name}", stage.root().display());
@@ -99,12 +100,12 @@ fn h6_close_returns_when_the_child_has_died_not_after_a_fixed_time() {
     close(&stage, "stubborn", SHORT);
 }
 
-/// A program that writes down what it is told, needs a while to end and then says that it has.
+/// A program that records its signals, needs a while to end and then reports it.
 const SLOW: &str = "trap 'echo hup >>$LOG' HUP; \
     trap 'echo asked >>$LOG; sleep 1.2; echo flushed >>$LOG; exit 7' TERM; \
     trap 'echo interrupted >>$LOG; exit 8' INT; echo ready; while :; do sleep 0.02; done";
 
-/// Starts [`SLOW`]; the file that it writes to.
+/// Starts [`SLOW`]; returns the file that it writes to.
 fn run_slow(stage: &MarkedDaemon, name: &str) -> std::path::PathBuf {
     let log = stage.root().join(format!("{name}.log"));
     let mut spawn = stage.spec(name, sh(SLOW));
@@ -182,7 +183,7 @@ fn m3b_a_second_call_kills_what_was_given_ten_minutes() {
 fn m3d_a_crashed_commands_background_has_its_time_after_term_when_it_is_started_again() {
     let stage = stage();
     let log = stage.root().join("web.log");
-    // The first run leaves somebody in the background and crashes; the second stays.
+    // The first run leaves a background process and crashes; the second stays.
     let script = format!(
         "test -e $LOG && {{ echo again; exec sleep 1000000; }}; echo crashed >$LOG; \
          ({SLOW}) >$LOG.ready & until grep -q ready $LOG.ready; do sleep 0.02; done; exit 1"
@@ -193,7 +194,7 @@ fn m3d_a_crashed_commands_background_has_its_time_after_term_when_it_is_started_
     stage.until_view("web", |view| view.run.0 == 2 && view.status == proto::Status::Running);
     let written = || std::fs::read_to_string(&log).unwrap();
     eventually("it was asked and had its time", || written().contains("flushed").then_some(()));
-    // The kernel hangs it up when the child ends, as it does to the background of any terminal.
+    // The kernel hangs it up when the child ends, like the background of any terminal.
     assert!(written().ends_with("asked\nflushed\n"), "{}", written());
 }
 
@@ -213,7 +214,7 @@ fn m3e_a_person_who_waits_for_an_end_sees_a_line_about_it_and_others_do_not() {
     let second = stage.qd(&["close", "deaf", "--now"]);
     assert!(second.status.success() && second.stderr.is_empty(), "{}", super::text(&second.stderr));
     assert!(pty.wait_exit(testkit::DEADLINE).success());
-    // The line is gone when the end has come: what follows begins in an empty line.
+    // The line is removed when the end has come: what follows begins in an empty line.
     let seen = super::text(pty.seen());
     let after = seen.rsplit(" s)").next().unwrap_or_default();
     assert!(after.starts_with("\r\x1b[K"), "{seen:?}");
@@ -246,7 +247,7 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
     let id = writer.send(proto::Request::Write(text(700_000, 60_000))).unwrap();
     fill_everything(&stage, &text(1, 1));
     close(&stage, "flood", SHORT);
-    // Whoever was writing is told instead of left waiting.
+    // The waiting writer gets an error.
     let answer = writer.answer(id);
     assert!(
         matches!(&answer, Err(ClientError::Failed(failure)) if failure.message.contains("of 700000")),
@@ -257,8 +258,8 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
     assert_eq!(stage.list(), []);
 }
 
-/// Waits until the flood has left more behind than four viewers that do not read can have in their queues and sockets, and
-/// until the terminal takes not one key more.
+/// Waits until the flood exceeds what the queues and sockets of four viewers that do not read can hold, and
+/// until the terminal accepts no more keys.
 fn fill_everything(stage: &MarkedDaemon, key: &Write) {
     let from = Some(stage.process("flood").log.end);
     Tail::begin(stage, Follow { target: "flood".into(), from, live: true, ..Follow::default() })
@@ -286,7 +287,7 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
                 .collect();
             let mut early = Tail::live(&stage, "before");
             early.until(b"ready");
-            // All of them are there before the first asks: none may find the door closed.
+            // All of them are connected before the first request: none may find the socket closed.
             let callers: Vec<_> =
                 (0..4).map(|_| DaemonAddress::without_start(places.clone()).knock().unwrap()).collect();
             let nursery = parent(parent(stage.process("before").pid.unwrap()));
@@ -307,13 +308,14 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
     }
 }
 
-/// Ends everything beside others who do the same. Whoever is told that it is over is told when all of it is: nobody lives,
-/// and nobody is dead and not reaped.
+/// Ends everything while others do the same. A successful reply comes when all of it is over: no process
+/// lives, and none is unreaped.
 fn end_all(stage: &MarkedDaemon, mut caller: Connection, all: &Barrier, nursery: i32) {
     all.wait();
     let ended =
         caller.shutdown(Shutdown { kill: true, stop: Stop::default() }, Instant::now() + testkit::DEADLINE);
-    // The second caller insists, so that a later one may find a daemon that has ended everything and is leaving.
+    // The second caller kills at once, so that a later one may find a daemon that has ended everything and is
+    // exiting.
     assert!(ended.is_ok() || ended.is_err_and(|error| error.is_leaving()));
     stage.assert_nobody_left();
     let is_below = |pid: i32| {
@@ -325,7 +327,7 @@ fn end_all(stage: &MarkedDaemon, mut caller: Connection, all: &Barrier, nursery:
     assert!(dead.is_empty(), "not reaped: {dead:?}");
 }
 
-/// Spawns until the daemon takes no more; every refusal must say that it is ending.
+/// Spawns until the daemon accepts no more; every refusal must be because it is ending.
 fn spawn_until_refused(places: &proto::Dirs, spec: &Spawn, lane: usize) {
     let mut door = DaemonAddress::without_start(places.clone());
     for number in 0.. {

@@ -1,4 +1,4 @@
-//! What a child finds when it starts: identity, size, directory, environment; and why it may not start at all.
+//! What a child finds at its start: identity, size, directory, environment; and why it may not start at all.
 
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
@@ -69,7 +69,7 @@ fn t11_spawn_errors_keep_their_cause() {
         let failure = stage.refusal(Request::Spawn(Box::new(Spawn { cwd, ..stage.spec("x", argv.clone()) })));
         assert_eq!((failure.code, failure.cause), (code, cause), "{argv:?}: {failure:?}");
     }
-    // Root may enter every directory; for everybody else a closed one is told as such.
+    // Root may enter every directory; for other users a closed one is reported as such.
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read_dir(&closed).is_err() {
         let cwd = Some(closed.display().to_string());
@@ -79,7 +79,7 @@ fn t11_spawn_errors_keep_their_cause() {
     assert_eq!(stage.list(), []);
 }
 
-/// The names a command sees that are not on anybody's list.
+/// The names a command sees that are on no list.
 fn canaries(printed: &str) -> Vec<&str> {
     printed.lines().filter(|line| line.starts_with("CANARY_")).collect()
 }
@@ -204,7 +204,7 @@ fn m11_what_a_process_spawns_gets_the_allow_list_of_its_own_environment() {
     spawn.args(["sh", "-c", &inner]).env("DATABASE_URL", "postgres://x").env("SHELL", &shell);
     assert!(spawn.output().unwrap().status.success());
     stage.wait_pattern("outer", "asked");
-    // A process asks a person first; what it would run is the shell of its own environment.
+    // A process asks a person first; it would run the shell of its own environment.
     let inbox = stage.json(&["inbox"]).to_string();
     assert!(inbox.contains("shell-of-the-person"), "{inbox}");
     assert!(!inbox.contains("postgres"), "{inbox}");
@@ -216,7 +216,7 @@ fn h9_what_was_declared_stands_as_it_was_declared() {
     let mark = stage.mark();
     let declared = ["--env", "TERM=dumb", "--env", "COLORTERM=", "--env", "LC_ALL=C", "--env", &mark, "--"];
     for kind in ["command", "terminal"] {
-        // A terminal leaves the list with its child, which waits until it is followed.
+        // A terminal's entry is removed with its child, so the child waits until it is followed.
         let name = ["--kind", kind, "--name", kind];
         let waits = ["sh", "-c", "read line; env"];
         let mut spawn = stage.command(&["spawn"]);
@@ -249,7 +249,7 @@ fn h9_a_terminal_inherits_nothing_that_tells_of_the_persons_own() {
     );
 }
 
-/// The variables of ours that a child sees, without their values.
+/// Our own variables that a child sees, without their values.
 fn ours(printed: &str) -> Vec<&str> {
     let names =
         printed.lines().filter(|line| line.starts_with("QD_")).filter_map(|line| line.split_once('='));
@@ -264,7 +264,7 @@ fn b8_b9_a_run_finds_the_daemon_it_belongs_to_and_sees_no_more_of_it() {
     let qd = env!("CARGO_BIN_EXE_qd");
     let script = format!("env; {qd} status --json; {qd} whoami --json");
     let command = stage.run("command", sh(&script));
-    // A terminal leaves the list with its child: it waits until it is followed.
+    // A terminal's entry is removed with its child: it waits until it is followed.
     let terminal = stage.run_terminal("terminal", sh(&format!("read line; {script}")));
     for (name, id) in [("command", command.id), ("terminal", terminal.id)] {
         let mut tail = Tail::live(&stage, name);

@@ -1,4 +1,4 @@
-//! `qd events`: what happens, one line each, for people and for programs.
+//! `qd events`: one line per event, for people and for programs.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -38,7 +38,7 @@ fn events_are_json_lines_that_begin_with_how_things_are() {
     events.wait().unwrap();
 }
 
-/// What `qd events` prints of these events, in a crew where one process is called `web`.
+/// The output of `qd events` for these events, with one process called `web`.
 fn printed(words: &[&str], events: Vec<Event>) -> String {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());

@@ -1,4 +1,4 @@
-//! How runs end and what is left of their words: codes, signals, every byte before the exit.
+//! How runs end and what stays of their output: codes, signals, every byte before the exit.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ fn counted(count: usize) -> Vec<u8> {
     (1..=count).flat_map(|number| format!("{number}\r\n").into_bytes()).collect()
 }
 
-/// Two programs that want all of the machine, until they are dropped.
+/// Two programs that use all of the processor, until they are dropped.
 struct Spinners(Vec<Child>);
 
 impl Spinners {
@@ -98,7 +98,7 @@ fn h2_exit_codes_are_the_childs() {
         stage.run(&name, sh(&format!("exit {code}")));
         assert_eq!(waited(&stage, &name), (Some(code), None, "exited".to_owned()));
     }
-    // A code that is not zero is no error of ours.
+    // A non-zero code is no error of ours.
     assert!(stage.list().iter().all(|process| process.status == Status::Exited && process.failure.is_none()));
 }
 
@@ -112,7 +112,8 @@ fn h3_death_by_signal_is_that_signal() {
     }
 }
 
-/// Tells a shell to exit while a job of its own has the terminal, and checks that its exit is known while the job lives.
+/// Makes a shell exit while a job of its own has the terminal, and checks that its exit is reported while the
+/// job lives.
 fn exit_beside_a_job(stage: &MarkedDaemon, name: &str) {
     let id = stage.run_terminal(name, argv(&["bash", "--norc", "--noprofile", "-i"])).id;
     let mut tail = Tail::live(stage, name);
@@ -128,10 +129,10 @@ fn exit_beside_a_job(stage: &MarkedDaemon, name: &str) {
     assert!(is_alive(job), "it was in nobody's way");
     tail.to_end();
     assert_eq!(tail.exit.map(|(exit, _)| exit.code), Some(Some(5)));
-    // A terminal's entry goes with its child; its last words stay readable for whoever comes late.
+    // A terminal's entry is removed with its child; its last output stays readable for late viewers.
     assert_eq!(stage.list(), []);
     assert!(stage.screen(name).contains(&told));
-    // A shell that ended by itself left it to whoever started it.
+    // A shell that ended by itself leaves the job running.
     kill_process(Pid::from_raw(job).unwrap(), Signal::KILL).unwrap();
 }
 
@@ -196,8 +197,8 @@ fn notices(viewer: &mut client::Connection) -> Vec<Notice> {
     notices
 }
 
-/// Processes that are idle and refuse to go. Each takes three quarters of a second to end: one after the other it would
-/// be half a minute.
+/// Idle processes that resist ending. Each takes three quarters of a second to end: one after the other it
+/// would be half a minute.
 const STUBBORN: usize = 40;
 
 #[test]
@@ -225,7 +226,7 @@ fn t8_a_viewer_counts_as_activity() {
     stage.spawn_as(Spawn { idle_timeout_ms: Some(800), ..spawn });
     let mut viewer = stage.client();
     viewer.attach(attach("x")).unwrap();
-    // Twice the time without a word, and it is still there because somebody looks.
+    // Twice the time without output, and it is still there because a viewer is attached.
     stage.json(&["wait", "x", "--silence", "1.6", "--timeout", "30"]);
     assert_eq!(stage.process("x").status, Status::Running);
     drop(viewer);
@@ -235,9 +236,10 @@ fn t8_a_viewer_counts_as_activity() {
 /// How long the one that is typed into may be idle.
 const IDLE: Duration = Duration::from_millis(1_500);
 
-/// Types now and then for longer than it may be idle, then stops; none when this machine was too slow to type in time.
+/// Types now and then for longer than it may be idle, then stops; `None` when this machine was too slow to
+/// type in time.
 fn typed_into(stage: &MarkedDaemon, name: &str) -> Option<()> {
-    // It neither reads nor prints: nothing but the typing happens.
+    // It neither reads nor prints: only the typing happens.
     let spawn = stage.spec(name, child::never_read());
     stage.spawn_as(Spawn { idle_timeout_ms: Some(IDLE.as_millis() as u64), ..spawn });
     stage.wait_pattern(name, "ready");

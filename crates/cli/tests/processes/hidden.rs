@@ -1,5 +1,5 @@
-//! A `/proc` that hides other users' processes (hidepid): runs work, and `qd doctor` says what does not. Needs root, who
-//! can mount such a `/proc` in a namespace of its own; without root there is nothing to be tried.
+//! A `/proc` that hides other users' processes (hidepid): runs work, and `qd doctor` reports what does not.
+//! It needs root, who can mount such a `/proc` in a namespace of its own.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -9,16 +9,17 @@ use rustix::process::geteuid;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
-/// The user that everything runs as: root sees everything whatever is hidden.
+/// The user for everything: root sees everything whatever is hidden.
 const NOBODY: u32 = 65_534;
 
-/// What the script says when this machine lets nobody mount.
+/// The script's exit code when this machine does not allow mounts.
 const NO_MOUNT: i32 = 97;
 
 const AS_NOBODY: &str = "mount -t proc -o hidepid=2 proc /proc || exit 97\n\
     exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -ec \"$1\"";
 
-/// A person's day in short: identity inside and outside of a run, a killed daemon, an end that takes the family along.
+/// The usual operations in short: identity inside and outside a run, a killed daemon, an end of the whole
+/// tree.
 const DAY: &str = r#"
 test ! -e /proc/1
 qd spawn --name web -- sh -c 'setsid sleep 1000000 & echo $! >$PLACE/data/child; $PLACE/qd whoami --json; echo ready; wait'

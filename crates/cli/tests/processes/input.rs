@@ -1,4 +1,5 @@
-//! Bytes in both directions: once, in order, unchanged; and a child that does not read delays nobody.
+//! Bytes in both directions: once, in order, unchanged; and a child that does not read delays no other
+//! process.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -71,20 +72,20 @@ fn t5_input_arrives_once_in_order() {
     }
 }
 
-/// Runs `qd` with this input; its exit code and what it said.
+/// Runs `qd` with this input; returns its exit code and output.
 fn qd_with_input(stage: &MarkedDaemon, arguments: &[&str], input: Vec<u8>) -> (Option<i32>, String) {
     let mut command = stage.command(arguments);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // It may stop reading early: then it has said why.
+    // It may stop reading early: then it has printed the reason.
     let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap();
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
 }
 
-/// Printable text in which every place can be told from every other.
+/// Printable text in which every position differs from every other.
 fn long_text(length: usize) -> Vec<u8> {
     (0..).flat_map(|number: u64| format!("{number:x}~").into_bytes()).take(length).collect()
 }
@@ -116,7 +117,7 @@ fn h8_e1_a_paste_of_16_mib_into_a_child_that_shows_all_of_it_arrives_byte_for_by
     paste_16_mib("head -c LENGTH | tee pasted");
 }
 
-/// What a receipt says was written, and of how much.
+/// The written and total bytes in a receipt.
 fn receipt(said: &str, name: &str) -> (u64, u64) {
     let end = format!(" bytes to {name}");
     let numbers = said.split_once("wrote ").and_then(|(_, rest)| rest.split_once(&end)).expect("a receipt").0;
@@ -124,7 +125,7 @@ fn receipt(said: &str, name: &str) -> (u64, u64) {
     (written.parse().unwrap(), of.parse().unwrap())
 }
 
-/// So many that every thread of the daemon serves one.
+/// Enough that every thread of the daemon serves one.
 const OTHERS: [&str; 4] = ["other0", "other1", "other2", "other3"];
 /// Round trips of every other process.
 const ROUNDS: usize = 25;
@@ -139,7 +140,7 @@ fn are_served(stage: &MarkedDaemon) {
     }
 }
 
-/// Waits until a write to `deaf` keeps others waiting.
+/// Waits until a write to `deaf` makes others wait.
 fn is_kept_waiting(stage: &MarkedDaemon) {
     let until = Instant::now() + DEADLINE;
     loop {
@@ -209,7 +210,7 @@ fn h8_a_write_into_a_child_that_never_reads_is_released_by_close() {
 /// How many prompts are sent too early at once.
 const EARLY: usize = 5;
 
-/// Does something to a few children at once, as often as the scale says.
+/// Runs `act` on a few children at once, as often as the scale says.
 fn early(act: impl Fn(&MarkedDaemon, &str) + Sync) {
     let stage = stage();
     for round in 0..scaled(1) {
@@ -248,7 +249,7 @@ fn p2_e3_a_long_prompt_is_held_until_a_slow_child_reads_it_raw() {
     });
 }
 
-/// Reads whole lines for a while, goes raw and throws away what came before, asks for brackets, and writes down what it
+/// Reads whole lines for a while, goes raw and drops what came before, asks for brackets, and records what it
 /// reads up to an Enter that comes by itself after `least` bytes.
 fn late_composer(file: &str, least: usize) -> Vec<String> {
     let script = format!(
@@ -320,7 +321,7 @@ fn p2_a_streamed_line_in_two_pieces_for_a_child_that_stays_canonical_is_told_not
     assert!(failure.message.contains("wrote 3000 of 6000 bytes"), "{failure:?}");
 }
 
-/// A child that takes pastes in brackets and shows them as they come.
+/// A child that accepts pastes in brackets and shows them as they come.
 fn bracketing(stage: &MarkedDaemon) -> Tail {
     stage.run("x", sh("stty raw -echo; printf '\\033[?2004hready'; exec cat -v"));
     let mut tail = Tail::live(stage, "x");
@@ -328,7 +329,7 @@ fn bracketing(stage: &MarkedDaemon) -> Tail {
     tail
 }
 
-/// Begins to stream a paste into `x`; the call, and its stream.
+/// Starts to stream a paste into `x`; returns the call and its stream.
 fn begin_paste(writer: &mut Connection, submit: bool) -> (u64, u32) {
     let input = TypedInput::PasteStream(Empty {});
     let request = Write { target: "x".into(), input, submit, timeout_ms: Some(60_000) };
@@ -379,7 +380,7 @@ fn p2_a_long_line_for_a_child_that_stays_canonical_is_told_not_cut() {
         qd_with_input(&stage, &["send", "lines", "-", "--no-enter", "--timeout", "1"], long_text(100_000));
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("wrote 0 of 100000 bytes to lines") && said.contains("4095"), "{said}");
-    // Nothing of it is left in the way: short lines go on.
+    // Nothing of it blocks: short lines still work.
     stage.type_text("lines", "short\n\u{4}");
     stage.wait_exit("lines");
     assert_eq!(std::fs::read_to_string(stage.root().join("lines")).unwrap(), "short\n");

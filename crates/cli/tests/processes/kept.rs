@@ -1,5 +1,5 @@
-//! What a new daemon has of a run that an old one left: the whole screen always, the history as far as it was kept, and the
-//! truth about the rest.
+//! What a new daemon has of an old one's run: the whole screen always, the history as far as it was kept, and
+//! a report about the rest.
 
 use proto::Size;
 use proto::reply::Text;
@@ -13,7 +13,7 @@ use super::{stage, text};
 const COLS: u32 = 1_000;
 const WIDE: usize = 490;
 
-/// A stage with a run whose history is longer than what a holder keeps: ten thousand lines of wide characters.
+/// A run whose history is longer than what a holder keeps: ten thousand lines of wide characters.
 fn long_history(stage: &MarkedDaemon) -> ScriptedChild {
     let mut scripted_child = ScriptedChild::new(stage.root(), "long");
     let size = SizeRequest { cols: Some(COLS), rows: Some(24) };
@@ -47,7 +47,7 @@ fn wait_for_log(stage: &MarkedDaemon, words: &str) -> String {
     })
 }
 
-/// Gives a process another size; its screen then.
+/// Resizes a process; returns its screen then.
 fn resize(stage: &MarkedDaemon, name: &str, cols: u32, rows: u32) -> Text {
     let size = SizeRequest { cols: Some(cols), rows: Some(rows) };
     stage.client().resize(Resize { target: name.into(), size }).unwrap();
@@ -73,7 +73,7 @@ fn a_history_too_long_to_be_kept_costs_its_beginning_and_that_is_told() {
     let after = stage.read("long", ReadMode::Screen);
     assert_eq!((&after.text, after.cursor, after.size), (&before.text, before.cursor, before.size));
     let left = history(&stage, 0);
-    // Rows have the numbers they had, so that what is missing can be counted.
+    // Rows keep their numbers, so that what is missing can be counted.
     let (first, missed) = (left.first_line.unwrap(), left.missed);
     assert!(missed == first && missed > full.missed, "{missed} of {first}, {} before", full.missed);
     let row = left.text.lines().find(|row| row.contains('\u{1f600}')).unwrap();
@@ -99,7 +99,7 @@ fn a_history_too_long_to_be_kept_before_a_resize_leaves_the_screen() {
     stage.wait_pattern("long", "it goes on");
 }
 
-/// A daemon whose runs fail when their output says so; a debug build alone can be told to.
+/// A daemon whose runs fail when their output contains a failpoint; debug builds only.
 #[cfg(debug_assertions)]
 fn fragile() -> MarkedDaemon {
     let daemon = testkit::TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
@@ -108,8 +108,8 @@ fn fragile() -> MarkedDaemon {
     MarkedDaemon::around(daemon)
 }
 
-/// Output is overwritten undrawn when its run is not drawn any more and the daemon dies: the next one has a picture with an
-/// open sequence, and none of what would have closed it.
+/// Output is overwritten undrawn when its run is not drawn any more and the daemon dies: the next one has a
+/// screen with an open sequence, and not the bytes that would have closed it.
 #[cfg(debug_assertions)]
 #[test]
 fn output_that_was_lost_before_it_was_drawn_is_told_and_swallows_nothing_behind_it() {
@@ -122,7 +122,7 @@ fn output_that_was_lost_before_it_was_drawn_is_told_and_swallows_nothing_behind_
     let open_at = scripted_child.produced;
     let mut log = testkit::Tail::live(&stage, "x");
     log.until(b"half a title");
-    // Before a resize everything is put into the holder's keeping.
+    // Before a resize everything is checkpointed in the holder.
     resize(&stage, "x", 90, 24);
     // Faults, one after the other, until nothing is drawn any more.
     for fault in 0..12 {
@@ -162,7 +162,7 @@ fn a_version_grows_for_as_long_as_its_run_lives_whichever_daemon_tells_it() {
     }
     assert!(told.is_sorted_by(|one, next| one <= next), "{told:?}");
     assert!(told.iter().step_by(2).is_sorted_by(|one, next| one < next), "{told:?}");
-    // Four daemons later the first version still means what it meant.
+    // Four daemons later the first version still means the same.
     let since = |version: u64, pattern: &str, seconds: &str| {
         let version = version.to_string();
         let words = ["wait", "x", "--pattern", pattern, "--since-version", &version, "--timeout", seconds];

@@ -1,4 +1,4 @@
-//! What an earlier run of a process has printed stays readable, and a recording begins with what is to be seen.
+//! The output of an earlier run of a process stays readable, and a recording begins with the present screen.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use testkit::MarkedDaemon;
 
 use super::{sh, stage};
 
-/// A command that says which run it is and ends with 3, but for the run with this number, which stays.
+/// A command that prints its run's number and ends with 3, except the run with this number, which stays.
 fn counting(stage: &MarkedDaemon, stays: u32) -> Vec<String> {
     let count = stage.root().join("count");
     sh(&format!(
@@ -24,7 +24,7 @@ fn printed(stage: &MarkedDaemon, words: &[&str]) -> String {
     out.into_owned()
 }
 
-/// What is kept of the process on the disk.
+/// The kept files of the process.
 fn kept(stage: &MarkedDaemon, name: &str) -> PathBuf {
     stage.places().kept_runs().join(stage.process(name).id.to_string())
 }

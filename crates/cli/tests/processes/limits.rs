@@ -1,5 +1,5 @@
-//! Nothing left to start processes with: it is told by its name, everybody else is served, and it goes on when there is
-//! something again.
+//! Resources for starting processes run out: the error names the limit, other requests are served, and
+//! starting works again when there are resources again.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -19,7 +19,7 @@ use super::stage;
 struct Taken(Vec<Child>);
 
 impl Taken {
-    /// Takes pids until there are none, and gives some back.
+    /// Uses up all pids, then frees some.
     fn all_but(&mut self, free: usize) {
         let sleep = || Command::new("sleep").arg("1000000").stdin(Stdio::null()).spawn();
         self.0.extend(std::iter::from_fn(|| sleep().ok()));
@@ -34,7 +34,7 @@ impl Taken {
     }
 }
 
-/// What becomes of a spawn; none when nobody is told in time.
+/// The result of a spawn; `None` when it does not come in time.
 fn told(stage: &MarkedDaemon, spawn: Spawn) -> Option<Result<(), Failure>> {
     let mut connection = stage.client();
     connection.send(Request::Spawn(Box::new(spawn))).unwrap();
@@ -48,11 +48,11 @@ fn told(stage: &MarkedDaemon, spawn: Spawn) -> Option<Result<(), Failure>> {
     }
 }
 
-/// What a spawn is refused with while this many pids are free. A thread is a pid too: those that the daemon no longer needs
-/// leave first, and the one that stays does the work.
+/// The error of a spawn while this many pids are free. A thread uses a pid too: the daemon's unneeded threads
+/// end first, and the one that stays does the work.
 ///
-/// On a busy machine a thread or a reaped child may still give its pid back after the others were taken. The spawn then
-/// succeeds with that pid: it is closed, and all pids are taken again.
+/// On a busy machine a thread or a reaped child may still free its pid after the others were used up. The
+/// spawn then succeeds with that pid: it is closed, and all pids are used up again.
 fn refusal(stage: &MarkedDaemon, taken: &mut Taken, free: usize) -> Failure {
     eventually("a spawn without a free pid", || {
         eventually("the daemon to rest", || (extra_workers(stage.pid()) == 0).then_some(()));
@@ -69,7 +69,7 @@ fn refusal(stage: &MarkedDaemon, taken: &mut Taken, free: usize) -> Failure {
     })
 }
 
-/// The threads of a daemon that leave when there is nothing for them.
+/// The number of the daemon's threads that end when idle.
 fn extra_workers(daemon: i32) -> usize {
     let threads = std::fs::read_dir(format!("/proc/{daemon}/task")).into_iter().flatten().flatten();
     let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
@@ -104,6 +104,6 @@ fn spawn_without_pids() {
 #[test]
 fn d10_without_a_free_pid_the_limit_is_named_and_everybody_else_is_served() {
     let test = "limits::d10_without_a_free_pid_the_limit_is_named_and_everybody_else_is_served";
-    // The holder's own tests show that a fork that fails is told by its limit's name.
+    // The holder's own tests show that the error of a failed fork names its limit.
     with_few_pids(test, spawn_without_pids, || {});
 }

@@ -1,4 +1,5 @@
-//! Pages of text: limits are bounds, what they cut off is told, and going on from there gives everything once.
+//! Pages of text: limits are bounds, what they cut off is reported, and continuing from there returns
+//! everything once.
 
 use proto::ErrorCode;
 use proto::reply::Text;
@@ -62,7 +63,7 @@ fn a_line_of_two_hundred_kilobytes_that_the_terminal_wrapped_is_read_in_pages() 
     assert!(newest.text.ends_with("x\nafter\n"), "{newest:?}");
     let joined = all_pages(&stage, ReadMode::History, 12_000, true);
     assert_eq!(joined, format!("before\n{}\nafter\n", "x".repeat(200_000)));
-    // A limit below the width of a row loses the row's end, and says how much.
+    // A limit below the width of a row loses the row's end, and reports how much.
     let row = read(&stage, ReadMode::History, Some(1), 30, true);
     assert_eq!((row.text.len(), row.cut, row.offset, row.truncated), (30, 50, 2, true), "{row:?}");
 }
@@ -135,7 +136,7 @@ fn a_row_that_never_fits_does_not_come_for_ever() {
     assert_eq!((row.text.len(), row.cut, row.offset, row.truncated), (30, 47, 1, true), "{row:?}");
     let rest = read(&stage, ReadMode::History, Some(row.offset), 30, false);
     assert_eq!((rest.text.as_str(), rest.truncated), ("", false), "{rest:?}");
-    // One that fits comes again while it is being written.
+    // One that fits is returned again while it is being written.
     let whole = read(&stage, ReadMode::History, Some(0), 100, false);
     assert_eq!((whole.text.len(), whole.offset, whole.truncated), (77, 0, false), "{whole:?}");
 }

@@ -9,7 +9,7 @@ use testkit::{MarkedDaemon, Tail, scaled};
 
 use super::{argv, stage};
 
-/// A program asks for brackets.
+/// The sequence with which a program asks for brackets.
 const BRACKETS: &[u8] = b"\x1b[?2004h";
 /// What ends a bracketed paste, when it is not neutralised.
 const BREAKOUT: &str = "\u{1b}[201~";
@@ -23,7 +23,7 @@ fn assert_installed(program: &str) {
     assert!(is_installed, "there is no {program}: `cargo xtask setup` installs it");
 }
 
-/// A shell and what is pasted into it.
+/// A shell and its paste.
 struct Shell<'s> {
     words: &'s [&'s str],
     /// Drawn when it is ready for a paste.
@@ -32,10 +32,11 @@ struct Shell<'s> {
     deed: &'s str,
 }
 
-/// Deeds among everything that may end a paste or a line. The first payload is written by hand, the others by chance.
+/// Commands among everything that may end a paste or a line. The first payload is written by hand, the others
+/// are random.
 fn payload(deed: &str, number: usize) -> String {
     if number == 0 {
-        // Ctrl-O accepts a line as Enter does, for who takes no brackets.
+        // Ctrl-O accepts a line like Enter, for programs without brackets.
         return format!("{deed}\u{f}{BREAKOUT}\n{deed}\n\r{deed}\r{BREAKOUT}; {deed}\n");
     }
     let mut chance = u64::try_from(number).unwrap().wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -61,8 +62,8 @@ fn payload(deed: &str, number: usize) -> String {
     text
 }
 
-/// Waits until the shells have taken all of it in: they show the end, and nothing follows. Nothing is typed behind it,
-/// because an Enter of ours would run what lies in their lines.
+/// Waits until the shells have read all of it: they show the end, and nothing follows. Nothing is typed after
+/// it, because an Enter of ours would run what is in their lines.
 fn settle(stage: &MarkedDaemon, names: &[String]) {
     for name in names {
         stage.wait_pattern(name, "pwned");
@@ -73,7 +74,7 @@ fn settle(stage: &MarkedDaemon, names: &[String]) {
     stage.json(&words);
 }
 
-/// Starts a shell in a directory of its own, which is its home too.
+/// Starts a shell in a directory of its own, which is also its home.
 fn start(stage: &MarkedDaemon, name: &str, words: &[&str]) {
     let home = stage.root().join(name);
     std::fs::create_dir(&home).unwrap();
@@ -86,7 +87,7 @@ fn start(stage: &MarkedDaemon, name: &str, words: &[&str]) {
 fn paste_into(stage: &MarkedDaemon, name: &str, ready: &[u8], payload: &str) {
     let mut tail = Tail::live(stage, name);
     tail.until(ready);
-    // A program that asked for no brackets is given lines as if they were typed, so it is given none.
+    // A program that asked for no brackets gets lines as if they were typed, so it gets none.
     let is_bracketed = tail.bytes.windows(BRACKETS.len()).any(|window| window == BRACKETS);
     let payload = if is_bracketed { payload.to_owned() } else { payload.replace(['\r', '\n'], "") };
     let mut paste = stage.command(&["paste", name, "-"]);
@@ -149,7 +150,7 @@ fn c1_the_same_bytes_as_they_are_would_have_been_run() {
     start(&stage, "shell", &["bash", "--norc", "--noprofile", "-i"]);
     let mut tail = Tail::live(&stage, "shell");
     tail.until(BRACKETS);
-    // In two halves: whole, it may stand in the one encoder only.
+    // In two halves: whole, it may be only in the one encoder.
     let opening = concat!("\u{1b}[20", "0~");
     stage.type_text("shell", &format!("{opening}{}", payload("touch pwned", 0)));
     settle(&stage, &["shell".to_owned()]);

@@ -1,4 +1,4 @@
-//! Reading: screen, history, stream, search, logs, recordings; limits and gaps are told.
+//! Reading: screen, history, stream, search, logs, recordings; limits and gaps are reported.
 
 use std::process::Stdio;
 
@@ -150,7 +150,7 @@ fn a_recording_is_an_asciicast_of_what_was_shown() {
     assert!(times.is_sorted(), "{times:?}");
 }
 
-/// What `qd` prints, when it succeeds.
+/// The output of `qd`, which must succeed.
 fn printed(stage: &MarkedDaemon, arguments: &[&str]) -> String {
     let output = stage.qd(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
@@ -197,7 +197,7 @@ fn m14_a_log_tells_when_its_lines_came_and_begins_where_a_person_says() {
     let (time, rest) = stamped.split_once(' ').unwrap();
     assert!(time.ends_with('Z') && rest.starts_with("early"), "{stamped}");
     assert_eq!(printed(&stage, &["logs", "x", "--since", "1h"]), "early\r\n");
-    // The moment in which it came is the newest there is: nothing came since one that is still to come.
+    // It came at the newest moment: nothing came since a moment in the future.
     assert_eq!(printed(&stage, &["logs", "x", "--since", "2999-01-01"]), "");
     let said = stage.qd(&["logs", "x", "--since", "60"]);
     assert_eq!(said.status.code(), Some(2));

@@ -1,4 +1,4 @@
-//! Sizes: clamped at every entrance, set once, storms coalesced.
+//! Sizes: clamped at every entry point, set once, storms coalesced.
 
 use std::time::Instant;
 
@@ -20,14 +20,14 @@ fn request(cols: u32, rows: u32) -> SizeRequest {
     SizeRequest { cols: Some(cols), rows: Some(rows) }
 }
 
-/// Counts the signals it gets and tells them with its size, a line for every line it reads.
+/// Counts its signals and reports them with its size, a line for every line it reads.
 fn counter() -> Vec<String> {
     let script = "$| = 1; $n = 0; $SIG{WINCH} = sub { $n++ }; system('stty -echo'); print qq(ready\\n); \
                   while (defined($l = <STDIN>)) { chomp $l; $s = `stty size`; chomp $s; print qq($l n=$n size=$s.\\n) }";
     argv(&["perl", "-e", script])
 }
 
-/// What the counter says now.
+/// The counter's present report.
 fn told(stage: &MarkedDaemon, question: &str) -> (usize, String) {
     stage.type_text("x", &format!("{question}\n"));
     let waited = stage.wait_pattern("x", &format!("^{question} n=\\d+ size=.*\\."));
@@ -36,7 +36,8 @@ fn told(stage: &MarkedDaemon, question: &str) -> (usize, String) {
     (count.parse().unwrap(), size.trim_end_matches('.').to_owned())
 }
 
-/// Asks until the terminal has this size, which the trailing end of a storm gives it a moment later; the signals then.
+/// Asks until the terminal has this size, which it gets a moment after the end of a storm; returns the
+/// signals then.
 fn told_at(stage: &MarkedDaemon, question: &str, size: &str) -> usize {
     let until = Instant::now() + DEADLINE;
     for round in 0.. {

@@ -1,5 +1,5 @@
-//! A descendant that became another user cannot be ended: it is named, and the call fails. Needs root, who can make a
-//! program that others run as root; without root there is nothing to be tried.
+//! A descendant that became another user cannot be ended: the error names it, and the call fails. It needs
+//! root, who can make a program that others run as root.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -14,7 +14,7 @@ const QD: &str = env!("CARGO_BIN_EXE_qd");
 /// The user that the daemon runs as.
 const NOBODY: u32 = 65_534;
 
-/// A place of a user without power, with a program that makes them root.
+/// A directory of an ordinary user, with a program that makes them root.
 struct Place {
     dir: tempfile::TempDir,
 }

@@ -1,4 +1,5 @@
-//! What the command line tells of failures and of hostile strings: causes, lost runs, nothing that drives a terminal.
+//! What the command line prints about failures and hostile strings: causes, lost runs, nothing that controls
+//! a terminal.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use testkit::{MarkedDaemon, Pty, child};
 
 use super::{stage, text};
 
-/// Runs `qd` in a terminal of its own; everything that was drawn, and the exit code.
+/// Runs `qd` in a terminal of its own; returns everything that was drawn, and the exit code.
 fn in_a_terminal(
     stage: &MarkedDaemon,
     words: &[&str],

@@ -1,4 +1,4 @@
-//! Updates a child asks to be shown at once: held back, but not for long.
+//! Synchronized updates of a child: held back, but not for long.
 
 use std::time::{Duration, Instant};
 

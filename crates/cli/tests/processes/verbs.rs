@@ -45,7 +45,7 @@ fn a_restart_is_a_new_run_of_the_same_entry() {
     assert_ne!(second["pid"].as_i64(), first.pid.map(i64::from));
     stage.wait_pattern("x", &format!("run of {}", second["pid"]));
     assert!(!stage.screen("x").contains(&format!("run of {}\n", first.pid.unwrap())));
-    // An entry whose run is over starts again, too.
+    // An entry whose run is over can be restarted, too.
     stage.json(&["kill", "x"]);
     assert_eq!(stage.json(&["restart", "x"])["run"], 3);
 }

@@ -1,4 +1,4 @@
-//! Waiting for what happens: from now, from an offset, right before the end, for any and for all.
+//! Waits: from now, from an offset, right before the end, for any and for all.
 
 use client::ClientError;
 use proto::request::{Resize, SizeRequest, Until, Wait};
@@ -11,7 +11,7 @@ fn wait(name: &str, until: Until, since: Option<u64>) -> Wait {
     Wait { since, timeout_ms: Some(30_000), ..Wait::until(vec![name.into()], until) }
 }
 
-/// Runs `qd`; its exit code and what it said.
+/// Runs `qd`; returns its exit code and output.
 fn qd(stage: &MarkedDaemon, arguments: &[&str]) -> (Option<i32>, String) {
     let output = stage.qd(arguments);
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
@@ -63,7 +63,7 @@ fn a_pattern_that_cannot_come_any_more_is_told() {
         matches!(&answer, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotRunning),
         "{answer:?}"
     );
-    // The same when it is over already, and when its entry goes or another run takes its place.
+    // The same when it is over already, and when its entry is removed or another run replaces it.
     let answer = stage.client().wait(wait("x", Until::Pattern("never".to_owned()), Some(0)));
     assert!(
         matches!(&answer, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotRunning),
@@ -140,7 +140,7 @@ fn a_time_out_has_its_own_exit_code_and_nobody_to_wait_for_another() {
     assert_eq!(qd(&stage, &["wait", "x", "--pattern", "(", "--timeout", "0.1"]).0, Some(2));
 }
 
-/// What a wait from now on is answered with, when this happens after it has begun.
+/// The result of a wait from now on, when this happens after it has begun.
 fn found_after(stage: &MarkedDaemon, name: &str, happens: impl FnOnce()) -> Option<String> {
     let mut waiter = stage.client();
     let id = waiter.send(Request::Wait(wait(name, Until::Pattern("needle".to_owned()), None))).unwrap();
@@ -207,7 +207,7 @@ fn waits_whose_callers_go_leave_room_for_others() {
     });
 }
 
-/// Costs more than ten microseconds for every byte of this text, in which it is at the end.
+/// Costs more than ten microseconds for every byte of this text, which ends with a match.
 const COSTLY: &str = "(?:a|b|c|ab|bc){700}Q";
 
 fn costly_text(length: usize) -> String {
@@ -227,7 +227,7 @@ fn e7_the_costliest_pattern_delays_no_neighbour_and_no_other_wait() {
     let file = stage.root().join("costly");
     std::fs::write(&file, costly_text(1 << 20)).unwrap();
     stage.run("costly", sh(&format!("cat '{}'; echo =printed=; read x", file.display())));
-    // Runs are served by four threads at most, in turn: one of so many neighbours shares its thread.
+    // At most four threads serve runs, in turn: one of so many neighbours shares its thread.
     let neighbours: Vec<String> = (0..4).map(|number| format!("neighbour{number}")).collect();
     for name in &neighbours {
         stage.run(name, child::repeat_lines());
@@ -248,7 +248,7 @@ fn e7_the_costliest_pattern_delays_no_neighbour_and_no_other_wait() {
         stage.wait_pattern("costly", "=printed=");
         assert!(stage.screen("costly").contains("=printed="));
     }
-    // All of that came before the pattern was found, which takes seconds: nobody has waited for it.
+    // All of that came before the pattern was found, which takes seconds: nothing waited for it.
     let told = waiter.receive_before(std::time::Instant::now()).unwrap();
     assert!(told.is_none(), "{told:?}");
 }

@@ -1,6 +1,6 @@
-//! Children that ask for much work with few bytes: only their own screens fall behind. What is waited for here would
-//! take minutes to hours if anybody waited for such a screen: the ring in front of it holds a million times three bytes,
-//! each three of which fill a million cells.
+//! Children that ask for much work with few bytes: only their own screens fall behind. If anything waited for
+//! such a screen, these tests would take minutes to hours: the ring before it holds a million times three
+//! bytes, each three of which fill a million cells.
 
 use proto::Size;
 use proto::request::{SizeRequest, Spawn};

@@ -112,13 +112,13 @@ fn fifty_viewers_of_one_process_all_see_its_last_words() {
     }
 }
 
-/// Processor time a hundred waits may take for ten megabytes: thirty percent of a second. A debug build reads the lines by
-/// code that is not optimised.
+/// The processor time that a hundred waits may take for ten megabytes: thirty percent of a second. A debug
+/// build reads the lines without optimisation.
 const MATCHING: Duration = Duration::from_millis(if cfg!(debug_assertions) { 600 } else { 300 });
 /// Output of one measurement, in pieces of a hundredth of a second each.
 const PIECES: usize = 100;
 
-/// Lets a process print ten megabytes in about a second; the processor time that cost the daemon.
+/// Makes a process print ten megabytes in about a second; returns the processor time that it cost the daemon.
 fn cost_of_ten_megabytes(daemon: &TestDaemon, scripted_child: &mut ScriptedChild, piece: &Path) -> Duration {
     let begin = processor_time(daemon.pid());
     let length = std::fs::metadata(piece).unwrap().len();
@@ -157,7 +157,7 @@ fn e7_a_hundred_waiters_cost_little_and_are_all_answered() {
     let lines: String =
         (0..2_000).map(|n| format!("{n:06} some words of a build that says much\r\n")).collect();
     std::fs::write(&piece, &lines.as_bytes()[..lines.len() / 50 * 50]).unwrap();
-    // The least of several: what else the machine does is in the others.
+    // The least of several: other load is in the others.
     let rounds = 2 * scale();
     let alone =
         (0..rounds).map(|_| cost_of_ten_megabytes(&daemon, &mut scripted_child, &piece)).min().unwrap();
@@ -170,7 +170,7 @@ fn e7_a_hundred_waiters_cost_little_and_are_all_answered() {
             (n % 4, connections[n % 4].send(Request::Wait(wait)).unwrap())
         })
         .collect();
-    // A list is answered behind the waits of its own connection, so that all of them are there.
+    // A list is answered after the waits of its own connection, so all of them are registered.
     connections.iter_mut().for_each(|connection| assert_eq!(connection.list().unwrap().len(), 1));
     let awaited =
         (0..rounds).map(|_| cost_of_ten_megabytes(&daemon, &mut scripted_child, &piece)).min().unwrap();

@@ -1,4 +1,4 @@
-//! Much output: memory stays bounded, nobody is delayed, every byte is received or told as a gap.
+//! Much output: memory stays bounded, nothing is delayed, every byte is received or reported as a gap.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ fn e2_m10e_a_hundred_thousand_questions_of_a_child_that_never_reads_delay_nobody
         daemon.wait_pattern("other", &format!("got:hello{n}"));
     }
     daemon.wait_pattern("asks", "=asked=");
-    // What was dropped is not dropped silently, and no longer told once the process is gone.
+    // Dropped answers are reported, and no longer once the process is gone.
     let status = || String::from_utf8(daemon.qd(&["status"]).stdout).unwrap();
     assert!(status().contains("asks its terminal and does not read the answers"), "{}", status());
     let after = vitals(daemon.pid()).rss_kib;
@@ -77,13 +77,13 @@ fn e2_m10e_a_hundred_thousand_questions_of_a_child_that_never_reads_delay_nobody
 #[derive(Clone, Copy, Debug)]
 enum Pace {
     Fast,
-    /// Reads nothing until the child is over.
+    /// Reads nothing until the child has ended.
     Late,
     /// Pauses after every frame.
     Slow,
 }
 
-/// Follows to the end; bytes received and bytes told as gaps. Every byte is compared with what it must be.
+/// Follows to the end; returns bytes received and bytes reported as gaps. Every byte is compared.
 fn follow(mut stream: FollowStream, pace: Pace, over: &std::sync::Barrier, pattern: &[u8]) -> (u64, u64) {
     if matches!(pace, Pace::Late) {
         over.wait();
@@ -146,7 +146,7 @@ fn e4_received_and_gaps_are_exactly_what_was_produced_for_every_follower() {
     }
 }
 
-/// Bytes that mean nothing, the same in every run.
+/// Pseudo-random bytes, the same in every run.
 fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {
@@ -158,7 +158,7 @@ fn noise(length: usize, seed: u64) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// One piece of noise: less than what a follower may fall behind.
+/// One piece of noise: less than a follower may fall behind.
 const PIECE: usize = 128 * 1024;
 
 #[test]

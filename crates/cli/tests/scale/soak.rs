@@ -1,4 +1,4 @@
-//! The same things over and over: nothing of them stays.
+//! The same operations over and over: nothing of them stays.
 
 use proto::request::{Close, Resize, SizeRequest};
 use testkit::census::{command_line, eventually, everybody, is_zombie, parent, scale, vitals};
@@ -8,7 +8,7 @@ use crate::{QD, attach, next};
 
 /// Memory that a thousand cycles may add at most, in KiB.
 const SLOPE_KIB: u64 = 1024;
-/// What the allocator may hold more or less of from one moment to another, in KiB.
+/// How much the allocator's memory may vary from one moment to another, in KiB.
 const NOISE_KIB: u64 = 3 * 1024;
 
 fn cycle(daemon: &TestDaemon, mark: &Mark, n: usize) {
@@ -36,7 +36,7 @@ fn own_kib(pid: i32) -> u64 {
     own.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// The process that the daemon has its holders forked by.
+/// The daemon's forkserver.
 fn nursery(daemon: i32) -> i32 {
     let is_it = |pid: &i32| parent(*pid) == daemon && command_line(*pid).contains("hold");
     let found: Vec<i32> = everybody().into_iter().filter(is_it).collect();
@@ -71,7 +71,7 @@ fn a_soak_of_spawns_resizes_viewers_and_closes_leaves_everything_as_it_was() {
         let zombies: Vec<i32> = everybody().into_iter().filter(is_left).collect();
         assert!(zombies.is_empty(), "{zombies:?}");
     }
-    // A holder that was let go removes its own socket as the last thing it does.
+    // A released holder removes its own socket as the last thing it does.
     eventually("no socket of a holder is left", || {
         daemon.places().holders().read_dir().unwrap().next().is_none().then_some(())
     });

@@ -1,5 +1,5 @@
-//! A terminal that a person opened acts for that person: `qd` typed in it has the person's rights. Nothing else does unless
-//! the person says so, and nothing that an agent opened ever does.
+//! A terminal that a person opened acts for that person: `qd` typed in it has the person's rights. Nothing
+//! else does unless the person says so, and nothing that an agent opened ever does.
 
 use proto::crew::Right;
 use proto::request::{Audit, Grant, Spawn, Target};
@@ -76,7 +76,7 @@ fn m12_what_an_agent_opens_keeps_its_own_rights_and_so_does_a_terminal_that_othe
     assert_eq!((nook.kind, nook.parent), (Kind::Terminal, Some(stage.process("agent").id)));
     let (code, _) = agent.run(&format!("'{QD}' read other"));
     assert_eq!(code, 4);
-    // Who may type in a person's terminal would have that person's rights.
+    // A caller that may type in a person's terminal would have that person's rights.
     let mut desk = Inside::terminal(&stage, "desk");
     assert_eq!(desk.run(&format!("'{QD}' read other")).0, 0);
     let grant = Grant { to: Target("agent".into()), right: Right::Drive, over: Target("desk".into()) };

@@ -1,4 +1,4 @@
-//! What is written down: who did what to whom, how much was typed, and whether anybody has changed it since.
+//! The audit log: who did what to whom, how much was typed, and whether it was changed since.
 
 use proto::crew::{AuditEntry, AuditVerdict};
 use proto::request::{Audit, Empty, Request, TypedInput, Write};
@@ -13,7 +13,7 @@ fn page(stage: &MarkedDaemon, limit: Option<u32>) -> (Vec<AuditEntry>, AuditVerd
     (page.rows, page.verified.unwrap())
 }
 
-/// The rows of this verb, as who, on whom, what was decided and how much.
+/// The rows of this verb: caller, target, decision and amount.
 fn rows_of(stage: &MarkedDaemon, verb: &str) -> Vec<(String, Option<String>, String, String)> {
     let rows = page(stage, None).0.into_iter().filter(|row| row.verb == verb);
     rows.map(|row| (row.caller, row.target, row.decision, row.detail)).collect()
@@ -64,7 +64,7 @@ fn f11_a_process_that_types_is_named_with_its_run_and_may_not_read_the_log() {
     let id = stage.process("inside").id;
     inside.spawn("--name kid -- cat");
     inside.json("send kid hello");
-    // Its own terminal shows nothing of what is typed, as for a password.
+    // Its own terminal echoes nothing, as for a password.
     assert_ne!(inside.run(&format!("'{QD}' send inside true")).0, 0);
     let rows: Vec<_> = rows_of(&stage, "write").into_iter().filter(|row| row.0 != "human").collect();
     let row = |target: ProcessId, decision: &str, detail: &str| {
@@ -101,7 +101,7 @@ fn f11_the_newest_rows_are_shown_and_a_changed_one_is_found() {
     assert_eq!(Some(&head), rows.last().map(|row| &row.hash));
     stage.kill_9();
     assert!(matches!(page(&stage, None).1, AuditVerdict::Intact { .. }), "a killed daemon breaks no chain");
-    // The process stays; the database is closed and stands alone.
+    // The process stays; the database is closed and complete.
     assert!(stage.qd(&["shutdown"]).status.success());
     let path = stage.places().database();
     let mut bytes = std::fs::read(&path).unwrap();

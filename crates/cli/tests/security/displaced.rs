@@ -1,5 +1,5 @@
-//! Programs outside of every run that link to a holder although its daemon lives: the daemon takes its place again, says
-//! so, and whatever a person asks of the run is done or refused.
+//! Programs outside every run that link to a holder although its daemon lives: the daemon links again and
+//! reports it, and every request about the run is done or refused.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const TALKER: &str = "i=0; (while :; do i=$((i+1)); echo tick $i; sleep 0.5; don
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Runs something to be taken; where its holder listens.
+/// Starts a run to be taken over; returns its holder's socket.
 fn victim(stage: &MarkedDaemon, script: &str) -> PathBuf {
     let victim = stage.run("victim", child::shell(script));
     stage.places().holders().join(format!("{}.1", victim.id))
@@ -32,7 +32,7 @@ fn wait_for_warning(stage: &MarkedDaemon, wanted: &str) {
     eventually(wanted, || warnings(stage).contains(wanted).then_some(()));
 }
 
-/// Reads a link until its holder says that somebody else has it.
+/// Reads a link until its holder reports that another has it.
 fn until_displaced(link: &mut Link) {
     let kind = eventually("the link to be taken back", || match link.receive() {
         Ok(_) => None,
@@ -41,7 +41,7 @@ fn until_displaced(link: &mut Link) {
     assert_eq!(kind, std::io::ErrorKind::ConnectionAborted);
 }
 
-/// Has the holder's socket where only the attacker finds it, and links to it.
+/// Moves the holder's socket where only the attacker finds it, and links to it.
 fn link_alone(socket: &Path, hidden: &Path) -> Link {
     std::fs::rename(socket, hidden).unwrap();
     Link::connect(hidden, PATIENCE).unwrap().0

@@ -1,4 +1,4 @@
-//! The way in: squatted directories, other users, parallel starts, probes, set-user-id files.
+//! Connecting: squatted directories, other users, parallel starts, probes, set-user-id files.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, Permissions};
@@ -54,7 +54,7 @@ fn b1_a_squatted_runtime_directory_is_refused_by_its_path() {
     }
 }
 
-/// Connects as another user and asks; what the socket said.
+/// Connects as another user and sends a request; returns what the socket answered.
 fn ask_as_nobody(socket: &Path) -> String {
     let program = "socket(S, AF_UNIX, SOCK_STREAM, 0) or die; \
         connect(S, sockaddr_un($ARGV[0])) or do { print \"refused\"; exit }; \
@@ -162,11 +162,11 @@ fn b4_probes_that_connect_and_close_disturb_no_viewer() {
     assert_eq!(daemon.process("echo").viewers, 1);
 }
 
-/// A copy of the program, the group and user of which its bits give to whoever runs it.
+/// A copy of the program with set-id bits for this owner.
 fn changed_copy(directory: &Path, owner: u32, bits: u32) -> std::path::PathBuf {
     let exe = directory.join(format!("qd-{owner}-{bits:o}"));
-    // By another process: a child that some other test forks meanwhile would hold our copy open, and nobody runs a program
-    // that somebody may write.
+    // Another process writes the copy: a child that another test forks meanwhile would hold our copy open,
+    // and a file that is open for writing cannot be executed.
     assert!(Command::new("cp").args([Path::new(QD), &exe]).status().unwrap().success());
     std::os::unix::fs::chown(&exe, Some(owner), Some(owner)).unwrap();
     chmod(&exe, bits);
@@ -174,7 +174,7 @@ fn changed_copy(directory: &Path, owner: u32, bits: u32) -> std::path::PathBuf {
     exe
 }
 
-/// What everybody can run, and every way in: client, holder, daemon, and what answers without any of them.
+/// Every way to run the program: client, holder, daemon, and verbs that need none of them.
 const MODES: [&[&str]; 9] = [
     &["ps"],
     &["--json", "status"],
@@ -198,7 +198,7 @@ fn b13_a_set_user_id_program_refuses_every_mode_also_with_its_owners_daemon_runn
     let directory = tempfile::Builder::new().prefix("qds").tempdir().unwrap();
     chmod(directory.path(), 0o777);
     let nobody: u32 = NOBODY.parse().unwrap();
-    // As somebody else's, with root's rights; and as root, with somebody else's.
+    // As another user's, with root's rights; and as root, with another user's.
     for (owner, bits, user) in
         [(0, 0o4755, nobody), (0, 0o2755, nobody), (0, 0o6755, nobody), (nobody, 0o4755, 0)]
     {

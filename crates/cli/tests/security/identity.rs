@@ -1,4 +1,4 @@
-//! Who a caller is, as the kernel tells it: a `qd` inside a process is that process and has only its rights.
+//! A caller's identity, by the kernel: a `qd` inside a process is that process and has only its rights.
 
 use proto::ExitReason;
 use testkit::{MarkedDaemon, child};
@@ -24,7 +24,7 @@ fn b6_a_process_sees_its_neighbours_and_drives_only_what_is_below_it() {
         let (code, out) = inside.run(&format!("'{QD}' {forbidden}"));
         assert_eq!(code, 4, "{forbidden}: {out}");
     }
-    // Leaving the session, or losing the parent in between, changes nobody's identity.
+    // Neither leaving the session nor losing the parent in between changes the identity.
     let (code, out) = inside.run(&format!("setsid -w '{QD}' close sibling"));
     assert_eq!(code, 4, "{out}");
     let (code, _) = inside.run(&format!("(setsid sh -c \"'{QD}' close sibling; echo \\$? > orphan\" &) ; until [ -s orphan ]; do sleep 0.01; done; exit $(cat orphan)"));

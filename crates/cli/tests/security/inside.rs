@@ -1,5 +1,5 @@
-//! Callers that live inside a process: a shell there that runs what the test types, and a client there that may say
-//! anything. Owns both; refuses pretending: whoever calls is a real descendant of a real holder.
+//! Callers inside a process: a shell there that runs what the test types, and a client there that may send
+//! anything. They are real descendants of a real holder.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -13,7 +13,7 @@ use testkit::{MarkedDaemon, TestDaemon, child};
 
 use crate::QD;
 
-/// Each line typed is a command; its output and its code are left in files, the code last.
+/// Each line typed is a command; its output and its code are written to files, the code last.
 const SHELL: &str = "stty -echo; cd \"$1\"; n=0; echo ready; while IFS= read -r line; do \
     sh -c \"$line\" > $n.out 2>&1; echo $? > $n.code; echo \"done $n\"; n=$((n+1)); done";
 
@@ -35,14 +35,14 @@ close(O);
 rename("$out.new", $out);
 "#;
 
-/// A process in which commands of the test are run as a shell would run them there.
+/// A process in which the test runs commands as a shell there would.
 pub(crate) struct Inside<'a> {
     daemon: &'a TestDaemon,
     pub(crate) directory: PathBuf,
     next: u32,
 }
 
-/// Waits until a process has asked for permission to start something, and gives it once.
+/// Waits until a process has asked to start something, and approves it once.
 pub(crate) fn allow(daemon: &TestDaemon) {
     let item = testkit::census::eventually("somebody to ask for leave", || {
         let Ok(Reply::Inbox(items)) = daemon.client().call(Request::Inbox(Empty {})) else { return None };
@@ -52,14 +52,14 @@ pub(crate) fn allow(daemon: &TestDaemon) {
     daemon.client().call(Request::Answer(GiveAnswer { item: item.item, choice })).unwrap();
 }
 
-/// A daemon, not started yet, that knows an agent called `shell`: its program is a shell that does what it is told.
+/// A daemon, not started yet, with an agent called `shell`: its program is a shell that runs what is typed.
 pub(crate) fn with_shell_agents() -> MarkedDaemon {
     let daemon = TestDaemon::without_start(QD);
     add_shell_agent(&daemon.places());
     MarkedDaemon::around(daemon)
 }
 
-/// Makes that agent known there.
+/// Adds that agent's manifest there.
 pub(crate) fn add_shell_agent(places: &Dirs) {
     let agents = places.config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
@@ -71,7 +71,7 @@ pub(crate) fn add_shell_agent(places: &Dirs) {
 }
 
 impl<'a> Inside<'a> {
-    /// A terminal that a person opened, with the variables it gets by itself.
+    /// A terminal that a person opened, with the variables that it gets by default.
     pub(crate) fn terminal(stage: &'a MarkedDaemon, name: &str) -> Self {
         Self::begin(stage, name, |directory| {
             let mut argv = child::shell(SHELL);
@@ -89,7 +89,7 @@ impl<'a> Inside<'a> {
         })
     }
 
-    /// A command, with the variables that lead a `qd` to this daemon.
+    /// A command, with the variables that make a `qd` use this daemon.
     pub(crate) fn command(stage: &'a MarkedDaemon, name: &str) -> Self {
         let exports: String = stage
             .variables()
@@ -124,13 +124,13 @@ impl<'a> Inside<'a> {
         self.directory.file_name().unwrap().to_str().unwrap()
     }
 
-    /// Its program was started again: the files are written anew.
+    /// Its program was restarted: the files are written again.
     pub(crate) fn restarted(&mut self) {
         self.next = 0;
         self.daemon.wait_pattern(self.name(), "ready");
     }
 
-    /// Runs a command there; its exit code and what it said.
+    /// Runs a command there; returns its exit code and output.
     pub(crate) fn run(&mut self, command: &str) -> (i32, String) {
         let n = self.next;
         self.next += 1;
@@ -148,8 +148,8 @@ impl<'a> Inside<'a> {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
 
-    /// Leaves a job behind that runs this once there is a file `go`. It has left the terminal's session by then: the end of
-    /// the program hangs up on it no more.
+    /// Leaves a job behind that runs this once there is a file `go`. It has left the terminal's session by
+    /// then, so the end of the program no longer hangs it up.
     pub(crate) fn stay_behind(&mut self, command: &str) {
         let job = format!("touch begun; until [ -e go ]; do sleep 0.01; done; {command}");
         let (code, out) = self.run(&format!(
@@ -158,7 +158,7 @@ impl<'a> Inside<'a> {
         assert_eq!(code, 0, "{out}");
     }
 
-    /// Has something started from there, which a person allows.
+    /// Starts something from there, which a person approves.
     pub(crate) fn spawn(&mut self, arguments: &str) -> Value {
         let (code, out) = self.run(&format!("'{QD}' spawn {arguments}"));
         assert_ne!(code, 0, "nobody allowed it yet: {out}");
@@ -166,7 +166,7 @@ impl<'a> Inside<'a> {
         self.json(&format!("spawn {arguments}"))
     }
 
-    /// Says these things on one connection from there; the answers in order.
+    /// Sends these lines on one connection from there; returns the answers in order.
     pub(crate) fn say(&mut self, lines: &[Value]) -> Vec<Value> {
         let command = self.saying(lines);
         let (code, out) = self.run(&command);
@@ -174,7 +174,7 @@ impl<'a> Inside<'a> {
         self.answers()
     }
 
-    /// A command that says these things and leaves the answers in a file.
+    /// A command that sends these lines and writes the answers to a file.
     pub(crate) fn saying(&self, lines: &[Value]) -> String {
         let (script, asked) = (self.directory.join("raw.pl"), self.directory.join("asked"));
         std::fs::write(&script, RAW).unwrap();
@@ -185,7 +185,7 @@ impl<'a> Inside<'a> {
         format!("perl{}", words.concat())
     }
 
-    /// What such a command has left.
+    /// The answers of such a command.
     pub(crate) fn answers(&self) -> Vec<Value> {
         let path = self.directory.join("answers");
         let text = testkit::census::eventually("the answers", || std::fs::read_to_string(&path).ok());

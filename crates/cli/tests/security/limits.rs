@@ -1,4 +1,4 @@
-//! Exhaustion and slowness: they are told, and nobody else is delayed.
+//! Exhaustion and slowness: they are reported, and other callers are not delayed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -60,8 +60,8 @@ fn d10_without_descriptors_the_limit_is_named_and_everybody_else_is_served() {
     let answered = connection.list().unwrap();
     assert_eq!(answered.len(), count, "a connection that was there goes on");
     drop(visitors);
-    // The daemon stays at its limit, so a newcomer may still be refused while an earlier one is being let go: whoever
-    // comes again gets in.
+    // The daemon stays at its limit, so a new connection may still be refused while an earlier one is being
+    // closed: the next attempt succeeds.
     let served = |arguments: &[&str]| {
         testkit::census::eventually(&format!("qd {arguments:?}"), || {
             daemon.qd(arguments).status.success().then_some(())
@@ -84,7 +84,8 @@ fn pattern_wait(name: &str, pattern: &str) -> Wait {
     }
 }
 
-/// Keeps a program file from being executed until it is let go: a lease that the kernel asks back at every opening.
+/// Keeps a program file from being executed until it is dropped: a lease that the kernel asks back at every
+/// open.
 struct Lease {
     keeper: Child,
 }

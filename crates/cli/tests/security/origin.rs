@@ -1,5 +1,5 @@
-//! Whom a caller is taken for when it has done its best to be taken for somebody else: a pid that has gone round, a program
-//! that the daemon runs itself.
+//! As whom a caller is identified that tries to pass for another: by a recycled pid, or as a program that the
+//! daemon runs itself.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use testkit::{MarkedDaemon, child};
 use crate::QD;
 use crate::inside::{Inside, with_shell_agents};
 
-/// Connects, leaves the connection to a child and is gone. The child says what it is told to when it is told to.
+/// Connects, leaves the connection to a child and exits. The child sends lines on demand.
 const CUCKOO: &str = r#"use Socket;
 my ($path, $dir) = @ARGV;
 socket(S, AF_UNIX, SOCK_STREAM, 0) or die;
@@ -34,7 +34,7 @@ fn appears(path: &Path) -> String {
 
 /// Starts programs of a person until one has this pid.
 fn take_pid(pid: i32) -> std::process::Child {
-    // The limit of pids is 400: whoever has started a thousand programs has had each of them that is free.
+    // There are 400 pids: a thousand programs cover each free one.
     for _ in 0..1000 {
         let mut person = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
         if i32::try_from(person.id()).unwrap() == pid {
@@ -48,7 +48,7 @@ fn take_pid(pid: i32) -> std::process::Child {
 
 fn leave_a_connection(is_pid_taken: bool) {
     if is_pid_taken {
-        // The first three hundred pids are given out only once.
+        // The first three hundred pids are used only once.
         let used = Command::new("perl").args(["-e", "for (1..310) { fork or exit; wait }"]).status().unwrap();
         assert!(used.success());
     }
@@ -127,13 +127,13 @@ fn m4b_the_daemon_runs_no_program_to_know_the_time() {
     let started = daemon.command(&["ps"]).env("PATH", path).output().unwrap();
     assert!(started.status.success());
     let stage = MarkedDaemon::around(daemon);
-    // A whole life, and then an end: whatever was to be asked has been asked.
+    // A whole life, and then an end: every request that it causes has been made.
     stage.run("one", child::print_and_exit("x", 0));
     stage.wait_exit("one");
     assert!(!told.exists(), "the daemon ran somebody's date");
 }
 
-/// Greets a holder as a daemon would, and keeps what it says.
+/// Greets a holder as a daemon would, and keeps its answer.
 const SPY: &str = r#"use Socket;
 my ($path) = @ARGV;
 socket(S, AF_UNIX, SOCK_STREAM, 0) or die;

@@ -1,4 +1,4 @@
-//! Ports: what a process's tree listens on, by whom, and waiting for one.
+//! Ports: where a process's tree listens, which process listens, and waiting for one.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -11,7 +11,7 @@ use testkit::{MarkedDaemon, child};
 use crate::QD;
 use crate::inside::Inside;
 
-/// A program that listens on a free port (or this one) and says which, and who it is.
+/// A program that listens on a free port (or this one) and prints the port and its pid.
 fn listener(family: u8, port: u16) -> String {
     let (domain, address) = match family {
         4 => ("AF_INET", format!("pack_sockaddr_in({port}, inet_pton(AF_INET, \"127.0.0.1\"))")),
@@ -25,7 +25,7 @@ fn listener(family: u8, port: u16) -> String {
     )
 }
 
-/// What the program said: its port and its pid.
+/// The program's output: its port and its pid.
 fn told(stage: &MarkedDaemon, name: &str, family: u8) -> (u16, i32) {
     let waited = stage.wait_pattern(name, &format!("port{family} [0-9]+ by [0-9]+"));
     let text = waited.satisfied[0].text.clone().unwrap();
@@ -97,7 +97,7 @@ fn e7_a_pattern_that_tells_readiness_is_judged_before_anything_is_started() {
 #[test]
 fn a_process_is_ready_when_its_own_tree_listens_on_its_port() {
     let stage = MarkedDaemon::start(QD);
-    // Somebody else listens on that port, on another address: that is not it.
+    // Another process listens on that port, on another address: that does not count.
     let ours = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
     let port = ours.local_addr().unwrap().port();
     let go = stage.root().join("go");
@@ -105,7 +105,7 @@ fn a_process_is_ready_when_its_own_tree_listens_on_its_port() {
     let spec = stage.spec("server", child::shell(&script));
     stage.spawn_as(Spawn { ready: Some(Ready::Port(port)), ..spec });
     assert_eq!(stage.refusal(ready("server", 700)).code, ErrorCode::Timeout);
-    // Whoever looked for it is gone; the next daemon looks on.
+    // The task that watched is gone; the next daemon watches again.
     stage.kill_9();
     let mut waiting = stage.client();
     let wait = waiting.send(ready("server", 30_000)).unwrap();

@@ -1,4 +1,4 @@
-//! What others and children can see of us: file modes, masks, descriptors, logs.
+//! What other users and children can see of us: file modes, masks, descriptors, logs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use testkit::{FakeAgents, Mark, TestDaemon, child};
 
 use crate::{AGENT, QD, said};
 
-/// What was typed, printed, told and noted: each once, and nowhere else in the test.
+/// Texts that were typed, printed, sent and noted: each once, and nowhere else in the test.
 const SECRETS: [&str; 5] = ["typed-7f3a91", "printed-91bc04", "told-55de62", "noted-aa10c8", "hooked-0e4b17"];
 
-/// Has each of them pass through the daemon: a shell, an agent with its hooks, a scratchpad, and a hook that is refused,
-/// which is a reason to write into the log.
+/// Passes each of them through the daemon: a shell, an agent with its hooks, a scratchpad, and a refused
+/// hook, which writes to the log.
 fn pass_secrets(crew: &FakeAgents, mask: &Path) {
     let [typed, printed, told, noted, hooked] = SECRETS;
     // Printed in two halves, so that it is in no argument either.
@@ -60,7 +60,7 @@ fn b12_under_an_open_mask_nothing_of_ours_is_open_and_children_keep_the_users_ma
         for root in [&places.runtime, &places.data, &places.config] {
             let ours = files(root).into_iter().filter(|path| !users_own.contains(path));
             for path in ours.chain([root.clone()]) {
-                // What lives only for a moment may be gone.
+                // A short-lived file may be gone.
                 let Ok(found) = std::fs::symlink_metadata(&path) else { continue };
                 let mode = found.permissions().mode();
                 assert_eq!(mode & 0o077, 0, "{when}: {} is {mode:o}", path.display());

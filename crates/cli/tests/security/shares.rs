@@ -1,11 +1,11 @@
-//! One run cannot take the door away from others: not with connections, and people always come in.
+//! One run cannot use up the connections: others and people can always connect.
 
 use testkit::{MarkedDaemon, child};
 
 use crate::QD;
 use crate::inside::Inside;
 
-/// Holds as many connections as it gets, says how many of them were refused, and stays.
+/// Opens as many connections as it gets, prints how many were refused, and stays.
 const CROWD: &str = r#"use Socket;
 my ($path, $count) = @ARGV;
 $SIG{PIPE} = 'IGNORE';

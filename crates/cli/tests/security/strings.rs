@@ -1,5 +1,5 @@
-//! Strings that other people choose, on the way to a person's terminal. Owns setting every one of them to something no
-//! terminal should be sent, and looking at what each verb draws; refuses knowing how a verb makes it harmless.
+//! Strings that other people choose, on the way to a person's terminal: each is set to something hostile, and
+//! the output of each verb is examined.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use testkit::{DEADLINE, FakeAgents, Pty, RawClient, child};
 use crate::inside::{Inside, add_shell_agent};
 use crate::{AGENT, QD};
 
-/// A title, an erased screen, one control of eight bits, marks that turn the reading order, and marks that nobody sees.
+/// A title, an erased screen, one control of eight bits, marks that turn the reading order, and invisible
+/// marks.
 const HOSTILE: &str = "evil\x1b]0;x\x07\x1b[2J\u{9b}2J\u{202e}live\u{2066}\u{200b}\u{feff}.";
 
 /// What moves a cursor, changes a mode or turns the reading order. A line may end, and a table may have gaps.
@@ -23,7 +24,7 @@ fn is_hostile(c: char) -> bool {
     c.is_control() && !is_plain || turns
 }
 
-/// A daemon in which everything that can be said was said badly.
+/// A daemon in which every settable string is hostile.
 struct Stained {
     crew: FakeAgents,
     project: PathBuf,
@@ -44,7 +45,7 @@ impl Stained {
         stained
     }
 
-    /// What an agent says, asks and is told.
+    /// The strings of agents: their text, questions and messages.
     fn stain_agents(&self) {
         self.crew.enlist_hooked("talker", &[]);
         let turn = self.crew.submit("talker", &format!("say {HOSTILE}"));
@@ -62,7 +63,7 @@ impl Stained {
         });
     }
 
-    /// What a process is started with, where, and what it calls its terminal.
+    /// The strings of a process: argv, directory and title.
     fn stain_a_process(&self) {
         let title = "printf '\\033]2;evil\\033[2J\\302\\233title\\007'";
         let mut argv = child::shell(&format!("{title}; echo ready; exec sleep 1000000 # {HOSTILE}"));
@@ -72,7 +73,7 @@ impl Stained {
         self.crew.wait_pattern("stained", "ready");
     }
 
-    /// What a process asks for from inside of its run, as a client with a name of its own choice.
+    /// The strings of requests from inside a run, by a client with a name of its own choice.
     fn stain_from_inside(&self) {
         let mut worker = Inside::agent(&self.crew, "worker");
         let requests = [
@@ -95,7 +96,7 @@ impl Stained {
         }
     }
 
-    /// What a person sets, and a viewer that has a name too.
+    /// The strings that a person sets, and those of a viewer.
     fn stain_as_a_person(&self) {
         let mut client = RawClient::connect(&self.crew.places());
         let project = self.project.to_str().unwrap();
@@ -108,7 +109,7 @@ impl Stained {
             let answer = client.call(request.clone());
             assert!(answer["outcome"]["ok"].is_object(), "{request}: {answer}");
         }
-        // A label is the head of a message: nothing hostile becomes one.
+        // A label is part of a message's header: hostile ones are refused.
         let labelled = client
             .call(json!({"set_timer": {"owner": "talker", "when": {"after": 1}, "body": "b",
             "label": HOSTILE}}));
@@ -125,7 +126,7 @@ impl Stained {
         assert!(!self.crew.refusal(Request::Attach(attach)).message.chars().any(is_hostile));
     }
 
-    /// What a verb draws on a real terminal, colours taken out: those are its own.
+    /// What a verb draws on a real terminal, without its own colours.
     fn drawn(&self, arguments: &[&str]) -> String {
         let mut pty = Pty::open(Size { cols: 200, rows: 50 });
         let variables = self.crew.variables();
@@ -137,7 +138,7 @@ impl Stained {
         colours.replace_all(&String::from_utf8_lossy(pty.seen()), "").into_owned()
     }
 
-    /// Whether a verb draws something and nothing hostile; what is wrong otherwise.
+    /// Checks that a verb draws something and nothing hostile; returns the fault otherwise.
     fn fault(&self, arguments: &[&str], word: &str) -> Option<String> {
         let drawn = self.drawn(arguments);
         let is_hurt = drawn.chars().any(is_hostile);

@@ -10,9 +10,10 @@ use testkit::{Mark, Pty, TestDaemon, child};
 
 use crate::QD;
 
-/// What a viewer may use up from its terminal's end to its own; the figure is 50 ms in an optimised build.
+/// The processor time a viewer may use from its terminal's end to its own; the goal is 50 ms in an optimised
+/// build.
 const CPU: Duration = Duration::from_millis(500);
-/// How long it may take; the figure is one second.
+/// How long it may take; the goal is one second.
 const GONE: Duration = Duration::from_secs(10);
 
 fn in_terminal(daemon: &TestDaemon, program: &str, arguments: &[&str]) -> (Pty, i32) {
@@ -66,7 +67,7 @@ fn d8_closing_the_launching_terminal_leaves_sessions_alive() {
     let script = format!(
         "'{QD}' spawn --name kept --env {name}={value} -- sleep 1000000 && echo started; exec sleep 1000000"
     );
-    // Also where the tests themselves were started so that they outlive a hang-up.
+    // Also where the tests themselves were started so that they survive a hang-up.
     let (mut pty, _) = in_terminal(&daemon, "env", &["--default-signal=HUP", "sh", "-c", &script]);
     pty.expect(b"started");
     let (pid, before) = (daemon.pid(), daemon.process("kept"));

@@ -1,4 +1,4 @@
-//! Tokens of agents' runs: nobody's, somebody else's, yesterday's; where they can be seen, and what they survive.
+//! Tokens of agents' runs: missing, another run's, an old one; where they can be seen, and what they survive.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -32,7 +32,8 @@ fn audited(stage: &MarkedDaemon) -> Vec<AuditEntry> {
     page.rows
 }
 
-/// Whoever said everything was nobody: greeted, told that somebody lives there, and refused the rest.
+/// A caller that sent everything was nobody: it was greeted, learned that a daemon runs, and was refused the
+/// rest.
 fn assert_got_nothing(who: &str, answers: &[Value], rows: &[AuditEntry]) {
     let verbs = every_verb();
     assert_eq!(answers.len(), verbs.len() + 1, "{who}");
@@ -48,7 +49,7 @@ fn assert_got_nothing(who: &str, answers: &[Value], rows: &[AuditEntry]) {
     let told: Vec<&str> = refused.map(|row| row.verb.as_str()).collect();
     let expected = verbs.len() - 1;
     let calls = told.iter().filter(|verb| !["hello", "status"].contains(verb)).count();
-    // A run that is over is told from the list even in `status`, which is refused and written down like any other.
+    // A caller whose run is over is refused even the list in `status`, and that is audited like any other.
     assert!(
         calls == expected || (calls == expected + 1 && told[0] == "list"),
         "{who}: {calls} rows {told:?}"
@@ -105,7 +106,7 @@ fn b5_a_wrong_token_makes_nobody_of_anybody_and_every_refusal_is_written_down_on
     assert_eq!(agent.json("ps").as_array().unwrap().len(), 4, "the rightful bearer is served all the while");
 }
 
-/// Ends the program of a process; what it left behind stays.
+/// Ends the program of a process; what it left running stays.
 fn end_program(stage: &MarkedDaemon, inside: &Inside<'_>) {
     let pid = stage.process(inside.name()).pid.unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
@@ -140,7 +141,8 @@ fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
     stage.run("sibling", child::run_for_ever());
     let files = Inside::command(&stage, "files");
     let directory = files.directory.display();
-    // Without our marks it is not found when a lost run is swept, and without its socket its holder is not found at all.
+    // Without our marks it is not found when a lost run is swept, and without its socket its holder is not
+    // found at all.
     let script = format!(
         "cd '{directory}'; echo ready; until [ -e go ]; do sleep 0.01; done; {}; exec sleep 1000000",
         files.saying(&everything(None))
@@ -160,7 +162,7 @@ fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
     rustix::process::kill_process(holder, rustix::process::Signal::KILL).unwrap();
 }
 
-/// Kills a process that is none of ours to wait for.
+/// Kills a process that is not our child.
 fn kill_9(pid: i32) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -174,8 +176,8 @@ fn b5_what_has_killed_its_holder_and_all_above_it_is_nobody_and_not_a_person() {
         let files = Inside::command(&stage, "files");
         let directory = files.directory.display();
         let say = files.saying(&everything(None));
-        // Without our marks in its environment it is not found when the lost run is swept, and in a session of its own it
-        // hears of nobody's end.
+        // Without our marks in its environment it is not found when the lost run is swept, and in a session
+        // of its own it gets no hang-up.
         let job = format!(
             "cd '{directory}'; echo $$ > pid.new; mv pid.new pid; until [ -e go ]; do sleep 0.01; done; {say}"
         );
@@ -270,7 +272,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn b8_a_token_is_in_one_private_file_and_nowhere_else() {
     let stage = with_shell_agents();
-    // Whoever starts the daemon decides how much it writes down.
+    // The process that starts the daemon decides how much it logs.
     let started = stage.command(&["ps"]).env("QD_LOG", "trace").output().unwrap();
     assert!(started.status.success(), "{}", said(&started));
     let mut agent = Inside::agent(&stage, "agent");
@@ -278,7 +280,7 @@ fn b8_a_token_is_in_one_private_file_and_nowhere_else() {
     let (path, token) = agent.token();
     assert_eq!(token.len(), 64, "256 bits");
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-    // What others have on their command lines is none of a failure's business to show.
+    // A failure message must not show other processes' command lines.
     let (_, lines) = command.run("cat /proc/*/cmdline 2> /dev/null | tr '\\0' ' '");
     assert!(
         lines.contains("hold") && !lines.contains(&token),
@@ -327,7 +329,7 @@ fn b5_a_token_outlives_the_daemon_and_nobody_inside_a_run_starts_another() {
     let id = stage.process("agent").id;
     let token = agent.token().1;
     let caller = |answers: &[Value]| answers[0]["reply"]["outcome"]["ok"]["welcome"]["caller"].clone();
-    // Commands whose daemon is gone are typed before it goes: they wait for a sign.
+    // Commands whose daemon is gone are typed before it goes: they wait for a file.
     let attempt = format!(
         "until [ -e go ]; do sleep 0.01; done; '{QD}' ps > ps.out 2>&1; echo $? > ps.code.new; mv ps.code.new ps.code"
     );
@@ -364,7 +366,7 @@ fn b5_an_agents_proxy_keeps_its_identity_across_daemons() {
         let call = json!({"jsonrpc": "2.0", "id": n, "method": "tools/call",
             "params": {"name": "whoami", "arguments": {}}});
         let lines = if n == 1 { format!("{hello}\n{call}\n") } else { format!("{call}\n") };
-        // The shell inside keeps the pipe open; the test writes into it as anybody of this user could.
+        // The shell inside keeps the pipe open; the test writes into it as any process of this user could.
         let mut input = std::fs::OpenOptions::new().write(true).open(agent.directory.join("in")).unwrap();
         std::io::Write::write_all(&mut input, lines.as_bytes()).unwrap();
         let answer = eventually("the proxy's answer", || {

@@ -1,4 +1,4 @@
-//! Every verb of the door, for tests of who may none of them. Owns the list; refuses being incomplete.
+//! Every verb of the protocol, for tests of callers that may use none of them.
 
 use proto::agent::MailId;
 use proto::crew::Right;
@@ -12,7 +12,7 @@ use proto::request::{
 use serde_json::json;
 use testkit::child;
 
-/// Every verb of the door once, about a process called `sibling`. A verb that is added does not compile until it is here.
+/// Every verb once, about a process called `sibling`. A new verb does not compile until it is here.
 pub(crate) fn every_verb() -> Vec<Request> {
     std::iter::successors(Some(Request::Status(Empty {})), following).collect()
 }
@@ -100,7 +100,7 @@ fn wait(target: Target) -> Wait {
     Wait { timeout_ms: Some(1), ..Wait::until(vec![target], Until::Exit(Empty {})) }
 }
 
-/// The same for the verbs by which agents lead agents.
+/// The same for timers, grants, trust and the like.
 fn following_in_crew(request: &Request) -> Option<Request> {
     let target = || Target::from("sibling");
     Some(match request {

@@ -1,5 +1,5 @@
-//! Kill -9 of the daemon at every place that it has a name for, with output, typing, mail or a timer and a start under way:
-//! the next one has everything, and nothing twice. Places that only a debug build has.
+//! Kills the daemon at every failpoint, with output, typing, mail or a timer and a start under way: the next
+//! one has everything, and nothing twice. Failpoints exist in debug builds only.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,12 +21,13 @@ use crate::story::Story;
 
 /// Output of each story in one round.
 const TOLD: usize = 12_000;
-/// Agents that are told something in turn: it takes seconds until an interrupted delivery is known to be uncertain.
+/// Agents that get a message in turn: it takes seconds until an interrupted delivery is known to be
+/// uncertain.
 const LEADS: usize = 4;
 
-/// What must outlive every death.
+/// What must survive every death.
 struct Scene {
-    /// The file that tells a daemon where to die.
+    /// The file that chooses the failpoint.
     order: PathBuf,
     /// They print while the daemon dies.
     stories: Vec<Story>,
@@ -34,16 +35,16 @@ struct Scene {
     sized: Story,
     /// It repeats what is typed; its pid.
     echo: i32,
-    /// They are told things; the last round of each that has not been looked at.
+    /// They get messages; the last unchecked round of each.
     leads: Vec<(ProcessId, Option<usize>)>,
-    /// Messages of which it is known what became of them.
+    /// Messages with a known outcome.
     settled: BTreeSet<u64>,
     round: usize,
     crew: FakeAgents,
     mark: Mark,
 }
 
-/// What a daemon has said yes to before it died.
+/// What a daemon has acknowledged before it died.
 #[derive(Debug, Default)]
 struct Promised {
     timer: bool,
@@ -82,9 +83,10 @@ impl Scene {
         Self { order, stories, sized, echo, leads, settled, round: 0, crew, mark }
     }
 
-    /// One death and everything that must be true after it; how long the return took.
+    /// One death and everything that must be true after it; returns how long the return took.
     fn die_and_return(&mut self, place: Failpoint) -> Duration {
-        // What is under way has been acknowledged before the daemon can die, or has not: each for messages and for timers.
+        // What is under way was acknowledged before the daemon can die, or was not: each for messages and for
+        // timers.
         let is_acknowledged = (self.round / 2).is_multiple_of(2);
         self.settle(self.round % LEADS);
         self.leads[self.round % LEADS].1 = Some(self.round);
@@ -100,7 +102,8 @@ impl Scene {
         }
         self.act(size, &mut promised);
         if self.order.exists() {
-            // Whoever has not died from all of that can only have it before them at their end, or in the next one's start.
+            // A daemon that has not reached the failpoint by then reaches it at its end, or the next one at
+            // its start.
             let ended = self.connection().and_then(|mut connection| {
                 connection.shutdown(
                     Shutdown { kill: false, stop: proto::Stop::default() },
@@ -122,14 +125,14 @@ impl Scene {
         took
     }
 
-    /// Tells the daemon where to die, in one piece.
+    /// Chooses the failpoint, with one atomic write.
     fn arm(&self, place: Failpoint) {
         let new = self.order.with_extension("new");
         std::fs::write(&new, place.name()).unwrap();
         std::fs::rename(new, &self.order).unwrap();
     }
 
-    /// Output, and a message or a timer that comes due soon.
+    /// Output, and a message or a timer that is due soon.
     fn begin(&mut self, promised: &mut Promised) {
         self.stories.iter_mut().for_each(|story| story.tell(TOLD));
         match self.ask(news(self.round)) {
@@ -139,7 +142,7 @@ impl Scene {
         }
     }
 
-    /// Typing, a start and another size, one after the other; whoever is dead answers none of it.
+    /// Typing, a start and another size, one after the other; a dead daemon answers none of it.
     fn act(&self, size: Size, promised: &mut Promised) {
         let spawn = self.mark.spawn(&self.newcomer(), child::run_for_ever());
         let resize = Resize { target: "sized".into(), size: SizeRequest::from(size) };
@@ -164,7 +167,7 @@ impl Scene {
         Ok(connection)
     }
 
-    /// What the daemon answers; none when it died over it.
+    /// The daemon's answer; `None` when it died meanwhile.
     fn ask(&self, request: Request) -> Option<Reply> {
         let told = format!("{request:?}");
         match self.connection().and_then(|mut connection| connection.call(request)) {
@@ -185,7 +188,7 @@ impl Scene {
         if promised.sized {
             assert_eq!(self.crew.process("sized").size, size, "{place:?}");
         }
-        // Asked again, as whoever heard nothing would: it may have it already.
+        // Repeated, as a caller without an answer would: it may have it already.
         self.sized.resize(&self.crew, size);
         self.sized.tell(1_000);
         self.sized.wait_told(&self.crew);
@@ -200,7 +203,7 @@ impl Scene {
         assert!(left.is_empty(), "{place:?}: {left:?}");
     }
 
-    /// Who lived lives, with the same pid, and whoever was being started is known or gone.
+    /// Processes that lived still live, with the same pid, and one that was being started is known or gone.
     fn check_processes(&self, promised: &Promised, place: Failpoint) {
         let listed = self.crew.list();
         let all = self.stories.iter().chain([&self.sized]).map(|story| (story.name.as_str(), story.pid));
@@ -217,7 +220,7 @@ impl Scene {
                 .filter_map(|process| process.pid)
                 .collect()
         };
-        // A holder that was just being started may still be on its way to its end.
+        // A holder that was just being started may still be exiting.
         testkit::census::eventually("every marked process is known", || {
             (self.mark.living().into_iter().collect::<BTreeSet<i32>>() == known()).then_some(())
         });
@@ -231,7 +234,7 @@ impl Scene {
         }
     }
 
-    /// What was acknowledged was typed once, and what was not, once at most.
+    /// Acknowledged input was typed once, and other input once at most.
     fn check_typed(&self, is_typed: bool, place: Failpoint) {
         let fence = format!("f{}", self.round);
         assert!(self.ask(self.line(&fence)).is_some());
@@ -241,7 +244,8 @@ impl Scene {
         assert!(count <= 1 && (!is_typed || count == 1), "{place:?}: typed {count} times: {log}");
     }
 
-    /// What was acknowledged is there; the rest is asked for again, as whoever heard nothing would. Then it is there once.
+    /// Acknowledged requests are there; the rest is requested again, as a caller without an answer would.
+    /// Then each is there once.
     fn ask_again(&self, promised: &Promised, place: Failpoint) {
         let Some(Reply::Timers(timers)) = self.ask(Request::Timers(Empty {})) else {
             self.crew.fail("no timers")
@@ -254,7 +258,7 @@ impl Scene {
         assert!(matches!(taken, Some(Reply::Timer(_) | Reply::Receipt(_))), "{place:?}: {taken:?}");
     }
 
-    /// What was last told to an agent has reached it once at most, and for certain when that is claimed.
+    /// The last message to an agent has reached it once at most, and certainly if the receipt claims it.
     fn settle(&mut self, number: usize) {
         let (id, Some(round)) = self.leads[number] else { return };
         if is_timed(round) {
@@ -278,7 +282,7 @@ impl Scene {
         self.leads[number].1 = None;
     }
 
-    /// Whom a message is for, if there is one.
+    /// The recipient of a message, if there is one.
     fn recipient(&self, mail: u64) -> Option<ProcessId> {
         match self.crew.client().call(Request::Receipt(AskReceipt { mail: MailId(mail) })) {
             Ok(Reply::Receipt(receipt)) => Some(receipt.to),
@@ -287,12 +291,12 @@ impl Scene {
         }
     }
 
-    /// Whether the message is known to have reached its agent.
+    /// Returns true if the message is known to have reached its agent.
     fn is_certain(&self, mail: MailId, number: usize) -> bool {
         match self.crew.settled(mail) {
             Delivery::Submitted { .. } => true,
             Delivery::Unknown { .. } => {
-                // What was pasted and not submitted is there for a person to see; the next message needs it gone.
+                // A person sees what was pasted and not submitted; the next message needs it gone.
                 self.crew.type_text(&lead(number), "\x15");
                 false
             }
@@ -315,12 +319,12 @@ fn lead(number: usize) -> String {
     format!("lead{number}")
 }
 
-/// Whether a round has a timer instead of a message.
+/// Returns true if a round has a timer instead of a message.
 fn is_timed(round: usize) -> bool {
     round % 2 == 1
 }
 
-/// What the round's agent is told; asked for twice, it is there once.
+/// The request for the round's agent; sent twice, it takes effect once.
 fn news(round: usize) -> Request {
     let to = lead(round % LEADS);
     if !is_timed(round) {

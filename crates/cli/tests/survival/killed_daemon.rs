@@ -14,7 +14,7 @@ use crate::story::{Dice, Story};
 
 /// Kills at scale 1.
 const KILLS: usize = 100;
-/// One run in so many orders more than a ring holds, so that the child is stopped while nobody reads.
+/// One order in so many exceeds the ring, so that the child is stopped while its output is not read.
 const FLOOD_EVERY: usize = 50;
 
 #[test]
@@ -71,7 +71,7 @@ fn come_back(daemon: &TestDaemon, stories: &[Story]) -> Duration {
     took
 }
 
-/// A daemon that dies while it is taking over is one that never was.
+/// A daemon that dies while it is adopting leaves no trace.
 fn kill_a_starting_daemon(daemon: &TestDaemon, after: Duration) {
     let mut command: Command = daemon.command(&["daemon"]);
     let mut starting = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -164,7 +164,7 @@ fn f1_kills_leave_no_torn_and_no_temporary_file() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Asks its terminal who it is, then writes down every byte it is sent.
+/// Asks its terminal for its identity, then records every byte that it gets.
 const ASKER: &str = "import os, sys, tty
 tty.setraw(0)
 os.write(1, b'\\x1b[c\\x1b[>0q\\x1b[6nasked')
@@ -184,7 +184,7 @@ fn p3_a_new_daemon_does_not_answer_again_what_the_old_one_answered() {
             std::fs::read_to_string(&heard).ok().filter(|text| text.ends_with(ending))
         })
     };
-    // The answers end with the cursor's place.
+    // The answers end with the cursor's position.
     let first = wait_for("R");
     assert!(first.contains("\x1b[?"), "{first:?}");
     for fence in ["1", "2", "3"] {

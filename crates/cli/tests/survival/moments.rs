@@ -11,7 +11,7 @@ use testkit::{Mark, TestDaemon, child};
 use crate::QD;
 use crate::story::Dice;
 
-/// Every living marked process is one that `ps` shows as running.
+/// Every living marked process is listed as running by `ps`.
 fn expect_all_known(daemon: &TestDaemon, mark: &Mark) {
     let known = || -> BTreeSet<i32> {
         daemon
@@ -21,7 +21,7 @@ fn expect_all_known(daemon: &TestDaemon, mark: &Mark) {
             .filter_map(|process| process.pid)
             .collect()
     };
-    // A holder that was just being started may still be on its way to its end.
+    // A holder that was just being started may still be exiting.
     testkit::census::eventually("every marked process is known", || {
         let living: BTreeSet<i32> = mark.living().into_iter().collect();
         (living == known()).then_some(())

@@ -1,4 +1,4 @@
-//! Planned ends and upgrades: the daemon goes, another comes, from whatever file, and no byte is missing.
+//! Planned ends and upgrades: the daemon ends, another starts, from any file, and no byte is missing.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use testkit::{DEADLINE, Mark, ScriptedChild, TestDaemon, child};
 use crate::QD;
 use crate::story::{Dice, Story};
 
-/// How long a daemon that cannot start is waited for.
+/// How long to wait for a daemon that cannot start.
 const START: Duration = Duration::from_secs(2);
 
 /// A copy of the program at a path of its own.
@@ -21,7 +21,7 @@ fn copy_to(path: PathBuf) -> PathBuf {
     path
 }
 
-/// One daemon ends and the next one takes what is typed; how long that took.
+/// One daemon ends and the next one accepts what is typed; returns how long that took.
 fn replace_while_typing(daemon: &TestDaemon, name: &str) -> Duration {
     let mut connection = daemon.client();
     let began = Instant::now();
@@ -149,7 +149,7 @@ fn s3_a_new_program_that_fails_at_its_start_leaves_everything_to_the_old_one() {
     let daemon = TestDaemon::start(QD);
     let mut stories: Vec<Story> =
         (0..5).map(|n| Story::begin(&daemon, &mark, &format!("u{n}"), 40 + n)).collect();
-    // It says why, says nothing, or dies while it takes over.
+    // It reports why, reports nothing, or dies while it adopts.
     let deeds = [
         "echo 'error this build is broken'; exit 1".to_owned(),
         "exit 127".to_owned(),

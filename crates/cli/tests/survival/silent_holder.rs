@@ -1,5 +1,5 @@
-//! Holders that do not answer: stopped, out of reach, or speaking words that do not read. Their runs are waited for, shown
-//! and never killed on doubt; whoever wants one ended gets it ended within the bound.
+//! Holders that do not answer: stopped, out of reach, or with an unreadable answer. Their runs are waited
+//! for, shown and never killed on doubt; a request to end one succeeds within the bound.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -23,7 +23,7 @@ fn warnings(daemon: &TestDaemon) -> Vec<String> {
     daemon.client().status().unwrap().warnings
 }
 
-/// What `qd` says when it fails, with its code.
+/// The error and exit code of `qd`.
 fn refusal(daemon: &TestDaemon, arguments: &[&str]) -> (Option<i32>, String) {
     let output = daemon.qd(arguments);
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -87,10 +87,10 @@ fn s2_a_silent_holder_that_dies_is_a_lost_run() {
     assert!(warnings(&daemon).is_empty(), "{:?}", warnings(&daemon));
 }
 
-/// A child with a grandchild that has neither our marks nor our session; says its pid.
+/// A child with a grandchild that has neither our marks nor our session; prints its pid.
 const FAMILY: &str = "env -i setsid sleep 1000000 & echo \"bg:$!.\"; exec sleep 1000000";
 
-/// Closes runs whose holder is stopped, before or after a new daemon has come.
+/// Closes runs whose holder is stopped, before or after a new daemon has started.
 fn close_stopped(is_adopted: bool) {
     for _ in 0..scale().min(4) {
         let mark = Mark::default();
@@ -125,7 +125,7 @@ fn h6_a_run_that_was_never_heard_is_closed_all_the_same() {
     close_stopped(true);
 }
 
-/// Kills a run whose holder is silent and lets the holder go on; how the run ended.
+/// Kills a run whose holder is silent and lets the holder continue; returns how the run ended.
 fn kill_in_the_silence() -> ExitReason {
     let mark = Mark::default();
     let daemon = TestDaemon::start(QD);
@@ -147,12 +147,12 @@ fn kill_in_the_silence() -> ExitReason {
 
 #[test]
 fn h6_an_end_asked_for_in_the_silence_comes_when_the_holder_answers() {
-    // A machine so busy that the bound passes first sees a lost run instead; one round that was in time is proof.
+    // On a machine so busy that the bound passes first the run is lost instead; one round in time is proof.
     let is_told = (0..ROUNDS).any(|_| kill_in_the_silence() == ExitReason::Signalled);
     assert!(is_told, "the holder's own end was never waited for");
 }
 
-/// A daemon that may open only so many files, which has said that it is ready.
+/// A daemon with a limit of open files, which has reported that it is ready.
 fn daemon_with_files(daemon: &TestDaemon, count: u32) -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {count} && exec \"$0\" daemon"), QD]);
@@ -202,7 +202,7 @@ fn d10_a_poor_daemon_goes_on_when_others_have_made_room() {
     let spawned: Vec<_> = (0..14).map(spawn).collect();
     daemon.kill_9();
     let mut poor = daemon_with_files(&daemon, 90);
-    // Those that were adopted can be closed; what is left then fits, and is asked again by itself.
+    // Those that were adopted can be closed; the rest then fits, and is tried again automatically.
     let reached: Vec<_> = spawned
         .iter()
         .filter(|one| daemon.qd(&["read", one.name.as_str()]).status.success())
@@ -223,7 +223,7 @@ fn d10_a_poor_daemon_goes_on_when_others_have_made_room() {
     poor.wait().unwrap();
 }
 
-/// Starts a holder of the given run whose words no daemon understands; its child's pid.
+/// Starts a holder of the given run whose answer no daemon can read; returns its child's pid.
 fn hold_unreadably(daemon: &TestDaemon, name: &str, mark: &Mark) -> i32 {
     let socket = daemon.places().holders().join(name);
     let mut config =
@@ -274,7 +274,7 @@ fn s3_a_holder_that_nobody_understands_is_left_alone_and_told_of() {
     mark.expect_gone();
 }
 
-/// Begins to close a run with this grace, and does not wait for it.
+/// Starts to close a run with this grace, without waiting.
 fn begin_close(daemon: &TestDaemon, name: &str, grace_ms: u32) -> client::Connection {
     let stop = proto::Stop { signal: None, grace_ms: Some(grace_ms) };
     let mut caller = daemon.client();
@@ -295,7 +295,7 @@ fn m3c_a_daemon_killed_in_the_middle_of_a_grace_leaves_the_program_the_rest_of_i
     let _caller = begin_close(&daemon, "db", 600_000);
     daemon.wait_pattern("db", "asked");
     daemon.kill_9();
-    // The next daemon goes on with the end: the program still has its time, and is closed when it has used it.
+    // The next daemon continues the end: the program still has its time, and is closed when it has used it.
     assert_eq!(daemon.process("db").status, Status::Stopping);
     assert!(is_alive(spawned.pid.unwrap()));
     assert!(daemon.qd(&["send", "db", "done"]).status.success());

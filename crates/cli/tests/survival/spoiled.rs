@@ -1,4 +1,4 @@
-//! The database is damaged, deleted, or its disk is full: processes go on and the user is told.
+//! The database is damaged, deleted, or its disk is full: processes continue and the user gets a warning.
 
 use proto::Status;
 use testkit::census::eventually;
@@ -30,7 +30,7 @@ fn recovers_after(spoil: impl Fn(&TestDaemon)) {
     assert!(!warnings(&daemon).is_empty(), "the user is told");
     assert!(daemon.qd(&["send", "kept", "hello"]).status.success());
     daemon.wait_pattern("kept", "got:hello");
-    // What was recovered is on the books again: the next daemon has nothing to say about it.
+    // What was recovered is stored again: the next daemon has no warning about it.
     daemon.kill_9();
     assert_eq!(daemon.process("kept").pid, spawned.pid);
     assert_eq!(warnings(&daemon), [""; 0]);

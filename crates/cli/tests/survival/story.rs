@@ -1,6 +1,5 @@
-//! A telling child with a second opinion: everything it was told to print is also fed to an emulator of the test's own,
-//! and everything it printed is followed by a client that comes back after every kill. Owns the comparison; refuses
-//! tolerance: every byte and every cell counts.
+//! A scripted child with a reference: everything that it prints is also fed to an emulator of the test's own,
+//! and a client that reconnects after every kill follows it. Every byte and every cell is compared.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -33,7 +32,7 @@ impl Dice {
     }
 }
 
-/// A child, what it was told, and what its screen must be.
+/// A child, what it was ordered to print, and what its screen must be.
 pub(crate) struct Story {
     pub(crate) name: String,
     pub(crate) pid: i32,
@@ -68,7 +67,7 @@ impl Story {
         }
     }
 
-    /// Orders about this much output, which ends with a line that is known.
+    /// Orders about this much output, which ends with a known line.
     pub(crate) fn tell(&mut self, bytes: usize) {
         let mut text = Vec::with_capacity(bytes + 256);
         while text.len() < bytes {
@@ -130,14 +129,14 @@ impl Story {
         }
     }
 
-    /// Gives the quiet terminal another size and waits until it has it.
+    /// Resizes the quiet terminal and waits until it has the size.
     pub(crate) fn resize(&mut self, daemon: &TestDaemon, size: Size) {
         self.ask_for_size(daemon, size);
         let has_it = || (daemon.read(&self.name, ReadMode::Screen).size == size).then_some(());
         testkit::census::eventually("the new size", has_it);
     }
 
-    /// Gives the quiet terminal another size, which it may get a moment later.
+    /// Resizes the quiet terminal, which may get the size a moment later.
     pub(crate) fn ask_for_size(&mut self, daemon: &TestDaemon, size: Size) {
         daemon
             .client()
@@ -231,7 +230,7 @@ fn tail(text: &str) -> &str {
     if cut == 0 { text } else { &text[cut + text[cut..].find('\n').unwrap()..] }
 }
 
-/// What a follower that comes back after every kill has received.
+/// What a follower that reconnects after every kill has received.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
     pieces: Vec<(u64, Vec<u8>)>,
@@ -261,7 +260,7 @@ impl Followed {
         }
     }
 
-    /// Received and gaps are exactly what was produced, byte by byte.
+    /// Received bytes and gaps are exactly what was produced, byte by byte.
     pub(crate) fn check(&self, produced: &[u8]) {
         assert_eq!(
             self.at(),
@@ -277,7 +276,7 @@ impl Followed {
     }
 }
 
-/// Follows from the first byte to the child's end, coming back whenever the daemon does.
+/// Follows from the first byte to the child's end, reconnecting to every new daemon.
 pub(crate) fn follow_to_the_end(places: &Dirs, name: &str) -> Followed {
     let mut followed = Followed::default();
     let until = Instant::now() + DEADLINE * 20;
@@ -287,7 +286,7 @@ pub(crate) fn follow_to_the_end(places: &Dirs, name: &str) -> Followed {
             Err(error) => assert!(Instant::now() < until, "{name} never ended: {error}"),
         }
         followed.broken += 1;
-        // Nobody announces the next daemon to a client that may not start one.
+        // No event announces the next daemon to a client that may not start one.
         pause(Duration::from_millis(3));
     }
 }

@@ -1,5 +1,5 @@
-//! Kill -9 of the daemon around the moments at which timers are due: each fires exactly once, and what it says reaches its
-//! agent exactly once or is known not to be certain.
+//! Kills the daemon around the moments at which timers are due: each fires exactly once, and its message
+//! reaches its agent exactly once or is known to be uncertain.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,14 +55,14 @@ fn check_timers(crew: &FakeAgents) {
     assert_eq!(fired.len(), TIMERS, "{fired:?}");
 }
 
-/// One message for every timer, and each of them with its agent once; how many of them for certain.
+/// One message for every timer, and each of them with its agent once; returns how many of them for certain.
 fn check_mail(crew: &FakeAgents) -> usize {
     let mut certain = 0;
     for mail in (1..).map(MailId).take(TIMERS) {
         match crew.settled(mail) {
             Delivery::Submitted { .. } => certain += 1,
             Delivery::Unknown { .. } => {
-                // What was pasted and not submitted is there for a person to see; the next message needs it gone.
+                // A person sees what was pasted and not submitted; the next message needs it gone.
                 crew.type_text("lead", "\x15");
             }
             other => crew.fail(&format!("{mail:?} ended as {other:?}")),

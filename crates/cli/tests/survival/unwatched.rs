@@ -1,5 +1,5 @@
-//! What the kernel does not give: watches for what was adopted, threads for what is asked. Nothing is ended for it, and
-//! whoever is refused is told which limit was reached.
+//! Resources that the kernel refuses: watches for adopted runs, threads for requests. Nothing is ended for
+//! it, and a refused request names the limit.
 
 use std::fs::DirEntry;
 #[cfg(debug_assertions)]
@@ -46,7 +46,7 @@ fn d10_an_adopted_run_that_cannot_be_watched_is_kept_and_tried_again() {
     scripted_child.tell(b"before\r\n");
     daemon.wait_pattern("teller", "before");
     daemon.kill_9();
-    // Said while nobody listens: whoever were still watched for it would wake its worker for ever.
+    // Printed while the run is not read: if it were still watched, it would wake its worker for ever.
     scripted_child.tell(b"between\r\n");
     let order = daemon.root().join("order");
     start_blind(&daemon, &order);
@@ -66,7 +66,7 @@ fn d10_an_adopted_run_that_cannot_be_watched_is_kept_and_tried_again() {
     census::pause(Duration::from_millis(600));
     let worked = census::processor_time(daemon.pid()) - begin;
     assert!(worked < Duration::from_millis(300), "{worked:?} of work for nobody");
-    // Whoever wants one ended gets it ended.
+    // A request to end one succeeds.
     assert!(daemon.qd(&["close", "unwanted"]).status.success());
     eventually("it is gone", || (!census::is_alive(unwanted.pid.unwrap())).then_some(()));
     std::fs::remove_file(order).unwrap();
@@ -99,14 +99,14 @@ impl Drop for Taken {
     }
 }
 
-/// How many of a daemon's threads are there only for what was asked last.
+/// The number of a daemon's threads that only the last requests needed.
 fn extra_workers(daemon: &TestDaemon) -> usize {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap().flatten();
     let name = |task: &DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
     tasks.filter(|task| name(task).trim() == "extra-worker").count()
 }
 
-/// It is refused in time, with the limit's name and the next step.
+/// The request is refused in time, with the limit's name and the next step.
 fn expect_limit(daemon: &TestDaemon, request: Request) {
     let mut connection = daemon.client();
     connection.send(request).unwrap();
@@ -132,7 +132,7 @@ fn ask_a_rested_daemon_without_pids() {
     let taken = Taken::all();
     let spawn = mark.spawn("none", child::run_for_ever());
     expect_limit(&daemon, Request::Spawn(Box::new(spawn)));
-    // A restart ends the old run before it finds that there is nothing to start a new one with.
+    // A restart ends the old run before it finds that it cannot start a new one.
     expect_limit(
         &daemon,
         Request::Restart(Restart { target: "second".into(), stop: proto::Stop::default() }),
@@ -143,7 +143,7 @@ fn ask_a_rested_daemon_without_pids() {
         .unwrap();
     assert_eq!(daemon.pid(), pid, "the same daemon");
     assert!(daemon.screen("first").contains("ready"));
-    // Whatever a killed holder leaves is looked for, and its end is told.
+    // What a killed holder leaves is looked for, and its end is reported.
     kill_process(Pid::from_raw(parent(first)).unwrap(), Signal::KILL).unwrap();
     let exit = daemon.wait_exit("first").satisfied[0].exit.unwrap();
     assert_eq!(exit.reason, ExitReason::Lost);

@@ -1,4 +1,5 @@
-//! A user who is not root starts an agent whose vendor believes only root's files: every place says what the launch lacks.
+//! A user who is not root starts an agent whose vendor reads only root's files: every output shows what the
+//! launch lacks.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};

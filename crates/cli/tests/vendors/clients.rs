@@ -1,5 +1,6 @@
-//! The real programs of four vendors as clients of `qd mcp`: each is told of the server in its own way and says itself
-//! whether it is connected. No model is asked. A program that is not installed fails here; `cargo xtask setup` installs them.
+//! The real programs of four vendors as clients of `qd mcp`: each is configured in its own way and reports
+//! itself whether it is connected. No model is used. A program that is not installed fails here; `cargo xtask
+//! setup` installs them.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +11,7 @@ use testkit::{ModelServer, TestDaemon};
 use crate::QD;
 use crate::proxy::Proxy;
 
-/// A vendor's program in a home of its own, and a daemon for the server it is told of.
+/// A vendor's program in a home of its own, and a daemon for its server.
 struct Client {
     daemon: TestDaemon,
     home: Home,
@@ -35,7 +36,7 @@ impl Client {
         Self { daemon, home, model }
     }
 
-    /// What its list of servers says.
+    /// The output of its list of servers.
     fn list(&self) -> String {
         told(self.home.command(&["mcp", "list"]))
     }
@@ -49,7 +50,7 @@ impl Drop for Client {
     }
 }
 
-/// Runs a program to its end; everything it said, on whichever stream.
+/// Runs a program to its end; returns its whole output of both streams.
 fn told(mut command: Command) -> String {
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -84,7 +85,7 @@ fn opencode_lists_the_server_as_connected() {
 fn codex_tells_its_editors_that_the_server_is_connected() {
     let client = Client::with_server(Vendor::Codex, &["qd"], "--env", &["--"]);
     let mut command = client.home.command(&["app-server"]);
-    // It complains about what the system lacks for its sandbox, which nobody here uses.
+    // It complains about what the system lacks for its sandbox, which is not used here.
     command.stderr(Stdio::null());
     let mut editor = Proxy::run(command);
     editor.request("initialize", json!({"clientInfo": {"name": "test", "version": "1"}}));

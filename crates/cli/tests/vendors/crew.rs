@@ -1,5 +1,5 @@
-//! One real program in one private daemon, and the few things every test does with it. Refuses hiding what was seen: a
-//! failure shows the state with its evidence and the screen.
+//! One real program in one private daemon, and the operations that every test uses. A failure shows the state
+//! with its evidence and the screen.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ use crate::QD;
 
 /// The slowest of them needs ten seconds to its first prompt, and the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-/// What every agent here is called.
+/// The name of every agent here.
 pub(crate) const NAME: &str = "fix";
 
 /// A daemon with one vendor's program.
 pub(crate) struct FakeAgents {
-    // Dropped in this order: the daemon ends its agents before their home and their model go.
+    // Dropped in this order: the daemon ends its agents before their home and their model are removed.
     pub(crate) daemon: TestDaemon,
     pub(crate) home: Home,
     pub(crate) server: ModelServer,
@@ -38,7 +38,7 @@ impl FakeAgents {
         crew
     }
 
-    /// A program that meets its user for the first time, running.
+    /// A program that starts for the first time, running.
     pub(crate) fn newcomer(vendor: Vendor) -> Self {
         let server = ModelServer::start();
         let home = Home::empty(vendor, &server);
@@ -52,7 +52,7 @@ impl FakeAgents {
         self.start(self.spec(agent));
     }
 
-    /// What such a start says.
+    /// The request of such a start.
     pub(crate) fn spec(&self, agent: AgentRequest) -> Spawn {
         let argv = vec![self.home.vendor().name().to_owned()];
         Spawn {
@@ -87,7 +87,7 @@ impl FakeAgents {
         env
     }
 
-    /// What is known of it.
+    /// Its view.
     pub(crate) fn view(&self) -> ProcessView {
         self.daemon.process(NAME)
     }
@@ -97,7 +97,7 @@ impl FakeAgents {
         self.wait(Until::State(states.to_vec()), &format!("state {states:?}"));
     }
 
-    /// Waits until this turn is over; what it said.
+    /// Waits until this turn is over; returns it.
     pub(crate) fn wait_turn(&self, turn: u64) -> Turn {
         self.wait(Until::Turn(turn), &format!("end of turn {turn}"));
         let result = self.daemon.client().result(AskResult { target: NAME.into(), turn: Some(turn) });
@@ -118,7 +118,7 @@ impl FakeAgents {
         }
     }
 
-    /// Gives it a message, which must be submitted; the turn it began.
+    /// Sends it a message, which must be submitted; returns the turn that it began.
     pub(crate) fn tell(&self, text: &str) -> u64 {
         match self.delivery_of(text) {
             Delivery::Submitted { turn } | Delivery::Delivered { turn } => turn,
@@ -126,8 +126,8 @@ impl FakeAgents {
         }
     }
 
-    /// Gives a message to a program that was just resumed. One of them draws its prompt anew while it restores a session
-    /// and loses what was pasted; the receipt then says so, and whoever reads it tells it again.
+    /// Sends a message to a program that was just resumed. One of them redraws its prompt while it restores a
+    /// session and loses what was pasted; the receipt then reports it, and the message is sent again.
     pub(crate) fn tell_resumed(&self, text: &str) -> u64 {
         for _ in 0..4 {
             match self.delivery_of(text) {
@@ -139,12 +139,12 @@ impl FakeAgents {
         self.fail(&format!("{text:?} was refused four times"));
     }
 
-    /// What became of a message.
+    /// The delivery of a message.
     fn delivery_of(&self, text: &str) -> Delivery {
         self.tell_within(text, PATIENCE).delivery
     }
 
-    /// What became of a message by then.
+    /// The delivery of a message within this time.
     pub(crate) fn tell_within(&self, text: &str, patience: Duration) -> Receipt {
         let tell = Tell {
             target: NAME.into(),
@@ -159,7 +159,7 @@ impl FakeAgents {
         }
     }
 
-    /// The one item of the inbox, once there is one and its options are on the screen.
+    /// The one item of the inbox, once it is there with its options.
     pub(crate) fn wait_item(&self) -> InboxItem {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -197,7 +197,7 @@ impl FakeAgents {
             .unwrap();
     }
 
-    /// Fails with everything that is known of the agent.
+    /// Fails with everything known about the agent.
     pub(crate) fn fail(&self, what: &str) -> ! {
         let mut connection = self.daemon.client();
         let explained = connection.explain(Explain { target: NAME.into() });
@@ -228,7 +228,7 @@ impl FakeAgents {
 pub(crate) fn shell_script(vendor: Vendor, command: &str, say: &str) -> String {
     let (tool, input) = match vendor {
         Vendor::Claude => ("Bash", serde_json::json!({"command": command, "description": "run it"})),
-        // Its sandbox lets this through unless the model itself asks to leave it.
+        // Its sandbox allows this unless the model itself asks to leave it.
         Vendor::Codex => {
             let escalated = "require_escalated";
             (

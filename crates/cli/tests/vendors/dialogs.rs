@@ -1,4 +1,5 @@
-//! What programs ask on small screens, in forms and before their first prompt: all of it can be answered from the inbox.
+//! Dialogs of programs on small screens, in forms and before their first prompt: all of them can be answered
+//! from the inbox.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ fn small() -> SizeRequest {
     SizeRequest::from(Size { cols: 60, rows: 18 })
 }
 
-/// Answers the item that is about this; one that is drawn anew at that very moment is answered again.
+/// Answers the item that matches; one that is redrawn at that very moment is answered again.
 fn answer(crew: &FakeAgents, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -38,7 +39,7 @@ fn answer(crew: &FakeAgents, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -
     }
 }
 
-/// The item of the inbox that is about this, once it is there.
+/// The item of the inbox that matches, once it is there.
 fn item_about(crew: &FakeAgents, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -123,7 +124,7 @@ fn m20h_what_claude_asks_by_a_tool_or_a_form_is_in_the_inbox_with_its_answers() 
 #[test]
 fn m20i_codexs_folder_trust_is_answered_from_the_inbox() {
     let crew = waiting(Vendor::Codex, Home::untrusted);
-    // Only a folder with something in it is asked about.
+    // The program asks only about a folder with something in it.
     std::fs::create_dir(crew.home.workdir().join(".git")).unwrap();
     std::fs::write(crew.home.workdir().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     crew.start(Spawn { size: small(), ..crew.spec(AgentRequest::default()) });

@@ -1,4 +1,4 @@
-//! Programs that meet their user for the first time: an agent that is stuck before it started is seen.
+//! Programs that start for the first time: an agent that is stuck before its prompt is noticed.
 
 use proto::AgentState;
 use proto::agent::BlockedKind;
@@ -9,7 +9,7 @@ use crate::crew::FakeAgents;
 fn asks_before_it_starts(vendor: Vendor, word: &str) {
     let crew = FakeAgents::newcomer(vendor);
     crew.wait_state(&[AgentState::Blocked]);
-    // A dialog may be seen before it is drawn to its end; once its options are there it is known.
+    // A dialog may be noticed before it is drawn to its end; once its options are there it is complete.
     let item = crew.wait_item();
     if !format!("{item:?}").to_lowercase().contains(word) {
         crew.fail(&format!("the inbox has {item:?}"));

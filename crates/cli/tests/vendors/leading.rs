@@ -1,5 +1,6 @@
-//! Real programs that lead real programs: each calls our tools by its own model's word, is woken by what its crew does,
-//! and takes its crew with it when it goes. What a leader learns is read where its model reads it: in the next request.
+//! Real programs that lead real programs: each calls our tools by its own model's decision, is woken by what
+//! its agents do, and ends them when it ends. What a leader learns is checked where its model reads it: in
+//! the next request.
 
 use proto::AgentState;
 use proto::request::Until;
@@ -22,13 +23,13 @@ fn is_told_by_task<'a>(result: &'a str) -> impl Fn(&ModelRequest) -> bool + 'a {
     }
 }
 
-/// What the leader is told at the end of its first turn: who it is, by its nonce.
+/// The result of the leader's first turn: its identity, by its nonce.
 fn nonce(results: &[String]) -> String {
     let told = results.iter().find_map(|result| result.split_once("\"nonce\":\"")).unwrap().1;
     told.split('"').next().unwrap().to_owned()
 }
 
-/// The head, the body with its marks, and who rests: what a timer that fired looks like.
+/// Checks a timer that fired: the header, the body with its marks, and which agents are idle.
 fn is_woken_once(stage: &Leading, api: Api, nonce: &str, rests: &str) {
     let head = format!("[timer:1 {nonce}]\n│ @tool ");
     let woken = stage.request("for a timer", begins(api, &head));
@@ -87,7 +88,7 @@ fn claude_leads_codex_and_opencode_and_is_woken_by_tasks_and_a_timer() {
     stage.request("codex's instructions", begins(Api::Responses, "[orchestrator lead "));
     stage.request("opencode's instructions", begins(Api::Chat, "[orchestrator lead "));
 
-    // Nobody types: the leader's own program begins a turn with the task's result.
+    // Nothing is typed: the leader's own program begins a turn with the task's result.
     stage.server.open("two");
     let noted = stage.answered("about opencode's answer", is_told_by_task("\"text\":\"first-opencode\""));
     assert_eq!(noted.results.len(), 3, "whoami and two tasks in the background: {:?}", noted.results);
@@ -151,7 +152,8 @@ fn codex_leads_claude_and_gemini_and_is_woken_by_a_timer() {
 
     let stage = Leading::by(Vendor::Codex);
     let turn = stage.tell(&script);
-    // A client without tasks waits within its call, also for an agent whose instructions are still on their way.
+    // A client without tasks waits within its call, also for an agent whose instructions are still on their
+    // way.
     stage.request("claude's instructions", begins(Api::Messages, "[orchestrator lead "));
     stage.server.open("one");
     stage.wait(LEAD, Until::Turn(turn));
@@ -207,7 +209,7 @@ fn an_agent_that_is_led_leads_another_and_all_go_with_the_first() {
     stage.close();
 }
 
-/// The leader was told all this, in this order, wrote its pad and has closed everybody it led.
+/// Checks that the leader got all this, in this order, wrote its pad and has closed all its agents.
 fn has_finished(stage: &Leading, told: &[String], expected: &[&str]) {
     for (result, expected) in told.iter().zip(expected) {
         assert!(result.contains(expected), "{expected} is not in {told:#?}");

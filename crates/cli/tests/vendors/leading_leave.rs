@@ -1,5 +1,5 @@
-//! Programs whose user has not yet said that they may lead: they ask before they use one of our tools, and a person
-//! answers from the inbox.
+//! Programs whose user has not yet allowed them to lead: they ask before they use one of our tools, and a
+//! person answers from the inbox.
 
 use proto::AgentState;
 use proto::agent::ItemKind;

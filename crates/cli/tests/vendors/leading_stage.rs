@@ -1,6 +1,6 @@
-//! A daemon in a person's own surroundings, in which one real program leads others, and the few things every test of
-//! them does. Refuses variables for a single launch: whoever is led is started as its leader's tool starts it. A failure
-//! shows every agent's state and screen and what the model was asked.
+//! A daemon in a person's own environment, in which one real program leads others, and the operations that
+//! every such test uses. There are no variables for a single launch: agents are started as the leader's tool
+//! starts them. A failure shows every agent's state and screen and the requests to the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use testkit::{ModelServer, TestDaemon};
 use crate::QD;
 use crate::crew::PATIENCE;
 
-/// What the leader is called.
+/// The leader's name.
 pub(crate) const LEAD: &str = "lead";
 
-/// A daemon, a household and a model.
+/// A daemon, a home for all vendors and a model.
 pub(crate) struct Leading {
-    // Dropped in this order: the daemon ends its agents before their home and their model go.
+    // Dropped in this order: the daemon ends its agents before their home and their model are removed.
     pub(crate) daemon: TestDaemon,
     pub(crate) household: VendorHomes,
     pub(crate) server: ModelServer,
-    /// Who lived here before the leader did.
+    /// Processes that used the home before the leader.
     before: BTreeSet<i32>,
 }
 
@@ -44,7 +44,7 @@ impl Leading {
         leading
     }
 
-    /// What `qd spawn` brings of a person who lives in this household.
+    /// The environment that `qd spawn` of this person sends.
     fn persons_environment(&self) -> BTreeMap<String, String> {
         let path = std::env::var("PATH").ok().map(|path| ("PATH".to_owned(), path));
         let own = self.household.env().into_iter();
@@ -69,7 +69,7 @@ impl Leading {
         self.wait(LEAD, Until::State(vec![AgentState::Idle]));
     }
 
-    /// Waits until something is so of an agent.
+    /// Waits until an agent meets a condition.
     pub(crate) fn wait(&self, name: &str, until: Until) {
         let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
         let told = format!("{name}: {until:?}");
@@ -80,7 +80,7 @@ impl Leading {
         }
     }
 
-    /// Gives the leader a person's words, which must be submitted; the turn they began.
+    /// Sends the leader a person's message, which must be submitted; returns the turn that it began.
     pub(crate) fn tell(&self, text: &str) -> u64 {
         let wait_ms = u64::try_from(PATIENCE.as_millis()).ok();
         let tell = Tell { target: LEAD.into(), text: text.to_owned(), key: None, wait_ms, expires_ms: None };
@@ -98,7 +98,7 @@ impl Leading {
             .unwrap_or_else(|| self.fail(&format!("the model was never asked: {what}")))
     }
 
-    /// The same once it was answered to its end.
+    /// The same once it was answered completely.
     pub(crate) fn answered(&self, what: &str, matches: impl Fn(&ModelRequest) -> bool) -> ModelRequest {
         self.request(what, |request| request.outcome == Some(ModelOutcome::Answered) && matches(request))
     }
@@ -111,7 +111,7 @@ impl Leading {
         names
     }
 
-    /// Whose child a process is.
+    /// The parent of a process.
     pub(crate) fn parent(&self, name: &str) -> Option<String> {
         let all = self.daemon.list();
         let parent = all.iter().find(|process| process.name.as_str() == name)?.parent?;
@@ -128,13 +128,13 @@ impl Leading {
         }
     }
 
-    /// Closes the leader, as a person does; nobody and nothing of it is left.
+    /// Closes the leader, as a person does; no process and nothing of it is left.
     pub(crate) fn close(&self) {
         let close = Close { target: LEAD.into(), keep_background: false, stop: proto::Stop::default() };
         if let Err(error) = self.daemon.client().close(close) {
             self.fail(&format!("the leader does not close: {error}"));
         }
-        // The answer comes when the leader itself is gone; what it led follows.
+        // The reply comes when the leader itself is gone; its agents follow.
         eventually("what it led is closed with it", || self.daemon.list().is_empty().then_some(()));
         eventually("no holder is left", || {
             let holders = std::fs::read_dir(self.daemon.places().holders()).unwrap();

@@ -1,4 +1,5 @@
-//! A working day of each: told once, told much, asked for permission, interrupted, ended and resumed.
+//! The life of each program: short and long messages, a permission request, an interruption, an end and a
+//! resume.
 
 use std::time::Instant;
 
@@ -86,7 +87,7 @@ fn is_interrupted_by_escape(crew: &FakeAgents) {
     let turn = crew.tell("@hang");
     crew.wait_state(&[AgentState::Working, AgentState::Thinking]);
     crew.server.wait_request(|request| request.prompt.contains("@hang"), PATIENCE);
-    // One of them asks for a second Escape.
+    // One of them needs a second Escape.
     for _ in 0..3 {
         crew.press(&["escape"]);
         let timeout_ms = Some(4000);
@@ -121,7 +122,7 @@ fn is_resumed_in_the_same_session(crew: &FakeAgents) {
     assert_eq!(crew.view().state, Some(AgentState::Exited));
     crew.daemon.client().resume(Resume { target: NAME.into(), session: None }).unwrap();
     crew.wait_state(&[AgentState::Idle]);
-    // What was said before stands there again: the session is restored.
+    // The earlier text is on the screen again: the session is restored.
     crew.daemon.wait_pattern(NAME, "after-leave");
     let turn = crew.tell_resumed("@say resumed-answer");
     let result = crew.wait_turn(turn);

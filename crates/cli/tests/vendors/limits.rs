@@ -1,4 +1,4 @@
-//! Accounts that are used up: the agent says so, with the time at which it goes on where the vendor tells it.
+//! Used-up accounts: the agent reports it, with the time at which it continues where the vendor states it.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Results are what the model said, each message has its own, and a turn that somebody stopped does not say `done`.
+//! Results are the model's exact text, each message has its own, and an interrupted turn does not report
+//! `done`.
 
 use proto::AgentState;
 use proto::agent::{Delivery, TurnEnd};
@@ -18,7 +19,7 @@ fn instructed(vendor: Vendor, prompt: &str) -> FakeAgents {
     crew
 }
 
-/// The result of a turn must be exactly what the model said.
+/// The result of a turn must be exactly the model's text.
 fn says(crew: &FakeAgents, turn: u64, words: &str) {
     let result = crew.wait_turn(turn);
     if result.text.trim() != words || result.from == "screen" || result.end != TurnEnd::Done {
@@ -127,7 +128,7 @@ fn c18_geminis_result_has_a_long_text_once() {
     says(&crew, turn, &said);
 }
 
-/// A person refuses what the agent asks permission for, which ends its turn.
+/// A person refuses a permission request, which ends the turn.
 fn is_denied(vendor: Vendor) {
     let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
@@ -136,7 +137,7 @@ fn is_denied(vendor: Vendor) {
     let item = crew.wait_item();
     crew.answer(item.item, "deny");
     let result = crew.wait_turn(turn);
-    // Where the model goes on after the refusal the turn is done, with what it said then.
+    // Where the model continues after the refusal the turn is done, with its text.
     let goes_on = result.text.contains("after-leave");
     let expected = if goes_on { TurnEnd::Done } else { TurnEnd::Interrupted };
     if result.end != expected || crew.home.workdir().join("made-by-agent").exists() {

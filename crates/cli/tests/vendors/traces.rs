@@ -1,5 +1,5 @@
-//! What a launch leaves: nothing. The user's own settings stay byte for byte, and no process, file or port outlives the
-//! entry, whoever started whom.
+//! What a launch leaves: nothing. The user's own settings stay byte for byte, and no process, file or port
+//! outlives the entry, for leaders and led agents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use testkit::vendor::Vendor;
 
 use crate::crew::FakeAgents;
 
-/// The settings files a user of each owns; what the programs write of their own accord (histories, caches) is theirs.
+/// The settings files that a user of each owns; what the programs write by themselves (histories, caches) is
+/// theirs.
 fn settings(vendor: Vendor) -> &'static [&'static str] {
     match vendor {
         Vendor::Claude => &[".claude/settings.json"],

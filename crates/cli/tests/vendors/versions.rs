@@ -16,7 +16,7 @@ use crate::crew::{self, FakeAgents, NAME, shell_script};
 
 /// What fits a terminal as it is opened by most programs.
 const SMALL: Size = Size { cols: 80, rows: 24 };
-/// The first answer is long in coming and then streams, each for longer than a hook alone is believed.
+/// The first answer takes long to come and then streams, each for longer than a hook alone counts.
 const STREAM: &str =
     "@slow 4\n@drip 4 one two three four five six seven eight nine ten eleven streamed-answer";
 /// A version that does not do something at all is not waited for as long as a busy machine would need.
@@ -42,7 +42,7 @@ fn starts(crew: &FakeAgents) {
     }
 }
 
-/// From its request to its end the turn is never taken for over.
+/// From its request to its end the turn never counts as over.
 fn works_while_it_streams(crew: &FakeAgents) {
     let is_streaming = || {
         let requests = crew.server.requests();
@@ -143,7 +143,7 @@ fn is_resumed(crew: &FakeAgents) {
     }
 }
 
-/// Runs every scenario, also behind one that failed, and writes down each; names of those that failed.
+/// Runs every scenario, also after one that failed, and records each; returns the names of those that failed.
 fn run_all(vendor: Vendor) -> Vec<&'static str> {
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);
@@ -161,7 +161,7 @@ fn run_all(vendor: Vendor) -> Vec<&'static str> {
     failed
 }
 
-/// Appends one line to the report, if somebody wants one.
+/// Appends one line to the report, if one is wanted.
 fn report(vendor: Vendor, scenario: &str, is_met: bool) {
     let Some(path) = std::env::var_os("QD_VENDOR_REPORT") else { return };
     let line = serde_json::json!({

@@ -9,10 +9,10 @@ use testkit::vendor::Vendor;
 
 use crate::crew::{FakeAgents, NAME, PATIENCE};
 
-/// Longer than programs keep away after a person's key: only the view holds a message back.
+/// Longer than programs wait after a person's key: only the view holds a message back.
 const BEYOND_THE_LEASE: Duration = Duration::from_millis(4_500);
 
-/// One view: what opens it, what it is, and what leaves it.
+/// One view: what opens it, its name, and what closes it.
 struct View {
     text: &'static str,
     keys: &'static [&'static str],

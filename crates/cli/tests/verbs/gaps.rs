@@ -1,4 +1,4 @@
-//! What a stream begins without is told, and so is every other size.
+//! What a stream lacks at its beginning is reported, and so is every new size.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -68,7 +68,7 @@ fn another_size_is_in_the_log_and_in_recordings() {
         assert_eq!((&event[1], &event[2]), (&json!("r"), &json!("100x30")));
     }
     assert_eq!(log.next().unwrap()["text"], "got:after\r\n");
-    // A daemon that follows tells no size that is known.
+    // The next daemon reports no size that is known.
     stage.kill_9();
     stage.type_text("x", "more\n");
     assert_eq!(log.next().unwrap()["text"], "got:more\r\n");

@@ -1,4 +1,4 @@
-//! What waits, follows or listens goes on with the next daemon, and undoes no shutdown.
+//! Waits, follows and subscriptions continue with the next daemon, and undo no shutdown.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::{id, qd, text};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
-/// A process as a list tells it.
+/// A process as a list shows it.
 fn view(number: u64, name: &str, run: u32, end: u64) -> ProcessView {
     let id = proto::ProcessId::from_entropy(number);
     let view = json!({"id": id, "name": name, "kind": "command", "status": "running", "pid": 7, "run": run,
@@ -66,13 +66,13 @@ fn a_wait_is_asked_again_from_where_it_began_and_with_the_time_that_is_left() {
     let (_, first) = asked_to_wait(&mut peer);
     assert_eq!((first.since, first.timeout_ms), (None, Some(600_000)));
     drop(peer);
-    // It has another name and has printed more: what is meant is the same process, from the same byte on.
+    // It has another name and has printed more: it is still the same process, from the same byte on.
     let mut peer = daemon.accept_welcome();
     list(&mut peer, vec![view(1, "y", 1, 900)]);
     let (call, again) = asked_to_wait(&mut peer);
     assert_eq!((again.targets, again.since), (vec![Target(id().to_string())], Some(100)));
     assert!(again.timeout_ms.unwrap() < 600_000, "{:?}", again.timeout_ms);
-    // One that is ending refuses it: the next one is asked.
+    // A daemon that is ending refuses it: the next one is asked.
     peer.fail(call, Failure::new(ErrorCode::ShuttingDown, "ending"));
     drop(peer);
     let mut peer = daemon.accept_welcome();
@@ -133,7 +133,7 @@ fn a_wait_ends_in_time_where_no_daemon_comes_back() {
     let mut child = wait(root.path(), &["x", "--ready", "--timeout", "1"]);
     let mut peer = daemon.accept_welcome();
     asked_to_wait(&mut peer);
-    // As one does that was told to end: it takes its socket away before it lets its clients go.
+    // Like a daemon that was shut down: it removes its socket before it closes its connections.
     std::fs::remove_file(daemon.places().socket()).unwrap();
     drop((peer, daemon));
     assert_eq!(wait_for_end(&mut child, testkit::DEADLINE).code(), Some(5));
@@ -146,11 +146,11 @@ fn inside_a_run_the_next_daemon_is_waited_for_and_none_is_started() {
     let child = qd(root.path(), &["wait", "x", "--ready"]).env("QD_RUN_TOKEN", "t").spawn().unwrap();
     let mut peer = daemon.accept_welcome();
     asked_to_wait(&mut peer);
-    // As one does that was killed: its socket is still there and nobody listens.
+    // Like a killed daemon: its socket is still there without a listener.
     drop((peer, daemon));
     let again = FakeDaemon::listen(root.path());
     let mut peer = again.accept_welcome();
-    // What stays true once it is true is simply asked again.
+    // A condition that stays true is simply asked again.
     let (call, _) = asked_to_wait(&mut peer);
     peer.reply(call, satisfied(1, "x", "it is ready"));
     let output = child.wait_with_output().unwrap();
@@ -183,7 +183,7 @@ fn events_go_on_with_a_resync_and_the_names_that_there_are_then() {
     assert_eq!((output.status.code(), words), (Some(0), vec!["old is selected", missed, "new is selected"]));
 }
 
-/// A `qd` with its output to be read line by line.
+/// A `qd` whose output is read line by line.
 fn begin(stage: &MarkedDaemon, words: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut child = stage.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap());
@@ -236,7 +236,7 @@ fn s1_whoever_listens_starts_the_daemon_that_was_killed() {
     let (mut events, mut lines) = begin(&stage, &["--json", "events"]);
     assert!(json_line(&mut lines)["processes"].is_array());
     stage.kill_9();
-    // Nobody else asks for one.
+    // No other command starts one.
     assert_eq!(json_line(&mut lines)["what"], json!({"resync": {}}));
     stage.run("x", child::run_for_ever());
     assert_eq!(json_line(&mut lines)["what"]["changed"]["name"], "x");
@@ -249,7 +249,7 @@ fn s3_whoever_listens_undoes_no_shutdown_and_goes_on_after_it() {
     let stage = MarkedDaemon::start(QD);
     stage.run("x", child::repeat_lines());
     stage.wait_pattern("x", "ready");
-    // From a file of its own, so that a daemon that it starts can be told from others.
+    // From a file of its own, so that a daemon that it starts differs from others.
     let copy = stage.root().join("listener");
     testkit::child::copy_program(QD, &copy);
     let listener = |words: &[&str]| {
@@ -270,7 +270,7 @@ fn s3_whoever_listens_undoes_no_shutdown_and_goes_on_after_it() {
         assert_eq!(line(&mut log), format!("got:{word}\r\n"));
         let running = std::fs::read_link(format!("/proc/{}/exe", stage.pid())).unwrap();
         assert_eq!(running, Path::new(QD));
-        // It listens again: what happens from here on is heard.
+        // It listens again: events from here on arrive.
         while !line(&mut heard).contains("\"resync\"") {}
     }
     stage.type_text("x", "\u{4}");

@@ -1,5 +1,5 @@
-//! What the fake agent leaves on disk when `FAKE_HOME` says where: a transcript that grows and a file with its state.
-//! Refuses keeping anything open: each line is one write, each state a new file.
+//! The fake agent's files, below `FAKE_HOME`: a transcript that grows and a file with its state. Nothing is
+//! kept open: each line is one write, each state a new file.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-/// Tokens every turn takes.
+/// The tokens of every turn.
 const TURN_TOKENS: u64 = 20_000;
 
 /// Where the files lie.

@@ -1,10 +1,9 @@
-//! A program that behaves like an agent's terminal program, for tests. Owns the habits that make such programs hard to
-//! type into: raw mode, bracketed paste, an Enter that is swallowed right after a paste, dialogs that take single keys.
-//! Refuses thinking: the prompt is the script.
+//! A program that behaves like an agent's terminal program, for tests: raw mode, bracketed paste, an Enter
+//! that is swallowed right after a paste, dialogs that accept single keys. The prompt is the script.
 //!
-//! A line of a prompt may be `work MS`, `until FILE` (it works until that exists), `ask TITLE`, `permit COMMAND`,
-//! `child-permit COMMAND` (a subagent asks), `say TEXT`, `secret`, `shells N`, `fail TEXT`, `exit CODE`. Every prompt,
-//! answer and stray key is a line of JSON in the log, written before anything is shown.
+//! A line of a prompt may be `work MS`, `until FILE` (it works until that exists), `ask TITLE`, `permit
+//! COMMAND`, `child-permit COMMAND` (a subagent asks), `say TEXT`, `secret`, `shells N`, `fail TEXT`, `exit
+//! CODE`. Every prompt, answer and stray key is a line of JSON in the log, written before anything is shown.
 
 mod files;
 mod screen;
@@ -24,7 +23,7 @@ use screen::{Dialog, Screen};
 use script::{Input, Keys, Step};
 use serde_json::{Value, json};
 
-/// How often it looks whether a file is there.
+/// How often it checks whether a file exists.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What it was started with.
@@ -45,7 +44,7 @@ struct Agent {
     keys: Keys,
     pasted_at: Option<Instant>,
     steps: VecDeque<Step>,
-    /// The step that is under way ends then.
+    /// The present step ends then.
     until: Option<Instant>,
     is_busy: bool,
     reply: String,
@@ -68,7 +67,7 @@ fn main() -> ExitCode {
 }
 
 impl Options {
-    /// None: only the version is wanted.
+    /// `None` when only the version is wanted.
     fn parse(mut words: impl Iterator<Item = String>) -> Option<Self> {
         let mut options = Self { paste_window: Duration::from_millis(50), ..Self::default() };
         while let Some(word) = words.next() {
@@ -101,7 +100,7 @@ fn make_raw() -> bool {
     tcsetattr(&stdin, OptionalActions::Now, &modes).is_ok()
 }
 
-/// Reads whole lines without showing them, as a program does that asks for a password.
+/// Reads whole lines without echo, like a program that asks for a password.
 fn hide_input(is_hidden: bool) {
     let stdin = std::io::stdin();
     let Ok(mut modes) = tcgetattr(&stdin) else { return };
@@ -303,7 +302,7 @@ impl Agent {
         self.next_step();
     }
 
-    /// The turn is over, unless its hook has something more to do.
+    /// Ends the turn, unless its hook continues it.
     fn finish(&mut self) {
         let reply = std::mem::take(&mut self.reply);
         self.screen.say(&reply);
@@ -342,7 +341,7 @@ impl Agent {
         let _lost = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     }
 
-    /// Runs the commands of an event and gives what the last one answered.
+    /// Runs the commands of an event and returns the last one's answer.
     fn hook(&self, event: &str, more: Value) -> Value {
         let mut answer = Value::Null;
         let entries = self.options.hooks["hooks"][event].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the fake agent shows. Owns the layout that its manifest's rules read; refuses remembering more than it shows.
+//! The fake agent's screen: the layout that its manifest's rules read.
 
 use std::io::Write;
 
@@ -23,7 +23,7 @@ pub(crate) struct Screen {
     pub(crate) composer: String,
     pub(crate) dialog: Option<Dialog>,
     pub(crate) is_secret: bool,
-    /// It looks through old prompts: Enter submits the last one again.
+    /// It searches old prompts: Enter submits the last one again.
     pub(crate) is_searching: bool,
     pub(crate) shells: u32,
     drawn: String,
@@ -45,7 +45,7 @@ impl Screen {
         write(&format!("\x1b]7501;state={state}:app=fake\x1b\\"));
     }
 
-    /// Draws everything, unless it stands there already.
+    /// Draws everything, unless it is unchanged.
     pub(crate) fn draw(&mut self, is_busy: bool) {
         let picture = self.picture(is_busy);
         if picture != self.drawn {

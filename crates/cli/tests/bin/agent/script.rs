@@ -1,17 +1,18 @@
-//! What the fake agent hears: bytes become keys, a prompt becomes steps. Refuses doing any of them.
+//! The fake agent's input: bytes become keys, a prompt becomes steps.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a turn takes that says nothing else.
+/// The default length of a turn.
 const TURN: Duration = Duration::from_millis(20);
-/// How long it works before it asks for something: whoever looks must be able to see that it took the prompt.
+/// How long it works before it asks for something: an observer must be able to see that it accepted the
+/// prompt.
 const BEFORE_ASKING: Duration = Duration::from_millis(250);
 const PASTE_BEGIN: &[u8] = concat!("\x1b[", "200~").as_bytes();
 const PASTE_END: &[u8] = concat!("\x1b[", "201~").as_bytes();
 
-/// One thing a turn does.
+/// One step of a turn.
 pub(crate) enum Step {
     Work(Duration),
     WorkUntil(PathBuf),
@@ -28,7 +29,7 @@ pub(crate) enum Step {
 /// The steps a prompt asks for.
 pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
     let step = |line: &str| {
-        // What another process says comes with a bar before each line.
+        // Text from another process comes with a bar before each line.
         let line = line.trim_start_matches('│').trim();
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
@@ -47,7 +48,7 @@ pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
     };
     let steps = prompt.lines().filter_map(step).collect::<VecDeque<Step>>();
     let work = match steps.front() {
-        // Who ends at once has shown nothing.
+        // An agent that ends at once has shown nothing.
         Some(Step::Work(_) | Step::WorkUntil(_) | Step::Exit(_)) => None,
         Some(Step::Ask(_) | Step::Permit(_) | Step::ChildPermit(_) | Step::Secret) => Some(BEFORE_ASKING),
         _ => Some(TURN),
@@ -74,7 +75,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// What these bytes complete.
+    /// The keys that these bytes complete.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Vec<Input> {
         self.unread.extend_from_slice(bytes);
         let mut inputs = Vec::new();
@@ -86,7 +87,7 @@ impl Keys {
     }
 }
 
-/// The first key of these bytes and how many of them it takes; none when more must come.
+/// The first key of these bytes and its length; `None` when more must come.
 fn first(bytes: &[u8]) -> Option<(Option<Input>, usize)> {
     let (&byte, rest) = bytes.split_first()?;
     if bytes.starts_with(PASTE_BEGIN) {
