@@ -128,7 +128,7 @@ fn c9_faults_outside_the_emulator_stay_in_their_run_which_goes_on_without_a_pict
     let mut connection = daemon.client();
     for number in 0..100 {
         let input = TypedInput::Text(format!("@fail-output@ {number}.\n"));
-        let write = Write { target: "failing".into(), input, submit: false, timeout_ms: None };
+        let write = Write { target: "failing".into(), input, submit: false, timeout_ms: None, key: None };
         connection.call(Request::Write(write)).unwrap();
         log.until(format!("got:@fail-output@ {number}.\r\n").as_bytes());
         neighbours.tell(number);

@@ -22,6 +22,9 @@ mod spoiled;
 mod story;
 #[path = "survival/timers.rs"]
 mod timers;
+#[cfg(debug_assertions)]
+#[path = "survival/torn_writes.rs"]
+mod torn_writes;
 #[path = "survival/unwatched.rs"]
 mod unwatched;
 

@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 
-use proto::request::{Empty, Target, TypedInput, Write};
+use proto::request::{Empty, Target, TypedInput, Write, WriteKey};
 use proto::{ErrorCode, Failure, Outcome, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 
@@ -23,6 +23,8 @@ pub struct Paste {
     pub submit: bool,
     /// The time limit.
     pub timeout_ms: Option<u64>,
+    /// By what the next daemon knows it.
+    pub key: Option<WriteKey>,
 }
 
 /// The source or the daemon failed while pasting.
@@ -44,9 +46,9 @@ impl Connection {
         source: &mut dyn Read,
         progress: &mut dyn FnMut(u64),
     ) -> Result<proto::reply::Wrote, PasteError> {
-        let Paste { target, submit, timeout_ms } = paste;
+        let Paste { target, submit, timeout_ms, key } = paste;
         let input = TypedInput::PasteStream(Empty {});
-        let id = self.send(Request::Write(Write { target, input, submit, timeout_ms }))?;
+        let id = self.send(Request::Write(Write { target, input, submit, timeout_ms, key }))?;
         let stream =
             u32::try_from(id).map_err(|_| ClientError::nonsense("too many calls on one connection"))?;
         let mut sent = 0;
@@ -119,7 +121,7 @@ fn of_the_whole(error: ClientError, sent: u64, is_over: bool) -> ClientError {
 }
 
 /// Reads until the piece is full or the source has ended, so that frames are few even from a pipe.
-fn fill_piece(source: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn fill_piece(source: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < piece.len() {
         match source.read(&mut piece[filled..]) {

@@ -1,4 +1,4 @@
-//! Streams and waits that survive the end of a daemon: a followed log, events, a wait.
+//! Streams and waits that survive the end of a daemon: a followed log, events, a wait, a text that is typed.
 //!
 //! They continue with the next daemon: a log from its offset, a wait with its beginning and its deadline.
 //! Missed events become `resync`, and a run that was restarted meanwhile is not mistaken for the one before.
@@ -7,6 +7,9 @@ mod events;
 mod follow;
 mod tell;
 mod wait;
+mod write;
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use proto::{ErrorCode, Failure, ProcessId, RunNumber};
 
@@ -14,6 +17,7 @@ pub use events::ReconnectingEvents;
 pub use follow::ReconnectingFollow;
 pub use tell::tell;
 pub use wait::wait;
+pub use write::{paste, write};
 
 use crate::{ClientError, Connection, StreamEnd};
 
@@ -44,4 +48,10 @@ fn check_runs(connection: &mut Connection, runs: &[(ProcessId, RunNumber)]) -> R
         }
     }
     Ok(())
+}
+
+/// A key that no other request of this person has: what it is, who sends it, and when.
+fn fresh_key(word: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    format!("{word}-{}-{now}", std::process::id())
 }

@@ -286,6 +286,16 @@ impl Holder {
                 let answers = self.input.write_to(self.pty.master.as_fd());
                 self.tell_all(&answers);
             }
+            ToHolder::KeyedInput { id, key, note, bytes } => {
+                let refused = self.input.accept_keyed(id, key, note, bytes);
+                self.tell_all(refused.as_slice());
+                let answers = self.input.write_to(self.pty.master.as_fd());
+                self.tell_all(&answers);
+            }
+            ToHolder::AskKey { key } => {
+                let state = self.input.state_of(key);
+                self.tell_all(&[FromHolder::KeyState(state)]);
+            }
             ToHolder::CancelInput { id } => {
                 let answer = self.input.cancel(id);
                 self.tell_all(answer.as_slice());

@@ -6,7 +6,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use crate::fdpass::is_not_now;
-use crate::wire::{FromHolder, INPUT_WINDOW};
+use crate::keyed_inputs::KeyedInputs;
+use crate::wire::{FromHolder, INPUT_WINDOW, KeyState, PendingInput};
 
 /// How far an id may be beyond the newest accepted one. A program that links for a moment must not use the
 /// ids up: an input with the highest id of all would make every later one look as if it had been written
@@ -18,6 +19,8 @@ struct Item {
     id: u64,
     bytes: Vec<u8>,
     written: usize,
+    /// By what the whole is known that this is a part of.
+    key: Option<Vec<u8>>,
 }
 
 impl Item {
@@ -34,6 +37,7 @@ pub(crate) struct InputQueue {
     last_id: u64,
     /// The answer to the newest finished input, in case a new daemon repeats it.
     last_done: Option<FromHolder>,
+    keyed: KeyedInputs,
     closed: bool,
 }
 
@@ -51,6 +55,34 @@ impl InputQueue {
     /// Accepts an input or answers it at once: already seen, an id out of reach, no room, or the child is
     /// gone.
     pub(crate) fn accept(&mut self, id: u64, bytes: Vec<u8>) -> Option<FromHolder> {
+        self.accept_part(id, bytes, None)
+    }
+
+    /// The same for a part of what is known by a key.
+    pub(crate) fn accept_keyed(
+        &mut self,
+        id: u64,
+        key: Vec<u8>,
+        note: u64,
+        bytes: Vec<u8>,
+    ) -> Option<FromHolder> {
+        let (last_id, length) = (self.last_id, bytes.len());
+        let answer = self.accept_part(id, bytes, Some(key.clone()));
+        if self.last_id != last_id {
+            self.keyed.accepted(key, note, length as u64);
+        }
+        answer
+    }
+
+    /// What became of everything with this key.
+    pub(crate) fn state_of(&self, key: Vec<u8>) -> KeyState {
+        let is_part = |item: &&Item| item.key.as_ref() == Some(&key);
+        let pending = |item: &Item| PendingInput { id: item.id, length: item.bytes.len() as u64 };
+        let pending = self.items.iter().filter(is_part).map(pending).collect();
+        KeyState { pending, ..self.keyed.state_of(key) }
+    }
+
+    fn accept_part(&mut self, id: u64, bytes: Vec<u8>, key: Option<Vec<u8>>) -> Option<FromHolder> {
         let of = bytes.len() as u64;
         if id <= self.last_id {
             return self.answer_again(id, of);
@@ -61,7 +93,7 @@ impl InputQueue {
         }
         self.last_id = id;
         self.queued += bytes.len();
-        self.items.push_back(Item { id, bytes, written: 0 });
+        self.items.push_back(Item { id, bytes, written: 0, key });
         None
     }
 
@@ -109,6 +141,9 @@ impl InputQueue {
 
     fn finish(&mut self, item: &Item) -> FromHolder {
         self.queued -= item.bytes.len();
+        if let Some(key) = &item.key {
+            self.keyed.finished(key, item.written as u64);
+        }
         if item.id == self.last_id {
             self.last_done = Some(item.done());
         }
@@ -166,6 +201,25 @@ mod tests {
         assert_eq!(queue.cancel(5), Some(done(5, 0, 5)));
         assert_eq!(queue.cancel(5), None);
         assert_eq!(queue.accept(5, b"hello".to_vec()), Some(done(5, 0, 5)));
+    }
+
+    #[test]
+    fn m7d_the_state_of_a_key_tells_what_was_accepted_written_and_is_pending() {
+        let (_reader, writer) = rustix::pipe::pipe().unwrap();
+        let mut queue = InputQueue::default();
+        let key = || b"send-1".to_vec();
+        assert_eq!(queue.state_of(key()).accepted, 0);
+        queue.accept_keyed(1, key(), 2, b"abc".to_vec());
+        queue.write_to(std::os::fd::AsFd::as_fd(&writer));
+        queue.accept_keyed(2, key(), 3, b"de".to_vec());
+        assert_eq!(queue.accept_keyed(2, key(), 3, b"de".to_vec()), None, "a repeated id counts once");
+        let pending = vec![PendingInput { id: 2, length: 2 }];
+        let state = KeyState { key: key(), note: 3, accepted: 5, written: 3, pending };
+        assert_eq!(queue.state_of(key()), state);
+        assert!(!state.is_cut());
+        queue.cancel(2);
+        assert!(queue.state_of(key()).is_cut(), "what was given up is not written later");
+        assert_eq!(queue.state_of(key()).written, 3);
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod fdpass;
 mod forkserver;
 mod hold;
 mod input;
+mod keyed_inputs;
 mod listener;
 mod orphan_exit;
 mod peer;
@@ -60,6 +61,6 @@ pub use signals::{can_close_at_exec, close_inherited};
 pub use sweep::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, sweep_lost_run};
 pub use text_pages::give_back_text;
 pub use wire::{
-    ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, RunExit, SignalTarget, ToHolder, WIRE_VERSION,
-    WIRE_WITH_END,
+    ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, KeyState, PendingInput, RunExit, SignalTarget, ToHolder,
+    WIRE_VERSION, WIRE_WITH_END, WIRE_WITH_KEYS,
 };

@@ -204,7 +204,7 @@ impl Link {
     /// [`INPUT_WINDOW`](crate::INPUT_WINDOW).
     pub fn send(&mut self, message: &ToHolder) -> io::Result<()> {
         if matches!(message, ToHolder::Checkpoint { blob, .. } if blob.len() > MAX_CHECKPOINT)
-            || matches!(message, ToHolder::Input { bytes, .. } if bytes.len() > crate::INPUT_WINDOW)
+            || matches!(message, ToHolder::Input { bytes, .. } | ToHolder::KeyedInput { bytes, .. } if bytes.len() > crate::INPUT_WINDOW)
         {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,

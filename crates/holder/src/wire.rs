@@ -7,7 +7,7 @@ mod hello;
 
 use std::fmt;
 
-use crate::codec::Cursor;
+use crate::codec::{Cursor, put_bytes};
 
 pub use frames::FrameBuffer;
 use frames::LENGTH_BYTES;
@@ -15,10 +15,16 @@ pub(crate) use frames::{MAX_FRAME, frame, kind};
 pub use hello::HelloFields;
 
 /// The version of this build; both sides announce theirs and neither refuses the other's.
-pub const WIRE_VERSION: u16 = 2;
+pub const WIRE_VERSION: u16 = 3;
 
 /// The first version whose holders know [`ToHolder::End`].
 pub const WIRE_WITH_END: u16 = 2;
+
+/// The first version whose holders know [`ToHolder::KeyedInput`] and [`ToHolder::AskKey`].
+pub const WIRE_WITH_KEYS: u16 = 3;
+
+/// Longest key of a [`ToHolder::KeyedInput`].
+pub const MAX_KEY: usize = 160;
 
 /// How many bytes of input may be queued in the holder at once. The daemon keeps to it; more is refused.
 pub const INPUT_WINDOW: usize = 1 << 20;
@@ -94,6 +100,23 @@ pub enum ToHolder {
         /// What to write.
         bytes: Vec<u8>,
     },
+    /// The same, as a part of what is known by a key: the next daemon can ask how much of that was accepted and written.
+    /// Since version 3.
+    KeyedInput {
+        /// Identity of these bytes, across daemons.
+        id: u64,
+        /// By what the whole is known; at most [`MAX_KEY`] bytes.
+        key: Vec<u8>,
+        /// What the next daemon has to know to go on; the newest one is kept.
+        note: u64,
+        /// What to write.
+        bytes: Vec<u8>,
+    },
+    /// Asks what became of everything with this key; answered by [`FromHolder::KeyState`]. Since version 3.
+    AskKey {
+        /// The key.
+        key: Vec<u8>,
+    },
     /// Drop what has not been written of an input; answered by its `InputDone`.
     CancelInput {
         /// Which input.
@@ -144,6 +167,38 @@ pub enum ToHolder {
     Hangup,
 }
 
+/// What became of everything with one key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyState {
+    /// The key that was asked for.
+    pub key: Vec<u8>,
+    /// The note of the newest input.
+    pub note: u64,
+    /// Bytes that were accepted; 0 when the holder does not know the key.
+    pub accepted: u64,
+    /// Bytes that reached the PTY, of inputs that are finished.
+    pub written: u64,
+    /// Inputs that are not finished, in order: each is answered by its `InputDone`.
+    pub pending: Vec<PendingInput>,
+}
+
+impl KeyState {
+    /// Whether some of it was accepted and given up, so that nothing can follow it.
+    pub fn is_cut(&self) -> bool {
+        let pending: u64 = self.pending.iter().map(|input| input.length).sum();
+        self.accepted > self.written.saturating_add(pending)
+    }
+}
+
+/// An input that was accepted and is not finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PendingInput {
+    /// Which input.
+    pub id: u64,
+    /// How many bytes it has in all.
+    pub length: u64,
+}
+
 /// A message from a holder to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromHolder {
@@ -156,6 +211,8 @@ pub enum FromHolder {
         /// Bytes that were asked for.
         of: u64,
     },
+    /// The answer to [`ToHolder::AskKey`].
+    KeyState(KeyState),
     /// The leader has ended and its output is in the ring to the last byte.
     Exited(RunExit),
     /// A kill is over.
@@ -171,6 +228,8 @@ impl fmt::Debug for ToHolder {
         match self {
             ToHolder::Hello { version } => write!(f, "Hello({version})"),
             ToHolder::Input { id, bytes } => write!(f, "Input({id}, {} bytes)", bytes.len()),
+            ToHolder::KeyedInput { id, bytes, .. } => write!(f, "KeyedInput({id}, {} bytes)", bytes.len()),
+            ToHolder::AskKey { key } => write!(f, "AskKey({} bytes)", key.len()),
             ToHolder::CancelInput { id } => write!(f, "CancelInput({id})"),
             ToHolder::Resize { cols, rows } => write!(f, "Resize({cols}x{rows})"),
             ToHolder::Signal { signal, to } => write!(f, "Signal({signal}, {to:?})"),
@@ -190,6 +249,13 @@ impl ToHolder {
         match self {
             ToHolder::Hello { version } => frame(kind::HELLO, &[&version.to_le_bytes()]),
             ToHolder::Input { id, bytes } => frame(kind::INPUT, &[&id.to_le_bytes(), bytes]),
+            ToHolder::KeyedInput { id, key, note, bytes } => {
+                let mut head = id.to_le_bytes().to_vec();
+                put_bytes(&mut head, key);
+                head.extend_from_slice(&note.to_le_bytes());
+                frame(kind::KEYED_INPUT, &[&head, bytes])
+            }
+            ToHolder::AskKey { key } => frame(kind::ASK_KEY, &[key]),
             ToHolder::CancelInput { id } => frame(kind::CANCEL_INPUT, &[&id.to_le_bytes()]),
             ToHolder::Resize { cols, rows } => {
                 frame(kind::RESIZE, &[&cols.to_le_bytes(), &rows.to_le_bytes()])
@@ -214,6 +280,13 @@ impl ToHolder {
         Ok(Some(match kind {
             kind::HELLO => ToHolder::Hello { version: cursor.u16()? },
             kind::INPUT => ToHolder::Input { id: cursor.u64()?, bytes: cursor.remainder().to_vec() },
+            kind::KEYED_INPUT => ToHolder::KeyedInput {
+                id: cursor.u64()?,
+                key: key(cursor.bytes()?)?,
+                note: cursor.u64()?,
+                bytes: cursor.remainder().to_vec(),
+            },
+            kind::ASK_KEY => ToHolder::AskKey { key: key(cursor.remainder())? },
             kind::CANCEL_INPUT => ToHolder::CancelInput { id: cursor.u64()? },
             kind::RESIZE => ToHolder::Resize { cols: cursor.u16()?, rows: cursor.u16()? },
             kind::SIGNAL => ToHolder::Signal { signal: cursor.i32()?, to: target(cursor.u8()?)? },
@@ -238,6 +311,7 @@ impl FromHolder {
             FromHolder::InputDone { id, written, of } => {
                 frame(kind::INPUT_DONE, &[&id.to_le_bytes(), &written.to_le_bytes(), &of.to_le_bytes()])
             }
+            FromHolder::KeyState(state) => frame(kind::KEY_STATE, &[&encode_state(state)]),
             FromHolder::Exited(exit) => {
                 let mut body = Vec::new();
                 put_exit(&mut body, exit);
@@ -254,11 +328,43 @@ impl FromHolder {
             kind::INPUT_DONE => {
                 FromHolder::InputDone { id: cursor.u64()?, written: cursor.u64()?, of: cursor.u64()? }
             }
+            kind::KEY_STATE => FromHolder::KeyState(take_state(&mut cursor)?),
             kind::EXITED => FromHolder::Exited(take_exit(&mut cursor)?),
             kind::TREE_GONE => FromHolder::TreeGone { survivors: cursor.u32()? },
             _ => return Ok(None),
         }))
     }
+}
+
+fn key(bytes: &[u8]) -> Result<Vec<u8>, WireError> {
+    if bytes.is_empty() || bytes.len() > MAX_KEY {
+        return Err(WireError::Malformed { what: "key" });
+    }
+    Ok(bytes.to_vec())
+}
+
+fn encode_state(state: &KeyState) -> Vec<u8> {
+    let mut body = Vec::new();
+    put_bytes(&mut body, &state.key);
+    for number in [state.note, state.accepted, state.written] {
+        body.extend_from_slice(&number.to_le_bytes());
+    }
+    for input in &state.pending {
+        body.extend_from_slice(&input.id.to_le_bytes());
+        body.extend_from_slice(&input.length.to_le_bytes());
+    }
+    body
+}
+
+fn take_state(cursor: &mut Cursor<'_>) -> Result<KeyState, WireError> {
+    let key = key(cursor.bytes()?)?;
+    let (note, accepted, written) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
+    let mut rest = Cursor::new(cursor.remainder());
+    let mut pending = Vec::new();
+    while let Ok(id) = rest.u64() {
+        pending.push(PendingInput { id, length: rest.u64()? });
+    }
+    Ok(KeyState { key, note, accepted, written, pending })
 }
 
 fn target_number(target: SignalTarget) -> u8 {

@@ -82,6 +82,7 @@ impl MarkedDaemon {
             input: TypedInput::Text(text.to_owned()),
             submit: false,
             timeout_ms: Some(millis(DEADLINE)),
+            key: None,
         };
         self.client().write(write).unwrap_or_else(|error| self.fail(&format!("not typed: {error}")))
     }

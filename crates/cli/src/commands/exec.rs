@@ -148,7 +148,9 @@ fn pass_input(mut connection: Connection, id: ProcessId) {
     let (mut piece, mut held, mut is_line_end) = ([0; PIECE], Vec::new(), true);
     let mut type_text = |text: &str| {
         let (target, input) = (Target(id.to_string()), TypedInput::Text(text.to_owned()));
-        connection.write(Write { target, input, submit: false, timeout_ms: Some(PATIENCE_MS) }).is_ok()
+        connection
+            .write(Write { target, input, submit: false, timeout_ms: Some(PATIENCE_MS), key: None })
+            .is_ok()
     };
     while let Ok(count @ 1..) = stdin.read(&mut piece) {
         held.extend_from_slice(&piece[..count]);

@@ -26,8 +26,9 @@ impl KeyArgs {
             input: TypedInput::Keys(self.keys),
             submit: false,
             timeout_ms: None,
+            key: None,
         };
-        let wrote = context.connect()?.write(request)?;
+        let wrote = client::reconnecting::write(context.address()?, request)?;
         context.confirm(&wrote, super::send::print_wrote)?;
         Ok(ExitCode::SUCCESS)
     }

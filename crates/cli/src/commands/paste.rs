@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use client::paste::Paste;
+use client::reconnecting;
 use proto::request::{Target, TypedInput, Write};
 
 use crate::context::Context;
@@ -34,17 +35,18 @@ pub(crate) struct PasteArgs {
 
 impl PasteArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let mut connection = context.connect()?;
         let (target, submit, timeout_ms) = (Target(self.name), self.submit, self.timeout);
         let wrote = if self.text == "-" {
             let mut progress = Progress::new();
-            let paste = Paste { target, submit, timeout_ms };
+            let paste = Paste { target, submit, timeout_ms, key: None };
+            let mut stdin = std::io::stdin().lock();
             let wrote =
-                connection.paste_stream(paste, &mut std::io::stdin().lock(), &mut |sent| progress.show(sent));
+                reconnecting::paste(context.address()?, paste, &mut stdin, &mut |sent| progress.show(sent));
             progress.end();
             wrote?
         } else {
-            connection.write(Write { target, input: TypedInput::Paste(self.text), submit, timeout_ms })?
+            let input = TypedInput::Paste(self.text);
+            reconnecting::write(context.address()?, Write { target, input, submit, timeout_ms, key: None })?
         };
         context.confirm(&wrote, super::send::print_wrote)?;
         Ok(ExitCode::SUCCESS)

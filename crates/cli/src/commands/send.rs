@@ -40,8 +40,9 @@ impl SendArgs {
             input: TypedInput::Text(text),
             submit: !self.no_enter,
             timeout_ms: self.timeout,
+            key: None,
         };
-        let wrote = context.connect()?.write(request)?;
+        let wrote = client::reconnecting::write(context.address()?, request)?;
         context.confirm(&wrote, print_wrote)?;
         Ok(ExitCode::SUCCESS)
     }

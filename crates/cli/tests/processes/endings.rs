@@ -242,7 +242,7 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
     let mut writer = stage.client();
     let text = |length: usize, timeout_ms| {
         let input = TypedInput::Text("x".repeat(length));
-        Write { target: "flood".into(), input, submit: false, timeout_ms: Some(timeout_ms) }
+        Write { target: "flood".into(), input, submit: false, timeout_ms: Some(timeout_ms), key: None }
     };
     let id = writer.send(proto::Request::Write(text(700_000, 60_000))).unwrap();
     fill_everything(&stage, &text(1, 1));

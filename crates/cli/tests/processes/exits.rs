@@ -251,6 +251,7 @@ fn typed_into(stage: &MarkedDaemon, name: &str) -> Option<()> {
             input: TypedInput::Text("x".into()),
             submit: false,
             timeout_ms: None,
+            key: None,
         };
         let wrote = stage.client().write(write);
         if typed.elapsed() >= IDLE {

@@ -14,7 +14,7 @@ use super::{argv, sh, stage, text};
 
 fn write(name: &str, text: String, timeout: Duration) -> Write {
     let timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap());
-    Write { target: name.into(), input: TypedInput::Text(text), submit: false, timeout_ms }
+    Write { target: name.into(), input: TypedInput::Text(text), submit: false, timeout_ms, key: None }
 }
 
 /// A viewer through which any byte can be typed.
@@ -286,7 +286,10 @@ fn p2_e3_a_held_paste_is_bracketed_as_the_child_then_wants_it() {
     let (prompt, stage) = (prompt_of_lines(), stage());
     stage.run("late", late_composer("late", prompt.len()));
     let (input, timeout_ms) = (TypedInput::Paste(prompt.clone()), Some(60_000));
-    stage.client().write(Write { target: "late".into(), input, submit: true, timeout_ms }).unwrap();
+    stage
+        .client()
+        .write(Write { target: "late".into(), input, submit: true, timeout_ms, key: None })
+        .unwrap();
     stage.wait_pattern("late", "whole");
     let expected = [term::encode_paste(&prompt, true), b"\r".to_vec()].concat();
     assert!(std::fs::read(stage.root().join("late")).unwrap() == expected);
@@ -309,7 +312,7 @@ fn p2_a_streamed_line_in_two_pieces_for_a_child_that_stays_canonical_is_told_not
     stage.wait_pattern("lines", "ready");
     let mut writer = stage.client();
     let input = TypedInput::PasteStream(Empty {});
-    let request = Write { target: "lines".into(), input, submit: false, timeout_ms: Some(1_000) };
+    let request = Write { target: "lines".into(), input, submit: false, timeout_ms: Some(1_000), key: None };
     let id = writer.send(proto::Request::Write(request)).unwrap();
     let (stream, half) = (u32::try_from(id).unwrap(), long_text(3_000));
     for piece in [&half, &half, &Vec::new()] {
@@ -332,7 +335,7 @@ fn bracketing(stage: &MarkedDaemon) -> Tail {
 /// Starts to stream a paste into `x`; returns the call and its stream.
 fn begin_paste(writer: &mut Connection, submit: bool) -> (u64, u32) {
     let input = TypedInput::PasteStream(Empty {});
-    let request = Write { target: "x".into(), input, submit, timeout_ms: Some(60_000) };
+    let request = Write { target: "x".into(), input, submit, timeout_ms: Some(60_000), key: None };
     let id = writer.send(proto::Request::Write(request)).unwrap();
     (id, u32::try_from(id).unwrap())
 }

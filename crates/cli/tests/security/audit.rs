@@ -31,6 +31,7 @@ fn f11_every_byte_that_is_typed_for_somebody_is_counted_and_none_is_kept() {
     let mut client = crew.client();
     let write = Write {
         target: "echo".into(),
+        key: None,
         input: TypedInput::PasteStream(Empty {}),
         submit: false,
         timeout_ms: None,

@@ -36,6 +36,7 @@ fn following(request: &Request) -> Option<Request> {
             input: TypedInput::Text("x".to_owned()),
             submit: false,
             timeout_ms: None,
+            key: None,
         }),
         Request::Write(_) => Request::Resize(Resize { target: target(), size: SizeRequest::default() }),
         Request::Resize(_) => Request::Kill(Kill { target: target(), signal: None, grace_ms: None }),

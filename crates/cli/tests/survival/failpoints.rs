@@ -158,7 +158,7 @@ impl Scene {
     fn line(&self, text: &str) -> Request {
         let input = TypedInput::Text(format!("{text}\n"));
         let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
-        Request::Write(Write { target: "echo".into(), input, submit: false, timeout_ms })
+        Request::Write(Write { target: "echo".into(), input, submit: false, timeout_ms, key: None })
     }
 
     fn connection(&self) -> Result<Connection, ClientError> {

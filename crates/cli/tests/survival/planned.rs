@@ -33,7 +33,10 @@ fn replace_while_typing(daemon: &TestDaemon, name: &str) -> Duration {
     assert!(!daemon.places().socket().exists(), "a daemon that ended has no door");
     let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
     let input = TypedInput::Text("x".to_owned());
-    daemon.client().write(Write { target: name.into(), input, submit: false, timeout_ms }).unwrap();
+    daemon
+        .client()
+        .write(Write { target: name.into(), input, submit: false, timeout_ms, key: None })
+        .unwrap();
     began.elapsed()
 }
 

@@ -184,8 +184,13 @@ impl FakeAgents {
     /// Presses keys, as a person does.
     pub(crate) fn press(&self, keys: &[&str]) {
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-        let write =
-            Write { target: NAME.into(), input: TypedInput::Keys(keys), submit: false, timeout_ms: None };
+        let write = Write {
+            target: NAME.into(),
+            input: TypedInput::Keys(keys),
+            submit: false,
+            timeout_ms: None,
+            key: None,
+        };
         self.daemon.client().write(write).unwrap();
     }
 

@@ -26,7 +26,7 @@ const EDITOR: View =
     View { text: "", keys: &["ctrl-g"], is: Composer::Unknown, leave: &[":", "q", "!", "enter"] };
 
 fn write(crew: &FakeAgents, input: TypedInput) {
-    let write = Write { target: NAME.into(), input, submit: false, timeout_ms: None };
+    let write = Write { target: NAME.into(), input, submit: false, timeout_ms: None, key: None };
     crew.daemon.client().write(write).unwrap();
 }
 

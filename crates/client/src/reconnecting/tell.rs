@@ -1,10 +1,11 @@
 //! Sends a message and waits for its receipt across the ends of daemons.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use proto::agent::Receipt;
 use proto::request::Tell;
 
+use super::fresh_key;
 use crate::reconnect::{Reconnected, reconnect};
 use crate::{ClientError, DaemonAddress, Stops};
 
@@ -20,7 +21,7 @@ const AFTER: Duration = Duration::from_secs(10);
 pub fn tell(address: &mut DaemonAddress, mut request: Tell) -> Result<Receipt, ClientError> {
     let wait = Duration::from_millis(request.wait_ms.unwrap_or(0));
     let deadline = Instant::now().checked_add(wait);
-    request.key.get_or_insert_with(fresh_key);
+    request.key.get_or_insert_with(|| fresh_key("tell"));
     let mut connection = address.connect()?;
     loop {
         let parting = match connection.tell(request.clone()) {
@@ -35,10 +36,4 @@ pub fn tell(address: &mut DaemonAddress, mut request: Tell) -> Result<Receipt, C
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         request.wait_ms = left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
     }
-}
-
-/// A unique key for this person's message: the sender and the time.
-fn fresh_key() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    format!("tell-{}-{now}", std::process::id())
 }

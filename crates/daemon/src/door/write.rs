@@ -9,7 +9,7 @@ use engine::Verb;
 use engine::effect::{ComposerIs, Guard};
 use engine::input::TypingOutcome;
 use proto::reply::Wrote;
-use proto::request::{TypedInput, Write};
+use proto::request::{MAX_WRITE_KEY, TypedInput, Write, WriteKey};
 use proto::{ErrorCode, Failure, Owner, Reply};
 use term::{Key, PasteEncoder, PastePiece};
 use tokio::sync::{mpsc, oneshot};
@@ -18,7 +18,8 @@ use super::audit::{self, Typed};
 use super::connection::Client;
 use super::dispatch::locate;
 use super::read::hosted;
-use crate::screens::{MAX_CANONICAL, Order, ScreenHandle, Text, WriteJob, WriteOutcome};
+use crate::caller;
+use crate::screens::{JobKey, MAX_CANONICAL, Order, ScreenHandle, Text, WriteJob, WriteOutcome};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
@@ -46,14 +47,16 @@ pub(super) async fn write(
         let message = format!("{} is not running: nothing can be typed", located.name);
         Failure::new(ErrorCode::NotRunning, message).hint("qd restart starts it again")
     };
-    if !located.is_live {
+    let key = request.key.map(|key| own_key(client, key)).transpose()?;
+    // A run that is over still has a holder that knows what was typed.
+    if !located.is_live && !key.as_ref().is_some_and(|key| key.again) {
         return Err(not_running());
     }
     let handle = hosted(client, &located)?;
     handle.ready().await;
     let typed = Typed::begin(client, located.run);
     let (name, deadline) = (located.name.as_str(), Instant::now() + timeout);
-    let writer = Writer { client, handle: &handle, name, deadline, typed: &typed };
+    let writer = Writer { client, handle: &handle, name, deadline, typed: &typed, key };
     let turn = tokio::time::timeout(timeout, handle.turn.acquire()).await;
     let Ok(Ok(_turn)) = turn else {
         return Err(Failure::new(
@@ -69,6 +72,14 @@ pub(super) async fn write(
         audit::refused_to(client, "write", located.run, failure.code, "its terminal reads a secret").await;
     }
     wrote.map(Reply::Wrote)
+}
+
+/// The key by which the holder knows a write: no caller can repeat another's.
+fn own_key(client: &Client, key: WriteKey) -> Result<WriteKey, Failure> {
+    if key.id.is_empty() || key.id.len() > MAX_WRITE_KEY {
+        return Err(Failure::invalid("key", format!("between 1 and {MAX_WRITE_KEY} bytes")));
+    }
+    Ok(WriteKey { id: format!("{}/{}", caller::name(client.caller), key.id), ..key })
 }
 
 fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failure> {
@@ -99,12 +110,21 @@ enum WritePosition {
     OwnText,
 }
 
+/// Which part of a write something is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WritePart {
+    Text,
+    Enter,
+}
+
 struct Writer<'a> {
     client: &'a Client,
     handle: &'a ScreenHandle,
     name: &'a str,
     deadline: Instant,
     typed: &'a Typed<'a>,
+    /// By what the write is known; an earlier daemon may have begun it.
+    key: Option<WriteKey>,
 }
 
 impl Writer<'_> {
@@ -119,21 +139,66 @@ impl Writer<'_> {
             TypedInput::Text(text) => Some(Text::Bytes(text.into_bytes())),
             TypedInput::Paste(text) => Some(Text::Paste(PastePiece::whole(&text))),
             TypedInput::Keys(keys) => Some(Text::Bytes(encode_keys(&keys, self.handle)?)),
+            TypedInput::Report(_) => return self.report(submits).await,
             TypedInput::PasteStream(_) => None,
         };
         let outcome = match text {
-            Some(text) => self.send(text, submits, WritePosition::Composer).await?,
+            Some(text) => self.send(text, submits, WritePosition::Composer, WritePart::Text).await?,
             None => self.send_pieces(pieces, submits).await?,
         };
         if outcome.written < outcome.of {
             return Err(self.partial(outcome));
         }
-        let submitted = if submits { Some(self.submit().await?) } else { None };
+        self.finish(outcome, submits).await
+    }
+
+    /// Answers for a text that is written: Enter follows, if it was asked for.
+    async fn finish(&self, outcome: WriteOutcome, submits: bool) -> Result<Wrote, Failure> {
+        let submitted = if submits { Some(self.submit(outcome).await?) } else { None };
         Ok(Wrote { written: outcome.written, of: outcome.of, submitted })
     }
 
+    /// Says how much of a write an earlier daemon has typed, whose text is not here.
+    async fn report(&self, submits: bool) -> Result<Wrote, Failure> {
+        if !self.is_repeated() {
+            return Err(Failure::invalid("key", "a report needs the key of an earlier write"));
+        }
+        let nothing = Text::Bytes(Vec::new());
+        let outcome = self.send(nothing, false, WritePosition::OwnText, WritePart::Text).await?;
+        if outcome.written == outcome.of && outcome.begun.is_some_and(|begun| begun.is_whole) {
+            return self.finish(outcome, submits).await;
+        }
+        let message = format!(
+            "wrote {} bytes of the paste to {}, and the rest did not reach it: the daemon ended meanwhile",
+            outcome.written, self.name
+        );
+        Err(Failure::new(ErrorCode::Partial, message).hint("what was typed is closed and was not submitted"))
+    }
+
+    /// Whether an earlier daemon may have begun this.
+    fn is_repeated(&self) -> bool {
+        self.key.as_ref().is_some_and(|key| key.again)
+    }
+
+    /// By what the holder knows a part of this write.
+    fn part_key(&self, part: WritePart) -> Option<JobKey> {
+        let key = self.key.as_ref()?;
+        let word = match part {
+            WritePart::Text => "text",
+            WritePart::Enter => "enter",
+        };
+        let offset = self.handle.progress.borrow().seen;
+        Some(JobKey { key: format!("{}/{word}", key.id).into_bytes(), offset, is_repeated: key.again })
+    }
+
     /// Sends a text and waits until it is written, given up or dropped.
-    async fn send(&self, text: Text, is_prompt: bool, place: WritePosition) -> Result<WriteOutcome, Failure> {
+    async fn send(
+        &self,
+        text: Text,
+        is_prompt: bool,
+        place: WritePosition,
+        part: WritePart,
+    ) -> Result<WriteOutcome, Failure> {
         let is_person = self.client.caller.is_person();
         // People may type anywhere; a program may not type over them, into a dialog or into a password.
         let guard = (!is_person).then(|| Guard {
@@ -147,16 +212,39 @@ impl Writer<'_> {
         });
         let most = text.most();
         self.typed.hand_over(most as u64);
-        let gone = || Failure::new(ErrorCode::NotRunning, "the run ended before anything was typed");
-        let outcome = self.order(text, is_prompt, guard).ok_or_else(gone)?;
+        let outcome = self.order(text, is_prompt, guard, part).ok_or_else(|| self.gone())?;
         let latest = self.deadline.max(Instant::now()) + SILENCE;
         let told = tokio::time::timeout_at(latest.into(), outcome).await;
-        let outcome = told.map_err(|_| self.silent(most))?.map_err(|_| gone())?;
+        let outcome = told.map_err(|_| self.silent(most))?.map_err(|_| self.gone())?;
         self.typed.arrived(outcome.written);
         match outcome.obstacle {
+            Some(obstacle) if outcome.written > 0 => Err(self.cut(outcome, obstacle)),
             Some(obstacle) => Err(refusal(obstacle, self.name)),
             None => Ok(outcome),
         }
+    }
+
+    /// What is known when a run goes without a word about a text.
+    fn gone(&self) -> Failure {
+        if !self.is_repeated() {
+            return Failure::new(ErrorCode::NotRunning, "the run ended before anything was typed");
+        }
+        let message = format!(
+            "the daemon ended while it typed into {}, and its holder does not say how much was typed",
+            self.name
+        );
+        Failure::new(ErrorCode::UnknownOutcome, message).hint("look before you type again: qd read")
+    }
+
+    /// An earlier daemon has typed some of it, and now something stands in the way of the rest.
+    fn cut(&self, outcome: WriteOutcome, obstacle: TypingOutcome) -> Failure {
+        let why = refusal(obstacle, self.name);
+        let (written, of) = (outcome.written, outcome.of);
+        let message = format!(
+            "wrote {written} of {of} bytes to {} before the daemon ended; the rest: {}",
+            self.name, why.message
+        );
+        Failure { code: ErrorCode::Partial, message, ..why }
     }
 
     /// Orders a text to be typed; nothing when nobody hosts the run any more.
@@ -165,10 +253,12 @@ impl Writer<'_> {
         text: Text,
         is_prompt: bool,
         guard: Option<Guard>,
+        part: WritePart,
     ) -> Option<oneshot::Receiver<WriteOutcome>> {
         let (reply, outcome) = oneshot::channel();
         let by = if self.client.caller.is_person() { Owner::User } else { Owner::Orchestrator };
-        let job = WriteJob { text, is_prompt, deadline: self.deadline, by, guard, reply };
+        let key = self.part_key(part);
+        let job = WriteJob { text, is_prompt, deadline: self.deadline, by, guard, key, reply };
         let order = Order::Write(self.handle.run, job);
         self.client.door.screens.order(self.handle.run, order).then_some(outcome)
     }
@@ -182,14 +272,17 @@ impl Writer<'_> {
         let Some(mut pieces) = pieces else {
             return Err(Failure::new(ErrorCode::Internal, "a streamed paste without its stream"));
         };
+        if self.is_repeated() {
+            return Err(Failure::invalid("key", "a streamed paste cannot be sent again: ask for a report"));
+        }
         let mut paste = StreamedPaste { writer: self, encoder: Some(PasteEncoder::default()) };
-        let mut total = WriteOutcome { written: 0, of: 0, was_held: false, obstacle: None };
+        let mut total = WriteOutcome { written: 0, of: 0, was_held: false, obstacle: None, begun: None };
         let mut place = WritePosition::Composer;
         // Whether a prompt is long enough to be held is known only by that much of it.
         let mut least = if submits { MAX_CANONICAL + 1 } else { 1 };
         while let Some(piece) = paste.next(&mut pieces, least).await? {
             let is_last = piece.is_last();
-            let outcome = self.send(Text::Paste(piece), submits, place).await?;
+            let outcome = self.send(Text::Paste(piece), submits, place, WritePart::Text).await?;
             (place, least) = (WritePosition::OwnText, 1);
             total.of += outcome.of;
             total.written += outcome.written;
@@ -207,17 +300,22 @@ impl Writer<'_> {
     }
 
     /// Presses Enter once the screen has settled; whether something visible followed.
-    async fn submit(&self) -> Result<bool, Failure> {
+    async fn submit(&self, text: WriteOutcome) -> Result<bool, Failure> {
         self.wait_until_quiet().await;
         let before = self.handle.progress.borrow().version;
         let version_before = self.handle.screen().version().max(before);
-        let outcome = self.send(Text::Bytes(b"\r".to_vec()), false, WritePosition::OwnText).await?;
+        let enter = Text::Bytes(b"\r".to_vec());
+        let outcome = self.send(enter, false, WritePosition::OwnText, WritePart::Enter).await;
+        let outcome = outcome.map_err(|failure| self.not_submitted(text, failure))?;
         if outcome.written < outcome.of {
             return Ok(false);
         }
         let mut progress = self.handle.progress.subscribe();
-        let changed =
-            progress.wait_for(|progress| progress.version > version_before || progress.exited_at.is_some());
+        // Versions begin anew with each daemon; offsets do not.
+        let changed = progress.wait_for(|progress| match outcome.begun {
+            Some(begun) => progress.seen > begun.offset || progress.exited_at.is_some(),
+            None => progress.version > version_before || progress.exited_at.is_some(),
+        });
         Ok(tokio::time::timeout(EFFECT, changed).await.is_ok_and(|changed| changed.is_ok()))
     }
 
@@ -232,6 +330,19 @@ impl Writer<'_> {
                 return;
             }
         }
+    }
+
+    /// The text is there, and Enter could not be pressed.
+    fn not_submitted(&self, text: WriteOutcome, why: Failure) -> Failure {
+        if !self.is_repeated() {
+            return why;
+        }
+        let (written, of) = (text.written, text.of);
+        let message = format!(
+            "wrote {written} of {of} bytes to {}, and Enter was not pressed: {}",
+            self.name, why.message
+        );
+        Failure { message, ..why }
     }
 
     /// What is known when nobody says what became of a text.
@@ -290,7 +401,7 @@ impl Drop for StreamedPaste<'_> {
     fn drop(&mut self) {
         if self.encoder.is_some() {
             // Nobody waits for it, and where nothing was opened it is nothing.
-            drop(self.writer.order(Text::Paste(PastePiece::ending()), false, None));
+            drop(self.writer.order(Text::Paste(PastePiece::ending()), false, None, WritePart::Text));
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod job;
 mod queue;
+mod repeating;
 mod replies;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use std::time::Instant;
 use engine::ViewerId;
 use engine::effect::Guard;
 use engine::input::TypingOutcome;
-use holder::{Link, ToHolder};
+use holder::{KeyState, Link, ToHolder, WIRE_WITH_KEYS};
 
 use super::handle::ScreenHandle;
 use super::order::WriteJob;
@@ -26,11 +27,16 @@ use crate::failpoint::{self, Failpoint};
 use queue::{Outlet, Queue};
 
 /// The input of one run.
-pub(crate) struct InputQueue(Queue);
+pub(crate) struct InputQueue {
+    queue: Queue,
+    /// Whether the holder knows keys.
+    has_keys: bool,
+}
 
 struct PtyOutlet<'a> {
     handle: &'a ScreenHandle,
     link: &'a mut Link,
+    has_keys: bool,
 }
 
 impl Outlet for PtyOutlet<'_> {
@@ -47,9 +53,17 @@ impl Outlet for PtyOutlet<'_> {
     }
 
     // A broken link shows itself as end of file; the run is lost then and the input queue is cleared.
-    fn hand_over(&mut self, id: u64, bytes: Vec<u8>) {
-        let _gone = self.link.send(&ToHolder::Input { id, bytes });
+    fn hand_over(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>) {
+        let message = match key.filter(|_| self.has_keys) {
+            Some((key, note)) => ToHolder::KeyedInput { id, key, note, bytes },
+            None => ToHolder::Input { id, bytes },
+        };
+        let _gone = self.link.send(&message);
         failpoint::pass(Failpoint::InputQueued);
+    }
+
+    fn ask_key(&mut self, key: &[u8]) -> bool {
+        self.has_keys && self.link.send(&ToHolder::AskKey { key: key.to_vec() }).is_ok()
     }
 
     fn cancel(&mut self, id: u64) {
@@ -58,9 +72,10 @@ impl Outlet for PtyOutlet<'_> {
 }
 
 impl InputQueue {
-    /// The input of a run whose holder has accepted inputs up to this id, from a daemon before this one.
-    pub(crate) fn new(last_input_id: u64) -> Self {
-        Self(Queue::new(last_input_id))
+    /// The input of a run whose holder speaks this version and has accepted inputs up to this id, from a daemon before
+    /// this one.
+    pub(crate) fn new(last_input_id: u64, wire_version: u16) -> Self {
+        Self { queue: Queue::new(last_input_id), has_keys: wire_version >= WIRE_WITH_KEYS }
     }
 
     /// A viewer's keystrokes. They are always taken.
@@ -71,62 +86,89 @@ impl InputQueue {
         handle: &ScreenHandle,
         link: &mut Link,
     ) {
-        self.0.type_keys(typist, bytes, Instant::now(), &mut PtyOutlet { handle, link });
+        self.queue.type_keys(
+            typist,
+            bytes,
+            Instant::now(),
+            &mut PtyOutlet { handle, link, has_keys: self.has_keys },
+        );
     }
 
     /// Whether so many of a viewer's keys wait that it is to be read no further, or not yet again.
     pub(crate) fn is_full_for(&self, typist: ViewerId, was_full: bool) -> bool {
-        self.0.is_full_for(typist, was_full)
+        self.queue.is_full_for(typist, was_full)
     }
 
     /// The emulator's answers to queries.
     pub(crate) fn answer(&mut self, bytes: &[u8], handle: &ScreenHandle, link: &mut Link) {
-        self.0.answer(bytes, Instant::now(), &mut PtyOutlet { handle, link });
+        self.queue.answer(bytes, Instant::now(), &mut PtyOutlet { handle, link, has_keys: self.has_keys });
     }
 
     /// How many answers were dropped since this was asked last, because the child does not read them.
     pub(crate) fn take_dropped_answers(&mut self) -> u64 {
-        self.0.take_dropped_answers()
+        self.queue.take_dropped_answers()
     }
 
     /// A job somebody waits for.
     pub(crate) fn write(&mut self, job: WriteJob, now: Instant, handle: &ScreenHandle, link: &mut Link) {
-        self.0.write(job, now, &mut PtyOutlet { handle, link });
+        self.queue.write(job, now, &mut PtyOutlet { handle, link, has_keys: self.has_keys });
     }
 
     /// The holder wrote, cancelled or refused an input.
     pub(crate) fn done(&mut self, id: u64, written: u64, handle: &ScreenHandle, link: &mut Link) {
-        self.0.done(id, written, Instant::now(), &mut PtyOutlet { handle, link });
+        self.queue.done(
+            id,
+            written,
+            Instant::now(),
+            &mut PtyOutlet { handle, link, has_keys: self.has_keys },
+        );
+    }
+
+    /// On which conditions the job goes on that the holder has spoken of.
+    pub(crate) fn repeated_guard(&self, state: &KeyState) -> Option<Guard> {
+        self.queue.repeated_guard(state)
+    }
+
+    /// The holder has said how much it has of a job that an earlier daemon began.
+    pub(crate) fn go_on(
+        &mut self,
+        state: &KeyState,
+        obstacle: Option<TypingOutcome>,
+        handle: &ScreenHandle,
+        link: &mut Link,
+    ) {
+        let mut out = PtyOutlet { handle, link, has_keys: self.has_keys };
+        self.queue.go_on(state, obstacle, Instant::now(), &mut out);
     }
 
     /// When the input queue wants to be looked at.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.0.due()
+        self.queue.due()
     }
 
     /// Gives up jobs whose time is over and looks whether a held one may go.
     pub(crate) fn pass(&mut self, now: Instant, handle: &ScreenHandle, link: &mut Link) {
-        self.0.pass(now, &mut PtyOutlet { handle, link });
+        self.queue.pass(now, &mut PtyOutlet { handle, link, has_keys: self.has_keys });
     }
 
     /// On which conditions the job goes that has been held and is about to go.
     pub(crate) fn about_to_go(&self, now: Instant) -> Option<Guard> {
-        self.0.about_to_go(now)
+        self.queue.about_to_go(now)
     }
 
     /// Something stands in the way of the job that has been held.
     pub(crate) fn refuse_held(&mut self, obstacle: TypingOutcome) {
-        self.0.refuse_held(obstacle);
+        self.queue.refuse_held(obstacle);
     }
 
     /// Another program may have typed meanwhile, and the holder has accepted inputs up to this id. What was on its way
     /// is reported as far as it was acknowledged.
     pub(crate) fn inherit(&mut self, last_input_id: u64) {
-        self.0.inherit(last_input_id);
+        self.queue.inherit(last_input_id);
     }
 
     /// The child is gone: nothing more will be written.
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.queue.clear();
     }
 }

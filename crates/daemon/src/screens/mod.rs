@@ -41,6 +41,7 @@ mod viewer_colors;
 mod watch;
 mod worker;
 mod worker_viewers;
+mod writing;
 
 use std::collections::HashMap;
 use std::io;
@@ -57,7 +58,7 @@ pub(crate) use handle::ScreenHandle;
 use hosting::{WorkerSlot, register};
 pub(crate) use kept_runs::{KeptRuns, newest_before};
 pub(crate) use observe::ObservedAgent;
-pub(crate) use order::{Ended, NewRun, NewViewer, Order, Text, WriteJob, WriteOutcome};
+pub(crate) use order::{Ended, JobKey, NewRun, NewViewer, Order, Text, WriteJob, WriteOutcome};
 pub(crate) use readable::{Log, ReadableRun};
 pub(crate) use typing::{MAX_CANONICAL, TypeJob};
 pub(crate) use versions::offset_of;

@@ -264,7 +264,19 @@ pub(crate) struct WriteJob {
     pub(crate) by: Owner,
     /// For programs: on which conditions.
     pub(crate) guard: Option<Guard>,
+    /// By what the holder knows it.
+    pub(crate) key: Option<JobKey>,
     pub(crate) reply: oneshot::Sender<WriteOutcome>,
+}
+
+/// By what a holder knows a job, for a daemon that goes on with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobKey {
+    pub(crate) key: Vec<u8>,
+    /// The end of the log before it, which the daemon that goes on gets back.
+    pub(crate) offset: u64,
+    /// An earlier daemon may have begun it: the holder is asked first.
+    pub(crate) is_repeated: bool,
 }
 
 /// What became of a job.
@@ -276,6 +288,17 @@ pub(crate) struct WriteOutcome {
     pub(crate) of: u64,
     /// The child never left canonical mode.
     pub(crate) was_held: bool,
-    /// Nothing was typed, because this stood in the way.
+    /// Nothing more was typed, because this stood in the way.
     pub(crate) obstacle: Option<TypingOutcome>,
+    /// What an earlier daemon has noted, if it began the job.
+    pub(crate) begun: Option<Begun>,
+}
+
+/// What an earlier daemon has noted of a job that it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begun {
+    /// The end of the log before it.
+    pub(crate) offset: u64,
+    /// The holder was given all of it.
+    pub(crate) is_whole: bool,
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use engine::input::ChildExit;
 use engine::{RunFact, RunKey, ViewerId};
 use holder::{ArmOutcome, ExitStatus, FromHolder, Link, ReadOutcome, SignalTarget, ToHolder};
-use proto::{Owner, Size};
+use proto::Size;
 use rustix::process::Signal;
 use term::{Depth, Screen};
 
@@ -26,7 +26,7 @@ use super::fault::{Faults, attempt};
 use super::handle::{Progress, ScreenHandle};
 use super::input_queue::InputQueue;
 use super::observe::Observer;
-use super::order::{Ended, NewRun, WriteJob, WriteOutcome};
+use super::order::{Ended, NewRun};
 use super::pace::{Flood, Pace};
 use super::tree_end::{TreeEnd, survivors};
 use super::typing::{GuardedTyping, SETTLE};
@@ -141,7 +141,7 @@ impl Run {
             seen,
             ready_at,
             answers_from: if new.is_new { 0 } else { ready_at },
-            input_queue: InputQueue::new(new.last_input_id),
+            input_queue: InputQueue::new(new.last_input_id, new.wire_version),
             watches: Watches::new(new.handle.run, Arc::clone(matcher)),
             handle: new.handle,
             link: new.link,
@@ -400,6 +400,7 @@ impl Run {
                     self.input_queue.done(id, written, &self.handle, &mut self.link);
                     self.go_on_typing(now, facts);
                 }
+                Ok(Some(FromHolder::KeyState(state))) => self.go_on_writing(&state, now),
                 Ok(Some(FromHolder::Exited(exit))) => {
                     self.exited = Some(exit);
                     self.budget.end();
@@ -430,25 +431,6 @@ impl Run {
                 }
                 Err(_) => return LinkState::Gone,
             }
-        }
-    }
-
-    /// Types bytes; a program's only if nothing stands in the way.
-    pub(crate) fn write(&mut self, job: WriteJob, now: Instant, facts: &mut FactQueue) {
-        let obstacle = job.guard.as_ref().and_then(|guard| self.obstacle_to_write(guard, now));
-        if obstacle.is_some() || self.displacement.is_unlinked() {
-            // Whoever waited may have gone.
-            let of = job.text.most() as u64;
-            let _gone = job.reply.send(WriteOutcome { written: 0, of, was_held: false, obstacle });
-            return;
-        }
-        if job.by == Owner::User {
-            self.human_typed(now);
-        }
-        facts.push_fact(self.key(), RunFact::Typed { by: job.by, viewer: None });
-        self.input_queue.write(job, now, &self.handle, &mut self.link);
-        if self.is_exit_said {
-            self.input_queue.clear();
         }
     }
 

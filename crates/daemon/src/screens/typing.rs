@@ -225,7 +225,7 @@ impl Run {
         let (reply, outcome) = oneshot::channel();
         let (is_prompt, by) = (matches!(then, Then::Settle { .. }), Owner::Orchestrator);
         let (deadline, guard) = (now + DRAIN, Some(job.guard));
-        let write = WriteJob { text, is_prompt, deadline, by, guard, reply };
+        let write = WriteJob { text, is_prompt, deadline, by, guard, key: None, reply };
         self.typewriter.under_way =
             Some(UnderWay { job: job.job, stage: Stage::Draining { outcome, then }, _turn: job.turn });
         self.write(write, now, facts);

@@ -7,7 +7,7 @@ use super::{MAX_CHECKPOINT, WireError};
 pub(crate) const MAX_FRAME: usize = MAX_CHECKPOINT + crate::config::MAX_CONFIG_BYTES + 4096;
 
 /// Longest frame of the other kinds, with room for the header.
-const MAX_ORDINARY_FRAME: usize = (1 << 20) + 64;
+const MAX_ORDINARY_FRAME: usize = (1 << 20) + 256;
 
 /// Bytes before the type: the length.
 pub(super) const LENGTH_BYTES: usize = 4;
@@ -25,12 +25,15 @@ pub(crate) mod kind {
     pub(crate) const RESUME: u8 = 0x09;
     pub(crate) const RELEASE: u8 = 0x0a;
     pub(crate) const END: u8 = 0x0b;
+    pub(crate) const KEYED_INPUT: u8 = 0x0c;
+    pub(crate) const ASK_KEY: u8 = 0x0d;
     pub(crate) const HELLO_REPLY: u8 = 0x81;
     pub(crate) const LAUNCH_FAILED: u8 = 0x82;
     pub(crate) const INPUT_DONE: u8 = 0x83;
     pub(crate) const EXITED: u8 = 0x84;
     pub(crate) const TREE_GONE: u8 = 0x85;
     pub(crate) const DISPLACED: u8 = 0x86;
+    pub(crate) const KEY_STATE: u8 = 0x87;
     pub(crate) const HANGUP: u8 = 0xff;
 }
 

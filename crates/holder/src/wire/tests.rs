@@ -14,6 +14,8 @@ fn to_holder() -> Vec<ToHolder> {
         ToHolder::Hello { version: 1 },
         ToHolder::Input { id: 7, bytes: b"text".to_vec() },
         ToHolder::Input { id: u64::MAX, bytes: Vec::new() },
+        ToHolder::KeyedInput { id: 8, key: b"send-1".to_vec(), note: 5, bytes: b"text".to_vec() },
+        ToHolder::AskKey { key: b"send-1".to_vec() },
         ToHolder::CancelInput { id: 3 },
         ToHolder::Resize { cols: 80, rows: 24 },
         ToHolder::Signal { signal: 15, to: SignalTarget::Leader },
@@ -32,6 +34,14 @@ fn to_holder() -> Vec<ToHolder> {
 fn from_holder() -> Vec<FromHolder> {
     vec![
         FromHolder::InputDone { id: 1, written: 2, of: 3 },
+        FromHolder::KeyState(KeyState { key: b"none".to_vec(), ..KeyState::default() }),
+        FromHolder::KeyState(KeyState {
+            key: b"send-1".to_vec(),
+            note: u64::MAX,
+            accepted: 9,
+            written: 4,
+            pending: vec![PendingInput { id: 1, length: 2 }, PendingInput { id: 2, length: 3 }],
+        }),
         FromHolder::Exited(RunExit { status: ExitStatus::Code(255), final_offset: 9 }),
         FromHolder::Exited(RunExit { status: ExitStatus::Signal(9), final_offset: u64::MAX }),
         FromHolder::TreeGone { survivors: 4 },
@@ -46,13 +56,18 @@ fn the_bytes_of_hangup_never_change() {
 
 #[test]
 fn the_bytes_of_every_frame_are_frozen() {
-    let pinned: [(ToHolder, &[u8]); 6] = [
+    let pinned: [(ToHolder, &[u8]); 8] = [
         (ToHolder::Hello { version: 1 }, &[3, 0, 0, 0, 2, 1, 0]),
         (ToHolder::Input { id: 2, bytes: vec![65] }, &[10, 0, 0, 0, 3, 2, 0, 0, 0, 0, 0, 0, 0, 65]),
         (ToHolder::Resize { cols: 80, rows: 24 }, &[5, 0, 0, 0, 5, 80, 0, 24, 0]),
         (ToHolder::Kill { grace_ms: 256 }, &[5, 0, 0, 0, 7, 0, 1, 0, 0]),
         (ToHolder::End { signal: 15, grace_ms: 256 }, &[9, 0, 0, 0, 11, 15, 0, 0, 0, 0, 1, 0, 0]),
         (ToHolder::Release { end_tree: true }, &[2, 0, 0, 0, 10, 1]),
+        (
+            ToHolder::KeyedInput { id: 2, key: vec![75], note: 3, bytes: vec![65] },
+            &[23, 0, 0, 0, 12, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 75, 3, 0, 0, 0, 0, 0, 0, 0, 65],
+        ),
+        (ToHolder::AskKey { key: vec![75] }, &[2, 0, 0, 0, 13, 75]),
     ];
     for (message, bytes) in pinned {
         assert_eq!(message.encode(), bytes, "{message:?}");

@@ -69,6 +69,7 @@ async fn send(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
         input: typed(arguments)?,
         submit: arguments.flag("submit"),
         timeout_ms: None,
+        key: None,
     };
     let wrote = context
         .ask(CallPolicy::DEED, WRITE_FIELDS, move |connection| connection.write(write.clone()))

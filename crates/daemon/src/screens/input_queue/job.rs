@@ -10,7 +10,7 @@ use engine::input::TypingOutcome;
 use term::PastePiece;
 use tokio::sync::oneshot;
 
-use crate::screens::order::{Text, WriteJob, WriteOutcome};
+use crate::screens::order::{Begun, JobKey, Text, WriteJob, WriteOutcome};
 use crate::screens::typing::MAX_CANONICAL;
 
 /// Whether a job may go while the child reads whole lines.
@@ -49,6 +49,10 @@ pub(super) struct Job {
     pub(super) deadline: Option<Instant>,
     pub(super) guard: Option<Guard>,
     pub(super) obstacle: Option<TypingOutcome>,
+    /// By what the holder knows it.
+    pub(super) key: Option<JobKey>,
+    /// What an earlier daemon that began it has noted.
+    pub(super) begun: Option<Begun>,
     pub(super) is_given_up: bool,
     reply: Option<oneshot::Sender<WriteOutcome>>,
 }
@@ -66,7 +70,7 @@ impl Job {
         let (deadline, reply) = (Some(job.deadline), Some(job.reply));
         let unwatched = Self::unwatched(serial, job.text);
         let (is_prompt, guard, hold) = (job.is_prompt, job.guard, Hold::Unjudged);
-        Self { is_prompt, guard, hold, deadline, reply, ..unwatched }
+        Self { is_prompt, guard, hold, deadline, reply, key: job.key, ..unwatched }
     }
 
     /// Something nobody waits for.
@@ -89,6 +93,8 @@ impl Job {
             deadline: None,
             guard: None,
             obstacle: None,
+            key: None,
+            begun: None,
             is_given_up: false,
             reply: None,
         }
@@ -141,11 +147,18 @@ impl Job {
         self.is_given_up && (self.text.is_some() || self.written < self.bytes.len() as u64)
     }
 
+    /// Whether it only asks about a paste that an earlier daemon began in brackets and never ended.
+    pub(super) fn leaves_open(&self) -> bool {
+        let is_begun = self.begun.is_some_and(|begun| !begun.is_whole);
+        is_begun && self.is_bracketed && self.bytes.is_empty()
+    }
+
     /// Tells whoever waits, who may have gone.
     pub(super) fn reply(self) {
         let (written, of, was_held) = (self.written, self.of as u64, self.is_held());
         let Some(reply) = self.reply else { return };
-        let _gone = reply.send(WriteOutcome { written, of, was_held, obstacle: self.obstacle });
+        let (obstacle, begun) = (self.obstacle, self.begun);
+        let _gone = reply.send(WriteOutcome { written, of, was_held, obstacle, begun });
     }
 }
 

@@ -18,6 +18,7 @@ use engine::input::TypingOutcome;
 use holder::INPUT_WINDOW;
 
 use super::job::{Before, Hold, Job};
+use super::repeating;
 use super::replies::Replies;
 use crate::screens::order::WriteJob;
 
@@ -48,18 +49,20 @@ pub(super) trait Outlet {
     fn takes_brackets(&self) -> bool;
     /// Writes to the terminal what it takes now; how many bytes.
     fn write_now(&mut self, bytes: &[u8]) -> usize;
-    /// Gives the holder bytes to write.
-    fn hand_over(&mut self, id: u64, bytes: Vec<u8>);
+    /// Gives the holder bytes to write, with the key and the note that it keeps of them.
+    fn hand_over(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>);
+    /// Asks the holder what it knows of a key; whether it can be asked.
+    fn ask_key(&mut self, key: &[u8]) -> bool;
     /// Asks the holder to give up what it has not written.
     fn cancel(&mut self, id: u64);
 }
 
 /// Bytes that the holder has and has not acknowledged.
-struct InFlight {
-    id: u64,
+pub(super) struct InFlight {
+    pub(super) id: u64,
     /// Whose they are; nobody's: answers.
-    job: Option<u64>,
-    length: usize,
+    pub(super) job: Option<u64>,
+    pub(super) length: usize,
 }
 
 /// A paste whose last piece is not written.
@@ -73,11 +76,13 @@ struct OpenPaste {
 
 /// What is to be typed into one child.
 pub(super) struct Queue {
-    jobs: VecDeque<Job>,
+    pub(super) jobs: VecDeque<Job>,
+    /// Jobs that an earlier daemon may have begun, until the holder says how far it came.
+    pub(super) repeated: VecDeque<Job>,
     replies: Replies,
     paste: Option<OpenPaste>,
-    in_flight: VecDeque<InFlight>,
-    in_flight_bytes: usize,
+    pub(super) in_flight: VecDeque<InFlight>,
+    pub(super) in_flight_bytes: usize,
     /// What keystrokes that wait cost, by viewer.
     keys: HashMap<ViewerId, usize>,
     /// The holder may still have input of a daemon that is gone: nothing may be written past it.
@@ -93,6 +98,7 @@ impl Queue {
     pub(super) fn new(last_input_id: u64) -> Self {
         Self {
             jobs: VecDeque::new(),
+            repeated: VecDeque::new(),
             replies: Replies::default(),
             paste: None,
             in_flight: VecDeque::new(),
@@ -142,6 +148,15 @@ impl Queue {
     /// A job somebody waits for.
     pub(super) fn write(&mut self, job: WriteJob, now: Instant, out: &mut dyn Outlet) {
         let job = Job::watched(self.take_serial(), job);
+        if job.key.as_ref().is_some_and(|key| key.is_repeated) {
+            return self.ask_before(job, out);
+        }
+        self.insert(job);
+        self.pump(now, out);
+    }
+
+    /// Puts a job in its place behind the others.
+    pub(super) fn insert(&mut self, job: Job) {
         let place = match self.jobs.iter().rposition(|other| other.piece.is_some()) {
             _ if !job.goes_on() => self.jobs.len(),
             Some(earlier) => earlier + 1,
@@ -149,7 +164,6 @@ impl Queue {
             None => self.jobs.len(),
         };
         self.jobs.insert(place, job);
-        self.pump(now, out);
     }
 
     /// The holder wrote, cancelled or refused an input.
@@ -222,6 +236,8 @@ impl Queue {
     /// The child is gone: nothing more will be written.
     pub(super) fn clear(&mut self) {
         self.jobs.drain(..).for_each(Job::reply);
+        // Only their holder knows how much of them was written: going is their answer.
+        self.repeated.clear();
         self.in_flight.clear();
         self.replies = Replies::default();
         self.keys.clear();
@@ -273,7 +289,7 @@ impl Queue {
         }
     }
 
-    fn take_serial(&mut self) -> u64 {
+    pub(super) fn take_serial(&mut self) -> u64 {
         self.next_serial += 1;
         self.next_serial
     }
@@ -294,7 +310,7 @@ impl Queue {
     }
 
     /// Hands the holder what fits its window, in order.
-    fn pump(&mut self, now: Instant, out: &mut dyn Outlet) {
+    pub(super) fn pump(&mut self, now: Instant, out: &mut dyn Outlet) {
         loop {
             self.reply_to_ended();
             self.hand_out(now, out);
@@ -395,10 +411,11 @@ impl Queue {
 
     fn hand_over(&mut self, job: Option<u64>, bytes: Vec<u8>, out: &mut dyn Outlet) {
         let (id, length) = (self.next_id, bytes.len());
+        let key = self.jobs.iter().find(|known| Some(known.serial) == job).and_then(repeating::key_and_note);
         self.next_id += 1;
         self.in_flight_bytes += length;
         self.in_flight.push_back(InFlight { id, job, length });
-        out.hand_over(id, bytes);
+        out.hand_over(id, bytes, key);
     }
 
     /// Tells whoever waits for the jobs that are over.
@@ -411,7 +428,7 @@ impl Queue {
             if job.piece.is_some_and(|ends| ends.is_last || job.is_given_up) {
                 self.paste = None;
             }
-            if is_open && job.is_cut() {
+            if (is_open && job.is_cut()) || job.leaves_open() {
                 let ending = Job::ending(self.take_serial());
                 self.jobs.push_front(ending);
             }

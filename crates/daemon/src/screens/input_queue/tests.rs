@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use engine::ViewerId;
 use engine::effect::Guard;
 use engine::input::TypingOutcome;
+use holder::{KeyState, PendingInput};
 use proto::Owner;
 use term::{PasteEncoder, PastePiece, encode_paste};
 use tokio::sync::oneshot;
 
 use super::queue::{MAX_ALL_KEYS, MAX_KEYS, Outlet, Queue};
-use crate::screens::order::{Text, WriteJob, WriteOutcome};
+use crate::screens::order::{JobKey, Text, WriteJob, WriteOutcome};
 
 /// Who types where it does not matter who does.
 const TYPIST: ViewerId = ViewerId(1);
@@ -28,6 +29,10 @@ struct Child {
     /// What the holder was given.
     handed: Vec<(u64, Vec<u8>)>,
     cancelled: Vec<u64>,
+    /// The note of the newest keyed input.
+    note: u64,
+    /// Its holder is of an earlier version.
+    knows_no_keys: bool,
 }
 
 impl Outlet for Child {
@@ -45,8 +50,15 @@ impl Outlet for Child {
         taken.len()
     }
 
-    fn hand_over(&mut self, id: u64, bytes: Vec<u8>) {
+    fn hand_over(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>) {
+        if let Some((_, note)) = key {
+            self.note = note;
+        }
         self.handed.push((id, bytes));
+    }
+
+    fn ask_key(&mut self, _key: &[u8]) -> bool {
+        !self.knows_no_keys
     }
 
     fn cancel(&mut self, id: u64) {
@@ -61,18 +73,21 @@ struct Scene {
     now: Instant,
     /// How many of the holder's inputs are written.
     done: usize,
+    /// By what the next jobs are known.
+    key: Option<JobKey>,
 }
 
 impl Scene {
     fn new(last_input_id: u64, child: Child) -> Self {
-        Self { queue: Queue::new(last_input_id), child, now: Instant::now(), done: 0 }
+        Self { queue: Queue::new(last_input_id), child, now: Instant::now(), done: 0, key: None }
     }
 
     fn write(&mut self, text: Text, is_prompt: bool) -> oneshot::Receiver<WriteOutcome> {
         let (reply, outcome) = oneshot::channel();
         let deadline = self.now + 10 * LATER;
         let guard = Guard { dialog: None, composer: engine::ComposerIs::Any, human_quiet_ms: 0 };
-        let job = WriteJob { text, is_prompt, deadline, by: Owner::User, guard: Some(guard), reply };
+        let (by, guard, key) = (Owner::User, Some(guard), self.key.clone());
+        let job = WriteJob { text, is_prompt, deadline, by, guard, key, reply };
         self.queue.write(job, self.now, &mut self.child);
         outcome
     }
@@ -145,7 +160,7 @@ fn e3_a_held_paste_is_encoded_by_the_modes_it_meets_not_by_those_it_waited_in() 
     let of = bracketed(&text).len() as u64;
     assert_eq!(
         outcome.try_recv().unwrap(),
-        WriteOutcome { written: of, of, was_held: false, obstacle: None }
+        WriteOutcome { written: of, of, was_held: false, obstacle: None, begun: None }
     );
 }
 
@@ -466,10 +481,131 @@ fn whoever_waits_is_told_when_the_child_goes() {
     assert_eq!(begun.try_recv().unwrap().written, 0);
     assert_eq!(
         queued.try_recv().unwrap(),
-        WriteOutcome { written: 0, of: 4, was_held: false, obstacle: None }
+        WriteOutcome { written: 0, of: 4, was_held: false, obstacle: None, begun: None }
     );
     assert!(scene.queue.due().is_none());
     // The last word of a paste that the child has read and ended upon misses nothing.
     let mut ending = scene.write(Text::Paste(PastePiece::ending()), false);
     assert_eq!(ending.try_recv().map(|told| (told.written, told.of)), Ok((0, 0)));
+}
+
+fn key(is_repeated: bool) -> Option<JobKey> {
+    Some(JobKey { key: b"human/w-1/text".to_vec(), offset: 77, is_repeated })
+}
+
+/// What a holder says that has finished the first `done` inputs of the scene and still has the others.
+fn state_after(scene: &Scene, done: usize) -> KeyState {
+    let length = |bytes: &Vec<u8>| bytes.len() as u64;
+    let handed = &scene.child.handed;
+    let pending = |(id, bytes): &(u64, Vec<u8>)| PendingInput { id: *id, length: length(bytes) };
+    KeyState {
+        key: b"human/w-1/text".to_vec(),
+        note: scene.child.note,
+        accepted: handed.iter().map(|(_, bytes)| length(bytes)).sum(),
+        written: handed[..done].iter().map(|(_, bytes)| length(bytes)).sum(),
+        pending: handed[done..].iter().map(pending).collect(),
+    }
+}
+
+/// The queue of the next daemon, to which the same text is given again, and what the holder tells it.
+fn next_daemon(before: &Scene, state: &KeyState, text: &str) -> (Scene, oneshot::Receiver<WriteOutcome>) {
+    let last_id = before.child.handed.last().map_or(0, |(id, _)| *id);
+    let mut scene = Scene::new(last_id, Child::default());
+    scene.key = key(true);
+    let outcome = scene.paste(text);
+    assert!(scene.child.handed.is_empty(), "the holder is asked first");
+    scene.queue.go_on(state, None, scene.now, &mut scene.child);
+    (scene, outcome)
+}
+
+#[test]
+fn m7d_the_next_daemon_types_what_is_missing_and_in_the_same_brackets() {
+    let text = "x".repeat(600_000);
+    let mut first = Scene::new(0, Child { takes_brackets: true, ..Child::default() });
+    first.key = key(false);
+    drop(first.paste(&text));
+    let handed = first.child.handed.len();
+    assert!(handed > 2 && first.handed().len() < text.len(), "it goes out in parts");
+    let state = state_after(&first, 1);
+    let (mut next, mut outcome) = next_daemon(&first, &state, &text);
+    next.type_keys("later");
+    for input in &state.pending {
+        next.queue.done(input.id, input.length, next.now, &mut next.child);
+    }
+    next.drain();
+    assert!(first.handed() + &next.handed() == bracketed(&text) + "later", "nothing twice, nothing missing");
+    let outcome = outcome.try_recv().unwrap();
+    let of = bracketed(&text).len() as u64;
+    assert_eq!((outcome.written, outcome.of), (of, of));
+    assert_eq!(outcome.begun.map(|begun| begun.offset), Some(77));
+}
+
+#[test]
+fn m7d_what_was_written_is_told_exactly_when_the_child_takes_no_more() {
+    let text = "x".repeat(600_000);
+    let mut first = Scene::new(0, Child::default());
+    first.key = key(false);
+    drop(first.paste(&text));
+    let state = state_after(&first, 2);
+    let (mut next, mut outcome) = next_daemon(&first, &state, &text);
+    next.now += 20 * LATER;
+    next.queue.pass(next.now, &mut next.child);
+    let cancelled: Vec<u64> = state.pending.iter().map(|input| input.id).collect();
+    assert!(cancelled.iter().all(|id| next.child.cancelled.contains(id)), "what the holder has is given up");
+    for (place, input) in state.pending.iter().enumerate() {
+        next.queue.done(input.id, if place == 0 { 5 } else { 0 }, next.now, &mut next.child);
+    }
+    for (id, _) in next.child.handed.clone() {
+        next.queue.done(id, 0, next.now, &mut next.child);
+    }
+    let outcome = outcome.try_recv().unwrap();
+    assert_eq!((outcome.written, outcome.of), (state.written + 5, text.len() as u64));
+}
+
+#[test]
+fn m7d_a_text_of_which_the_holder_has_nothing_is_typed_whole_and_one_it_has_is_not_typed_again() {
+    let mut first = Scene::new(0, Child::default());
+    first.key = key(false);
+    drop(first.paste("text"));
+    let nothing = KeyState { key: b"human/w-1/text".to_vec(), ..KeyState::default() };
+    let (next, _outcome) = next_daemon(&first, &nothing, "text");
+    assert_eq!(next.handed(), "text");
+    let (next, mut outcome) = next_daemon(&first, &state_after(&first, 1), "text");
+    assert_eq!(next.handed(), "");
+    assert_eq!(outcome.try_recv().unwrap().written, 4);
+}
+
+#[test]
+fn m7d_an_obstacle_or_an_older_holder_leaves_the_rest_untyped() {
+    let text = "x".repeat(600_000);
+    let mut first = Scene::new(0, Child::default());
+    first.key = key(false);
+    drop(first.paste(&text));
+    let state = state_after(&first, first.child.handed.len());
+    let mut next = Scene::new(99, Child::default());
+    next.key = key(true);
+    let mut outcome = next.paste(&text);
+    next.queue.go_on(&state, Some(TypingOutcome::HumanTyping), next.now, &mut next.child);
+    let told = outcome.try_recv().unwrap();
+    assert_eq!((told.written, told.obstacle), (state.written, Some(TypingOutcome::HumanTyping)));
+    next.child.knows_no_keys = true;
+    let mut outcome = next.paste(&text);
+    assert!(outcome.try_recv().is_err() && next.child.handed.is_empty(), "nothing is typed on doubt");
+}
+
+#[test]
+fn m7d_a_report_closes_the_brackets_that_a_torn_paste_left_open() {
+    let mut encoder = PasteEncoder::default();
+    let mut first = Scene::new(0, Child { takes_brackets: true, ..Child::default() });
+    first.key = key(false);
+    drop(first.write(Text::Paste(encoder.piece(b"begun")), false));
+    let last_id = first.child.handed.last().map_or(0, |(id, _)| *id);
+    let mut next = Scene::new(last_id, Child::default());
+    next.key = key(true);
+    let mut outcome = next.write(Text::Bytes(Vec::new()), false);
+    next.queue.go_on(&state_after(&first, 1), None, next.now, &mut next.child);
+    next.drain();
+    assert_eq!(first.handed() + &next.handed(), bracketed("begun"));
+    let told = outcome.try_recv().unwrap();
+    assert_eq!((told.written, told.begun.map(|begun| begun.is_whole)), (11, Some(false)));
 }

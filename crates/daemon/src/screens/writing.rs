@@ -1,0 +1,49 @@
+//! Texts and keys that a call writes into a run: what stands in their way, and how one goes on that an earlier daemon began.
+
+use std::time::Instant;
+
+use engine::RunFact;
+use engine::input::TypingOutcome;
+use holder::KeyState;
+use proto::Owner;
+
+use super::facts::FactQueue;
+use super::order::{WriteJob, WriteOutcome};
+use super::run::Run;
+
+impl Run {
+    /// Types bytes; a program's only if nothing stands in the way.
+    pub(crate) fn write(&mut self, job: WriteJob, now: Instant, facts: &mut FactQueue) {
+        // What an earlier daemon may have begun is looked at when the holder has said how much it has of it.
+        let is_repeated = job.key.as_ref().is_some_and(|key| key.is_repeated);
+        let guard = job.guard.as_ref().filter(|_| !is_repeated);
+        let obstacle = guard.and_then(|guard| self.obstacle_to_write(guard, now));
+        if obstacle.is_some() || self.displacement.is_unlinked() {
+            if !is_repeated {
+                // Whoever waited may have gone.
+                let of = job.text.most() as u64;
+                let outcome = WriteOutcome { written: 0, of, was_held: false, obstacle, begun: None };
+                let _gone = job.reply.send(outcome);
+            }
+            return;
+        }
+        if job.by == Owner::User {
+            self.human_typed(now);
+        }
+        facts.push_fact(self.key(), RunFact::Typed { by: job.by, viewer: None });
+        self.input_queue.write(job, now, &self.handle, &mut self.link);
+        if self.is_over() && !is_repeated {
+            self.input_queue.clear();
+        }
+    }
+
+    /// The holder has said how much it has of a job that an earlier daemon began.
+    pub(super) fn go_on_writing(&mut self, state: &KeyState, now: Instant) {
+        let obstacle = match self.input_queue.repeated_guard(state) {
+            _ if self.is_over() => Some(TypingOutcome::Gone),
+            Some(guard) => self.obstacle_to_write(&guard, now),
+            None => None,
+        };
+        self.input_queue.go_on(state, obstacle, &self.handle, &mut self.link);
+    }
+}
