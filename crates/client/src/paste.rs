@@ -80,12 +80,25 @@ impl Connection {
                 match rustix::net::send(self.stream(), bytes, flags) {
                     Ok(count) => bytes = &bytes[count..],
                     Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-                    Err(errno) => return Err(broken(errno)),
+                    // A daemon that has answered and gone has left its answer.
+                    Err(errno) => {
+                        return self.last_answer(id)?.map_or(Err(broken(errno)), |last| Ok(Some(last)));
+                    }
                 }
             } else if self.fill().map_err(ClientError::Broken)? == 0 {
                 return Err(ClientError::gone());
             } else if let Some(early) = self.early_answer(id)? {
                 return Ok(Some(early));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The answer to `id` that a daemon has left before it went.
+    fn last_answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
+        while matches!(self.fill(), Ok(count) if count > 0) {
+            if let Some(last) = self.early_answer(id)? {
+                return Ok(Some(last));
             }
         }
         Ok(None)

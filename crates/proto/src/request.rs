@@ -4,6 +4,7 @@
 mod agents;
 mod crew;
 mod parse;
+mod typing;
 mod viewing;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub use crew::{
     Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
 pub use parse::{nesting, parse_call};
+pub use typing::{MAX_WRITE_KEY, TypedInput, Write, WriteKey};
 pub use viewing::{Attach, Detach, PassedTerminal, Questions, SizePolicy, View};
 
 /// One request with the number that its reply will carry.
@@ -464,55 +466,6 @@ impl Wait {
         let quantifier = Quantifier::All;
         Self { targets, until, quantifier, since: None, since_version: None, timeout_ms: None }
     }
-}
-
-/// What is typed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TypedInput {
-    /// Characters, as if typed.
-    Text(String),
-    /// Characters, as if pasted: bracketed if the child asked for it, with control characters neutralised.
-    Paste(String),
-    /// Named keys, encoded by the child's current modes.
-    Keys(Vec<String>),
-    /// A paste that is too long for one line: it follows in [`crate::frame::DataKind::Input`] frames whose
-    /// stream is this call's id, ended by an empty one.
-    PasteStream(Empty),
-    /// Nothing: the answer says how much an earlier write with the same key has typed. A paste that it left open is
-    /// closed.
-    Report(Empty),
-}
-
-/// Longest [`WriteKey::id`].
-pub const MAX_WRITE_KEY: usize = 64;
-
-/// By what a write is known, so that a client can repeat it after the daemon died in the middle of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WriteKey {
-    /// The key: another one for every write, at most [`MAX_WRITE_KEY`] characters.
-    pub id: String,
-    /// The write was sent before: what has been typed of it is not typed again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub again: bool,
-}
-
-/// Arguments of `write`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Write {
-    /// To which process.
-    pub target: Target,
-    /// What.
-    pub input: TypedInput,
-    /// Press Enter once the text was written and the screen is stable.
-    #[serde(default)]
-    pub submit: bool,
-    /// The time limit, after which the reply gives the bytes written; 10 s when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-    /// By what it is known if it has to be repeated; without one it cannot be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<WriteKey>,
 }
 
 /// Arguments of `resize`.

@@ -7,11 +7,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use client::{Connection, Incoming};
+use client::{Connection, DaemonAddress, Incoming};
 use proto::frame::{DataKind, encode_data};
 use proto::request::{PassedTerminal, Questions, SizeRequest, View};
 use proto::terminal::DetachKeys;
 use proto::{Call, ErrorCode, Outcome, Request, Size};
+use rustix::fs::{FlockOperation, flock};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{OptionalActions, tcsetattr};
@@ -207,6 +208,29 @@ fn s1_keys_typed_while_no_daemon_lives_are_typed_by_the_next() {
 }
 
 #[test]
+fn s1_detach_keys_of_which_the_first_is_typed_without_a_daemon_and_the_last_with_the_next_detach() {
+    let stage = running();
+    let mut window = Window::attached(&stage, "ready");
+    // The next daemon waits for this lock.
+    let lock = std::fs::File::open(stage.places().data_lock()).unwrap();
+    stage.kill_9();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    window.type_keys("\u{1c}");
+    until(&mut window, "the client has read the first key", |window| unread(window) == 0);
+    drop(lock);
+    until(&mut window, "the next daemon has the terminal", |window| held_by_next(&stage, window));
+    window.type_keys("d");
+    assert_eq!(window.wait_exit().code(), Some(0));
+    window.until_shows("[detached from x]");
+}
+
+/// Whether a daemon has the window's terminal; none may be there yet.
+fn held_by_next(stage: &MarkedDaemon, window: &Window) -> bool {
+    let address = DaemonAddress::without_start(stage.places());
+    address.knock().is_ok() && held_by_daemon(stage, window) == 1
+}
+
+#[test]
 fn a_signalled_client_leaves_a_terminal_that_nobody_draws_on() {
     let stage = stage();
     stage.run(
@@ -245,6 +269,7 @@ fn pass(viewer: &mut Connection, id: u64, fd: Option<BorrowedFd<'_>>) -> Outcome
         detach_keys: DetachKeys::default(),
         clipboard: false,
         questions: Questions::NotAsked,
+        undecided: String::new(),
     };
     let call = Call { id, request: Request::View(View::Terminal(request)) };
     let line = [serde_json::to_vec(&call).unwrap(), b"\n".to_vec()].concat();

@@ -75,7 +75,7 @@ fn views() -> Vec<Value> {
         json!({"view": {"repaint": {}}}),
         json!({"view": {"own_size": {}}}),
         json!({"view": {"terminal": {"detach_keys": {"keys": "ctrl-\\ d", "tilde": true}, "clipboard": true,
-            "questions": "asked"}}}),
+            "questions": "asked", "undecided": "\u{1c}"}}}),
         json!({"view": {"report": {"colors": {"0": [0, 0, 0]}, "scheme": "dark", "cursor": 1}}}),
         json!({"follow": {"target": "nobody", "from": 0, "live": false}}),
         json!({"follow": {"target": "nobody", "since_ms": 0, "tail": 1, "times": true}}),

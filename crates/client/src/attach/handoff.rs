@@ -45,6 +45,7 @@ impl Session<'_> {
             detach_keys: self.options.keys.clone(),
             clipboard: self.options.clipboard == Clipboard::Writable,
             questions: self.questions(),
+            undecided: String::from_utf8_lossy(&self.keys.undecided()).into_owned(),
         };
         let id = self.connection.send_with(Request::View(View::Terminal(request)), self.terminal.lend())?;
         self.keeper = TerminalOwner::Offered(id);
@@ -58,7 +59,10 @@ impl Session<'_> {
         }
         self.unshown.clear();
         match answer.outcome {
-            Outcome::Ok(_) => self.keeper = TerminalOwner::Daemon,
+            Outcome::Ok(_) => {
+                self.keeper = TerminalOwner::Daemon;
+                self.keys.forget_undecided();
+            }
             Outcome::Error(_) => {
                 self.keeper = TerminalOwner::Us;
                 self.give_back()?;

@@ -34,6 +34,7 @@ use super::unread_answers::UnreadAnswers;
 use super::viewer::Viewer;
 use super::viewer_colors::LastColors;
 use super::watch::{Matcher, Watches};
+use super::writing::go_on_writing;
 
 /// Resizes come to the terminal at most this often; the first and the last always do.
 const RESIZE: Duration = Duration::from_millis(16);
@@ -400,7 +401,7 @@ impl Run {
                     self.input_queue.done(id, written, &self.handle, &mut self.link);
                     self.go_on_typing(now, facts);
                 }
-                Ok(Some(FromHolder::KeyState(state))) => self.go_on_writing(&state, now),
+                Ok(Some(FromHolder::KeyState(state))) => go_on_writing(self, &state, now),
                 Ok(Some(FromHolder::Exited(exit))) => {
                     self.exited = Some(exit);
                     self.budget.end();

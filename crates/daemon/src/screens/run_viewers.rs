@@ -361,8 +361,10 @@ impl Run {
                 self.pay(viewer, now);
             }
             ViewCall::Terminal(intent) => {
+                let undecided = intent.undecided.clone();
                 viewer.take_terminal(call.id, intent);
                 self.pay(viewer, now);
+                self.hear_terminal(viewer, undecided.as_bytes(), now, facts);
             }
             ViewCall::Size(intent) => {
                 self.view_resized(viewer, intent.or(viewer.size), now, facts);

@@ -114,7 +114,12 @@ mod tests {
             View::OwnSize(Empty {}),
             View::Repaint(Empty {}),
             View::PaceMs(100),
-            View::Terminal(PassedTerminal { detach_keys, clipboard: false, questions: Questions::NotAsked }),
+            View::Terminal(PassedTerminal {
+                detach_keys,
+                clipboard: false,
+                questions: Questions::NotAsked,
+                undecided: String::new(),
+            }),
         ];
         let refused = |options: ViewOptions| -> Vec<bool> {
             views.iter().map(|view| options.refusal(view).is_some()).collect()

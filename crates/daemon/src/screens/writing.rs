@@ -36,14 +36,14 @@ impl Run {
             self.input_queue.clear();
         }
     }
+}
 
-    /// The holder has said how much it has of a job that an earlier daemon began.
-    pub(super) fn go_on_writing(&mut self, state: &KeyState, now: Instant) {
-        let obstacle = match self.input_queue.repeated_guard(state) {
-            _ if self.is_over() => Some(TypingOutcome::Gone),
-            Some(guard) => self.obstacle_to_write(&guard, now),
-            None => None,
-        };
-        self.input_queue.go_on(state, obstacle, &self.handle, &mut self.link);
-    }
+/// The holder has said how much it has of a job that an earlier daemon began.
+pub(super) fn go_on_writing(run: &mut Run, state: &KeyState, now: Instant) {
+    let obstacle = match run.input_queue.repeated_guard(state) {
+        _ if run.is_over() => Some(TypingOutcome::Gone),
+        Some(guard) => run.obstacle_to_write(&guard, now),
+        None => None,
+    };
+    run.input_queue.go_on(state, obstacle, &run.handle, &mut run.link);
 }

@@ -149,6 +149,19 @@ impl KeyWatch {
         }
     }
 
+    /// What was typed and is neither a key for the child nor the wish to leave yet.
+    #[must_use]
+    pub fn undecided(&self) -> Vec<u8> {
+        let tilde: &[u8] = if self.has_tilde { b"~" } else { b"" };
+        [self.prefix.as_deref().unwrap_or_default(), tilde, &self.held].concat()
+    }
+
+    /// Forgets what is undecided: another process decides it.
+    pub fn forget_undecided(&mut self) {
+        (self.prefix, self.has_tilde) = (None, false);
+        self.held.clear();
+    }
+
     /// Returns the next key or answer and its length; `None` when its rest has not arrived.
     fn next(&self, bytes: &[u8]) -> Option<(usize, Token)> {
         if self.answers.is_asked && !self.is_pasting && bytes[0] == ESC {

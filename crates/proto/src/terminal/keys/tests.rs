@@ -248,3 +248,20 @@ fn m10f_a_terminal_gets_back_what_it_has_answered() {
     let wire = serde_json::to_string(&report).unwrap();
     assert_eq!(serde_json::from_str::<TerminalReport>(&wire).unwrap(), report, "{wire}");
 }
+
+#[test]
+fn s1_what_one_reader_could_not_decide_another_one_decides() {
+    for (typed, rest) in [(&b"a\x1c"[..], &b"d"[..]), (b"\x1b[92;5", b"ud"), (b"\x1b[92;5u", b"d")] {
+        let (mut first, mut next) =
+            (KeyWatch::new(DetachKeys::default()), KeyWatch::new(DetachKeys::default()));
+        let mut out = Vec::new();
+        assert_eq!(first.watch(typed, &mut out), DetachIntent::Stay);
+        let undecided = first.undecided();
+        first.forget_undecided();
+        assert_eq!(first.undecided(), b"");
+        out.clear();
+        assert_eq!(next.watch(&undecided, &mut out), DetachIntent::Stay);
+        assert_eq!(next.watch(rest, &mut out), DetachIntent::Detach);
+        assert_eq!(out, b"");
+    }
+}
