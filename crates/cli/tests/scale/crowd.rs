@@ -48,7 +48,8 @@ fn two_hundred_processes_are_listed_answer_and_leave_nothing() {
     let calls: Vec<u64> = (0..PROCESSES)
         .map(|n| {
             let input = TypedInput::Text(format!("hello{n}\n"));
-            let write = Write { target: Target(format!("p{n}")), input, submit: false, timeout_ms: None };
+            let write =
+                Write { target: Target(format!("p{n}")), input, submit: false, timeout_ms: None, key: None };
             connection.send(Request::Write(write)).unwrap()
         })
         .collect();

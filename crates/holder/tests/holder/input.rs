@@ -1,6 +1,6 @@
 //! Input: exactly once, in order, bounded, and without delaying output.
 
-use holder::{INPUT_WINDOW, ToHolder};
+use holder::{INPUT_WINDOW, KeyState, ToHolder};
 
 use crate::rig::{config, shell, start};
 
@@ -93,6 +93,22 @@ fn s1_input_is_never_typed_twice_across_daemons() {
     let text = String::from_utf8_lossy(&run.log).into_owned();
     assert_eq!(text.matches("first").count(), 1, "{text}");
     assert!(!text.contains("older"), "{text}");
+    run.close();
+}
+
+#[test]
+fn m7d_the_next_daemon_hears_how_much_of_a_keyed_write_was_typed() {
+    let mut run = start(&shell("stty raw -echo; echo ready; exec cat"));
+    run.until_text("ready");
+    let key = b"send-1".to_vec();
+    run.send(&ToHolder::KeyedInput { id: 1, key: key.clone(), note: 5, bytes: b"first".to_vec() });
+    run.until_text("first");
+    run.disconnect();
+    run.reconnect();
+    run.send(&ToHolder::AskKey { key: key.clone() });
+    run.until("the state of the key", |run| run.key_state.is_some());
+    let state = KeyState { key, note: 5, accepted: 5, written: 5, pending: Vec::new() };
+    assert_eq!(run.key_state, Some(state));
     run.close();
 }
 

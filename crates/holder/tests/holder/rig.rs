@@ -149,6 +149,8 @@ pub(crate) struct Run {
     exit: Option<RunExit>,
     tree_gone: Option<u32>,
     done: Vec<(u64, u64, u64)>,
+    /// What the holder last said of a key.
+    pub(crate) key_state: Option<holder::KeyState>,
 }
 
 impl Run {
@@ -170,6 +172,7 @@ impl Run {
             exit: None,
             tree_gone: None,
             done: Vec::new(),
+            key_state: None,
         }
     }
 
@@ -201,6 +204,7 @@ impl Run {
                 Ok(Some(FromHolder::Exited(exit))) => self.exit = Some(exit),
                 Ok(Some(FromHolder::TreeGone { survivors })) => self.tree_gone = Some(survivors),
                 Ok(Some(FromHolder::InputDone { id, written, of })) => self.done.push((id, written, of)),
+                Ok(Some(FromHolder::KeyState(state))) => self.key_state = Some(state),
                 Err(error) => {
                     assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
                     self.read_ring();
